@@ -1,0 +1,98 @@
+"""The price of a collective: communication steps and the exact bandwidth factor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from topodesign.errors import ParameterError
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Cost of an allgather or reduce-scatter; an allreduce costs twice as much.
+
+    Attributes
+    ----------
+    steps
+        Communication steps: node latency is ``alpha * steps``.
+    bandwidth
+        Bandwidth factor y: the bandwidth term is ``y * M / B`` with B the egress bandwidth of a node.
+    """
+
+    steps: int
+    bandwidth: Fraction
+
+    def runtime(self, alpha: Fraction, size: Fraction, bandwidth: Fraction) -> Fraction:
+        """Return the time of one allgather or reduce-scatter in seconds.
+
+        Parameters
+        ----------
+        alpha
+            Latency of one communication step, in seconds.
+        size
+            Total data M, in bytes.
+        bandwidth
+            Egress bandwidth B of a node (not of a link), in bits per second.
+        """
+        return alpha * self.steps + self.bandwidth * 8 * size / bandwidth
+
+    def allreduce(self, alpha: Fraction, size: Fraction, bandwidth: Fraction) -> Fraction:
+        """Return the time of an allreduce (reduce-scatter, then allgather) in seconds."""
+        return 2 * self.runtime(alpha, size, bandwidth)
+
+    def dominates(self, other: Cost) -> bool:
+        """Return whether this is at least as good in both terms."""
+        return self.steps <= other.steps and self.bandwidth <= other.bandwidth
+
+
+def moore_bound(nodes: int, degree: int, *, duplex: bool = False) -> int:
+    """Return the fewest steps in which a node of the given degree can reach all others.
+
+    Parameters
+    ----------
+    nodes
+        Number of nodes N.
+    degree
+        Links out of each node d.
+    duplex
+        Every link has its reverse, so that only d-1 links of a node lead on (the undirected Moore bound).
+
+    Raises
+    ------
+    ParameterError
+        If no number of steps is enough (degree too small to connect the nodes).
+
+    Notes
+    -----
+    Efficient Direct-Connect Topologies, Definition 11 and Table 4 (T_L* and T_L**).
+    """
+    check_size(nodes, degree)
+    if degree == 1:
+        if duplex and nodes > 2:
+            raise ParameterError(f"{nodes} nodes cannot be connected by one duplex link each")
+        return nodes - 1
+    steps, reached, layer = 1, 1 + degree, degree
+    while reached < nodes:
+        layer *= degree - 1 if duplex else degree
+        reached += layer
+        steps += 1
+    return steps
+
+
+def lower_bound(nodes: int, degree: int, *, duplex: bool = False) -> Cost:
+    """Return the bound that no topology beats: Moore's steps and y = (N-1)/N.
+
+    Notes
+    -----
+    Efficient Direct-Connect Topologies, Definition 11 and Theorem 4.
+    """
+    return Cost(moore_bound(nodes, degree, duplex=duplex), Fraction(nodes - 1, nodes))
+
+
+def check_size(nodes: int, degree: int) -> None:
+    """Raise ParameterError unless there are at least two nodes and one link per node."""
+    if nodes < 2:
+        raise ParameterError(f"a collective needs at least 2 nodes, not {nodes}")
+    if degree < 1:
+        raise ParameterError(f"every node needs at least one link, not degree {degree}")

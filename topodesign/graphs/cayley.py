@@ -1,0 +1,50 @@
+"""Cayley digraphs: one node per group element, one link per generator; vertex-transitive by construction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from topodesign.errors import ParameterError
+from topodesign.graphs.groups import Group, group
+from topodesign.named import named
+from topodesign.spec import Spec
+from topodesign.topology import Topology, check_buildable
+
+
+@named()
+def cayley(base: Spec, *elements: int) -> Topology:
+    """Cayley digraph: node g has a link to g*s for every s in the connection set, so ``cayley(dihedral(8),1,9)``.
+
+    Elements are numbered as the group says (:mod:`topodesign.graphs.groups`); 0 is the identity and is refused, and an
+    element given twice is a link of capacity two. The finder reaches these by search, not by enumeration.
+
+    References
+    ----------
+    Biggs, Algebraic Graph Theory, chapter 16.
+    """
+    if not isinstance(base, Spec):
+        raise ParameterError("the first argument must be a group, as in cayley(dihedral(8),1,9)")
+    return cayley_of(group(base), elements)
+
+
+def cayley_of(base: Group, elements: Sequence[int]) -> Topology:
+    """Return the Cayley digraph (without a spec) of a group that is at hand.
+
+    Raises
+    ------
+    ParameterError
+        If an element is out of range or the identity, or there is none.
+    """
+    if not elements:
+        raise ParameterError("the connection set is empty; give at least one element")
+    if any(isinstance(s, Spec) for s in elements):
+        raise ParameterError("elements are integers")
+    for element in elements:
+        if not 1 <= element < base.order:
+            raise ParameterError(f"element {element} must be from 1 to {base.order - 1} (0 is the identity)")
+    check_buildable(base.order, base.order * len(elements))
+    nodes = base.elements()
+    targets = np.stack([base.right(s) for s in elements])
+    return Topology.from_arrays(base.order, np.broadcast_to(nodes, targets.shape), targets, vertex_transitive=True)

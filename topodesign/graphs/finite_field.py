@@ -1,0 +1,114 @@
+"""Arithmetic in the finite field of q elements, for Paley graphs, affine groups and finite geometries."""
+
+from __future__ import annotations
+
+import itertools
+from functools import lru_cache
+
+import numpy as np
+
+from topodesign.errors import ParameterError
+from topodesign.topology import IntArray
+
+LARGEST_FIELD = 4096
+
+
+class FiniteField:
+    """The field GF(q); the polynomial c0 + c1 x + ... over GF(p) is the integer c0 + c1 p + ....
+
+    Attributes
+    ----------
+    order
+        q, a prime power.
+    characteristic
+        p, the prime.
+    powers
+        The powers 1, g, g^2, ..., g^(q-2) of the smallest generator g of the multiplicative group.
+    """
+
+    def __init__(self, q: int) -> None:
+        p, k = prime_power(q)
+        if q > LARGEST_FIELD:
+            raise ParameterError(f"fields of at most {LARGEST_FIELD} elements are supported, not {q}")
+        self.order = q
+        self.characteristic = p
+        self._digits = np.stack([np.arange(q) // p**i % p for i in range(k)], axis=1)
+        self._place = p ** np.arange(k)
+        self.powers = _primitive_powers(p, k)
+        logs = np.zeros(q, dtype=np.int64)
+        logs[np.array(self.powers)] = np.arange(q - 1)
+        self._log = logs
+        self._power = np.array(self.powers + self.powers, dtype=np.int64)
+
+    def add(self, x: IntArray, y: IntArray) -> IntArray:
+        """Return x + y elementwise."""
+        total: IntArray = ((self._digits[x] + self._digits[y]) % self.characteristic) @ self._place
+        return total
+
+    def negative(self, x: IntArray) -> IntArray:
+        """Return -x elementwise."""
+        opposite: IntArray = (-self._digits[x] % self.characteristic) @ self._place
+        return opposite
+
+    def multiply(self, x: IntArray, y: IntArray) -> IntArray:
+        """Return x * y elementwise."""
+        product: IntArray = self._power[self._log[x] + self._log[y]]
+        return np.where((np.asarray(x) == 0) | (np.asarray(y) == 0), 0, product)
+
+
+def prime_power(q: int) -> tuple[int, int]:
+    """Return (p, k) with q = p^k.
+
+    Raises
+    ------
+    ParameterError
+        If q is not a prime power.
+    """
+    if not 2 <= q <= 2**40:
+        raise ParameterError(f"{q} is not a prime power")
+    p = next((i for i in range(2, int(q**0.5) + 1) if q % i == 0), q)
+    k, rest = 0, q
+    while rest % p == 0:
+        rest //= p
+        k += 1
+    if rest != 1:
+        raise ParameterError(f"{q} is not a prime power")
+    return p, k
+
+
+@lru_cache(maxsize=64)
+def _primitive_powers(p: int, k: int) -> tuple[int, ...]:
+    """Return the powers of x (k > 1) or of the smallest primitive root (k = 1): 1, g, g^2, ... below order q - 1.
+
+    For k > 1 the field's polynomial is the first monic one, in numeric order of its coefficients, for which x is a
+    generator of the multiplicative group; such a (primitive) polynomial is irreducible.
+    """
+    q = p**k
+    if k == 1:
+        return next(powers for g in range(1, p) if len(powers := _prime_powers(p, g)) == p - 1)
+    for tail in itertools.product(range(p), repeat=k):
+        powers = _polynomial_powers(p, k, tail[::-1])
+        if len(powers) == q - 1:
+            return powers
+    raise ParameterError(f"no primitive polynomial of degree {k} over GF({p})")  # pragma: no cover  there always is
+
+
+def _prime_powers(p: int, g: int) -> tuple[int, ...]:
+    powers = [1]
+    while (value := powers[-1] * g % p) != 1:
+        powers.append(value)
+    return tuple(powers)
+
+
+def _polynomial_powers(p: int, k: int, tail: tuple[int, ...]) -> tuple[int, ...]:
+    """Return 1, x, x^2, ... modulo x^k + tail until it repeats; empty if x is not invertible."""
+    if tail[0] == 0:
+        return ()
+    one = (1,) + (0,) * (k - 1)
+    current, seen = one, []
+    while True:
+        seen.append(sum(c * p**i for i, c in enumerate(current)))
+        top = current[-1]
+        current = tuple((low - top * t) % p for low, t in zip((0, *current[:-1]), tail, strict=True))
+        if current == one:
+            return tuple(seen)

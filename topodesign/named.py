@@ -1,0 +1,100 @@
+"""The decorator that gives a generator its spec: the call's arguments become the text that rebuilds the result."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from topodesign.errors import ParameterError
+from topodesign.spec import Spec
+from topodesign.topology import Topology
+
+Find = Callable[[int, int], Iterable[tuple[Any, ...]]]
+
+
+def never(_nodes: int, _degree: int) -> Iterable[tuple[int, ...]]:
+    """Find nothing: for a generator that the finder reaches in another way."""
+    return ()
+
+
+def call_signature(function: Callable[..., Any]) -> str:
+    """Return a call as a user would write it in a spec, for messages: ``genkautz(d,n)``."""
+    parameters = inspect.signature(function).parameters.values()
+    words = [f"{p.name},..." if p.kind is p.VAR_POSITIONAL else p.name for p in parameters]
+    return f"{function.__name__}({','.join(words)})"
+
+
+def inspect_call(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    """Raise ParameterError unless the function takes that many positional arguments."""
+    try:
+        inspect.signature(function).bind(*args)
+    except TypeError:
+        raise ParameterError(f"wrong number of arguments; write {call_signature(function)}") from None
+
+
+@dataclass(eq=False)
+class Family:
+    """A generator of topologies that writes its own spec; call it like the function it wraps.
+
+    Attributes
+    ----------
+    function
+        The plain function: integers (or group specs) -> Topology.
+    find
+        ``find(nodes, degree)`` yields the argument tuples worth considering that give exactly that size.
+    """
+
+    function: Callable[..., Topology]
+    find: Find = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """Take over name and documentation of the function."""
+        functools.update_wrapper(self, self.function)
+
+    @property
+    def name(self) -> str:
+        """The name in a spec."""
+        return self.function.__name__
+
+    @property
+    def signature(self) -> str:
+        """The call as a user would write it in a spec."""
+        return call_signature(self.function)
+
+    def __call__(self, *args: int | Spec) -> Topology:
+        """Build the topology and give it its spec.
+
+        Raises
+        ------
+        ParameterError
+            If the number of arguments is wrong, one is not an integer, or the generator refuses them.
+        """
+        inspect_call(self.function, args)
+        plain = tuple(self._checked(argument) for argument in args)
+        return replace(self.function(*plain), spec=Spec(self.name, plain))
+
+    def _checked(self, argument: int | Spec) -> int | Spec:
+        if isinstance(argument, Spec):
+            return argument
+        if isinstance(argument, bool) or not hasattr(argument, "__index__"):
+            raise ParameterError(f"{self.signature} takes integers, not {argument!r}")
+        return argument.__index__()
+
+
+def named(find: Find = never) -> Callable[[Callable[..., Topology]], Family]:
+    """Turn a plain function of integers into a :class:`Family` whose results carry their spec.
+
+    Parameters
+    ----------
+    find
+        ``find(nodes, degree)`` yields argument tuples that give exactly that many nodes and that degree. The finder
+        calls it for every size it needs, so it must be quick and yield only what is worth pricing.
+    """
+
+    def wrap(function: Callable[..., Topology]) -> Family:
+        return Family(function, find)
+
+    return wrap

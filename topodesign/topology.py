@@ -1,0 +1,272 @@
+"""The topology: a multi-digraph with integer link capacities, and nodes that compute or only switch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.errors import ParameterError, TooLargeError, TopologyError
+from topodesign.spec import Spec
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+IntArray = NDArray[np.int64]
+
+MAX_NODES = 2**20
+MAX_LINKS = 2**24
+MAX_CAPACITY = 2**31 - 1
+
+
+def check_buildable(nodes: int, links: int) -> None:
+    """Raise TooLargeError if a topology of this size would not fit; call it before allocating anything.
+
+    Raises
+    ------
+    TooLargeError
+        If there are more than ``MAX_NODES`` nodes or ``MAX_LINKS`` links.
+    """
+    if nodes > MAX_NODES:
+        raise TooLargeError(f"{nodes} nodes are too many to build (at most {MAX_NODES})")
+    if links > MAX_LINKS:
+        raise TooLargeError(f"{links} links are too many to build (at most {MAX_LINKS})")
+
+
+@dataclass(frozen=True, eq=False)
+class Topology:
+    """Directed links with capacities between numbered nodes.
+
+    Build one with :meth:`from_links` or :meth:`from_arrays`, which sort and merge; the bare constructor expects its
+    arrays in that form and checks it. Two topologies are equal when their nodes, switches and links are.
+
+    Attributes
+    ----------
+    nodes
+        Number of nodes, switches included; they are numbered from 0.
+    src, dst, capacity
+        Read-only int64 arrays of equal length, one entry for each linked ordered pair, sorted by (src, dst). Parallel
+        links are one entry with a larger capacity. A self-loop uses up a port and carries nothing.
+    spec
+        The text that rebuilds this topology, or None for one read from a file.
+    vertex_transitive
+        True only when the construction proves that every node looks like every other (then one source prices it).
+    switches
+        Nodes that forward but take no part in a collective.
+    """
+
+    nodes: int
+    src: IntArray
+    dst: IntArray
+    capacity: IntArray
+    spec: Spec | None = None
+    vertex_transitive: bool = False
+    switches: frozenset[int] = field(default=frozenset())
+
+    def __post_init__(self) -> None:
+        """Check the arrays and make them read-only.
+
+        Raises
+        ------
+        TopologyError
+            If the arrays are not sorted, in range, of one length, or a capacity is below one.
+        """
+        if self.nodes < 1:
+            raise TopologyError("a topology needs at least one node")
+        check_buildable(self.nodes, len(self.src))
+        if not len(self.src) == len(self.dst) == len(self.capacity):
+            raise TopologyError("src, dst and capacity must have the same length")
+        if len(self.src):
+            ends = np.concatenate((self.src, self.dst))
+            if ends.min() < 0 or ends.max() >= self.nodes:
+                raise TopologyError(f"links must join nodes 0 to {self.nodes - 1}")
+            if self.capacity.min() < 1 or self.capacity.max() > MAX_CAPACITY:
+                raise TopologyError(f"link capacities must be from 1 to {MAX_CAPACITY}")
+            key = self.src * self.nodes + self.dst
+            if np.any(key[1:] <= key[:-1]):
+                raise TopologyError("links must be sorted by (src, dst) without repeats; use Topology.from_arrays")
+        if not all(0 <= s < self.nodes for s in self.switches):
+            raise TopologyError(f"switches must be among nodes 0 to {self.nodes - 1}")
+        for array in (self.src, self.dst, self.capacity):
+            array.setflags(write=False)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        nodes: int,
+        src: NDArray[Any],
+        dst: NDArray[Any],
+        capacity: NDArray[Any] | None = None,
+        *,
+        vertex_transitive: bool = False,
+        switches: Iterable[int] = (),
+    ) -> Topology:
+        """Make a topology from links in any order; repeated links add up.
+
+        Parameters
+        ----------
+        nodes
+            Number of nodes.
+        src, dst
+            Integer arrays of any equal shape: the link goes from src to dst.
+        capacity
+            Integers of the same shape, or None for ones.
+        vertex_transitive, switches
+            As the attributes.
+        """
+        check_buildable(nodes, np.size(src))
+        source = np.asarray(src, dtype=np.int64).ravel()
+        target = np.asarray(dst, dtype=np.int64).ravel()
+        weight = (
+            np.ones(len(source), dtype=np.int64) if capacity is None else np.asarray(capacity, dtype=np.int64).ravel()
+        )
+        if not len(source) == len(target) == len(weight):
+            raise TopologyError("src, dst and capacity must have the same length")
+        if len(source) and (min(source.min(), target.min()) < 0 or max(source.max(), target.max()) >= nodes):
+            raise TopologyError(f"links must join nodes 0 to {nodes - 1}")
+        key, where = np.unique(source * nodes + target, return_inverse=True)
+        merged = np.zeros(len(key), dtype=np.int64)
+        np.add.at(merged, where, weight)
+        return cls(
+            nodes,
+            key // nodes,
+            key % nodes,
+            merged,
+            vertex_transitive=vertex_transitive,
+            switches=frozenset(switches),
+        )
+
+    @classmethod
+    def from_links(
+        cls,
+        nodes: int,
+        links: Iterable[tuple[int, int] | tuple[int, int, int]],
+        *,
+        vertex_transitive: bool = False,
+        switches: Iterable[int] = (),
+    ) -> Topology:
+        """Make a topology from pairs ``(u, v)`` or triples ``(u, v, capacity)``; repeated links add up."""
+        rows = [(link[0], link[1], link[2] if len(link) == 3 else 1) for link in links]
+        table = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        return cls.from_arrays(
+            nodes,
+            table[:, 0],
+            table[:, 1],
+            table[:, 2],
+            vertex_transitive=vertex_transitive,
+            switches=switches,
+        )
+
+    @classmethod
+    def from_networkx(cls, graph: nx.Graph) -> Topology:
+        """Make a topology from a networkx graph whose nodes are 0..N-1; an undirected edge becomes two links.
+
+        An edge attribute ``capacity`` (integer) is used where it is present.
+        """
+        directed = graph if graph.is_directed() else graph.to_directed()
+        count = directed.number_of_nodes()
+        if set(directed.nodes) != set(range(count)):
+            raise TopologyError(f"the graph's nodes must be the integers 0 to {count - 1}")
+        return cls.from_links(count, ((u, v, int(c)) for u, v, c in directed.edges(data="capacity", default=1)))
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other topology has the same nodes, switches and links."""
+        if not isinstance(other, Topology):
+            return NotImplemented
+        return (
+            self.nodes == other.nodes
+            and self.switches == other.switches
+            and np.array_equal(self.src, other.src)
+            and np.array_equal(self.dst, other.dst)
+            and np.array_equal(self.capacity, other.capacity)
+        )
+
+    def __hash__(self) -> int:
+        """Hash the nodes and links."""
+        return hash((self.nodes, self.src.tobytes(), self.dst.tobytes(), self.capacity.tobytes()))
+
+    def __repr__(self) -> str:
+        """Return a short description with the spec."""
+        name = f"{self.spec}, " if self.spec is not None else ""
+        kind = "duplex" if self.is_duplex else "simplex"
+        return f"<Topology {name}{self.nodes} nodes, degree {self.degree}, {kind}>"
+
+    @cached_property
+    def out_ports(self) -> IntArray:
+        """Ports used for links out of each node (int64, shape ``(nodes,)``), self-loops included."""
+        return np.bincount(self.src, weights=self.capacity, minlength=self.nodes).astype(np.int64)
+
+    @cached_property
+    def in_ports(self) -> IntArray:
+        """Ports used for links into each node (int64, shape ``(nodes,)``), self-loops included."""
+        return np.bincount(self.dst, weights=self.capacity, minlength=self.nodes).astype(np.int64)
+
+    @cached_property
+    def degree(self) -> int:
+        """Ports that a node needs: the largest number of links out of or into any node."""
+        return int(max(self.out_ports.max(), self.in_ports.max()))
+
+    @cached_property
+    def is_regular(self) -> bool:
+        """Whether every node uses exactly ``degree`` ports out and in."""
+        return bool(np.all(self.out_ports == self.degree) and np.all(self.in_ports == self.degree))
+
+    @cached_property
+    def is_duplex(self) -> bool:
+        """Whether every link has its reverse with the same capacity (self-loops are their own reverse)."""
+        order = np.lexsort((self.src, self.dst))
+        return (
+            np.array_equal(self.src, self.dst[order])
+            and np.array_equal(self.dst, self.src[order])
+            and np.array_equal(self.capacity, self.capacity[order])
+        )
+
+    @cached_property
+    def self_loops(self) -> int:
+        """Number of ports wasted on self-loops."""
+        return int(self.capacity[self.src == self.dst].sum())
+
+    @cached_property
+    def indptr(self) -> IntArray:
+        """Row pointers of the CSR form: the links of node u are entries ``indptr[u]`` to ``indptr[u+1]``."""
+        pointers = np.zeros(self.nodes + 1, dtype=np.int64)
+        np.cumsum(np.bincount(self.src, minlength=self.nodes), out=pointers[1:])
+        return pointers
+
+    def neighbours(self, node: int) -> IntArray:
+        """Return the distinct nodes that ``node`` has links to, ascending (itself too if it has a self-loop)."""
+        return self.dst[self.indptr[node] : self.indptr[node + 1]]
+
+    def links(self) -> list[tuple[int, int, int]]:
+        """Return all links as triples (src, dst, capacity), sorted."""
+        return list(zip(self.src.tolist(), self.dst.tolist(), self.capacity.tolist(), strict=True))
+
+    def transpose(self) -> Topology:
+        """Return the topology with every link turned round (without a spec)."""
+        return Topology.from_arrays(
+            self.nodes,
+            self.dst,
+            self.src,
+            self.capacity,
+            vertex_transitive=self.vertex_transitive,
+            switches=self.switches,
+        )
+
+    def to_networkx(self) -> nx.DiGraph:
+        """Return a networkx DiGraph with an integer ``capacity`` on every edge and ``switch`` on every node."""
+        import networkx as nx  # noqa: PLC0415  heavy, and seldom wanted
+
+        graph = nx.DiGraph(spec=None if self.spec is None else str(self.spec))
+        graph.add_nodes_from((node, {"switch": node in self.switches}) for node in range(self.nodes))
+        graph.add_weighted_edges_from(self.links(), weight="capacity")
+        return graph
+
+
+def require_at_least(name: str, value: int, least: int) -> None:
+    """Raise ParameterError unless the named parameter is at least ``least``."""
+    if value < least:
+        raise ParameterError(f"{name} must be at least {least}, not {value}")

@@ -1,0 +1,160 @@
+"""Quantities as text: times, sizes and bandwidths, read exactly.
+
+Bits and bytes, powers of ten and powers of two are never confused: ``b`` is a bit and ``B`` a byte, ``k M G T``
+are powers of 1000 and ``Ki Mi Gi Ti`` powers of 1024. Everything is a :class:`~fractions.Fraction` in seconds, bytes
+or bits per second. A missing or unknown unit is refused: a number without its unit is how factors of eight arise.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from topodesign.errors import UnitError
+
+_PREFIX = {
+    "": 1,
+    "k": 10**3,
+    "K": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+    "T": 10**12,
+    "P": 10**15,
+    "Ki": 2**10,
+    "Mi": 2**20,
+    "Gi": 2**30,
+    "Ti": 2**40,
+    "Pi": 2**50,
+}
+_TIME = {
+    "ns": Fraction(1, 10**9),
+    "us": Fraction(1, 10**6),
+    "µs": Fraction(1, 10**6),  # U+00B5 micro sign
+    "\u03bcs": Fraction(1, 10**6),  # U+03BC Greek mu
+    "ms": Fraction(1, 10**3),
+    "s": Fraction(1),
+}
+_NUMBER = re.compile(r"([0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE]([+-]?[0-9]{1,2}))?")
+_LANES = re.compile(r"([0-9]{1,4})\s*x\s*(?=[0-9.])")
+_SIZE = re.compile(r"([KMGTP]i|[kKMGTP]?)(b|B)")
+_RATE = re.compile(r"([KMGTP]i|[kKMGTP]?)(bps|Bps|b/s|B/s|bit/s|byte/s|bit|byte)")
+_LONGEST = 80
+
+
+def parse_time(text: str) -> Fraction:
+    """Read a time such as ``10us``, ``1.5ms`` or ``0s``.
+
+    Returns
+    -------
+    Fraction
+        Seconds, not negative.
+
+    Raises
+    ------
+    UnitError
+        If the text is not a non-negative number followed by ns, us, ms or s.
+    """
+    number, unit = _split(text, "time", "10us")
+    if unit not in _TIME:
+        raise _unknown(text, unit, "time", "ns, us, ms or s, as in 10us")
+    return number * _TIME[unit]
+
+
+def parse_size(text: str) -> Fraction:
+    """Read an amount of data such as ``1MiB``, ``1GB`` or ``512B``.
+
+    Returns
+    -------
+    Fraction
+        Bytes, positive.
+
+    Raises
+    ------
+    UnitError
+        If the text is not a positive number followed by B, kB, MB, GB, KiB, MiB, GiB (or b, kb, ... for bits).
+    """
+    number, unit = _split(text, "size", "1MiB")
+    match = _SIZE.fullmatch(unit)
+    if match is None:
+        raise _unknown(text, unit, "size", "B, kB, MB, GB (powers of 1000) or KiB, MiB, GiB (of 1024), as in 1MiB")
+    if number == 0:
+        raise UnitError(f"size {text!r} must be above zero")
+    size = number * _PREFIX[match[1]]
+    return size / 8 if match[2] == "b" else size
+
+
+def parse_bandwidth(text: str) -> Fraction:
+    """Read a bandwidth such as ``100Gbps``, ``12.5GB/s`` or ``4x25Gbps`` (four lanes).
+
+    Returns
+    -------
+    Fraction
+        Bits per second, positive.
+
+    Raises
+    ------
+    UnitError
+        If the text is not a positive number followed by bps, Gbps, GB/s, GiB/s, ...
+    """
+    lanes = _LANES.match(text.strip()) if isinstance(text, str) else None
+    count = int(lanes[1]) if lanes else 1
+    number, unit = _split(text.strip()[lanes.end() :] if lanes else text, "bandwidth", "100Gbps")
+    match = _RATE.fullmatch(unit)
+    if match is None or match[2] in {"bit", "byte"}:
+        raise _unknown(text, unit, "bandwidth", "bps, Gbps, Gb/s (bits) or B/s, GB/s (bytes), as in 100Gbps")
+    if number == 0 or count == 0:
+        raise UnitError(f"bandwidth {text!r} must be above zero")
+    bits = count * number * _PREFIX[match[1]]
+    return bits if match[2] in {"bps", "b/s", "bit/s"} else bits * 8
+
+
+def format_time(seconds: Fraction | float) -> str:
+    """Write a time with three or four digits in the unit that fits, for people: ``281.5us``, ``20.64ms``."""
+    value = float(seconds)
+    for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if abs(value) >= 10 * scale:
+            return f"{value / scale:.1f}{unit}"
+        if abs(value) >= scale:
+            return f"{value / scale:.2f}{unit}"
+    return f"{value * 1e9:.1f}ns" if value else "0s"
+
+
+def format_size(size: Fraction | int) -> str:
+    """Write a size exactly where a unit divides it: ``1MiB``, ``100MB``, else in bytes."""
+    exact = Fraction(size)
+    for unit in ("PiB", "PB", "TiB", "TB", "GiB", "GB", "MiB", "MB", "KiB", "kB"):
+        scaled = exact / _PREFIX[unit[:-1]]
+        if scaled >= 1 and scaled.denominator == 1:
+            return f"{scaled}{unit}"
+    return f"{exact}B" if exact.denominator == 1 else f"{float(exact):g}B"
+
+
+def format_bandwidth(bits_per_second: Fraction | int) -> str:
+    """Write a bandwidth in bits per second with the largest power of 1000 that fits: ``100Gbps``."""
+    value = Fraction(bits_per_second)
+    for unit in ("P", "T", "G", "M", "k"):
+        if value >= _PREFIX[unit]:
+            return f"{float(value / _PREFIX[unit]):g}{unit}bps"
+    return f"{float(value):g}bps"
+
+
+def _split(text: str, kind: str, example: str) -> tuple[Fraction, str]:
+    """Split ``number unit``; the number is exact."""
+    if not isinstance(text, str):
+        raise UnitError(f"{kind} must be text with a unit, as in {example!r}, not {text!r}")
+    stripped = text.strip()
+    if len(stripped) > _LONGEST:
+        raise UnitError(f"{kind} {stripped[:20]!r}... is too long; write it as in {example!r}")
+    if stripped.startswith("-"):
+        raise UnitError(f"{kind} {stripped!r} is negative")
+    match = _NUMBER.match(stripped)
+    if match is None:
+        raise UnitError(f"{kind} {stripped!r} does not start with a number; write it as in {example!r}")
+    number = Fraction(match[1]) * Fraction(10) ** int(match[2] or 0)
+    return number, stripped[match.end() :].strip()
+
+
+def _unknown(text: str, unit: str, kind: str, known: str) -> UnitError:
+    if not unit:
+        return UnitError(f"{kind} {text!r} has no unit; use {known}")
+    return UnitError(f"{kind} {text!r} has the unknown unit {unit!r}; use {known}")
