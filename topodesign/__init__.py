@@ -1,3 +1,53 @@
-"""topodesign: direct-connect network topologies for AI training, priced exactly."""
+"""topodesign: direct-connect network topologies for AI training, and what their collectives cost, exactly.
+
+The names below are what a notebook needs; each is imported on first use, so that ``import topodesign`` is instant.
+
+>>> from topodesign import build, pareto, price
+>>> price(build("circulant(12,2,3)"))
+Cost(steps=2, bandwidth=Fraction(11, 12))
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from topodesign.cost import Cost as Cost
+    from topodesign.cost import lower_bound as lower_bound
+    from topodesign.cost import moore_bound as moore_bound
+    from topodesign.evaluation import evaluate as evaluate
+    from topodesign.frontier import Pareto as Pareto
+    from topodesign.frontier import pareto as pareto
+    from topodesign.library import build as build
+    from topodesign.schedule import Schedule as Schedule
+    from topodesign.solve.spff import price as price
+    from topodesign.spec import Spec as Spec
+    from topodesign.spec import parse as parse
+    from topodesign.topology import Topology as Topology
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "build": "library",
+    "Cost": "cost",
+    "lower_bound": "cost",
+    "moore_bound": "cost",
+    "evaluate": "evaluation",
+    "Pareto": "frontier",
+    "pareto": "frontier",
+    "Schedule": "schedule",
+    "price": "solve.spff",
+    "Spec": "spec",
+    "parse": "spec",
+    "Topology": "topology",
+}
+
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604  names of the table above
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'topodesign' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"topodesign.{_HOMES[name]}"), name)

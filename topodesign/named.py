@@ -20,9 +20,14 @@ def never(_nodes: int, _degree: int) -> Iterable[tuple[int, ...]]:
     return ()
 
 
+@functools.cache
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
+
+
 def call_signature(function: Callable[..., Any]) -> str:
     """Return a call as a user would write it in a spec, for messages: ``genkautz(d,n)``."""
-    parameters = inspect.signature(function).parameters.values()
+    parameters = _signature(function).parameters.values()
     words = [f"{p.name},..." if p.kind is p.VAR_POSITIONAL else p.name for p in parameters]
     return f"{function.__name__}({','.join(words)})"
 
@@ -30,7 +35,7 @@ def call_signature(function: Callable[..., Any]) -> str:
 def inspect_call(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     """Raise ParameterError unless the function takes that many positional arguments."""
     try:
-        inspect.signature(function).bind(*args)
+        _signature(function).bind(*args)
     except TypeError:
         raise ParameterError(f"wrong number of arguments; write {call_signature(function)}") from None
 

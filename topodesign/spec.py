@@ -2,12 +2,13 @@
 
 A spec is a name and a list of arguments, each an integer or another spec. It is read with Python's own parser and a
 strict walk over the tree, never evaluated. Whether a name exists and its arguments make sense is decided when the
-topology is built (:func:`topodesign.build.build`); here only the form counts.
+topology is built (:func:`topodesign.library.build`); here only the form counts.
 """
 
 from __future__ import annotations
 
 import ast
+import warnings
 from dataclasses import dataclass, field
 
 from topodesign.errors import SpecError
@@ -67,8 +68,12 @@ def parse(text: str) -> Spec:
     if any(not 32 <= ord(character) < 127 for character in stripped.rstrip()):
         bad = next(i for i, character in enumerate(text) if i >= offset and not 32 <= ord(character) < 127)
         raise SpecError("only plain ASCII characters belong in a spec", text, bad)
+    if "#" in text:
+        raise SpecError("a spec has no comments", text, text.index("#"))
     try:
-        tree = ast.parse(stripped, mode="eval").body
+        with warnings.catch_warnings():  # Python's parser warns of text such as "1or", which is refused below
+            warnings.simplefilter("ignore")
+            tree = ast.parse(stripped, mode="eval").body
     except SyntaxError as error:
         raise _syntax_error(error, text, offset) from None
     except (ValueError, MemoryError, RecursionError):
@@ -94,10 +99,9 @@ def _walk(node: ast.expr, text: str, offset: int, depth: int) -> int | Spec:
     if depth > DEEPEST_SPEC:
         raise SpecError(f"specs nest at most {DEEPEST_SPEC} deep", text, position)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = _walk(node.operand, text, offset, depth + 1)
-        if isinstance(value, Spec):
+        if not isinstance(node.operand, ast.Constant):
             raise SpecError("a minus sign belongs before a number", text, position)
-        return -value
+        return -_integer(node.operand, text, offset + node.operand.col_offset)
     if isinstance(node, ast.Constant):
         return _integer(node, text, position)
     if isinstance(node, ast.Name):
@@ -116,4 +120,7 @@ def _integer(node: ast.Constant, text: str, position: int) -> int:
         raise SpecError("expected an integer", text, position)
     if value > LARGEST_INTEGER:
         raise SpecError(f"integers go up to {LARGEST_INTEGER}", text, position)
+    written = text[position : position + (node.end_col_offset or 0) - node.col_offset]
+    if written != str(value):  # 0x10, 1_000, 00
+        raise SpecError(f"write the integer as {value}", text, position)
     return value

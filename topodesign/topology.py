@@ -53,8 +53,9 @@ class Topology:
         links are one entry with a larger capacity. A self-loop uses up a port and carries nothing.
     spec
         The text that rebuilds this topology, or None for one read from a file.
-    vertex_transitive
-        True only when the construction proves that every node looks like every other (then one source prices it).
+    representatives
+        Nodes of which every other is the image under an automorphism, as far as the construction proves it (then they
+        alone need to be looked at as sources); None if nothing is proven.
     switches
         Nodes that forward but take no part in a collective.
     """
@@ -64,7 +65,7 @@ class Topology:
     dst: IntArray
     capacity: IntArray
     spec: Spec | None = None
-    vertex_transitive: bool = False
+    representatives: tuple[int, ...] | None = None
     switches: frozenset[int] = field(default=frozenset())
 
     def __post_init__(self) -> None:
@@ -89,8 +90,9 @@ class Topology:
             key = self.src * self.nodes + self.dst
             if np.any(key[1:] <= key[:-1]):
                 raise TopologyError("links must be sorted by (src, dst) without repeats; use Topology.from_arrays")
-        if not all(0 <= s < self.nodes for s in self.switches):
-            raise TopologyError(f"switches must be among nodes 0 to {self.nodes - 1}")
+        for what, chosen in (("switches", self.switches), ("representatives", self.representatives or ())):
+            if not all(0 <= node < self.nodes for node in chosen):
+                raise TopologyError(f"{what} must be among nodes 0 to {self.nodes - 1}")
         for array in (self.src, self.dst, self.capacity):
             array.setflags(write=False)
 
@@ -103,6 +105,7 @@ class Topology:
         capacity: NDArray[Any] | None = None,
         *,
         vertex_transitive: bool = False,
+        representatives: tuple[int, ...] | None = None,
         switches: Iterable[int] = (),
     ) -> Topology:
         """Make a topology from links in any order; repeated links add up.
@@ -115,7 +118,9 @@ class Topology:
             Integer arrays of any equal shape: the link goes from src to dst.
         capacity
             Integers of the same shape, or None for ones.
-        vertex_transitive, switches
+        vertex_transitive
+            The construction proves that every node looks like every other: node 0 represents all.
+        representatives, switches
             As the attributes.
         """
         check_buildable(nodes, np.size(src))
@@ -128,15 +133,18 @@ class Topology:
             raise TopologyError("src, dst and capacity must have the same length")
         if len(source) and (min(source.min(), target.min()) < 0 or max(source.max(), target.max()) >= nodes):
             raise TopologyError(f"links must join nodes 0 to {nodes - 1}")
-        key, where = np.unique(source * nodes + target, return_inverse=True)
-        merged = np.zeros(len(key), dtype=np.int64)
-        np.add.at(merged, where, weight)
+        key = source * nodes + target
+        if len(key) and not np.all(key[1:] > key[:-1]):
+            order = np.argsort(key, kind="stable")
+            key = key[order]
+            first = np.flatnonzero(np.concatenate(([True], key[1:] > key[:-1])))
+            key, weight = key[first], np.add.reduceat(weight[order], first)
         return cls(
             nodes,
             key // nodes,
             key % nodes,
-            merged,
-            vertex_transitive=vertex_transitive,
+            weight,
+            representatives=(0,) if vertex_transitive else representatives,
             switches=frozenset(switches),
         )
 
@@ -210,6 +218,11 @@ class Topology:
         """Ports that a node needs: the largest number of links out of or into any node."""
         return int(max(self.out_ports.max(), self.in_ports.max()))
 
+    @property
+    def vertex_transitive(self) -> bool:
+        """Whether the construction proves that every node looks like every other."""
+        return self.representatives is not None and len(self.representatives) == 1
+
     @cached_property
     def is_regular(self) -> bool:
         """Whether every node uses exactly ``degree`` ports out and in."""
@@ -235,6 +248,7 @@ class Topology:
         """Row pointers of the CSR form: the links of node u are entries ``indptr[u]`` to ``indptr[u+1]``."""
         pointers = np.zeros(self.nodes + 1, dtype=np.int64)
         np.cumsum(np.bincount(self.src, minlength=self.nodes), out=pointers[1:])
+        pointers.setflags(write=False)
         return pointers
 
     def neighbours(self, node: int) -> IntArray:
@@ -252,7 +266,7 @@ class Topology:
             self.dst,
             self.src,
             self.capacity,
-            vertex_transitive=self.vertex_transitive,
+            representatives=self.representatives,
             switches=self.switches,
         )
 

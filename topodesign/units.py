@@ -34,11 +34,12 @@ _TIME = {
     "ms": Fraction(1, 10**3),
     "s": Fraction(1),
 }
-_NUMBER = re.compile(r"([0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE]([+-]?[0-9]{1,2}))?")
+_NUMBER = re.compile(r"([0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE]([+-]?[0-9]{1,2}))?(?![0-9.])")
 _LANES = re.compile(r"([0-9]{1,4})\s*x\s*(?=[0-9.])")
 _SIZE = re.compile(r"([KMGTP]i|[kKMGTP]?)(b|B)")
 _RATE = re.compile(r"([KMGTP]i|[kKMGTP]?)(bps|Bps|b/s|B/s|bit/s|byte/s|bit|byte)")
 _LONGEST = 80
+_MOST = 10**24  # seconds, bytes or bits per second; beyond this, or below its inverse, it is a slip of the pen
 
 
 def parse_time(text: str) -> Fraction:
@@ -57,7 +58,7 @@ def parse_time(text: str) -> Fraction:
     number, unit = _split(text, "time", "10us")
     if unit not in _TIME:
         raise _unknown(text, unit, "time", "ns, us, ms or s, as in 10us")
-    return number * _TIME[unit]
+    return _plausible(number * _TIME[unit], text, "time") if number else number
 
 
 def parse_size(text: str) -> Fraction:
@@ -78,9 +79,9 @@ def parse_size(text: str) -> Fraction:
     if match is None:
         raise _unknown(text, unit, "size", "B, kB, MB, GB (powers of 1000) or KiB, MiB, GiB (of 1024), as in 1MiB")
     if number == 0:
-        raise UnitError(f"size {text!r} must be above zero")
+        raise UnitError(f"size {text.strip()!r} must be above zero")
     size = number * _PREFIX[match[1]]
-    return size / 8 if match[2] == "b" else size
+    return _plausible(size / 8 if match[2] == "b" else size, text, "size")
 
 
 def parse_bandwidth(text: str) -> Fraction:
@@ -103,20 +104,18 @@ def parse_bandwidth(text: str) -> Fraction:
     if match is None or match[2] in {"bit", "byte"}:
         raise _unknown(text, unit, "bandwidth", "bps, Gbps, Gb/s (bits) or B/s, GB/s (bytes), as in 100Gbps")
     if number == 0 or count == 0:
-        raise UnitError(f"bandwidth {text!r} must be above zero")
-    bits = count * number * _PREFIX[match[1]]
-    return bits if match[2] in {"bps", "b/s", "bit/s"} else bits * 8
+        raise UnitError(f"bandwidth {text.strip()!r} must be above zero")
+    rate = count * number * _PREFIX[match[1]]
+    return _plausible(rate if match[2] in {"bps", "b/s", "bit/s"} else rate * 8, text, "bandwidth")
 
 
 def format_time(seconds: Fraction | float) -> str:
-    """Write a time with three or four digits in the unit that fits, for people: ``281.5us``, ``20.64ms``."""
+    """Write a time with four digits in the unit that fits, for people: ``281.5us``, ``20.63ms``."""
     value = float(seconds)
     for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
-        if abs(value) >= 10 * scale:
-            return f"{value / scale:.1f}{unit}"
         if abs(value) >= scale:
-            return f"{value / scale:.2f}{unit}"
-    return f"{value * 1e9:.1f}ns" if value else "0s"
+            return f"{value / scale:.4g}{unit}"
+    return f"{value * 1e9:.4g}ns" if value else "0s"
 
 
 def format_size(size: Fraction | int) -> str:
@@ -149,12 +148,18 @@ def _split(text: str, kind: str, example: str) -> tuple[Fraction, str]:
         raise UnitError(f"{kind} {stripped!r} is negative")
     match = _NUMBER.match(stripped)
     if match is None:
-        raise UnitError(f"{kind} {stripped!r} does not start with a number; write it as in {example!r}")
+        raise UnitError(f"{kind} {stripped!r} is not a number and a unit; write it as in {example!r}")
     number = Fraction(match[1]) * Fraction(10) ** int(match[2] or 0)
     return number, stripped[match.end() :].strip()
 
 
+def _plausible(value: Fraction, text: str, kind: str) -> Fraction:
+    if not Fraction(1, _MOST) <= value <= _MOST:
+        raise UnitError(f"{kind} {text.strip()!r} is too {'large' if value > 1 else 'small'} to be meant")
+    return value
+
+
 def _unknown(text: str, unit: str, kind: str, known: str) -> UnitError:
     if not unit:
-        return UnitError(f"{kind} {text!r} has no unit; use {known}")
-    return UnitError(f"{kind} {text!r} has the unknown unit {unit!r}; use {known}")
+        return UnitError(f"{kind} {text.strip()!r} has no unit; use {known}")
+    return UnitError(f"{kind} {text.strip()!r} has the unknown unit {unit!r}; use {known}")

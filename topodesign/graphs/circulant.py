@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 
 import numpy as np
 
 from topodesign.errors import ParameterError
+from topodesign.graphs.sizes import integer_root
 from topodesign.named import named
 from topodesign.topology import Topology, check_buildable, require_at_least
+
+_MANY = 16  # with more jumps than this all but consecutive ones are left to the search
 
 
 def two_jumps(nodes: int) -> tuple[int, int]:
@@ -27,15 +31,69 @@ def two_jumps(nodes: int) -> tuple[int, int]:
 
 
 def _find_duplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    count = degree // 2
+    if degree % 2 or not 2 <= degree < nodes:
+        return
     if degree == 4 and nodes > 6:
         yield nodes, *two_jumps(nodes)
-    if degree % 2 == 0 and 2 <= degree < nodes and degree != 4:
-        yield nodes, *range(1, degree // 2 + 1)
+        return
+    candidates = [tuple(range(1, count + 1))]
+    if count <= _MANY:
+        root = integer_root(nodes, count)
+        candidates.append(tuple(integer_root(nodes**i, count) + (i > 0) for i in range(count)))
+        candidates += (_powers(m, count) for m in (root, root + 1, root + 2))
+    folded = (tuple(sorted(min(a % nodes, -a % nodes) for a in jumps)) for jumps in candidates)
+    for jumps in dict.fromkeys(folded):
+        if _usable(nodes, jumps) and 2 * jumps[-1] < nodes:
+            yield nodes, *jumps
 
 
 def _find_simplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    if nodes > degree >= 1:
-        yield nodes, *range(1, degree + 1)
+    if not 1 <= degree < nodes:
+        return
+    candidates = [tuple(range(1, degree + 1))]
+    if degree <= _MANY:
+        root = 2 * integer_root(nodes, degree)
+        candidates += (_powers(m, degree) for m in (root - 1, root, root + 1))
+    if degree == 2:
+        candidates += _double_loop(nodes)
+    for jumps in dict.fromkeys(tuple(sorted(a % nodes for a in jumps)) for jumps in candidates):
+        if _usable(nodes, jumps):
+            yield nodes, *jumps
+
+
+def _powers(base: int, count: int) -> tuple[int, ...]:
+    return tuple(base**i for i in range(count))
+
+
+def _usable(nodes: int, jumps: tuple[int, ...]) -> bool:
+    """Return whether ascending jumps below ``nodes`` are distinct, not zero and connect all nodes."""
+    return jumps[0] > 0 and len(set(jumps)) == len(jumps) and math.gcd(nodes, *jumps) == 1
+
+
+def _double_loop(n: int) -> list[tuple[int, int]]:
+    """Return two jumps of nearly the smallest diameter a directed circulant of degree 2 can have.
+
+    The nodes reached by x jumps of one kind and y of the other fill an L-shape: a box of w by h without a corner of p
+    by q, where wh - pq = n. The jumps q and w do that, and the diameter is at most w + h - min(p, q) - 2, which is
+    smallest near w = h = 2p = 2q; the search looks around there.
+
+    References
+    ----------
+    Wong and Coppersmith, A Combinatorial Problem Related to Multimodule Memory Organizations (1974).
+    """
+    t = max(1, math.isqrt(n // 3))
+    best: tuple[int, int, int] | None = None
+    for w, h in itertools.combinations_with_replacement(range(max(1, 2 * t - 1), 2 * t + 5), 2):
+        for q in range(max(1, t - 2), min(w, t + 4)):
+            p, rest = divmod(w * h - n, q)
+            if rest or not 0 <= p < h:
+                continue
+            for first in (p, q):
+                candidate = w + h - min(p, q) - 2, first, w
+                if (best is None or candidate < best) and _usable(n, tuple(sorted((first % n, w % n)))):
+                    best = candidate
+    return [] if best is None else [best[1:]]
 
 
 @named(_find_duplex)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -45,6 +46,11 @@ class FiniteField:
         total: IntArray = ((self._digits[x] + self._digits[y]) % self.characteristic) @ self._place
         return total
 
+    def subtract(self, x: IntArray, y: IntArray) -> IntArray:
+        """Return x - y elementwise."""
+        difference: IntArray = ((self._digits[x] - self._digits[y]) % self.characteristic) @ self._place
+        return difference
+
     def negative(self, x: IntArray) -> IntArray:
         """Return -x elementwise."""
         opposite: IntArray = (-self._digits[x] % self.characteristic) @ self._place
@@ -66,7 +72,7 @@ def prime_power(q: int) -> tuple[int, int]:
     """
     if not 2 <= q <= 2**40:
         raise ParameterError(f"{q} is not a prime power")
-    p = next((i for i in range(2, int(q**0.5) + 1) if q % i == 0), q)
+    p = next((i for i in range(2, math.isqrt(q) + 1) if q % i == 0), q)
     k, rest = 0, q
     while rest % p == 0:
         rest //= p
@@ -74,6 +80,16 @@ def prime_power(q: int) -> tuple[int, int]:
     if rest != 1:
         raise ParameterError(f"{q} is not a prime power")
     return p, k
+
+
+@lru_cache(maxsize=1024)
+def is_prime_power(q: int) -> bool:
+    """Return whether a field of q elements exists (and q is at most 2^40)."""
+    try:
+        prime_power(q)
+    except ParameterError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=64)

@@ -1,0 +1,29 @@
+"""Complete graphs: everyone is one step away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from topodesign.named import named
+from topodesign.topology import Topology, check_buildable, require_at_least
+
+
+def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    if nodes == degree + 1 >= 2:
+        yield (nodes,)
+
+
+@named(_find)
+def complete(n: int) -> Topology:
+    """Complete graph K_n: every node has a link to every other; degree n - 1, diameter 1.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Table 7.
+    """
+    require_at_least("n", n, 2)
+    check_buildable(n, n * (n - 1))
+    source, step = np.divmod(np.arange(n * (n - 1)), n - 1)
+    return Topology.from_arrays(n, source, (source + step + 1) % n, vertex_transitive=True)  # Cayley graph of Z_n

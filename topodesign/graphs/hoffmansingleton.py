@@ -1,0 +1,39 @@
+"""The Hoffman-Singleton graph: as large as a graph of degree 7 and diameter 2 can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from topodesign.named import named
+from topodesign.topology import Topology
+
+
+def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    if (nodes, degree) == (50, 7):
+        yield ()
+
+
+@named(_find)
+def hoffmansingleton() -> Topology:
+    """Hoffman-Singleton graph: 50 nodes, degree 7, diameter 2, which meets the undirected Moore bound.
+
+    Node 5h + j is corner j of the pentagon h, joined with j - 1 and j + 1; node 25 + 5i + j is corner j of the
+    pentagram i, joined with j - 2 and j + 2; and corner j of pentagon h is joined with corner hi + j of pentagram i.
+
+    References
+    ----------
+    Hoffman and Singleton, On Moore Graphs with Diameters 2 and 3 (1960); the pentagons are Robertson's.
+    """
+    h, i, j = (axis.ravel() for axis in np.indices((5, 5, 5)))
+    corner = np.arange(25)
+    edges = (
+        (corner, corner // 5 * 5 + (corner + 1) % 5),
+        (25 + corner, 25 + corner // 5 * 5 + (corner + 2) % 5),
+        (5 * h + j, 25 + 5 * i + (h * i + j) % 5),
+    )
+    source, target = (np.concatenate(ends) for ends in zip(*edges, strict=True))
+    # Vertex-transitive: the graph is unique, and its group of order 252000 has rank 3 on the nodes.
+    ends = np.concatenate((source, target)), np.concatenate((target, source))
+    return Topology.from_arrays(50, *ends, vertex_transitive=True)

@@ -1,0 +1,104 @@
+"""Hypercubes, twisted, folded and halved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from topodesign.graphs.sizes import power
+from topodesign.named import named
+from topodesign.topology import IntArray, Topology, check_buildable, require_at_least
+
+
+def _find_hypercube(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    if 1 <= degree <= 64 and nodes == 2**degree:
+        yield (degree,)
+
+
+def _find_twisted(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    if 3 <= degree <= 64 and nodes == 2**degree:
+        yield (degree,)
+
+
+def _find_folded(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    # n = 3 is K_4 and n = 4 is K_{4,4}.
+    if 5 <= degree <= 64 and nodes == 2 ** (degree - 1):
+        yield (degree,)
+
+
+def _find_halved(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    # n = 3 is K_4 and n = 4 is the cocktail-party graph on 8 nodes.
+    n = nodes.bit_length()
+    if n >= 5 and nodes == 2 ** (n - 1) and degree == n * (n - 1) // 2:
+        yield (n,)
+
+
+@named(_find_hypercube)
+def hypercube(n: int) -> Topology:
+    """Hypercube Q_n: nodes whose numbers differ in one bit are linked; 2^n nodes, degree n, diameter n.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, appendix F.2.
+    """
+    require_at_least("n", n, 1)
+    return _cube(power(2, n), np.int64(1) << np.arange(n))
+
+
+@named(_find_twisted)
+def twistedhypercube(n: int) -> Topology:
+    """Twisted hypercube TQ_n: Q_n with the links 0-1 and 2-3 of one 4-cycle replaced by 0-3 and 1-2; n >= 3.
+
+    The diameter is n - 1, one less than that of Q_n, for four changed links. Not vertex-transitive in general.
+
+    References
+    ----------
+    Esfahanian, Ni and Sagan, The Twisted N-Cube with Application to Multiprocessing (1991).
+    """
+    require_at_least("n", n, 3)
+    cube = _cube(power(2, n), np.int64(1) << np.arange(n))
+    target = cube.dst.copy()
+    for u in range(4):
+        target[(cube.src == u) & (cube.dst == u ^ 1)] = 3 - u
+    return Topology.from_arrays(cube.nodes, cube.src, target)
+
+
+@named(_find_folded)
+def foldedcube(n: int) -> Topology:
+    """Folded n-cube: Q_{n-1} with a link between opposite corners; 2^(n-1) nodes, degree n, diameter floor(n/2).
+
+    References
+    ----------
+    Brouwer, Cohen and Neumaier, Distance-Regular Graphs, section 9.2.D.
+    """
+    require_at_least("n", n, 3)
+    nodes = power(2, n - 1)
+    return _cube(nodes, np.append(np.int64(1) << np.arange(n - 1), nodes - 1))
+
+
+@named(_find_halved)
+def halvedcube(n: int) -> Topology:
+    """Halved n-cube: the even words of n bits, linked when they differ in two; 2^(n-1) nodes, degree n(n - 1)/2.
+
+    A node is the word without its last bit, so nodes are linked that differ in one or two bits. The diameter is
+    floor(n/2).
+
+    References
+    ----------
+    Brouwer, Cohen and Neumaier, Distance-Regular Graphs, section 9.2.D.
+    """
+    require_at_least("n", n, 3)
+    nodes = power(2, n - 1)
+    check_buildable(nodes, nodes * n * (n - 1) // 2)
+    bits = np.int64(1) << np.arange(n - 1)
+    first, second = np.triu_indices(n - 1, k=1)
+    return _cube(nodes, np.concatenate((bits, bits[first] | bits[second])))
+
+
+def _cube(nodes: int, masks: IntArray) -> Topology:
+    """Link x with x xor mask; a Cayley graph of (Z_2)^n."""
+    check_buildable(nodes, nodes * len(masks))
+    node = np.arange(nodes)
+    target = node ^ masks[:, None]
+    return Topology.from_arrays(nodes, np.broadcast_to(node, target.shape), target, vertex_transitive=True)

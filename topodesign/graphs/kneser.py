@@ -1,0 +1,151 @@
+"""Kneser, odd, doubled odd and Johnson graphs: subsets as nodes, linked when they are disjoint, nested or close."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator
+from functools import cache
+
+import numpy as np
+
+from topodesign.errors import ParameterError
+from topodesign.graphs.sizes import binomial
+from topodesign.graphs.subsets import complements, rank, subsets
+from topodesign.named import named
+from topodesign.topology import MAX_LINKS, MAX_NODES, IntArray, Topology, check_buildable, require_at_least
+
+Sizes = dict[tuple[int, int], tuple[tuple[int, int], ...]]
+
+
+def _find_kneser(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    return _kneser_sizes().get((nodes, degree), ())
+
+
+def _find_johnson(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    return _johnson_sizes().get((nodes, degree), ())
+
+
+def _find_odd(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    if 3 <= degree <= 11 and nodes == math.comb(2 * degree - 1, degree):
+        yield (degree,)
+
+
+def _find_doubledodd(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    if 3 <= degree <= 11 and nodes == 2 * math.comb(2 * degree - 1, degree):
+        yield (degree,)
+
+
+def _pairs(start: int) -> Iterator[tuple[int, int, int]]:
+    """Yield all (n, k, C(n,k)) with k >= 2 and n >= 2k + start that are small enough to build."""
+    for k in itertools.count(2):
+        n = 2 * k + start
+        if math.comb(n, k) > MAX_NODES:
+            return
+        while (nodes := math.comb(n, k)) <= MAX_NODES:
+            yield n, k, nodes
+            n += 1
+
+
+@cache
+def _kneser_sizes() -> Sizes:
+    """Tabulate the graphs that are neither complete (k = 1) nor odd (n = 2k + 1)."""
+    return _table((nodes, math.comb(n - k, k), (n, k)) for n, k, nodes in _pairs(2))
+
+
+@cache
+def _johnson_sizes() -> Sizes:
+    """Tabulate the graphs that are neither complete (k = 1) nor the octahedron."""
+    return _table((nodes, k * (n - k), (n, k)) for n, k, nodes in _pairs(0) if n > 4)
+
+
+def _table(rows: Iterable[tuple[int, int, tuple[int, int]]]) -> Sizes:
+    table: Sizes = {}
+    for nodes, degree, args in rows:
+        if nodes * degree <= MAX_LINKS:
+            table[nodes, degree] = (*table.get((nodes, degree), ()), args)
+    return table
+
+
+@named(_find_kneser)
+def kneser(n: int, k: int) -> Topology:
+    """Kneser graph K(n,k): the k-subsets of n elements, linked when disjoint; degree C(n-k,k), needs n > 2k.
+
+    Nodes are numbered by :func:`topodesign.graphs.subsets.rank`. K(5,2) is the Petersen graph.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Definition 16 and Table 5.
+    """
+    require_at_least("k", k, 1)
+    if n <= 2 * k:
+        raise ParameterError(f"kneser({n},{k}) is not connected; n must be at least 2k + 1 = {2 * k + 1}")
+    nodes, degree = binomial(n, k), binomial(n - k, k)
+    check_buildable(nodes, nodes * degree)
+    others = complements(subsets(n, k), n)
+    target = np.stack([rank(others[:, pattern], n) for pattern in itertools.combinations(range(n - k), k)])
+    return _symmetric(nodes, target)
+
+
+@named(_find_odd)
+def odd(k: int) -> Topology:
+    """Odd graph O_k = K(2k-1, k-1): degree k, diameter k - 1; O_3 is the Petersen graph.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Tables 4 and 5.
+    """
+    require_at_least("k", k, 2)
+    return kneser.function(2 * k - 1, k - 1)
+
+
+@named(_find_doubledodd)
+def doubledodd(k: int) -> Topology:
+    """Doubled odd graph D(O_k): (k-1)- and k-subsets of 2k - 1 elements, linked when nested; degree k, diameter 2k - 1.
+
+    Node i is the (k-1)-subset with that number, node C(2k-1,k) + i the complement of the subset i, as in ``odd``.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Table 4 (k = 4).
+    """
+    require_at_least("k", k, 2)
+    half = binomial(2 * k - 1, k - 1)
+    check_buildable(2 * half, 2 * half * k)
+    single = odd.function(k)
+    # A set is inside the complement of another exactly when the two are disjoint: the bipartite double of O_k.
+    source = np.concatenate((single.src, single.src + half))
+    target = np.concatenate((single.dst + half, single.dst))
+    return Topology.from_arrays(2 * half, source, target, vertex_transitive=True)
+
+
+@named(_find_johnson)
+def johnson(n: int, k: int) -> Topology:
+    """Johnson graph J(n,k): the k-subsets of n elements, linked when they share k - 1; degree k(n - k), n > k.
+
+    Nodes are numbered by :func:`topodesign.graphs.subsets.rank`; for k > n/2 they stand for what the subset leaves out.
+    The diameter is min(k, n - k).
+
+    References
+    ----------
+    Brouwer, Cohen and Neumaier, Distance-Regular Graphs, section 9.1; J(4,2) is in Table 4 of Efficient Direct-Connect
+    Topologies.
+    """
+    require_at_least("k", k, 1)
+    require_at_least("n", n, k + 1)
+    k = min(k, n - k)
+    nodes = binomial(n, k)
+    check_buildable(nodes, nodes * k * (n - k))
+    rows = subsets(n, k)
+    others = complements(rows, n)
+    targets = []
+    for leaving, entering in itertools.product(range(k), range(n - k)):
+        changed = rows.copy()
+        changed[:, leaving] = others[:, entering]
+        targets.append(rank(np.sort(changed, axis=1), n))
+    return _symmetric(nodes, np.stack(targets))
+
+
+def _symmetric(nodes: int, target: IntArray) -> Topology:
+    """Link node i with ``target[:, i]``; permuting the n elements takes any node to any other and keeps the links."""
+    return Topology.from_arrays(nodes, np.broadcast_to(np.arange(nodes), target.shape), target, vertex_transitive=True)

@@ -1,0 +1,136 @@
+"""Undirected line graphs of the Petersen graph and of the incidence graphs of generalized polygons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from topodesign.graphs.finite_field import is_prime_power
+from topodesign.graphs.kneser import odd
+from topodesign.graphs.polygon import gh, gq, pg2
+from topodesign.named import Find, named
+from topodesign.topology import Topology, check_buildable, require_at_least
+
+
+def _find_one(size: tuple[int, int]) -> Find:
+    def find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+        if (nodes, degree) == size:
+            yield ()
+
+    return find
+
+
+def _find_polygon(n: int) -> Find:
+    def find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+        q = degree // 2  # q = 2 is listed under its own name
+        if 2 * q == degree and 3 <= q < nodes and nodes == _flags(q, n) and is_prime_power(q):
+            yield (q,)
+
+    return find
+
+
+@named(_find_one((15, 4)))
+def petersenline() -> Topology:
+    """Line graph of the Petersen graph: 15 nodes, degree 4, diameter 3.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Table 4.
+    """
+    return _line(odd.function(3))
+
+
+@named(_find_one((21, 4)))
+def heawoodline() -> Topology:
+    """Line graph of the Heawood graph, ``pg2line(2)``: 21 nodes, degree 4, diameter 3.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Table 4.
+    """
+    return pg2line.function(2)
+
+
+@named(_find_one((45, 4)))
+def tutte8line() -> Topology:
+    """Line graph of the Tutte 8-cage, ``gqline(2)``: 45 nodes, degree 4, diameter 4.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Table 4.
+    """
+    return gqline.function(2)
+
+
+@named(_find_one((189, 4)))
+def tutte12line() -> Topology:
+    """Line graph of the Tutte 12-cage, ``ghline(2)``: 189 nodes, degree 4, diameter 6.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Table 4.
+    """
+    return ghline.function(2)
+
+
+@named(_find_polygon(3))
+def pg2line(q: int) -> Topology:
+    """Line graph of ``pg2(q)``: (q + 1)(q^2 + q + 1) nodes, degree 2q, diameter 3.
+
+    References
+    ----------
+    Brouwer, Cohen and Neumaier, Distance-Regular Graphs, section 6.5 (generalized hexagon of order (q, 1)).
+    """
+    return _polygon_line(pg2.function, q, 3)
+
+
+@named(_find_polygon(4))
+def gqline(q: int) -> Topology:
+    """Line graph of ``gq(q)``: (q + 1)^2 (q^2 + 1) nodes, degree 2q, diameter 4.
+
+    References
+    ----------
+    Brouwer, Cohen and Neumaier, Distance-Regular Graphs, section 6.5 (generalized octagon of order (q, 1)).
+    """
+    return _polygon_line(gq.function, q, 4)
+
+
+@named(_find_polygon(6))
+def ghline(q: int) -> Topology:
+    """Line graph of ``gh(q)``: (q + 1)(q^6 - 1)/(q - 1) nodes, degree 2q, diameter 6.
+
+    References
+    ----------
+    Brouwer, Cohen and Neumaier, Distance-Regular Graphs, section 6.5 (generalized 12-gon of order (q, 1)).
+    """
+    return _polygon_line(gh.function, q, 6)
+
+
+def _flags(q: int, n: int) -> int:
+    """Return how many pairs of a point and a line through it a generalized n-gon of order q has."""
+    return int((q + 1) * sum(q**i for i in range(n)))
+
+
+def _polygon_line(build: Callable[[int], Topology], q: int, n: int) -> Topology:
+    require_at_least("q", q, 2)
+    check_buildable(_flags(q, n), 2 * q * _flags(q, n))
+    return _line(build(q))
+
+
+def _line(graph: Topology) -> Topology:
+    """Return the line graph: one node for each duplex link u < v in order of (u, v), linked when they share an end.
+
+    It is vertex-transitive because all graphs used here are edge-transitive: the Petersen graph, and the classical
+    generalized polygons, whose groups are transitive on pairs of a point and a line through it.
+    """
+    forth = graph.src < graph.dst
+    count = int(forth.sum())
+    number = np.empty(len(graph.src), dtype=np.int64)
+    number[forth] = np.arange(count)
+    number[np.lexsort((graph.src, graph.dst))[forth]] = np.arange(count)
+    # Row u of the CSR form lists the edges at u, all of them equally many.
+    at = number.reshape(graph.nodes, graph.degree)
+    source, target = np.broadcast_arrays(at[:, :, None], at[:, None, :])
+    different = source != target
+    return Topology.from_arrays(count, source[different], target[different], vertex_transitive=True)

@@ -1,0 +1,86 @@
+"""Complete bipartite graphs, cocktail-party graphs, and complete bipartite graphs minus a matching."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from topodesign.named import named
+from topodesign.topology import Topology, check_buildable, require_at_least
+
+
+def _find_bipartite(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    if nodes == 2 * degree >= 4:
+        yield (degree,)
+
+
+def _find_cocktailparty(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    if nodes == degree + 2 >= 6 and nodes % 2 == 0:
+        yield (nodes // 2,)
+
+
+def _find_crown(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    if nodes == 2 * degree + 2 >= 6:
+        yield (degree + 1,)
+
+
+@named(_find_bipartite)
+def bipartite(d: int) -> Topology:
+    """Complete bipartite graph K_{d,d}: nodes 0..d-1 against d..2d-1; degree d, diameter 2 (1 for d = 1).
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Table 7.
+    """
+    require_at_least("d", d, 1)
+    check_buildable(2 * d, 2 * d * d)
+    return _between(*np.divmod(np.arange(d * d), d), d)
+
+
+@named(_find_cocktailparty)
+def cocktailparty(n: int) -> Topology:
+    """Cocktail-party graph K_{2,...,2} on n pairs: i is linked to all but i + n (mod 2n); degree 2n - 2, diameter 2.
+
+    References
+    ----------
+    Brouwer, Cohen and Neumaier, Distance-Regular Graphs, section 1.1.
+    """
+    require_at_least("n", n, 2)
+    nodes, degree = 2 * n, 2 * n - 2
+    check_buildable(nodes, nodes * degree)
+    jump = np.delete(np.arange(nodes), (0, n))
+    source = np.repeat(np.arange(nodes), degree)
+    # A Cayley graph of Z_2n.
+    return Topology.from_arrays(nodes, source, (source + np.tile(jump, nodes)) % nodes, vertex_transitive=True)
+
+
+@named()
+def octahedron() -> Topology:
+    """Octahedron K_{2,2,2} = J(4,2): 6 nodes, degree 4; the finder knows it as ``cocktailparty(3)``.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Table 4.
+    """
+    return cocktailparty.function(3)
+
+
+@named(_find_crown)
+def crown(n: int) -> Topology:
+    """Crown graph: K_{n,n} minus the matching of i with n + i, i = 0..n-1; degree n - 1, diameter 3.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Table 4 (n = 5).
+    """
+    require_at_least("n", n, 3)
+    check_buildable(2 * n, 2 * n * (n - 1))
+    left, right = np.divmod(np.arange(n * n), n)
+    return _between(left[left != right], right[left != right], n)
+
+
+def _between(left: np.ndarray, right: np.ndarray, side: int) -> Topology:
+    """Link ``left[k]`` with ``side + right[k]``; the caller's pairs are kept by permuting and by exchanging sides."""
+    source, target = np.concatenate((left, right + side)), np.concatenate((right + side, left))
+    return Topology.from_arrays(2 * side, source, target, vertex_transitive=True)

@@ -1,0 +1,62 @@
+"""Paley graphs and digraphs: a link wherever the difference is a square in a finite field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from topodesign.errors import ParameterError
+from topodesign.graphs.finite_field import LARGEST_FIELD, FiniteField, is_prime_power
+from topodesign.named import named
+from topodesign.topology import Topology, check_buildable
+
+
+def _find_duplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    if nodes == 2 * degree + 1 and 5 <= nodes <= LARGEST_FIELD and nodes % 4 == 1 and is_prime_power(nodes):
+        yield (nodes,)
+
+
+def _find_simplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    if nodes == 2 * degree + 1 and 3 <= nodes <= LARGEST_FIELD and nodes % 4 == 3 and is_prime_power(nodes):
+        yield (nodes,)
+
+
+@named(_find_duplex)
+def paley(q: int) -> Topology:
+    """Paley graph: x and y in GF(q) are linked when y - x is a square; q = 1 (mod 4), degree (q - 1)/2, diameter 2.
+
+    Nodes are numbered as in :class:`topodesign.graphs.finite_field.FiniteField`. The links have their reverses because
+    -1 is a square.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Table 4 (P9).
+    """
+    return _paley(q, 1, "paleydigraph")
+
+
+@named(_find_simplex)
+def paleydigraph(q: int) -> Topology:
+    """Paley digraph (tournament): a link from x to x + s for every square s of GF(q); q = 3 (mod 4), degree (q - 1)/2.
+
+    Of two nodes exactly one has a link to the other, because -1 is not a square; the diameter is 2.
+
+    References
+    ----------
+    Graham and Spencer, A constructive solution to a tournament problem (1971).
+    """
+    return _paley(q, 3, "paley")
+
+
+def _paley(q: int, remainder: int, other: str) -> Topology:
+    if q % 4 != remainder:
+        hint = f"; {other}({q}) may do" if q % 4 == 4 - remainder else ""
+        raise ParameterError(f"q must leave the remainder {remainder} when divided by 4, and {q} does not{hint}")
+    field = FiniteField(q)
+    check_buildable(q, q * (q - 1) // 2)
+    squares = np.array(field.powers[::2], dtype=np.int64)
+    node = np.arange(q)
+    target = field.add(node[None, :], squares[:, None])
+    # A Cayley digraph of the additive group.
+    return Topology.from_arrays(q, np.broadcast_to(node, target.shape), target, vertex_transitive=True)

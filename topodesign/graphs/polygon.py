@@ -1,0 +1,210 @@
+"""Incidence graphs of projective and affine planes, generalized quadrangles and hexagons.
+
+A generalized n-gon of order q has as many points as lines, q + 1 lines through every point, and an incidence graph of
+diameter n and girth 2n: the largest duplex graph there is for its degree q + 1 and diameter n, since it meets the
+bipartite Moore bound. All are written in coordinates over GF(q). Points and lines have 0 to n - 1 coordinates each. One
+with fewer than n - 1 is incident with the q of the other kind that have one more coordinate behind the same ones, and
+the two with none are incident with each other; so far that is a tree. The points and lines with all n - 1 coordinates
+are joined by the equations that each function names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from topodesign.graphs.finite_field import FiniteField, is_prime_power
+from topodesign.named import named
+from topodesign.topology import IntArray, Topology, check_buildable, require_at_least
+
+Equations = Callable[[FiniteField, IntArray, list[IntArray]], list[IntArray]]
+
+
+def _find_pg2(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    return _find_polygon(nodes, degree, 3)
+
+
+def _find_gq(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    return _find_polygon(nodes, degree, 4)
+
+
+def _find_gh(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    return _find_polygon(nodes, degree, 6)
+
+
+def _find_polygon(nodes: int, degree: int, n: int) -> Iterable[tuple[int, ...]]:
+    q = degree - 1
+    if 2 <= q < nodes and 2 * sum(q**i for i in range(n)) == nodes and is_prime_power(q):
+        yield (q,)
+
+
+def _find_ag2(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    # q = 2 is a ring of 8.
+    if degree >= 3 and nodes == 2 * degree**2 and is_prime_power(degree):
+        yield (degree,)
+
+
+def _find_heawoodd3(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    if (nodes, degree) == (14, 4):
+        yield ()
+
+
+@named(_find_pg2)
+def pg2(q: int) -> Topology:
+    """Incidence graph of the projective plane PG(2,q): 2(q^2 + q + 1) nodes, degree q + 1, diameter 3.
+
+    The point (k, b) is on the line [a, s] when b = ak + s. Vertex-transitive: the collineations are transitive on
+    points, and a polarity exchanges points and lines. q = 2 is the Heawood graph.
+
+    References
+    ----------
+    Van Maldeghem, Generalized Polygons (1998), chapter 3; Efficient Direct-Connect Topologies, Table 4 (q = 3).
+    """
+
+    def equations(field: FiniteField, a: IntArray, point: list[IntArray]) -> list[IntArray]:
+        k, b = point
+        return [field.subtract(b, field.multiply(a, k))]
+
+    return _polygon(q, 3, equations, vertex_transitive=True)
+
+
+@named(_find_ag2)
+def ag2(q: int) -> Topology:
+    """Incidence graph of the affine plane AG(2,q) without its vertical lines: 2q^2 nodes, degree q, diameter 4.
+
+    The point x + q*y is on the line of slope m and intercept b, node q^2 + m + q*b, when y = mx + b. Vertex-transitive:
+    translations and shears are transitive on the points, and exchanging (x, y) with the line m = x, b = -y keeps the
+    incidence. q = 3 is the Pappus graph.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Table 4 (q = 4).
+    """
+    require_at_least("q", q, 2)
+    check_buildable(2 * q * q, 2 * q**3)
+    field = FiniteField(q)
+    x, y, m = (axis.ravel() for axis in np.indices((q, q, q)))
+    b = field.subtract(y, field.multiply(m, x))
+    return _incidence(q * q, x + q * y, m + q * b, vertex_transitive=True)
+
+
+@named(_find_gq)
+def gq(q: int) -> Topology:
+    """Incidence graph of the generalized quadrangle W(q): 2(q + 1)(q^2 + 1) nodes, degree q + 1, diameter 4.
+
+    The point (a, s, a') is on the line [k, b, k'] when b = a' - ak and k' = a^2 k + s - 2aa'. Vertex-transitive only
+    for even q, where W(q) is self-dual; for odd q no symmetry takes a point to a line. q = 2 is the Tutte 8-cage.
+
+    References
+    ----------
+    Van Maldeghem, Generalized Polygons (1998), section 3.4; Efficient Direct-Connect Topologies, Table 4 (q = 3).
+    """
+
+    def equations(field: FiniteField, k: IntArray, point: list[IntArray]) -> list[IntArray]:
+        a, s, a1 = point
+        of = _Polynomials(field)
+        b = of.sum(a1, of.term(-1, a, k))
+        return [b, of.sum(of.term(1, a, a, k), s, of.term(-2, a, a1))]
+
+    return _polygon(q, 4, equations, vertex_transitive=q % 2 == 0)
+
+
+@named(_find_gh)
+def gh(q: int) -> Topology:
+    """Incidence graph of the split Cayley hexagon H(q): 2(q^6 - 1)/(q - 1) nodes, degree q + 1, diameter 6.
+
+    The point (a, s, a', s', a'') is on the line [k, b, k', b', k''] when b = a'' - ak, b' = a^2 k + a' - 2aa'',
+    k' = a^3 k^2 + s' - ks - 3a^2 a'' k - 3a' a'' + 3a a''^2 and k'' = a^3 k + s - 3a^2 a'' + 3aa'. Vertex-transitive
+    only where H(q) is self-dual, that is for q = 3^h. q = 2 is the Tutte 12-cage.
+
+    References
+    ----------
+    Van Maldeghem, Generalized Polygons (1998), section 3.5; Efficient Direct-Connect Topologies, Table 4 (q = 3).
+    """
+
+    def equations(field: FiniteField, k: IntArray, point: list[IntArray]) -> list[IntArray]:
+        a, s, a1, s1, a2 = point
+        of = _Polynomials(field)
+        b = of.sum(a2, of.term(-1, a, k))
+        k2 = of.sum(of.term(1, a, a, a, k), s, of.term(-3, a, a, a2), of.term(3, a, a1))
+        b1 = of.sum(of.term(1, a, a, k), a1, of.term(-2, a, a2))
+        k1 = of.sum(
+            of.term(1, a, a, a, k, k),
+            s1,
+            of.term(-1, k, s),
+            of.term(-3, a, a, a2, k),
+            of.term(-3, a1, a2),
+            of.term(3, a, a2, a2),
+        )
+        return [b, k1, b1, k2]
+
+    return _polygon(q, 6, equations, vertex_transitive=q % 3 == 0)
+
+
+@named(_find_heawoodd3)
+def heawoodd3() -> Topology:
+    """Distance-3 graph of the Heawood graph: the points and lines of PG(2,2) that are not incident; 14 nodes, degree 4.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Table 4.
+    """
+    heawood = pg2.function(2)
+    apart = np.ones((7, 7), dtype=bool)
+    apart[heawood.src[heawood.src < 7], heawood.dst[heawood.src < 7] - 7] = False
+    return _incidence(7, *np.nonzero(apart), vertex_transitive=True)  # the symmetries are those of the Heawood graph
+
+
+class _Polynomials:
+    """Sums of monomials with small integer coefficients over a field."""
+
+    def __init__(self, field: FiniteField) -> None:
+        self._field = field
+
+    def sum(self, *terms: IntArray) -> IntArray:
+        total = terms[0]
+        for term in terms[1:]:
+            total = self._field.add(total, term)
+        return total
+
+    def term(self, coefficient: int, *factors: IntArray) -> IntArray:
+        # The integer c is the field's 1 added c times, an element of the prime field, whose number is c modulo p.
+        product = np.full_like(factors[0], coefficient % self._field.characteristic)
+        for factor in factors:
+            product = self._field.multiply(product, factor)
+        return product
+
+
+def _polygon(q: int, n: int, equations: Equations, *, vertex_transitive: bool) -> Topology:
+    """Return the incidence graph of a generalized n-gon.
+
+    A point or line with i coordinates has the number 1 + q + ... + q^(i-1) plus its coordinates read as digits to base
+    q, the last one lowest; lines come after all points. ``equations`` takes the free coordinate of the line and the
+    n - 1 of the point, and returns the other n - 2 of the line.
+    """
+    require_at_least("q", q, 2)
+    half = sum(q**i for i in range(n))
+    check_buildable(2 * half, 2 * half * (q + 1))
+    field = FiniteField(q)
+    start = np.cumsum([0, *(q**i for i in range(n))])
+    points, lines = [np.array([0])], [np.array([0])]
+    for i in range(1, n):
+        longer, shorter = start[i] + np.arange(q**i), start[i - 1] + np.arange(q**i) // q
+        points += [longer, shorter]
+        lines += [shorter, longer]
+    free, value = (axis.ravel() for axis in np.indices((q, q ** (n - 1))))
+    coordinates = [value // q**i % q for i in reversed(range(n - 1))]
+    line = free
+    for coordinate in equations(field, free, coordinates):
+        line = line * q + coordinate
+    points.append(start[n - 1] + value)
+    lines.append(start[n - 1] + line)
+    return _incidence(half, np.concatenate(points), np.concatenate(lines), vertex_transitive=vertex_transitive)
+
+
+def _incidence(points: int, point: IntArray, line: IntArray, *, vertex_transitive: bool) -> Topology:
+    """Return the incidence graph of as many lines as points; pair k is incident."""
+    source = np.concatenate((point, points + line))
+    target = np.concatenate((points + line, point))
+    return Topology.from_arrays(2 * points, source, target, vertex_transitive=vertex_transitive)

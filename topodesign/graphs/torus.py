@@ -1,0 +1,125 @@
+"""Tori and twisted tori: quotients of the integer grid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from topodesign.errors import ParameterError
+from topodesign.graphs.sizes import integer_root
+from topodesign.named import named
+from topodesign.topology import IntArray, Topology, check_buildable, require_at_least
+
+
+def _find_torus(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    """Yield the sides of least diameter, the fewest of them: a side of 2 takes one port, all others two."""
+    best: tuple[int, int, tuple[int, ...]] | None = None
+    for twos in range(degree % 2, degree + 1, 2):
+        rest, odd = divmod(nodes, 2**twos)
+        if odd:
+            break
+        for sides in _factors(rest, (degree - twos) // 2, 3):
+            candidate = sum(side // 2 for side in sides) + twos, len(sides) + twos, (2,) * twos + sides
+            best = candidate if best is None else min(best, candidate)
+    if best is not None and best[2] != (2,) * degree:  # that one is the hypercube
+        yield best[2]
+
+
+def _find_twisted(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    """Yield the sides a and 2a, where the twist makes up for the uneven sides."""
+    if degree % 2 == 0 and degree >= 4:
+        k = degree // 2
+        for long in range(1, k):
+            rest, odd = divmod(nodes, 2**long)
+            a = integer_root(rest, k)
+            if odd == 0 and a >= 2 and a**k == rest:
+                yield (a,) * (k - long) + (2 * a,) * long
+
+
+def _factors(product: int, count: int, least: int) -> Iterator[tuple[int, ...]]:
+    """Yield all ascending tuples of ``count`` factors, none below ``least``, with the given product."""
+    if count == 0:
+        if product == 1:
+            yield ()
+        return
+    if count == 1:
+        if product >= least:
+            yield (product,)
+        return
+    for factor in range(least, product + 1):
+        if factor**count > product:
+            return
+        if product % factor == 0:
+            for rest in _factors(product // factor, count - 1, factor):
+                yield (factor, *rest)
+
+
+@named(_find_torus)
+def torus(*sides: int) -> Topology:
+    """Torus: a bidirectional ring along every dimension; the node (x0, x1, ...) is x0 + a(x1 + b(x2 + ...)).
+
+    A side takes two ports of a node, a side of 2 only one: its ring is a single duplex link, so that ``torus(2,2,2)``
+    is ``hypercube(3)``. The diameter is the sum of floor(side/2).
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, appendix F.
+    """
+    _check(sides)
+    return _grid(sides, np.diag(np.array(sides, dtype=np.int64)))
+
+
+@named(_find_twisted)
+def twistedtorus(*sides: int) -> Topology:
+    """Twisted torus: as ``torus``, but crossing the wrap of a dimension of side a shifts all longer ones by a.
+
+    In other words the integer grid modulo one vector for each dimension: its side a along itself, and -a along every
+    strictly longer dimension. On two dimensions of sides a and 2a this is the rectangular twisted torus, whose diameter
+    is a where the plain torus has floor(a/2) + a, and on a, a, 2a and a, 2a, 2a the prismatic ones. Equal sides have no
+    twist. A dimension takes one port if going forth and back along it is the same, else two.
+
+    References
+    ----------
+    Camara et al., Twisted Torus Topologies for Enhanced Interconnection Networks (2010).
+    """
+    _check(sides)
+    size = np.array(sides, dtype=np.int64)
+    lattice = np.diag(size) - np.where(size[None, :] > size[:, None], size[:, None], 0)
+    return _grid(sides, lattice)
+
+
+def _check(sides: tuple[int, ...]) -> None:
+    if not sides:
+        raise ParameterError("give at least one side, as in torus(4,4)")
+    nodes = 1
+    for side in sides:
+        require_at_least("every side", side, 2)
+        nodes *= side
+        check_buildable(nodes, 0)
+    check_buildable(nodes, 2 * len(sides) * nodes)
+
+
+def _grid(sides: tuple[int, ...], lattice: IntArray) -> Topology:
+    """Return the Cayley graph of Z^k modulo the rows of ``lattice`` with the unit vectors and their opposites.
+
+    Row i has ``sides[i]`` at i, and else entries only for dimensions of larger side: taking the dimensions by ascending
+    side, one pass brings any vector into the box of representatives.
+    """
+    place = np.cumprod((1, *sides[:-1]))
+    nodes = int(place[-1]) * sides[-1]
+    coordinates = np.arange(nodes)[:, None] // place % np.array(sides)
+    ascending = sorted(range(len(sides)), key=sides.__getitem__)
+
+    def reduce(vectors: IntArray) -> IntArray:
+        for i in ascending:
+            vectors = vectors - vectors[..., i : i + 1] // sides[i] * lattice[i]
+        number: IntArray = vectors @ place
+        return number
+
+    targets = []
+    for unit in np.eye(len(sides), dtype=np.int64):
+        forth, back = reduce(coordinates + unit), reduce(coordinates - unit)
+        targets += [forth] if np.array_equal(forth, back) else [forth, back]
+    target = np.stack(targets)
+    return Topology.from_arrays(nodes, np.broadcast_to(np.arange(nodes), target.shape), target, vertex_transitive=True)
