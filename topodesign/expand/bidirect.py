@@ -1,0 +1,45 @@
+"""Bidirectional union: a one-way topology and its transpose on the same nodes, which duplex cabling can wire."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base
+from topodesign.topology import Topology
+
+_SIGNATURE = "bidirect(G)"
+
+
+def graph(base: Topology) -> Topology:
+    """Return the union of G with its transpose: every link and its reverse, degree 2d.
+
+    The automorphisms of G are those of its transpose, so a vertex-transitive G stays so.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, appendix K.
+    """
+    topology = require_base(base, _SIGNATURE)
+    return Topology.from_arrays(
+        topology.nodes,
+        np.concatenate((topology.src, topology.dst)),
+        np.concatenate((topology.dst, topology.src)),
+        np.concatenate((topology.capacity, topology.capacity)),
+        representatives=topology.representatives,
+    )
+
+
+def claim(base: Base) -> Claim:
+    """Return the cost by closed form, that of G, provided G is isomorphic to its transpose.
+
+    Half of every shard follows G's schedule and half its mirror image, so paths need not be shortest in the union: the
+    best SPFF schedule of the union has at most as many steps but may need more bandwidth.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, appendix K.
+    """
+    return Claim(base.cost, Basis.SCHEDULE)
+
+
+bidirect = Expansion("bidirect", graph, claim)

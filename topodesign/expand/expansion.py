@@ -1,0 +1,157 @@
+"""What every expansion is: the graph map, the claimed cost and, where it exists, the schedule lift."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+
+from topodesign.cost import Cost
+from topodesign.errors import ParameterError
+from topodesign.named import call_signature, inspect_call
+from topodesign.spec import Spec
+from topodesign.topology import Topology
+
+
+class Basis(Enum):
+    """How far a closed-form cost can be trusted."""
+
+    EXACT = "exact"
+    """A theorem gives this very SPFF cost; rebuilding and pricing gives the same."""
+    BOUND = "bound"
+    """The SPFF cost is at most this."""
+    SCHEDULE = "schedule"
+    """A lifted schedule has this cost; the best SPFF schedule may be better or worse."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """A topology that is expanded, with its SPFF cost: what closed forms start from.
+
+    The cost holds for reduce-scatter and allgather: it is the larger price of the topology and its transpose.
+    """
+
+    topology: Topology
+    cost: Cost
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes N."""
+        return self.topology.nodes
+
+    @property
+    def degree(self) -> int:
+        """Ports per node d."""
+        return self.topology.degree
+
+    @cached_property
+    def simple(self) -> bool:
+        """Whether it has neither self-loops nor parallel links."""
+        return not self.topology.self_loops and int(self.topology.capacity.max()) == 1
+
+    @cached_property
+    def fewest_neighbours(self) -> int:
+        """The smallest number of distinct in-neighbours or out-neighbours of any node."""
+        return min(int(np.bincount(end, minlength=self.nodes).min()) for end in (self.topology.src, self.topology.dst))
+
+    @cached_property
+    def cycles(self) -> frozenset[int]:
+        """Lengths of the shortest cycle through each node, as a set."""
+        from scipy.sparse import coo_array  # noqa: PLC0415  heavy, and seldom wanted
+        from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
+
+        graph = self.topology
+        links = coo_array((np.ones(len(graph.src)), (graph.src, graph.dst)), shape=(self.nodes,) * 2).tocsr()
+        lengths = set()
+        for node in graph.representatives or range(self.nodes):
+            distance = dijkstra(links, indices=node, unweighted=True)
+            back = distance[graph.src[graph.dst == node]]
+            lengths.add(int(back.min()) + 1)
+        return frozenset(lengths)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A cost by closed form and what it rests on."""
+
+    cost: Cost
+    basis: Basis
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """A map from topologies to larger ones; call it with topologies first and integers after them.
+
+    Attributes
+    ----------
+    name
+        Name in a spec.
+    graph
+        The graph map: topologies and integers -> Topology without a spec.
+    claim
+        The cost by closed form: a :class:`Base` for each topology, and the integers -> Claim, or None if there is no
+        closed form for such bases.
+    """
+
+    name: str
+    graph: Callable[..., Topology]
+    claim: Callable[..., Claim | None]
+
+    @property
+    def signature(self) -> str:
+        """The call as a user would write it in a spec."""
+        return self.name + call_signature(self.graph).removeprefix(self.graph.__name__)
+
+    def __call__(self, *args: Topology | int) -> Topology:
+        """Expand, and give the result its spec if the bases have theirs.
+
+        Raises
+        ------
+        ParameterError
+            If the number or the kinds of the arguments are wrong, or the expansion refuses them.
+        """
+        inspect_call(self.graph, args)
+        result = self.graph(*args)
+        words: list[int | Spec] = []
+        for argument in args:
+            if not isinstance(argument, Topology):
+                words.append(argument)
+            elif argument.spec is None:
+                return result
+            else:
+                words.append(argument.spec)
+        return replace(result, spec=Spec(self.name, tuple(words)))
+
+
+def require_base(value: object, signature: str) -> Topology:
+    """Return the value if it is a topology without switches.
+
+    Raises
+    ------
+    ParameterError
+        If not.
+    """
+    if not isinstance(value, Topology):
+        raise ParameterError(f"{signature} needs a topology there, such as complete(5), not {value!r}")
+    if value.switches:
+        raise ParameterError(f"{signature} is for topologies without switches")
+    return value
+
+
+def require_count(value: object, signature: str, least: int = 1) -> int:
+    """Return the value if it is an integer of at least ``least``.
+
+    Raises
+    ------
+    ParameterError
+        If not.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ParameterError(f"{signature} needs an integer there, not {value}")
+    number = int(value.__index__())
+    if number < least:
+        raise ParameterError(f"{signature} needs at least {least} there, not {number}")
+    return number

@@ -1,0 +1,29 @@
+"""Trunks: every link m times, for more ports than there are other nodes."""
+
+from __future__ import annotations
+
+from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base, require_count
+from topodesign.topology import Topology
+
+_SIGNATURE = "parallel(G,m)"
+
+
+def graph(base: Topology, m: int) -> Topology:
+    """Return G with every capacity multiplied by m; the same nodes, m times the degree."""
+    topology = require_base(base, _SIGNATURE)
+    times = require_count(m, _SIGNATURE)
+    return Topology(
+        topology.nodes,
+        topology.src,
+        topology.dst,
+        topology.capacity * times,
+        representatives=topology.representatives,
+    )
+
+
+def claim(base: Base, m: int) -> Claim:  # noqa: ARG001  every m has the same cost
+    """Return the cost of the base: m times the links carry the same data with m times the bandwidth of a node."""
+    return Claim(base.cost, Basis.EXACT)
+
+
+parallel = Expansion("parallel", graph, claim)

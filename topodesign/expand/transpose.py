@@ -1,0 +1,24 @@
+"""Transpose: every link turned round, which swaps what allgather and reduce-scatter cost."""
+
+from __future__ import annotations
+
+from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base
+from topodesign.topology import Topology
+
+_SIGNATURE = "transpose(G)"
+
+
+def graph(base: Topology) -> Topology:
+    """Return G with every link turned round.
+
+    An allgather on G is a reduce-scatter on the transpose, backwards (Efficient Direct-Connect Topologies, Theorem 1).
+    """
+    return require_base(base, _SIGNATURE).transpose()
+
+
+def claim(base: Base) -> Claim:
+    """Return the cost of the base: as many steps, and a y that holds for both collectives holds for both."""
+    return Claim(base.cost, Basis.BOUND)
+
+
+transpose = Expansion("transpose", graph, claim)
