@@ -1,0 +1,498 @@
+"""Compiled inner loops of SPFF pricing; imported only when something is priced.
+
+The closed form (Efficient Direct-Connect Topologies, Theorem 20): a node u sends the shards of the destinations at
+distance x over its links so that the fullest link carries
+
+    U(u, x) = max over non-empty sets S of u's links of #{v : d(u,v) = x, nexthops(u,v) inside S} / capacity(S)
+
+shards per unit of capacity. Destinations are grouped by next-hop set, a bit mask over the node's distinct neighbours,
+which breadth-first search hands down: the mask of v is the union of the masks of its predecessors. The maximum is found
+without looking at all S: a guess p/q is feasible if an integer flow from the groups to the links exists, and otherwise
+the minimum cut is a set S with a larger ratio, the next guess. All numbers are int64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Masks = NDArray[np.uint64]
+LARGEST = 2**62
+_Function = TypeVar("_Function", bound=Callable[..., object])
+
+MAX_NEIGHBOURS = 64
+"""Neighbours that a bit mask can tell apart."""
+
+
+def compiled(function: _Function) -> _Function:
+    """Compile a function on its first call and keep the machine code on disk."""
+    return cast("_Function", numba.njit(cache=True, nogil=True)(function))
+
+
+@compiled
+def _bits(mask: np.uint64) -> int:
+    """Return the number of ones."""
+    count = 0
+    while mask:
+        mask &= mask - np.uint64(1)
+        count += 1
+    return count
+
+
+@compiled
+def search(source: int, indptr: Ints, dst: Ints, distance: Ints, mask: Masks, queue: Ints) -> int:
+    """Breadth-first search from one node: fill distance, next-hop mask and visiting order; return nodes reached."""
+    distance[:] = -1
+    distance[source] = 0
+    mask[source] = 0
+    queue[0] = source
+    reached = 1
+    bit = np.uint64(1)
+    for entry in range(indptr[source], indptr[source + 1]):
+        node = dst[entry]
+        if node != source:
+            distance[node] = 1
+            mask[node] = bit
+            queue[reached] = node
+            reached += 1
+            bit <<= np.uint64(1)
+    head = 1
+    while head < reached:
+        node = queue[head]
+        head += 1
+        near = distance[node] + 1
+        for entry in range(indptr[node], indptr[node + 1]):
+            other = dst[entry]
+            if distance[other] < 0:
+                distance[other] = near
+                mask[other] = mask[node]
+                queue[reached] = other
+                reached += 1
+            elif distance[other] == near:
+                mask[other] |= mask[node]
+    return reached
+
+
+@compiled
+def _group(masks: Masks, group_mask: Masks, group_count: Ints) -> int:
+    """Sort next-hop masks in place and write each distinct one with its count; return how many there are."""
+    masks.sort()
+    groups = 0
+    for i in range(len(masks)):
+        if i == 0 or masks[i] != masks[i - 1]:
+            group_mask[groups] = masks[i]
+            group_count[groups] = 0
+            groups += 1
+        group_count[groups - 1] += 1
+    return groups
+
+
+@compiled
+def _even_split_fits(
+    groups: int, group_mask: Masks, group_count: Ints, capacity: Ints, p: int, q: int, scale: int, load: Ints
+) -> bool:
+    """Whether splitting every group evenly over its links keeps every link at p/q shards per unit of capacity."""
+    load[:] = 0
+    for g in range(groups):
+        mask = group_mask[g]
+        share = group_count[g] * (scale // _bits(mask))
+        link = 0
+        while mask:
+            if mask & np.uint64(1):
+                load[link] += share
+            mask >>= np.uint64(1)
+            link += 1
+    for link in range(len(capacity)):
+        if load[link] * q > capacity[link] * p * scale:
+            return False
+    return True
+
+
+@compiled
+def _violated_set(
+    groups: int, group_mask: Masks, group_count: Ints, capacity: Ints, p: int, q: int, scale: int
+) -> np.uint64:
+    """Route all groups with links of capacity p/q; return 0 if that works, else the links of a set that cannot.
+
+    A maximum flow by augmenting paths over the links, started from the even split cut off where a link is full.
+    """
+    k = len(capacity)
+    flow = np.zeros((groups, k), np.int64)
+    room = capacity * (p * scale)
+    excess = group_count[:groups] * (q * scale)
+    for g in range(groups):
+        share = excess[g] // _bits(group_mask[g])
+        for link in range(k):
+            if group_mask[g] >> np.uint64(link) & np.uint64(1):
+                amount = min(share, room[link])
+                flow[g, link] = amount
+                room[link] -= amount
+                excess[g] -= amount
+    parent = np.empty(k, np.int64)
+    via = np.empty(k, np.int64)
+    queue = np.empty(k, np.int64)
+    for start in range(groups):
+        while excess[start] > 0:
+            seen: np.uint64 = group_mask[start]
+            tail = 0
+            for link in range(k):
+                if seen >> np.uint64(link) & np.uint64(1):
+                    parent[link] = -1
+                    via[link] = start
+                    queue[tail] = link
+                    tail += 1
+            head = 0
+            end = -1
+            while head < tail:
+                link = queue[head]
+                head += 1
+                if room[link] > 0:
+                    end = link
+                    break
+                for g in range(groups):
+                    if flow[g, link] > 0 and group_mask[g] & ~seen:
+                        for other in range(k):
+                            if (group_mask[g] & ~seen) >> np.uint64(other) & np.uint64(1):
+                                parent[other] = link
+                                via[other] = g
+                                queue[tail] = other
+                                tail += 1
+                        seen |= group_mask[g]
+            if end < 0:
+                return seen
+            amount = min(excess[start], room[end])
+            link = end
+            while parent[link] >= 0:
+                amount = min(amount, flow[via[link], parent[link]])
+                link = parent[link]
+            room[end] -= amount
+            excess[start] -= amount
+            link = end
+            while link >= 0:
+                flow[via[link], link] += amount
+                if parent[link] >= 0:
+                    flow[via[link], parent[link]] -= amount
+                link = parent[link]
+    return np.uint64(0)
+
+
+@compiled
+def _raise_load(
+    groups: int, group_mask: Masks, group_count: Ints, capacity: Ints, p: int, q: int, scale: int, load: Ints
+) -> tuple[int, int]:
+    """Return max(p/q, the largest ratio of destinations to capacity over all sets of links) as a pair."""
+    total, ports = 0, 0
+    for g in range(groups):
+        total += group_count[g]
+    for link in range(len(capacity)):
+        ports += capacity[link]
+    if total * q > p * ports:
+        p, q = total, ports
+    while not _even_split_fits(groups, group_mask, group_count, capacity, p, q, scale, load):
+        links = _violated_set(groups, group_mask, group_count, capacity, p, q, scale)
+        if links == 0:
+            break
+        p, q = 0, 0
+        for g in range(groups):
+            if not group_mask[g] & ~links:
+                p += group_count[g]
+        for link in range(len(capacity)):
+            if links >> np.uint64(link) & np.uint64(1):
+                q += capacity[link]
+    return p, q
+
+
+@compiled
+def _split_scale(neighbours: int) -> int:
+    """Return a number that every group size up to ``neighbours`` divides (up to 16, beyond which splits round)."""
+    scale = 1
+    for i in range(2, min(neighbours, 16) + 1):
+        a, b = scale, i
+        while b:
+            a, b = b, a % b
+        scale *= i // a
+    return scale
+
+
+@compiled
+def worst_loads(
+    sources: Ints,
+    indptr: Ints,
+    dst: Ints,
+    capacity: Ints,
+    numerator: Ints,
+    denominator: Ints,
+) -> int:
+    """Raise numerator/denominator at index x to the largest U(u, x) over the sources; return the largest distance.
+
+    Parameters
+    ----------
+    sources
+        Nodes u to look at.
+    indptr, dst, capacity
+        CSR links of N nodes, at most ``MAX_NEIGHBOURS`` distinct neighbours each.
+    numerator, denominator
+        Shape ``(N,)``, changed in place; start with zeros and ones.
+
+    Returns
+    -------
+    int
+        The largest distance from any source, or -1 if some node is not reached.
+    """
+    nodes = len(indptr) - 1
+    distance = np.empty(nodes, np.int64)
+    mask = np.empty(nodes, np.uint64)
+    queue = np.empty(nodes, np.int64)
+    layer = np.empty(nodes, np.uint64)
+    group_mask = np.empty(nodes, np.uint64)
+    group_count = np.empty(nodes, np.int64)
+    farthest = 0
+    for source in sources:
+        if search(source, indptr, dst, distance, mask, queue) < nodes:
+            return -1
+        links = np.empty(indptr[source + 1] - indptr[source], np.int64)
+        k = 0
+        for entry in range(indptr[source], indptr[source + 1]):
+            if dst[entry] != source:
+                links[k] = capacity[entry]
+                k += 1
+        links = links[:k]
+        load = np.empty(k, np.int64)
+        scale = _split_scale(k)
+        first = 1
+        while first < nodes:
+            x = distance[queue[first]]
+            last = first
+            while last < nodes and distance[queue[last]] == x:
+                layer[last] = mask[queue[last]]
+                last += 1
+            groups = _group(layer[first:last], group_mask, group_count)
+            numerator[x], denominator[x] = _raise_load(
+                groups, group_mask, group_count, links, numerator[x], denominator[x], scale, load
+            )
+            farthest = max(farthest, x)
+            first = last
+    return farthest
+
+
+SCALE = 720720
+"""The least common multiple of 1 to 16: loads of up to 16 single links are whole multiples of 1/SCALE."""
+
+
+@compiled
+def _set_score(
+    table: Ints,
+    chosen: Ints,
+    weight: int,
+    limit: int,
+    indptr: Ints,
+    dst: Ints,
+    distance: Ints,
+    mask: Masks,
+    queue: Ints,
+    layer: Masks,
+    group_mask: Masks,
+    group_count: Ints,
+    capacity: Ints,
+    load: Ints,
+    scale: int,
+) -> tuple[int, int, int]:
+    """Price one connection set; return steps, d * SCALE * (sum of loads) and score, or zeros if the score is too large.
+
+    The score is weight * steps + SCALE * (nodes at the largest distance) + d * SCALE * (sum of loads): the middle term
+    is small, and leads towards fewer steps. A set is given up as soon as its score is certain to pass the limit.
+    """
+    links = len(chosen)
+    nodes = len(indptr) - 1
+    for i in range(links):
+        row = table[chosen[i]]
+        for node in range(nodes):
+            dst[node * links + i] = row[node]
+    if search(0, indptr, dst, distance, mask, queue) < nodes:
+        return 0, 0, 0
+    steps = distance[queue[nodes - 1]]
+    last = nodes
+    while distance[queue[last - 1]] == steps:
+        last -= 1
+    score = weight * steps + SCALE * (nodes - last)
+    total = 0
+    first = 1
+    while first < nodes:
+        if score + total * links + (nodes - first) * SCALE > limit:
+            return 0, 0, 0
+        x = distance[queue[first]]
+        last = first
+        while last < nodes and distance[queue[last]] == x:
+            layer[last] = mask[queue[last]]
+            last += 1
+        groups = _group(layer[first:last], group_mask, group_count)
+        p, q = _raise_load(groups, group_mask, group_count, capacity, 0, 1, scale, load)
+        total += p * (SCALE // q)
+        first = last
+    return steps, total * links, score + total * links
+
+
+@compiled
+def _next_random(state: Masks) -> np.uint64:
+    """Return the next number of a xorshift64* generator whose state is the array's one element."""
+    x = state[0]
+    x ^= x >> np.uint64(12)
+    x ^= x << np.uint64(25)
+    x ^= x >> np.uint64(27)
+    state[0] = x
+    return (x * np.uint64(2685821657736338717)) >> np.uint64(11)  # type: ignore[no-any-return]
+
+
+@compiled
+def _fill_set(chosen: Ints, size: int, partner: Ints, taken: NDArray[np.bool_], state: Masks) -> bool:
+    """Fill the set up from its first ``size`` elements with random ones and their partners; False if that fails."""
+    links, pool = len(chosen), len(partner)
+    for i in range(size):
+        taken[chosen[i]] = True
+    misses = 0
+    while size < links and misses < 1000:
+        element = np.int64(_next_random(state) % np.uint64(pool))
+        need = 1 if partner[element] == element else 2
+        if taken[element] or size + need > links:
+            misses += 1
+            continue
+        chosen[size] = element
+        chosen[size + need - 1] = partner[element]
+        for i in range(size, size + need):
+            taken[chosen[i]] = True
+        size += need
+    for i in range(size):
+        taken[chosen[i]] = False
+    return size == links
+
+
+@compiled
+def climb_sets(
+    table: Ints,
+    inverse: Ints,
+    duplex: bool,
+    links: int,
+    tries: int,
+    patience: int,
+    state: Masks,
+    allowed: Ints,
+    found: Ints,
+) -> int:
+    """Improve random connection sets of a group one element at a time; keep all that are better than any before.
+
+    Parameters
+    ----------
+    table
+        ``table[i, g]`` is g times the i-th element of a pool, shape ``(pool, N)``; the identity is not in the pool.
+    inverse
+        Position in the pool of the inverse of each element of the pool.
+    duplex
+        Choose only sets that hold the inverse of each of their elements.
+    links
+        Degree d, at most 16.
+    tries
+        Number of sets to price.
+    patience
+        Tries without progress before a new random start.
+    state
+        One uint64, not zero: the random generator's state, changed in place.
+    allowed
+        ``allowed[s]`` is the number that d * SCALE * (sum of loads) must stay below with s steps; changed in place.
+    found
+        Shape ``(len(allowed), d)``: positions in the pool of the best set for each number of steps; changed in place.
+
+    Returns
+    -------
+    int
+        Number of sets that were better.
+
+    Notes
+    -----
+    A set costs what the dearer of reduce-scatter and allgather costs; the latter is a reduce-scatter with the inverses.
+    Of the two sets the dearer is kept, so that its reduce-scatter has the cost that is written down.
+    """
+    pool, nodes = table.shape
+    partner = inverse if duplex else np.arange(pool)
+    indptr = np.arange(0, nodes * links + 1, links)
+    dst = np.empty(nodes * links, np.int64)
+    distance, queue, group_count = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    mask, layer, group_mask = np.empty(nodes, np.uint64), np.empty(nodes, np.uint64), np.empty(nodes, np.uint64)
+    capacity, load = np.ones(links, np.int64), np.empty(links, np.int64)
+    scale = _split_scale(links)
+    current, trial, other = np.zeros(links, np.int64), np.zeros(links, np.int64), np.zeros(links, np.int64)
+    taken = np.zeros(pool, np.bool_)
+    better, failures, starts = 0, 0, 0
+    limit, weight = LARGEST, 0
+    for _ in range(tries):
+        if failures > patience or limit == LARGEST:
+            limit, failures, kept = LARGEST, 0, 0
+            weight = nodes * SCALE >> (2 * (starts % 3))  # a step is worth y = 1, 1/4 or 1/16
+            starts += 1
+        else:
+            dropped = current[np.int64(_next_random(state) % np.uint64(links))]
+            kept = 0
+            for element in current:
+                if element not in (dropped, partner[dropped]):
+                    trial[kept] = element
+                    kept += 1
+        failures += 1
+        if not _fill_set(trial, kept, partner, taken, state):
+            continue
+        steps, cost, score = _set_score(
+            table,
+            trial,
+            weight,
+            limit,
+            indptr,
+            dst,
+            distance,
+            mask,
+            queue,
+            layer,
+            group_mask,
+            group_count,
+            capacity,
+            load,
+            scale,
+        )
+        if steps == 0:
+            continue
+        other[:] = inverse[trial]
+        if not duplex:
+            steps, dearer, score = _set_score(
+                table,
+                other,
+                weight,
+                limit,
+                indptr,
+                dst,
+                distance,
+                mask,
+                queue,
+                layer,
+                group_mask,
+                group_count,
+                capacity,
+                load,
+                scale,
+            )
+            if steps == 0:
+                continue
+            if dearer > cost:
+                trial, other, cost = other, trial, dearer
+            else:
+                score += cost - dearer
+        if score < limit:
+            limit, failures = score, 0
+        current[:] = trial
+        if steps < len(allowed) and cost < allowed[steps]:
+            better += 1
+            found[steps] = trial
+            for s in range(steps, len(allowed)):
+                allowed[s] = min(allowed[s], cost)
+    return better

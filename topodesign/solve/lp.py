@@ -1,0 +1,236 @@
+"""The linear programs of SPFF schedules, through HiGHS, with certificates in integers.
+
+This is the independent path to what :mod:`topodesign.solve.spff` computes in closed form, and the only one to the
+heterogeneous case and to the split itself. A solver's floats suggest an answer; a set of links proves that it cannot be
+better, an integer flow that it can be reached, and only then is it returned.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from topodesign.errors import ParameterError
+from topodesign.solve.spff import next_hops
+from topodesign.topology import IntArray, Topology
+
+_NONZERO = 1e-7
+
+
+@dataclass(frozen=True)
+class Block:
+    """What one node has to send at one distance.
+
+    Attributes
+    ----------
+    hops
+        0 or 1, shape ``(destinations, links)``: which links lead on along a shortest path.
+    alpha
+        Latency of each link.
+    rate
+        Shards that each link carries per unit of time.
+    """
+
+    hops: IntArray
+    alpha: tuple[Fraction, ...]
+    rate: tuple[Fraction, ...]
+
+    def time_of(self, links: Sequence[int]) -> Fraction:
+        """Return the time that the destinations which must use these links take at least."""
+        outside = [link for link in range(len(self.rate)) if link not in links]
+        count = int(np.sum(~np.any(self.hops[:, outside], axis=1)))
+        waiting = sum((self.alpha[link] * self.rate[link] for link in links), Fraction(0))
+        return (count + waiting) / sum((self.rate[link] for link in links), Fraction(0))
+
+
+@dataclass(frozen=True)
+class Split:
+    """The optimal split of a block.
+
+    Attributes
+    ----------
+    time
+        When the last link is done: the optimum U of LP (1) or LP (21).
+    share
+        ``share[v][link]`` is the part of the shard of destination v that goes over a link, rows adding up to 1.
+    """
+
+    time: Fraction
+    share: list[list[Fraction]]
+
+
+def spff_loads(topology: Topology) -> list[Fraction]:
+    """Return max over nodes u of the optimum U of LP (1), by distance, as :func:`topodesign.solve.spff.layer_loads`.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, equation (1).
+    """
+    rows = [
+        [
+            Block(hops, (Fraction(0),) * len(capacity), tuple(map(Fraction, capacity.tolist())))
+            for hops, capacity in layers
+        ]
+        for layers in (next_hops(topology, node) for node in range(topology.nodes))
+    ]
+    return _worst_by_distance(rows)
+
+
+def heterogeneous_steps(
+    topology: Topology, alpha: Sequence[Fraction], bandwidth: Sequence[Fraction], size: Fraction
+) -> list[Fraction]:
+    """Return the time of every step of the best SPFF reduce-scatter with unequal links.
+
+    Parameters
+    ----------
+    topology
+        N nodes; its capacities play no part here.
+    alpha, bandwidth
+        Latency in seconds and bandwidth in bits per second of each link, in the order of ``topology.links()``.
+    size
+        Total data M in bytes.
+
+    Returns
+    -------
+    list of Fraction
+        Seconds for the destinations at distance 1, 2, ..., which are sent in the reverse order; their sum is the
+        runtime. A link that is not worth its latency is not used.
+
+    Raises
+    ------
+    ParameterError
+        If there is not one non-negative alpha and one positive bandwidth a link.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, appendix E.2, LP (21). The paper drops a link without traffic and solves again;
+    here all sets of links with the smallest latencies are compared, one of which is optimal.
+    """
+    if len(alpha) != len(topology.src) or len(bandwidth) != len(topology.src):
+        raise ParameterError(f"give one alpha and one bandwidth for each of the {len(topology.src)} links")
+    if min(alpha) < 0 or min(bandwidth) <= 0 or size <= 0:
+        raise ParameterError("latencies must not be negative; bandwidths and sizes must be above zero")
+    shard_bits = 8 * Fraction(size) / topology.nodes
+    rows = []
+    for node in range(topology.nodes):
+        links = [
+            entry for entry in range(topology.indptr[node], topology.indptr[node + 1]) if topology.dst[entry] != node
+        ]
+        own_alpha = tuple(Fraction(alpha[entry]) for entry in links)
+        own_rate = tuple(Fraction(bandwidth[entry]) / shard_bits for entry in links)
+        rows.append([Block(hops, own_alpha, own_rate) for hops, _ in next_hops(topology, node)])
+    return _worst_by_distance(rows, choose_links=True)
+
+
+def best_split(block: Block) -> Split:
+    """Return the optimal split of one block, leaving out links that are not worth their latency."""
+    return min((_certified(part, guess) for part, guess in _parts(block)), key=lambda split: split.time)
+
+
+def _worst_by_distance(rows: list[list[Block]], *, choose_links: bool = False) -> list[Fraction]:
+    worst = [Fraction(0)] * max(map(len, rows))
+    if choose_links:
+        for row in rows:
+            for x, block in enumerate(row):
+                worst[x] = max(worst[x], best_split(block).time)
+        return worst
+    blocks = [(x, block) for row in rows for x, block in enumerate(row)]
+    for (x, block), links in zip(blocks, _binding_links([block for _, block in blocks]), strict=True):
+        worst[x] = max(worst[x], _certified(block, links).time)
+    return worst
+
+
+def _parts(block: Block) -> list[tuple[Block, list[int]]]:
+    """Return the block restricted to its fastest-starting links, for each number of them that reaches all."""
+    parts = []
+    for limit in sorted(set(block.alpha)):
+        hops = block.hops * np.array([a <= limit for a in block.alpha], dtype=np.int64)
+        if np.all(np.any(hops, axis=1)):
+            parts.append(Block(hops, block.alpha, block.rate))
+    return list(zip(parts, _binding_links(parts), strict=True))
+
+
+def _binding_links(blocks: list[Block]) -> list[list[int]]:
+    """Solve LP (21) for all blocks in one call and return the links of each that bind, as the solver sees it."""
+    from scipy.optimize import linprog  # noqa: PLC0415  heavy
+    from scipy.sparse import coo_array  # noqa: PLC0415
+
+    load: list[tuple[int, int, float]] = []  # row, column, value of: sum of x / rate - U <= -alpha
+    whole: list[tuple[int, int]] = []  # row, column of: sum of x = 1
+    latency: list[float] = []
+    owner: list[tuple[int, int]] = []
+    columns = len(blocks)
+    destinations = 0
+    for number, block in enumerate(blocks):
+        scale = float(block.time_of([link for link in range(len(block.rate)) if block.hops[:, link].any()]))
+        row_of = {}
+        for link in np.flatnonzero(block.hops.any(axis=0)).tolist():
+            row_of[link] = len(latency)
+            load.append((len(latency), number, -1.0))
+            latency.append(-float(block.alpha[link]) / scale)
+            owner.append((number, link))
+        for hops in block.hops:
+            for link in np.flatnonzero(hops).tolist():
+                load.append((row_of[link], columns, 1.0 / (float(block.rate[link]) * scale)))
+                whole.append((destinations, columns))
+                columns += 1
+            destinations += 1
+    rows, cols, values = zip(*load, strict=True)
+    result = linprog(
+        np.concatenate((np.ones(len(blocks)), np.zeros(columns - len(blocks)))),
+        A_ub=coo_array((values, (rows, cols)), shape=(len(latency), columns)).tocsr(),
+        b_ub=latency,
+        A_eq=coo_array((np.ones(len(whole)), tuple(zip(*whole, strict=True))), shape=(destinations, columns)).tocsr(),
+        b_eq=np.ones(destinations),
+        method="highs",
+    )
+    binding: list[list[int]] = [[] for _ in blocks]
+    if result.status == 0:
+        for (number, link), dual in zip(owner, result.ineqlin.marginals, strict=True):
+            if dual < -_NONZERO:
+                binding[number].append(link)
+    return binding
+
+
+def _certified(block: Block, guess: list[int]) -> Split:
+    """Return the exact optimum: start from a guess of the binding links and mend it by minimum cuts.
+
+    A flow at the time that a set of links proves necessary either exists, which settles it, or its minimum cut is a set
+    that needs more time.
+    """
+    usable = np.flatnonzero(block.hops.any(axis=0)).tolist()
+    time = max(block.time_of(usable), block.time_of(guess) if guess else Fraction(0))
+    time = max(time, *(block.alpha[link] for link in usable)) if len(usable) > 1 else time
+    while True:
+        answer = _flow(block, usable, time)
+        if isinstance(answer, Split):
+            return answer
+        time = block.time_of(answer)
+
+
+def _flow(block: Block, usable: list[int], time: Fraction) -> Split | list[int]:
+    """Return a split that is done by a time, or else a set of links that cannot be."""
+    import networkx as nx  # noqa: PLC0415  heavy
+
+    room = {link: (time - block.alpha[link]) * block.rate[link] for link in usable}
+    unit = math.lcm(*(value.denominator for value in room.values()))
+    network = nx.DiGraph()
+    for link, value in room.items():
+        network.add_edge(("link", link), "sink", capacity=int(value * unit))
+    for destination, hops in enumerate(block.hops):
+        network.add_edge("source", destination, capacity=unit)
+        for link in np.flatnonzero(hops).tolist():
+            network.add_edge(destination, ("link", link))
+    value, flow = nx.maximum_flow(network, "source", "sink")
+    if value == unit * len(block.hops):
+        share = [
+            [Fraction(flow[destination].get(("link", link), 0), unit) for link in range(len(block.rate))]
+            for destination in range(len(block.hops))
+        ]
+        return Split(time, share)
+    _, (source_side, _) = nx.minimum_cut(network, "source", "sink")
+    return [node[1] for node in source_side if isinstance(node, tuple)]

@@ -1,0 +1,227 @@
+"""The exact price of the best shortest-path-farthest-first (SPFF) schedule, without building the schedule."""
+
+from __future__ import annotations
+
+import functools
+import os
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import numpy as np
+
+from topodesign.cost import Cost
+from topodesign.errors import DisconnectedError, TopologyError
+from topodesign.topology import IntArray, Topology
+
+_MOST_PORTS = 2**20
+_WORK_PER_THREAD = 2**19
+"""Links times sources below which a second thread does not pay."""
+
+
+def price(topology: Topology, *, all_sources: bool = False) -> Cost:
+    """Price the best SPFF reduce-scatter on a topology exactly.
+
+    The best SPFF allgather costs what a reduce-scatter on the transpose costs (Theorem 1): the same if the topology is
+    isomorphic to its transpose, as every duplex topology is, else as many steps but maybe another bandwidth factor.
+
+    Parameters
+    ----------
+    topology
+        Any strongly connected topology without switches. Parallel links share a load by their capacity; self-loops and
+        unused ports count towards the degree d but carry nothing.
+    all_sources
+        Look at every node even if the topology's construction proves that some are enough.
+
+    Returns
+    -------
+    Cost
+        steps = diameter, and y = (d/N) * sum over distances x of max over nodes u of U(u, x).
+
+    Raises
+    ------
+    DisconnectedError
+        If some node does not reach some other.
+    TopologyError
+        If there are switches (shortest-path schedules are for direct-connect fabrics) or too many ports to add up.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, equations (1) and (2) and Theorem 20.
+    """
+    _check(topology)
+    return Cost(*_total(topology, layer_loads(topology, all_sources=all_sources)))
+
+
+def price_at_least(topology: Topology, sources: int) -> Cost:
+    """Return a cost that :func:`price` does not undercut, from a few nodes spread over the topology.
+
+    Steps and every load are maxima over the nodes, so those of some nodes are lower bounds.
+    """
+    _check(topology)
+    some = _sources(topology)
+    return Cost(*_total(topology, _layer_loads(topology, some[:: -(-len(some) // sources)])))
+
+
+def layer_loads(topology: Topology, *, all_sources: bool = False) -> list[Fraction]:
+    """Return max over nodes u of U(u, x) in shards per unit of capacity, for x = 1 to the diameter.
+
+    See :func:`price` for parameters and errors.
+    """
+    _check(topology)
+    return _layer_loads(topology, np.arange(topology.nodes) if all_sources else _sources(topology))
+
+
+def _sources(topology: Topology) -> IntArray:
+    """Return the nodes that have to be looked at."""
+    return np.array(topology.representatives or range(topology.nodes), dtype=np.int64)
+
+
+def _layer_loads(topology: Topology, sources: IntArray) -> list[Fraction]:
+    from topodesign.solve import kernels  # noqa: PLC0415  compiled code, slow to import
+
+    widest = int(np.diff(topology.indptr).max(initial=0))
+    if widest > kernels.MAX_NEIGHBOURS:
+        return _wide_layer_loads(topology, sources)
+    work = len(sources) * len(topology.src)
+    workers = min(os.cpu_count() or 1, 1 + work // _WORK_PER_THREAD)
+    if workers == 1:
+        numerator, denominator = _worst_loads(topology, sources)
+    else:
+        with ThreadPoolExecutor(workers) as pool:  # the kernel releases the interpreter lock
+            parts = pool.map(lambda first: _worst_loads(topology, sources[first::workers]), range(workers))
+            numerator, denominator = functools.reduce(_larger, parts)
+    return [Fraction(p, q) for p, q in zip(numerator.tolist(), denominator.tolist(), strict=True)]
+
+
+def _worst_loads(topology: Topology, sources: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the largest loads from some sources as numerators and denominators, by distance from 1."""
+    from topodesign.solve import kernels  # noqa: PLC0415  compiled code, slow to import
+
+    numerator = np.zeros(topology.nodes, dtype=np.int64)
+    denominator = np.ones(topology.nodes, dtype=np.int64)
+    nodes = np.array(sources, dtype=np.int64)
+    farthest = kernels.worst_loads(nodes, topology.indptr, topology.dst, topology.capacity, numerator, denominator)
+    if farthest < 0:
+        raise _disconnected()
+    return numerator[1 : farthest + 1], denominator[1 : farthest + 1]
+
+
+def _larger(one: tuple[IntArray, IntArray], other: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
+    """Return the larger of two fractions at each distance; a distance that only one has counts for that one."""
+    (p, q), (r, s) = sorted((one, other), key=lambda pair: -len(pair[0]))
+    larger = r * q[: len(r)] > p[: len(r)] * s
+    return (
+        np.concatenate((np.where(larger, r, p[: len(r)]), p[len(r) :])),
+        np.concatenate((np.where(larger, s, q[: len(r)]), q[len(r) :])),
+    )
+
+
+def distances(topology: Topology, source: int) -> IntArray:
+    """Return the distance of every node from a source, shape ``(nodes,)``; -1 where there is no path."""
+    from topodesign.solve import kernels  # noqa: PLC0415  compiled code, slow to import
+
+    nodes = topology.nodes
+    distance, queue = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
+    kernels.search(source, topology.indptr, topology.dst, distance, np.empty(nodes, dtype=np.uint64), queue)
+    return distance
+
+
+def reference_layer_loads(topology: Topology) -> list[Fraction]:
+    """Return what :func:`layer_loads` returns, by another way: array-wise search and a library's maximum flow.
+
+    It has no limit on the number of neighbours and
+    shares nothing with the compiled kernel, which tests hold against it.
+    """
+    _check(topology)
+    return _wide_layer_loads(topology, _sources(topology))
+
+
+def _check(topology: Topology) -> None:
+    if topology.switches:
+        raise TopologyError("shortest-path schedules need a direct-connect topology, without switches")
+    if topology.nodes < 2:
+        raise TopologyError("a collective needs at least 2 nodes")
+    if topology.degree > _MOST_PORTS:
+        raise TopologyError(f"at most {_MOST_PORTS} ports per node can be added up, not {topology.degree}")
+
+
+def _total(topology: Topology, loads: list[Fraction]) -> tuple[int, Fraction]:
+    by_denominator: dict[int, int] = {}  # far quicker than adding up fractions one by one
+    for load in loads:
+        by_denominator[load.denominator] = by_denominator.get(load.denominator, 0) + load.numerator
+    total = sum((Fraction(p, q) for q, p in by_denominator.items()), Fraction(0))
+    return len(loads), Fraction(topology.degree, topology.nodes) * total
+
+
+def _disconnected() -> DisconnectedError:
+    return DisconnectedError("not every node reaches every other, so no collective runs on this topology")
+
+
+def _wide_layer_loads(topology: Topology, sources: IntArray) -> list[Fraction]:
+    loads: list[Fraction] = []
+    for source in sources.tolist():
+        for x, (hops, capacity) in enumerate(next_hops(topology, source)):
+            if x == len(loads):
+                loads.append(Fraction(0))
+            loads[x] = _largest_ratio(hops, capacity, loads[x])
+    return loads
+
+
+def next_hops(topology: Topology, source: int) -> list[tuple[IntArray, IntArray]]:
+    """Return for each distance the next-hop matrix (destinations x neighbours, 0 or 1) and the links' capacities."""
+    row = slice(topology.indptr[source], topology.indptr[source + 1])
+    useful = topology.dst[row] != source
+    neighbours, capacity = topology.dst[row][useful], topology.capacity[row][useful]
+    hops = np.zeros((topology.nodes, len(neighbours)), dtype=np.int64)
+    hops[neighbours, np.arange(len(neighbours))] = 1
+    seen = np.zeros(topology.nodes, dtype=bool)
+    seen[source] = True
+    seen[neighbours] = True
+    layers, frontier = [(hops[neighbours], capacity)], neighbours
+    while not seen.all():
+        inside = np.zeros(topology.nodes, dtype=bool)
+        inside[frontier] = True
+        onward = inside[topology.src] & ~seen[topology.dst]
+        if not onward.any():
+            raise _disconnected()
+        np.bitwise_or.at(hops, topology.dst[onward], hops[topology.src[onward]])
+        frontier = np.unique(topology.dst[onward])
+        seen[frontier] = True
+        layers.append((hops[frontier], capacity))
+    return layers
+
+
+def _largest_ratio(hops: IntArray, capacity: IntArray, least: Fraction) -> Fraction:
+    """Return max(least, max over sets S of links of destinations that must use S / capacity of S) (Dinkelbach)."""
+    groups, count = np.unique(hops, axis=0, return_counts=True)
+    ratio = max(least, Fraction(int(count.sum()), int(capacity.sum())))
+    while (links := _overfull_links(groups, count, capacity, ratio)) is not None:
+        inside = ~np.any(groups[:, ~links], axis=1)
+        ratio = Fraction(int(count[inside].sum()), int(capacity[links].sum()))
+    return ratio
+
+
+def _overfull_links(groups: IntArray, count: IntArray, capacity: IntArray, ratio: Fraction) -> np.ndarray | None:
+    """Return the source side of a minimum cut as a mask of links, or None if the groups fit at this ratio."""
+    from scipy.sparse import coo_array  # noqa: PLC0415  heavy, and only for more than 64 neighbours
+    from scipy.sparse.csgraph import breadth_first_order, maximum_flow  # noqa: PLC0415
+
+    supply, room = count * ratio.denominator, capacity * ratio.numerator
+    if max(int(supply.sum()), int(room.sum())) >= 2**31:
+        raise TopologyError("too many nodes and ports to price with more than 64 distinct neighbours")
+    rows, columns = len(groups), len(capacity)
+    source, sink = rows + columns, rows + columns + 1
+    tail, head = np.nonzero(groups)
+    start = np.concatenate((np.full(rows, source), tail, rows + np.arange(columns)))
+    end = np.concatenate((np.arange(rows), rows + head, np.full(columns, sink)))
+    amount = np.concatenate((supply, supply[tail], room))
+    network = coo_array((amount.astype(np.int32), (start, end)), shape=(sink + 1, sink + 1)).tocsr()
+    result = maximum_flow(network, source, sink)
+    if result.flow_value == supply.sum():
+        return None
+    residual = network - result.flow
+    residual.eliminate_zeros()
+    reached = np.zeros(sink + 1, dtype=bool)
+    reached[breadth_first_order(residual, source, return_predecessors=False)] = True
+    side: np.ndarray = reached[rows : rows + columns]
+    return side
