@@ -1,0 +1,119 @@
+"""What people wire today, on the same line of sight: rings and double binary trees, by stated models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from topodesign.cost import Cost
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What a collective is priced for.
+
+    Attributes
+    ----------
+    alpha
+        Latency of one communication step, in seconds.
+    sizes
+        Total amounts of data M, in bytes.
+    bandwidth
+        Egress bandwidth B of a node over all its links, in bits per second.
+    """
+
+    alpha: Fraction
+    sizes: tuple[Fraction, ...]
+    bandwidth: Fraction
+
+    def allreduce(self, cost: Cost) -> tuple[Fraction, ...]:
+        """Return the time of an allreduce in seconds, for each size."""
+        return tuple(cost.allreduce(self.alpha, size, self.bandwidth) for size in self.sizes)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A topology and schedule in use today.
+
+    Attributes
+    ----------
+    name
+        What it is called.
+    cost
+        Steps and bandwidth factor of half an allreduce, or None where the two depend on the size.
+    allreduce
+        Seconds, for each size of the workload.
+    model
+        How the figure comes about, in words.
+    """
+
+    name: str
+    cost: Cost | None
+    allreduce: tuple[Fraction, ...]
+    model: str
+
+
+def baselines(nodes: int, degree: int, workload: Workload) -> list[Baseline]:
+    """Return the baselines that exist at this size (Efficient Direct-Connect Topologies, section 8.2)."""
+    makers: tuple[Callable[[int, int, Workload], Baseline | None], ...] = (
+        shifted_ring,
+        shifted_ring_spff,
+        double_binary_tree,
+    )
+    return [baseline for make in makers if (baseline := make(nodes, degree, workload)) is not None]
+
+
+def shifted_ring(nodes: int, degree: int, workload: Workload) -> Baseline | None:
+    """Return the superposed bidirectional rings of TopoOpt: every shard goes once round, (N-1) steps each way."""
+    if degree % 2 or nodes < 3:
+        return None
+    cost = Cost(nodes - 1, Fraction(nodes - 1, nodes))
+    model = f"{degree // 2} two-way ring(s), each direction reducing M/{degree} in N-1 steps"
+    return Baseline("shifted ring", cost, workload.allreduce(cost), model)
+
+
+def shifted_ring_spff(nodes: int, degree: int, workload: Workload) -> Baseline | None:
+    """Return the same rings with an SPFF schedule on each: floor(N/2) steps (appendix E.3)."""
+    if degree % 2 or nodes < 3:
+        return None
+    cost = Cost(nodes // 2, Fraction(nodes - 1, nodes))
+    model = f"{degree // 2} two-way ring(s), shards going the shorter way round in N/2 steps"
+    return Baseline("shifted ring, SPFF", cost, workload.allreduce(cost), model)
+
+
+def double_binary_tree(nodes: int, degree: int, workload: Workload) -> Baseline | None:
+    """Return the double binary trees of NCCL, reduce then broadcast, with the best number of pipelined chunks.
+
+    Each pair of trees takes four ports, and each of its trees half of the pair's data; k chunks go up a tree of
+    ceil(log2 N) levels in ceil(log2 N) + k - 1 steps and down again in as many, so that for d = 4
+
+        T = 2 * (ceil(log2 N) + k - 1) * (alpha + 2M / (k B)).
+
+    The bandwidth term tends to 4M/B, the bound of appendix B.3 of Efficient Direct-Connect Topologies.
+    """
+    pairs = degree // 4
+    if not pairs or nodes < 2:
+        return None
+    depth = (nodes - 1).bit_length()
+    times = []
+    for size in workload.sizes:
+        whole = size * 8 * degree / (2 * pairs * workload.bandwidth)  # one tree's data over one link
+        times.append(
+            min(_pipelined(depth, chunks, workload.alpha, whole) for chunks in _chunks(depth, workload, whole))
+        )
+    model = f"{pairs} pair(s) of trees of {depth} levels, reduce then broadcast, best number of pipelined chunks"
+    return Baseline("double binary tree", None, tuple(times), model)
+
+
+def _pipelined(depth: int, chunks: int, alpha: Fraction, whole: Fraction) -> Fraction:
+    return 2 * (depth + chunks - 1) * (alpha + whole / chunks)
+
+
+def _chunks(depth: int, workload: Workload, whole: Fraction) -> range:
+    """Return the numbers of chunks around the best real one, sqrt((depth - 1) * whole / alpha) (T is convex in it)."""
+    if workload.alpha == 0:
+        return range(10**6, 10**6 + 1)
+    best = math.isqrt(int((depth - 1) * whole / workload.alpha))
+    return range(max(1, best), best + 2)

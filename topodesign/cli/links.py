@@ -1,0 +1,26 @@
+"""``topodesign links``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from topodesign.topology_file import LinkFormat
+
+
+@click.command(name="links")
+@click.argument("topology")
+@click.option(
+    "--format", "file_format", type=click.Choice(["json", "csv", "dot", "graphml"]), default="json", show_default=True
+)
+def command(topology: str, file_format: LinkFormat) -> None:
+    """Print the links of a topology: what has to be wired.
+
+    TOPOLOGY is a spec such as 'circulant(12,2,3)' (quote it), or a file of links (.json, .csv, .graphml).
+    """
+    from topodesign.cli.sources import topology_of  # noqa: PLC0415  heavy
+    from topodesign.topology_file import write_links  # noqa: PLC0415
+
+    click.echo(write_links(topology_of(topology), file_format), nl=False)

@@ -1,0 +1,87 @@
+"""The ``topodesign`` program."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from topodesign import __version__
+from topodesign.errors import InfeasibleError, TopodesignError
+
+COMMANDS = {
+    "pareto": "Find every topology worth wiring for N nodes of degree d.",
+    "evaluate": "Price one topology and set it against the bounds.",
+    "links": "Print the links of a topology.",
+}
+"""Commands in the order of the help text; the function is ``command`` in the module of that name in this folder."""
+
+
+class _LazyGroup(click.Group):
+    """A group whose commands are imported when they are called for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the table."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of a command."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"topodesign.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing any."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Refuse unknown commands with the list of known ones."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"no command '{args[0]}'; commands are {', '.join(COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="topodesign")
+def program() -> None:
+    """Design direct-connect topologies for AI training and price their collectives exactly.
+
+    Start with: topodesign pareto -n 1024 -d 4
+    """
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the program and exit: 0 on success, 1 where the answer is no, 2 on bad usage or bad input."""
+    sys.exit(run(args))
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit status; every error of the input is one message on standard error."""
+    try:
+        status: Any = program.main(args=args, prog_name="topodesign", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output is gone; nothing is left to say
+        return 0
+    except (click.exceptions.Abort, TopodesignError, MemoryError) as error:
+        click.echo(f"topodesign: {_words(error)}", err=True)
+        return 1 if isinstance(error, InfeasibleError) else 2
+    return status if isinstance(status, int) else 0
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "not enough memory for a topology of this size"
+    return str(error) or "interrupted"

@@ -1,0 +1,121 @@
+"""``topodesign pareto``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from topodesign.cli.options import json_option, print_json, progress_bar, workload_options
+
+if TYPE_CHECKING:
+    from topodesign.frontier import Pareto
+
+
+@click.command(name="pareto")
+@click.option("-n", "--nodes", type=int, required=True, help="Number of nodes N.")
+@click.option("-d", "--degree", type=int, required=True, help="Ports out of (and into) each node.")
+@workload_options
+@click.option("--bidirectional", is_flag=True, help="Only topologies that duplex cabling can wire.")
+@click.option(
+    "--search",
+    type=click.FloatRange(0, 86400),
+    default=3.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time to search Cayley digraphs beyond the known families; 0 turns it off.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the search.")
+@json_option
+def command(
+    nodes: int,
+    degree: int,
+    alpha: str,
+    sizes: tuple[str, ...],
+    bandwidth: str,
+    bidirectional: bool,
+    search: float,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Find every topology worth wiring for N nodes of degree d.
+
+    Prints the Pareto frontier of steps against bandwidth factor y, cheapest latency first, with allreduce times for
+    your latency, data sizes and bandwidth, the lower bound, and what rings and double binary trees would take.
+
+    Example: topodesign pareto -n 1024 -d 4 --size 1MiB --size 100MiB
+    """
+    from topodesign.frontier import pareto  # noqa: PLC0415  heavy
+
+    with progress_bar("searching", quiet=as_json or search == 0) as progress:
+        result = pareto(
+            nodes,
+            degree,
+            bidirectional=bidirectional,
+            alpha=alpha,
+            sizes=sizes,
+            bandwidth=bandwidth,
+            search=search,
+            seed=seed,
+            progress=progress,
+        )
+    if as_json:
+        print_json(document(result))
+        return
+    from rich.console import Console  # noqa: PLC0415  only for people
+
+    from topodesign.report.table import print_pareto  # noqa: PLC0415
+
+    print_pareto(result, Console())
+
+
+def document(result: Pareto) -> dict[str, Any]:
+    """Return the JSON document: times for the first size in ``allreduce_s``, for all in ``runtimes``."""
+    work = result.workload
+    sizes = [_number(size) for size in work.sizes]
+
+    def times(allreduce: tuple[Any, ...]) -> dict[str, Any]:
+        seconds = [float(time) for time in allreduce]
+        runtimes = [{"size_bytes": size, "allreduce_s": t} for size, t in zip(sizes, seconds, strict=True)]
+        return {"allreduce_s": seconds[0], "runtimes": runtimes}
+
+    return {
+        "nodes": result.nodes,
+        "degree": result.degree,
+        "bidirectional": result.bidirectional,
+        "alpha_s": float(work.alpha),
+        "size_bytes": sizes[0],
+        "bandwidth_bps": float(work.bandwidth),
+        "lower_bound": {
+            "steps": result.bound.steps,
+            "bandwidth": str(result.bound.bandwidth),
+            **times(work.allreduce(result.bound)),
+        },
+        "topologies": [
+            {
+                "spec": str(entry.spec),
+                "steps": entry.cost.steps,
+                "bandwidth": str(entry.cost.bandwidth),
+                "bandwidth_float": float(entry.cost.bandwidth),
+                **times(entry.allreduce),
+                "simplex": not entry.duplex,
+                "source": entry.source,
+                "best": entry.best[0],
+            }
+            for entry in result.entries
+        ],
+        "baselines": [
+            {
+                "name": baseline.name,
+                "steps": baseline.cost.steps if baseline.cost else None,
+                "bandwidth": str(baseline.cost.bandwidth) if baseline.cost else None,
+                **times(baseline.allreduce),
+                "model": baseline.model,
+            }
+            for baseline in result.baselines
+        ],
+    }
+
+
+def _number(value: Any) -> int | float:
+    return int(value) if value.denominator == 1 else float(value)

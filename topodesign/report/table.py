@@ -1,0 +1,125 @@
+"""Tables for the terminal."""
+
+from __future__ import annotations
+
+import io
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from topodesign.units import format_bandwidth, format_size, format_time
+
+if TYPE_CHECKING:
+    from topodesign.baselines import Workload
+    from topodesign.cost import Cost
+    from topodesign.evaluation import Evaluation
+    from topodesign.frontier import Pareto
+
+_PLAIN_WIDTH = 160
+
+
+def pareto_text(result: Pareto) -> str:
+    """Return the frontier as plain text, as a notebook or a pipe shows it."""
+    stream = io.StringIO()
+    print_pareto(result, Console(file=stream, color_system=None))
+    return stream.getvalue().rstrip("\n")
+
+
+def print_pareto(result: Pareto, console: Console) -> None:
+    """Print the frontier, the bound and the baselines as one table.
+
+    Parameters
+    ----------
+    result
+        What :func:`topodesign.frontier.pareto` returned.
+    console
+        Where to print, and how wide.
+    """
+    work = result.workload
+    kind = "duplex" if result.bidirectional else "simplex or duplex"
+    if not console.is_terminal:
+        console.width = _PLAIN_WIDTH  # a file or pipe has no width of its own
+    console.print(
+        f"{result.nodes} nodes of degree {result.degree} ({kind}); alpha {format_time(work.alpha)}, "
+        f"{format_bandwidth(work.bandwidth)} per node; allreduce times",
+        highlight=False,
+    )
+    bounds = work.allreduce(result.bound)
+    table = Table(box=box.SIMPLE, pad_edge=False, header_style="bold")
+    for name in ("steps", "y", "y over bound", *(format_size(size) for size in work.sizes)):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("cabling", no_wrap=True)
+    table.add_column("topology", overflow="fold")
+    for entry in result.entries:
+        times = zip(entry.allreduce, bounds, entry.best, strict=True)
+        cells = [Text(_time(t, bound, "*" if best else " "), "bold green" if best else "") for t, bound, best in times]
+        cabling = ("duplex" if entry.duplex else "simplex") + ("" if entry.source == "links" else ", closed form")
+        table.add_row(*_cost(entry.cost, result.bound), *cells, cabling, str(entry.spec))
+    table.add_section()
+    no_gap = " " * len(_time(bounds[0], bounds[0])[len(format_time(bounds[0])) :])
+    table.add_row(
+        *_cost(result.bound, result.bound), *(format_time(t) + no_gap for t in bounds), "", "lower bound", style="dim"
+    )
+    for baseline in result.baselines:
+        cost = _cost(baseline.cost, result.bound) if baseline.cost else ("", "", "")
+        cells = [Text(_time(t, bound)) for t, bound in zip(baseline.allreduce, bounds, strict=True)]
+        table.add_row(*cost, *cells, "", f"{baseline.name}: {baseline.model}", style="dim")
+    console.print(table)
+    console.print("* fastest of its column; percentages are over the lower bound", highlight=False, soft_wrap=True)
+
+
+def print_evaluation(result: Evaluation, work: Workload, console: Console) -> None:
+    """Print what is known of one topology."""
+    graph, cost, bound = result.topology, result.cost, result.bound
+    name = "topology" if graph.spec is None else str(graph.spec)
+    over = cost.bandwidth / bound.bandwidth - 1
+    symmetry = "vertex-transitive by construction" if graph.vertex_transitive else "not proven vertex-transitive"
+    rows = [
+        ("nodes", f"{graph.nodes}"),
+        ("degree", f"{graph.degree}" + ("" if graph.is_regular else " (not regular: some ports are unused)")),
+        ("steps", f"{cost.steps} (bound {bound.steps})"),
+        (
+            "bandwidth factor",
+            f"{cost.bandwidth} = {float(cost.bandwidth):.6f} (bound {bound.bandwidth}, {_percent(over)})",
+        ),
+        ("cabling", "duplex: every link has its reverse" if graph.is_duplex else "simplex: one-way links"),
+        ("symmetry", f"{symmetry}; priced from {result.sources} node(s)"),
+        ("diameter, girth", f"{cost.steps}, {result.girth}"),
+        ("nodes by distance", " ".join(map(str, result.distance_profile))),
+        ("links", f"{len(graph.src)}" + (f", {graph.self_loops} ports lost to self-loops" if graph.self_loops else "")),
+    ]
+    if result.allgather != cost:
+        other = result.allgather.bandwidth
+        rows.insert(4, ("of the allgather", f"{other} = {float(other):.6f} ({_percent(other / bound.bandwidth - 1)})"))
+    for size, time in zip(work.sizes, result.allreduce(work), strict=True):
+        rows.append(
+            (f"allreduce {format_size(size)}", f"{format_time(time)} (bound {format_time(_bound(work, bound, size))})")
+        )
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console.print(name, style="bold", highlight=False, soft_wrap=True)
+    console.print(table, highlight=False)
+
+
+def _bound(work: Workload, bound: Cost, size: Fraction) -> Fraction:
+    return bound.allreduce(work.alpha, size, work.bandwidth)
+
+
+def _cost(cost: Cost, bound: Cost) -> tuple[str, str, str]:
+    return str(cost.steps), f"{float(cost.bandwidth):.4f}", _percent(cost.bandwidth / bound.bandwidth - 1)
+
+
+def _time(time: Fraction, bound: Fraction, mark: str = " ") -> str:
+    return f"{format_time(time)} {_percent(time / bound - 1):>7} {mark}"
+
+
+def _percent(share: Fraction) -> str:
+    percent = float(share) * 100
+    return f"+{percent:.1f}%" if percent < 1000 else f"x{percent / 100 + 1:.1f}"
