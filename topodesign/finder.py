@@ -35,7 +35,7 @@ Build = Callable[[], Topology]
 _SAMPLE = 8
 _SMALL_PRODUCT = 256
 """Products of factors that are not both bandwidth-optimal have no closed form and are tried up to this many nodes."""
-_RULING = frozenset({line, parallel, product})
+_RULING = frozenset({parallel, product})
 """Expansions whose closed form is cheap and can rule a candidate out before it is built."""
 
 

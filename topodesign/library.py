@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from topodesign.errors import ParameterError, SpecError
+from topodesign.errors import ParameterError, SpecError, TopologyError
 from topodesign.expand import EXPANSIONS
 from topodesign.expand.expansion import Expansion
 from topodesign.graphs import FAMILIES
@@ -46,11 +46,11 @@ def _build(spec: Spec, text: str) -> Topology:
         raise SpecError(_unknown(spec.name), text, spec.position)
     args: list[int | Spec | Topology] = []
     for argument in spec.args:
-        nested = isinstance(argument, Spec) and argument.name not in GROUPS
+        nested = isinstance(argument, Spec) and isinstance(entry, Expansion)
         args.append(_build(argument, text) if nested else argument)  # type: ignore[arg-type]
     try:
         return entry(*args)  # type: ignore[arg-type]
-    except ParameterError as error:
+    except (ParameterError, TopologyError) as error:
         raise SpecError(f"{spec.name}: {error}", text, spec.position) from None
 
 

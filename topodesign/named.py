@@ -78,15 +78,14 @@ class Family:
             If the number of arguments is wrong, one is not an integer, or the generator refuses them.
         """
         inspect_call(self.function, args)
-        plain = tuple(self._checked(argument) for argument in args)
+        takes_spec = any(p.annotation == "Spec" for p in _signature(self.function).parameters.values())
+        plain = tuple(arg if takes_spec and isinstance(arg, Spec) else self._integer(arg) for arg in args)
         return replace(self.function(*plain), spec=Spec(self.name, plain))
 
-    def _checked(self, argument: int | Spec) -> int | Spec:
-        if isinstance(argument, Spec):
-            return argument
+    def _integer(self, argument: object) -> int:
         if isinstance(argument, bool) or not hasattr(argument, "__index__"):
-            raise ParameterError(f"{self.signature} takes integers, not {argument!r}")
-        return argument.__index__()
+            raise ParameterError(f"{self.signature} takes integers, not {argument}")
+        return int(argument.__index__())
 
 
 def named(find: Find = never) -> Callable[[Callable[..., Topology]], Family]:

@@ -53,24 +53,23 @@ class Base:
         return not self.topology.self_loops and int(self.topology.capacity.max()) == 1
 
     @cached_property
-    def fewest_neighbours(self) -> int:
-        """The smallest number of distinct in-neighbours or out-neighbours of any node."""
-        return min(int(np.bincount(end, minlength=self.nodes).min()) for end in (self.topology.src, self.topology.dst))
-
-    @cached_property
-    def cycles(self) -> frozenset[int]:
-        """Lengths of the shortest cycle through each node, as a set."""
+    def returns(self) -> tuple[frozenset[int], ...]:
+        """For each representative node the distances from it to its in-neighbours, itself (0) if it has a self-loop."""
         from scipy.sparse import coo_array  # noqa: PLC0415  heavy, and seldom wanted
         from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
 
         graph = self.topology
         links = coo_array((np.ones(len(graph.src)), (graph.src, graph.dst)), shape=(self.nodes,) * 2).tocsr()
-        lengths = set()
+        rows = []
         for node in graph.representatives or range(self.nodes):
             distance = dijkstra(links, indices=node, unweighted=True)
-            back = distance[graph.src[graph.dst == node]]
-            lengths.add(int(back.min()) + 1)
-        return frozenset(lengths)
+            rows.append(frozenset(distance[graph.src[graph.dst == node]].astype(np.int64).tolist()))
+        return tuple(rows)
+
+    @property
+    def cycles(self) -> frozenset[int]:
+        """Lengths of the shortest cycle through each node, as a set."""
+        return frozenset(1 + min(distances) for distances in self.returns)
 
 
 @dataclass(frozen=True)

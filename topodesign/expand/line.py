@@ -57,17 +57,20 @@ def _representatives(base: Topology) -> tuple[int, ...] | None:
 def claim(base: Base, k: int = 1) -> Claim:
     """Return the cost by closed form: k steps more and y + d/(d-1) * (1/N - 1/(d^k N)).
 
-    It is exact if every node has at least two distinct in-neighbours and out-neighbours, else a bound; for both
-    collectives, as the transpose of a line graph is the line graph of the transpose.
+    A node wu of the line graph does as u does, d times over, but for its own shard, one of those of w. So the claim is
+    an upper bound, and exact for k = 1 if every node has in-neighbours at two or more distances: then each layer of u
+    is seen in full from some wu. It holds for both collectives if the base's cost does, as the transpose of a line
+    graph is the line graph of the transpose.
 
     References
     ----------
-    Efficient Direct-Connect Topologies, Corollaries 6 and 7.
+    Efficient Direct-Connect Topologies, Theorem 7 and Corollary 6. Theorem 10 there claims equality whenever every node
+    has two in-neighbours; ``dicirculant(8,1,3)``, whose line graph costs 15/16 and not 1, shows that this is too much.
     """
     d, n = base.degree, base.nodes
     added = sum((Fraction(1, n * d**i) for i in range(k)), Fraction(0))
-    basis = Basis.EXACT if base.fewest_neighbours > 1 else Basis.BOUND
-    return Claim(Cost(base.cost.steps + k, base.cost.bandwidth + added), basis)
+    exact = k == 1 and d > 1 and all(len(distances) > 1 for distances in base.returns)
+    return Claim(Cost(base.cost.steps + k, base.cost.bandwidth + added), Basis.EXACT if exact else Basis.BOUND)
 
 
 line = Expansion("line", graph, claim)
