@@ -1,0 +1,254 @@
+"""Whether a runtime loads an MSCCL program and whether it then does what its collective promises."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from topodesign.errors import ParameterError
+from topodesign.runtime.execute import MAX_FINDINGS, analyse, find_root, interleave
+from topodesign.runtime.legal import limits, links, mismatches, out_of_bounds, xml_nodes
+from topodesign.runtime.lower import Finding, Layout, Thread, Verdict, lower
+from topodesign.runtime.parse import Program, XmlError, parse_xml, read_text
+from topodesign.runtime.profiles import RuntimeProfile, get_profile
+
+LL_COMFORT = 2**20
+"""Bytes up to which LL is a natural choice: half of what it moves are flags (a rule of thumb, not a limit)."""
+
+T = TypeVar("T")
+_ROOTED = frozenset({"broadcast", "reduce"})
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a program takes; each number is the largest over the ranks (or threadblocks, or links).
+
+    A link here is an ordered pair of ranks, over all channels.
+    """
+
+    threadblocks_per_rank: int
+    steps_per_threadblock: int
+    xml_nodes_per_rank: int
+    channels: int
+    scratch_chunks: int
+    links_per_rank: int
+    sends_per_link: int
+    chunks_per_link: int
+    longest_chain: int
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The answer of the checker.
+
+    Attributes
+    ----------
+    verdict
+        ``ok``, or the kind of the first finding: ``illegal`` (the runtime refuses the file or reads it wrongly),
+        ``mismatch`` (a send and its receive do not fit), ``out-of-bounds``, ``deadlock``, ``race``,
+        ``uninitialised read``, ``wrong result``.
+    findings
+        What is wrong, at most MAX_FINDINGS of a kind.
+    warnings
+        What works but is likely not meant.
+    runtime
+        Name of the profile.
+    program
+        A line about the program; empty if the file could not be parsed.
+    modes
+        Which of ``in place`` and ``out of place`` were run; what went wrong in a run did so in the last one.
+    root
+        Root of a broadcast or reduce, which the file does not say: found out, or given.
+    interleavings, seed
+        Random orders run in each mode, and their first seed.
+    usage
+        None where the program is illegal.
+    """
+
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    warnings: tuple[str, ...]
+    runtime: str
+    program: str = ""
+    modes: tuple[str, ...] = ()
+    root: int | None = None
+    interleavings: int = 0
+    seed: int = 0
+    usage: Usage | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the program is correct on the runtime."""
+        return self.verdict == "ok"
+
+    def record(self) -> dict[str, Any]:
+        """Return all of it as plain dictionaries, lists, strings and numbers."""
+        return {"ok": self.ok, **asdict(self)}
+
+    def __str__(self) -> str:
+        """Return the report for people."""
+        head = self.verdict if self.ok or not self.modes else f"{self.verdict} {self.modes[-1]}"
+        lines = [f"{head}: {self.program}" if self.program else head]
+        lines += [f"  {finding}" for finding in self.findings]
+        if self.ok:
+            modes = " and ".join(self.modes)
+            lines.append(f"  {modes}: no deadlock, no race, right result; {self.interleavings} random orders agree")
+        if self.root is not None:
+            lines.append(f"  root {self.root}")
+        if self.usage is not None:
+            lines += [f"  {name.replace('_', ' ')}: {number}" for name, number in asdict(self.usage).items()]
+        lines += [f"  warning: {warning}" for warning in self.warnings]
+        return "\n".join(lines)
+
+
+def check_file(
+    path: str | Path, runtime: str = "msccl", *, interleavings: int = 20, seed: int = 0, root: int | None = None
+) -> CheckReport:
+    """Check an MSCCL XML file; a file that the runtime's parser refuses is ``illegal``.
+
+    Raises
+    ------
+    FileFormatError
+        If the file cannot be read at all.
+    ParameterError
+        If the runtime is unknown or a number is out of range.
+    """
+    profile = get_profile(runtime)
+    text = read_text(Path(path))
+    try:
+        program = parse_xml(text, profile)
+    except XmlError as error:
+        return CheckReport("illegal", (Finding("illegal", str(error)),), (), profile.name)
+    return check_program(program, profile, interleavings=interleavings, seed=seed, root=root)
+
+
+def check_program(
+    program: Program, profile: RuntimeProfile, *, interleavings: int = 20, seed: int = 0, root: int | None = None
+) -> CheckReport:
+    """Decide whether a program is correct on a runtime, for every timing and every size of data.
+
+    The limits and the form come first, then whether sends and receives match, whether all accesses are within the
+    buffers, and, for each of in place and out of place that the program claims, the exact analysis of
+    :mod:`topodesign.runtime.execute`. A program that passes is run again with real integers in random orders, which
+    must agree.
+
+    Parameters
+    ----------
+    program
+        What :func:`~topodesign.runtime.parse.parse_xml` returned.
+    profile
+        The runtime.
+    interleavings
+        Random orders per mode, not negative.
+    seed
+        Seed of the first of them.
+    root
+        Root of a broadcast or reduce; None finds it out.
+
+    Raises
+    ------
+    ParameterError
+        If ``interleavings`` or ``root`` is out of range.
+    """
+    if interleavings < 0:
+        raise ParameterError(f"interleavings must be at least 0, not {interleavings}")
+    if root is not None and not 0 <= root < program.ngpus:
+        raise ParameterError(f"root must be from 0 to {program.ngpus - 1}, not {root}")
+    title = f"{program.name or 'unnamed'}, {program.collective} of {program.ngpus} ranks, {program.proto}"
+    findings = _first(limits(program, profile))
+    if not findings:
+        lowered = lower(program, profile)
+        findings = lowered.findings
+    if findings:
+        return CheckReport("illegal", tuple(findings), program.warnings, profile.name, title)
+    modes: list[str] = []
+    findings = _first(mismatches(lowered.threads))
+    longest = 0
+    for mode, inplace, claimed in (("in place", True, program.inplace), ("out of place", False, program.outofplace)):
+        if findings or not claimed:
+            continue
+        modes.append(mode)
+        if program.collective in _ROOTED and root is None:
+            root = _root(program, lowered.threads, inplace=inplace)
+        layout = Layout(program, inplace=inplace, root=root)
+        findings, longest = _run(program, profile, lowered.threads, layout, range(seed, seed + interleavings))
+    return CheckReport(
+        verdict=findings[0].verdict if findings else "ok",
+        findings=tuple(findings),
+        warnings=(*program.warnings, *_first(lowered.warnings), *_advice(program, lowered.threads)),
+        runtime=profile.name,
+        program=title,
+        modes=tuple(modes),
+        root=root if program.collective in _ROOTED else None,
+        interleavings=interleavings,
+        seed=seed,
+        usage=_usage(program, lowered.threads, longest),
+    )
+
+
+def _first(items: Iterable[T]) -> list[T]:
+    return list(islice(items, MAX_FINDINGS))
+
+
+def _root(program: Program, threads: Sequence[Thread], *, inplace: bool) -> int:
+    layout = Layout(program, inplace=inplace)
+    if any(out_of_bounds(threads, layout)):
+        return 0
+    return find_root(threads, layout)
+
+
+def _run(
+    program: Program, profile: RuntimeProfile, threads: Sequence[Thread], layout: Layout, seeds: range
+) -> tuple[list[Finding], int]:
+    """Return what is wrong with one layout, and the longest chain of messages."""
+    findings = _first(out_of_bounds(threads, layout))
+    if findings:
+        return findings, 0
+    slots = profile.slots[program.proto]
+    piece = profile.smallest_piece(program.proto, program.max_bytes, program.nchunksperloop)
+    unsettled = program.proto == "LL" and not profile.ll_send_barrier
+    analysis = analyse(threads, layout, slots, piece=piece, unsettled_sends=unsettled)
+    if not analysis.findings:
+        for seed in seeds:
+            if finding := interleave(threads, layout, slots, seed, piece=piece):
+                return [finding], analysis.longest_chain
+    return analysis.findings, analysis.longest_chain
+
+
+def _usage(program: Program, threads: Sequence[Thread], longest_chain: int) -> Usage:
+    carried = links(threads).values()
+    return Usage(
+        threadblocks_per_rank=max(len(gpu.threadblocks) for gpu in program.gpus),
+        steps_per_threadblock=max(len(tb.steps) for gpu in program.gpus for tb in gpu.threadblocks),
+        xml_nodes_per_rank=max(xml_nodes(program, gpu) for gpu in program.gpus),
+        channels=len({tb.chan for gpu in program.gpus for tb in gpu.threadblocks}),
+        scratch_chunks=max(gpu.s_chunks for gpu in program.gpus),
+        links_per_rank=max(Counter(sender for sender, _ in links(threads)).values(), default=0),
+        sends_per_link=max((sends for sends, _ in carried), default=0),
+        chunks_per_link=max((chunks for _, chunks in carried), default=0),
+        longest_chain=longest_chain,
+    )
+
+
+def _advice(program: Program, threads: Sequence[Thread]) -> Iterator[str]:
+    """Yield what works but is likely not meant."""
+    used = {tb.chan for gpu in program.gpus for tb in gpu.threadblocks}
+    parallel = Counter(thread.send[:2] for thread in threads if thread.send)
+    needed = max(parallel.values(), default=1)
+    if program.nchannels > len(used):
+        yield f"nchannels is {program.nchannels}, but {len(used)} are used; the others are connected for nothing"
+    elif len(used) > needed:
+        yield f"{len(used)} channels, but no link carries more than {needed} at once; fewer use less memory"
+    if program.proto == "LL" and not 0 < program.max_bytes <= LL_COMFORT:
+        limit = f"{program.max_bytes} bytes" if program.max_bytes else "any size"
+        yield f"LL up to {limit}: half of what LL moves are flags; use Simple or LL128 for large data"
+    if program.inplace != program.outofplace:
+        only, other = ("in", "out of") if program.inplace else ("out of", "in")
+        yield f"only for calls {only} place; calls {other} place silently use a built-in algorithm"
+    idle = sum(not thread.operations for thread in threads)
+    if idle:
+        yield f"{idle} threadblocks have nothing to do and still take up a multiprocessor each"

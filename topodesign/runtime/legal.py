@@ -1,0 +1,224 @@
+"""What a runtime refuses, silently misreads or crashes on although the file has the right form, and what cannot fit."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+
+from topodesign.runtime.lower import (
+    READS_SOURCE,
+    RECEIVES,
+    SENDS,
+    Connection,
+    Finding,
+    Layout,
+    Operation,
+    Thread,
+)
+from topodesign.runtime.parse import Gpu, Program, Step, Threadblock
+from topodesign.runtime.profiles import RuntimeProfile
+
+_SCATTERED = frozenset({"allgather", "reduce-scatter", "all-to-all"})
+_CHECKED_TARGET = frozenset({"r", "rcs", "rrcs", "cpy", "re"})  # the parser forgets rrc
+_CHECKED_SOURCE = READS_SOURCE - {"rrc"}
+
+
+def limits(program: Program, profile: RuntimeProfile) -> Iterator[Finding]:
+    """Yield every rule of the runtime's parser, table or launch that the program breaks, as ``illegal``."""
+    yield from _algo(program, profile)
+    ids = sorted(gpu.id for gpu in program.gpus)
+    if len(ids) != program.ngpus or ids != list(range(len(ids))):
+        yield Finding("illegal", f'the gpu ids must be 0 to {program.ngpus - 1}, each once, as ngpus="{program.ngpus}"')
+        return
+    for gpu in program.gpus:
+        yield from _gpu(program, gpu, profile)
+
+
+def _algo(program: Program, profile: RuntimeProfile) -> Iterator[Finding]:
+    def illegal(message: str) -> Finding:
+        return Finding("illegal", message)
+
+    if program.ngpus < 1:
+        yield illegal(f'ngpus="{program.ngpus}" must be at least 1')
+    if not 1 <= program.nchannels <= profile.channels:
+        yield illegal(f'nchannels="{program.nchannels}" must be from 1 to {profile.channels}')
+    reach = profile.largest_offset + profile.chunks_per_step
+    if not 1 <= program.nchunksperloop <= reach:
+        yield illegal(f'nchunksperloop="{program.nchunksperloop}" must be from 1 to {reach}, what offsets can reach')
+    elif program.collective in _SCATTERED and program.nchunksperloop % max(1, program.ngpus):
+        yield illegal(
+            f'nchunksperloop="{program.nchunksperloop}" of {program.collective} counts the chunks of all ranks '
+            f"and must be a multiple of ngpus, {program.ngpus}"
+        )
+    if program.min_bytes < 0 or program.max_bytes < 0 or 0 < program.max_bytes < program.min_bytes:
+        yield illegal(
+            f"minBytes {program.min_bytes} and maxBytes {program.max_bytes} are no range; the file is never used"
+        )
+    if not (program.inplace or program.outofplace):
+        yield illegal("inplace and outofplace are both 0; the file is never used")
+    if len(program.gpus) > profile.children_per_node:
+        yield illegal(f"{len(program.gpus)} gpus; up to {profile.children_per_node} elements fit into one")
+
+
+def _gpu(program: Program, gpu: Gpu, profile: RuntimeProfile) -> Iterator[Finding]:
+    def illegal(message: str) -> Finding:
+        return Finding("illegal", message, gpu.id)
+
+    count = len(gpu.threadblocks)
+    if sorted(tb.id for tb in gpu.threadblocks) != list(range(count)) or not count:
+        yield illegal("the threadblock ids must be 0, 1, 2, ... without a gap, and there must be one at least")
+        return
+    for limit, why in (
+        (profile.threadblocks_per_rank, f"the ids end at {profile.threadblocks_per_rank - 1}"),
+        (profile.resident_threadblocks, "all must run at once, one per multiprocessor"),
+        (profile.children_per_node, "as many elements fit into one"),
+    ):
+        if count > limit:
+            yield illegal(f"{count} threadblocks; {profile.name} holds {limit}: {why}")
+    nodes = xml_nodes(program, gpu)
+    if nodes > profile.xml_nodes_per_rank:
+        yield illegal(f"{nodes} XML elements to keep; {profile.name} holds {profile.xml_nodes_per_rank} per rank")
+    if gpu.s_chunks < 0:
+        yield illegal(f's_chunks="{gpu.s_chunks}" is negative')
+    if profile.checks_chunk_counts:
+        yield from _chunk_counts(program, gpu, profile)
+    yield from _connections(gpu, profile)
+    for tb in gpu.threadblocks:
+        yield from _threadblock(program, gpu, tb, profile)
+
+
+def _chunk_counts(program: Program, gpu: Gpu, profile: RuntimeProfile) -> Iterator[Finding]:
+    for key, value, slices in (
+        ("i_chunks", gpu.i_chunks, program.collective == "allgather"),
+        ("o_chunks", gpu.o_chunks, program.collective == "reduce-scatter"),
+    ):
+        right = program.nchunksperloop // (program.ngpus if slices else 1)
+        if value > 0 and value != right:
+            message = f'{key}="{value}"; {profile.name} wants 0 or {right} by nchunksperloop'
+            yield Finding("illegal", message, gpu.id)
+
+
+def _connections(gpu: Gpu, profile: RuntimeProfile) -> Iterator[Finding]:
+    for verb, peers in (
+        ("send to", [(tb.chan, tb.send) for tb in gpu.threadblocks if tb.send >= 0]),
+        ("receive from", [(tb.chan, tb.recv) for tb in gpu.threadblocks if tb.recv >= 0]),
+    ):
+        for (channel, peer), number in Counter(peers).items():
+            if number > 1:
+                message = f"{number} threadblocks {verb} rank {peer} on channel {channel}; one may"
+                yield Finding("illegal", message, gpu.id)
+        for channel, number in Counter(channel for channel, _ in peers).items():
+            if number > profile.threadblocks_per_channel:
+                limit = profile.threadblocks_per_channel
+                message = f"{number} threadblocks {verb} peers on channel {channel}; {profile.name} holds {limit}"
+                yield Finding("illegal", message, gpu.id)
+
+
+def _threadblock(program: Program, gpu: Gpu, tb: Threadblock, profile: RuntimeProfile) -> Iterator[Finding]:
+    def illegal(message: str) -> Finding:
+        return Finding("illegal", message, gpu.id, tb.id)
+
+    for word, peer in (("send", tb.send), ("recv", tb.recv)):
+        if not -1 <= peer < program.ngpus or peer == gpu.id:
+            yield illegal(f'{word}="{peer}" must be another rank, or -1 for none')
+    if not 0 <= tb.chan < min(program.nchannels, profile.channels):
+        yield illegal(f'chan="{tb.chan}" must be from 0 to {program.nchannels - 1}, as nchannels="{program.nchannels}"')
+    if len(tb.steps) > profile.steps_per_threadblock:
+        yield illegal(f"{len(tb.steps)} steps; {profile.name} holds {profile.steps_per_threadblock}")
+    for index, step in enumerate(tb.steps):
+        for message in _step(gpu, tb, step, profile):
+            yield Finding("illegal", message, gpu.id, tb.id, index)
+
+
+def _step(gpu: Gpu, tb: Threadblock, step: Step, profile: RuntimeProfile) -> Iterator[str]:
+    if not 0 <= step.s < profile.steps_per_threadblock:
+        yield f's="{step.s}" must be from 0 to {profile.steps_per_threadblock - 1}'
+    if step.depid >= len(gpu.threadblocks):
+        yield f'depid="{step.depid}" names no threadblock of this rank'
+    if step.depid >= 0 and not 0 <= step.deps < profile.steps_per_threadblock:
+        yield f'deps="{step.deps}" is no step'
+    if step.type == "nop":
+        return
+    moves = step.type in SENDS | RECEIVES
+    if not moves <= step.cnt <= profile.chunks_per_step:
+        yield f'cnt="{step.cnt}" must be from {int(moves)} to {profile.chunks_per_step}'
+    if step.type in SENDS and tb.send < 0:
+        yield f'{step.type} in a threadblock with send="-1"'
+    if step.type in RECEIVES and tb.recv < 0:
+        yield f'{step.type} in a threadblock with recv="-1"'
+    sizes = {"i": gpu.i_chunks, "o": gpu.o_chunks, "s": gpu.s_chunks}
+    for word, buffer, offset, checked in (
+        ("src", step.srcbuf, step.srcoff, step.type in _CHECKED_SOURCE),
+        ("dst", step.dstbuf, step.dstoff, step.type in _CHECKED_TARGET),
+    ):
+        if checked and not -1 <= offset < sizes[buffer]:
+            yield f'{word}off="{offset}" is not in {word}buf="{buffer}" of {sizes[buffer]} chunks'
+        elif abs(offset) > profile.largest_offset:
+            yield f'{word}off="{offset}" is more than {profile.largest_offset}'
+
+
+def xml_nodes(program: Program, gpu: Gpu) -> int:
+    """Return how many elements the runtime keeps on a rank: algo, all gpus, its own tbs and steps."""
+    return 1 + len(program.gpus) + len(gpu.threadblocks) + sum(len(tb.steps) for tb in gpu.threadblocks)
+
+
+def mismatches(threads: Sequence[Thread]) -> Iterator[Finding]:
+    """Yield connections that only one end knows, and sends and receives that differ in number or size."""
+    sends: dict[Connection, list[Operation]] = {}
+    receives: dict[Connection, list[Operation]] = {}
+    for thread in threads:
+        if thread.send:
+            sends[thread.send] = [op for op in thread.operations if op.type in SENDS]
+        if thread.receive:
+            receives[thread.receive] = [op for op in thread.operations if op.type in RECEIVES]
+    for connection in sorted(sends.keys() | receives.keys()):
+        sender, receiver, channel = connection
+        if connection not in receives:
+            message = f"a threadblock sends to rank {receiver} on channel {channel}, where none receives from it"
+            yield Finding("mismatch", message, sender)
+        elif connection not in sends:
+            message = f"a threadblock receives from rank {sender} on channel {channel}, where none sends to it"
+            yield Finding("mismatch", message, receiver)
+        else:
+            for send, receive in zip_longest(sends[connection], receives[connection]):
+                if send is None or receive is None or send.count != receive.count:
+                    yield _unequal(send, receive)
+                    break
+
+
+def _unequal(send: Operation | None, receive: Operation | None) -> Finding:
+    operation = send or receive
+    rank, tb, step = (operation.rank, operation.threadblock, operation.step) if operation else (None, None, None)
+    if receive is None:
+        message = "is never received"
+    elif send is None:
+        message = "receives what is never sent"
+    else:
+        message = f"sends {send.count} chunks, but {receive} takes {receive.count}"
+    return Finding("mismatch", message, rank, tb, step)
+
+
+def out_of_bounds(threads: Sequence[Thread], layout: Layout) -> Iterator[Finding]:
+    """Yield accesses outside a buffer."""
+    for thread in threads:
+        for operation in thread.operations:
+            for buffer, offset in (*operation.sources, *([operation.target] if operation.target else [])):
+                size = layout.segment(operation.rank, buffer)[1]
+                if operation.count and not 0 <= offset <= size - operation.count:
+                    last = offset + operation.count - 1
+                    message = f"{operation.type} touches {buffer}[{offset}] to {buffer}[{last}] of {size} chunks"
+                    where = (operation.rank, operation.threadblock, operation.step)
+                    yield Finding("out-of-bounds", message, *where)
+
+
+def links(threads: Sequence[Thread]) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return sends and chunks by ordered pair of ranks, over all channels."""
+    totals: dict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
+    for thread in threads:
+        if thread.send:
+            counts = [op.count for op in thread.operations if op.type in SENDS]
+            total = totals[thread.send[:2]]
+            total[0] += len(counts)
+            total[1] += sum(counts)
+    return {link: (sends, chunks) for link, (sends, chunks) in totals.items()}

@@ -1,0 +1,290 @@
+"""From the steps of a file to the operations that the runtime's interpreter executes, and where they touch memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from topodesign.runtime.parse import Program, Step, Threadblock
+from topodesign.runtime.profiles import RuntimeProfile
+
+Verdict = Literal[
+    "ok",
+    "illegal",
+    "mismatch",
+    "out-of-bounds",
+    "deadlock",
+    "race",
+    "uninitialised read",
+    "wrong result",
+]
+Connection = tuple[int, int, int]
+"""Sender, receiver, channel: one FIFO."""
+
+SENDS = frozenset({"s", "rcs", "rrs", "rrcs"})
+RECEIVES = frozenset({"r", "rcs", "rrs", "rrc", "rrcs"})
+READS_SOURCE = frozenset({"s", "rrs", "rrc", "rrcs", "cpy", "re"})
+WRITES = frozenset({"r", "rcs", "rrc", "rrcs", "cpy", "re"})
+
+_SEGMENT = 2**40  # buffers of a rank start at multiples of it, so that no two overlap
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong, and where: rank, threadblock and step where they apply."""
+
+    verdict: Verdict
+    message: str
+    rank: int | None = None
+    threadblock: int | None = None
+    step: int | None = None
+
+    def __str__(self) -> str:
+        """Return the place and the message."""
+        return f"{place(self.rank, self.threadblock, self.step)}{self.message}"
+
+
+def place(rank: int | None, threadblock: int | None = None, step: int | None = None) -> str:
+    """Return ``rank 0, threadblock 1, step 2: `` as far as it is known."""
+    words = (("rank", rank), ("threadblock", threadblock), ("step", step))
+    text = ", ".join(f"{word} {number}" for word, number in words if number is not None)
+    return f"{text}: " if text else ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation:
+    """What the interpreter executes at once: one step, or several ``re`` steps that the parser fuses.
+
+    Attributes
+    ----------
+    rank, threadblock, step
+        Where it comes from; ``step`` is the place in the file of the last step.
+    type
+        The step's type; never ``nop``, which only lends its dependency to the next operation.
+    count
+        Chunks.
+    sources
+        Buffer and offset of what is read; several for fused ``re``.
+    target
+        Buffer and offset of what is written (and for ``re`` read first), if anything.
+    waits
+        Pairs (threadblock of the same rank, position to be reached).
+    position
+        The number that the interpreter writes to the threadblock's flag afterwards, if ``announces``.
+    """
+
+    rank: int
+    threadblock: int
+    step: int
+    type: str
+    count: int
+    sources: tuple[tuple[str, int], ...]
+    target: tuple[str, int] | None
+    waits: tuple[tuple[int, int], ...]
+    position: int
+    announces: bool
+
+    @property
+    def reads(self) -> tuple[tuple[str, int], ...]:
+        """What is read: the sources, and for ``re`` the target too."""
+        return (*self.sources, self.target) if self.type == "re" and self.target else self.sources
+
+    def __str__(self) -> str:
+        """Return place and type."""
+        return f"rank {self.rank}, threadblock {self.threadblock}, step {self.step} ({self.type})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Thread:
+    """One threadblock of one rank, ready to execute; a connection is None where there is no peer."""
+
+    rank: int
+    id: int
+    send: Connection | None
+    receive: Connection | None
+    operations: tuple[Operation, ...]
+
+
+@dataclass
+class Lowered:
+    """All threadblocks of a program, and what the parser would object to or silently change."""
+
+    threads: list[Thread] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def lower(program: Program, profile: RuntimeProfile) -> Lowered:
+    """Turn every threadblock into operations exactly as the runtime's parser does.
+
+    A ``nop`` only adds its dependency to the next operation, whose own ``depid`` must then be set. Consecutive ``re``
+    steps with the same destination, the same source buffer and no dependency become one operation with the last one's
+    ``cnt``. The position of an operation, which is what ``deps`` of others refers to, is not its ``s`` but a count:
+    one per operation, plus the dependencies beyond the first, plus the reductions beyond the first.
+    """
+    lowered = Lowered()
+    for gpu in program.gpus:
+        for threadblock in sorted(gpu.threadblocks, key=lambda tb: tb.id):
+            lowered.threads.append(_thread(gpu.id, threadblock, profile, lowered))
+    return lowered
+
+
+def _thread(rank: int, tb: Threadblock, profile: RuntimeProfile, lowered: Lowered) -> Thread:
+    operations: list[Operation] = []
+    waits: list[tuple[int, int]] = []
+    position = 0
+    reductions = 0  # of this threadblock so far; the parser compares this total, not the length of the chain
+    fusing = False
+    for index, step in enumerate(tb.steps):
+        if step.depid >= 0:
+            waits.append((step.depid, step.deps))
+        if step.type == "nop":
+            continue
+        last = operations[-1] if operations else None
+        chain = last if fusing and last is not None and _continues(last, step) else None
+        if chain is not None:
+            sources = (*chain.sources, (step.srcbuf, step.srcoff))
+            operation = replace(
+                chain, step=index, count=step.cnt, sources=sources, position=position, announces=step.hasdep
+            )
+            operations[-1] = operation
+            position += 1
+            if len(operation.sources) == profile.reductions_per_step + 1:
+                message = f"more than {profile.reductions_per_step} consecutive re steps into one place"
+                lowered.findings.append(Finding("illegal", message, rank, tb.id, index))
+        else:
+            if waits and step.depid < 0:
+                message = "the nop before it has a dependency, so this step needs one of its own; the file is refused"
+                lowered.findings.append(Finding("illegal", message, rank, tb.id, index))
+            position += max(0, len(waits) - 1)
+            operation = Operation(
+                rank=rank,
+                threadblock=tb.id,
+                step=index,
+                type=step.type,
+                count=step.cnt,
+                sources=((step.srcbuf, step.srcoff),) if step.type in READS_SOURCE else (),
+                target=(step.dstbuf, step.dstoff) if step.type in WRITES else None,
+                waits=tuple(waits),
+                position=position,
+                announces=step.hasdep,
+            )
+            operations.append(operation)
+            position += 1
+            waits = []
+        if operation.position != step.s:
+            message = f"s is {step.s}, but others must wait for it as step {operation.position}"
+            lowered.warnings.append(place(rank, tb.id, index) + message)
+        reductions += step.type == "re"
+        fusing = step.type == "re" and not step.hasdep and reductions != profile.reductions_per_step
+    if waits:
+        lowered.warnings.append(place(rank, tb.id) + "a nop after the last step does nothing")
+    return Thread(
+        rank=rank,
+        id=tb.id,
+        send=(rank, tb.send, tb.chan) if tb.send >= 0 else None,
+        receive=(tb.recv, rank, tb.chan) if tb.recv >= 0 else None,
+        operations=tuple(operations),
+    )
+
+
+def _continues(last: Operation, step: Step) -> bool:
+    """Return whether the parser fuses a step into the ``re`` before it."""
+    same = last.type == step.type == "re" and last.target == (step.dstbuf, step.dstoff)
+    return same and last.sources[-1][0] == step.srcbuf and step.depid == -1
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A chunk of the result: at this address of this rank, input chunk ``chunk`` of rank ``source``, or of all, added.
+
+    ``name`` is how the user knows the place: ``o[3]``.
+    """
+
+    rank: int
+    address: int
+    name: str
+    chunk: int
+    source: int | None
+
+
+class Layout:
+    """The buffers of every rank: sizes, aliases, what is in them before and must be in them after.
+
+    Parameters
+    ----------
+    program
+        The program; ``nchunksperloop`` counts the chunks of the whole collective: the output of an allgather, the
+        input of a reduce-scatter, the buffer of an allreduce.
+    inplace
+        Whether input and output share memory: an allgather's input is the rank's slice of its output, a
+        reduce-scatter's output the rank's slice of its input, otherwise they are the same buffer.
+    root
+        Of a broadcast or reduce. None stands for a layout in which every rank has all buffers, to find it out.
+    """
+
+    def __init__(self, program: Program, *, inplace: bool, root: int | None = None) -> None:
+        self.collective = program.collective
+        self.ranks = program.ngpus
+        self.chunks = program.nchunksperloop
+        self.inplace = inplace
+        self.root = root
+        self._scratch = {gpu.id: gpu.s_chunks for gpu in program.gpus}
+        self._part = self.chunks // self.ranks
+        self._segments = [self._place(rank) for rank in range(self.ranks)]
+
+    def _place(self, rank: int) -> dict[str, tuple[int, int]]:
+        """Return address and size of each buffer of a rank."""
+        inputs = self._part if self.collective == "allgather" else self.chunks
+        outputs = self._part if self.collective == "reduce-scatter" else self.chunks
+        places = {"i": (0, inputs), "o": (_SEGMENT, outputs), "s": (2 * _SEGMENT, self._scratch[rank])}
+        if not self.inplace:
+            # A rank that is not the root has no send buffer in a broadcast and no receive buffer in a reduce.
+            if self.root not in {None, rank} and self.collective in {"broadcast", "reduce"}:
+                places["i" if self.collective == "broadcast" else "o"] = (0, 0)
+        elif self.collective == "allgather":
+            places |= {"i": (rank * self._part, inputs), "o": (0, outputs)}
+        elif self.collective == "reduce-scatter":
+            places["o"] = (rank * self._part, outputs)
+        else:
+            places["o"] = (0, outputs)
+        return places
+
+    def segment(self, rank: int, buffer: str) -> tuple[int, int]:
+        """Return address and size in chunks of a buffer."""
+        return self._segments[rank][buffer]
+
+    def address(self, rank: int, place: tuple[str, int]) -> int:
+        """Return the address of a chunk, given as buffer and offset."""
+        return self._segments[rank][place[0]][0] + place[1]
+
+    def input_chunk(self, rank: int, address: int) -> int | None:
+        """Return which chunk of the rank's input is at an address before the start, or None."""
+        if self.collective == "broadcast" and self.root not in {None, rank}:
+            return None
+        start, size = self._segments[rank]["i"]
+        return address - start if start <= address < start + size else None
+
+    def results(self) -> Iterator[Expected]:
+        """Yield what must be in memory at the end; out of place, that includes the unchanged input."""
+        for rank in range(self.ranks):
+            start, size = self._segments[rank]["o"]
+            if not (self.collective == "reduce" and self.root not in {None, rank}):
+                for index in range(size):
+                    yield Expected(rank, start + index, f"o[{index}]", *self._origin(rank, index))
+            if not self.inplace:
+                start, size = self._segments[rank]["i"]
+                for index in range(size):
+                    yield Expected(rank, start + index, f"i[{index}]", index, rank)
+
+    def _origin(self, rank: int, index: int) -> tuple[int, int | None]:
+        """Return chunk and source rank (None for the sum over all) of chunk ``index`` of a rank's output."""
+        if self.collective in {"allreduce", "reduce"}:
+            return index, None
+        if self.collective == "reduce-scatter":
+            return rank * self._part + index, None
+        if self.collective == "broadcast":
+            return index, self.root
+        source, offset = divmod(index, self._part)
+        return (offset if self.collective == "allgather" else rank * self._part + offset), source

@@ -1,0 +1,169 @@
+"""What each MSCCL runtime accepts: the limits table that the compiler obeys and the checker enforces.
+
+The numbers are facts of the runtimes' own XML parsers and interpreter kernels (microsoft/msccl,
+Azure/msccl-executor-nccl, ROCm/rccl up to ROCm 7.12); design notes, section 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from topodesign.errors import ParameterError
+
+PROTOCOLS = ("Simple", "LL", "LL128")
+"""Values of ``proto``."""
+
+
+_SLOTS = MappingProxyType({"Simple": 2, "LL": 8, "LL128": 8})
+# Half of 4 MiB; 512 threads x 8 lines x 8 bytes of data; 640 threads x 120 words, 15 of 16 of them data.
+_SLOT_BYTES = MappingProxyType({"Simple": 2**21, "LL": 2**15, "LL128": 640 * 120 * 8 // 16 * 15})
+# 256 threads instead, and 7 of 8 words.
+_RCCL_SLOT_BYTES = MappingProxyType({"Simple": 2**21, "LL": 2**14, "LL128": 256 * 120 * 8 // 8 * 7})
+
+
+def _names(reduce_scatter: str) -> Mapping[str, str]:
+    names = ("allreduce", "allgather", "broadcast", "reduce")
+    return MappingProxyType(
+        {**{name: name for name in names}, "alltoall": "all-to-all", reduce_scatter: "reduce-scatter"}
+    )
+
+
+@dataclass(frozen=True)
+class RuntimeProfile:
+    """The limits of one runtime; every number is the largest that is still accepted.
+
+    Attributes
+    ----------
+    name
+        The word for ``--runtime``.
+    xml_nodes_per_rank
+        Elements one rank keeps: the algo, every gpu, and its own tbs and steps. The table has 4096 entries, but the
+        parser gives up as soon as it is full, even if only closing tags follow: 4095 are usable.
+    children_per_node
+        Elements directly inside one element; the parser does not check it and writes past its table.
+    attributes_per_node, value_length
+        Attributes of an element, and characters of a value; unchecked too.
+    steps_per_threadblock
+        ``step`` elements in a tb, ``nop`` included. A build-time constant of msccl-executor: some builds hold 64 only.
+    threadblocks_per_rank
+        ``tb`` elements of a gpu; a dependency names its threadblock in a signed byte, so ids end at 127.
+    resident_threadblocks
+        Threadblocks of a rank that run at once, at most one per multiprocessor. They wait for each other, so all must
+        be resident: 108 on an A100, the smallest GPU these runtimes are used on; ``dataclasses.replace`` it with 132
+        for an H100.
+    threadblocks_per_channel
+        Threadblocks of a rank that send on one channel; the same for those that receive.
+    channels
+        Channels 0 to ``channels - 1``.
+    chunks_per_step
+        Largest ``cnt``.
+    largest_offset
+        Largest ``srcoff`` and ``dstoff``, a signed 16-bit number.
+    reductions_per_step
+        Consecutive ``re`` steps with one destination that the runtime may fuse into one before its table overflows.
+    slots
+        By protocol, how many sends may be in flight on a connection before the next one blocks. A connection has a
+        ring of 8 buffer parts. A piece sent with Simple takes half of them whatever its size (MSCCL's chunk is
+        NCCL_STEPS/2 parts), so 2 are in flight; with LL and LL128 a piece takes one, so 8. A network transport may
+        hold more (both ends buffer), never fewer.
+    slot_bytes
+        By protocol, the data that one piece can hold with the default buffers (``NCCL_BUFFSIZE`` and its like unset).
+        A step is cut into pieces of as many whole chunks as fit, at least one.
+    collectives
+        Values of ``coll`` the parser knows -> our words. microsoft/msccl spells it ``reduce_scatter``, the others
+        ``reducescatter``: with the wrong one the file is silently ignored.
+    optional
+        Attributes of ``algo`` that this runtime does without; others may not, so the checker warns.
+    checks_chunk_counts
+        Whether ``i_chunks`` and ``o_chunks``, unless 0, must agree with ``nchunksperloop``.
+    ll_send_barrier
+        Whether the threads of a threadblock meet after an LL send. Where they do not, a flag set by that step, or the
+        next step itself, may overtake the reading of what is sent (Simple and LL128 always meet).
+    """
+
+    name: str
+    collectives: Mapping[str, str] = field(hash=False)
+    steps_per_threadblock: int = 256
+    threadblocks_per_rank: int = 128
+    resident_threadblocks: int = 108
+    threadblocks_per_channel: int = 32
+    channels: int = 32
+    chunks_per_step: int = 71
+    largest_offset: int = 2**15 - 1
+    reductions_per_step: int = 16
+    xml_nodes_per_rank: int = 4095
+    children_per_node: int = 1024
+    attributes_per_node: int = 16
+    value_length: int = 255
+    slots: Mapping[str, int] = field(default_factory=lambda: _SLOTS, hash=False)
+    slot_bytes: Mapping[str, int] = field(default_factory=lambda: _SLOT_BYTES, hash=False)
+    optional: frozenset[str] = frozenset()
+    checks_chunk_counts: bool = False
+    ll_send_barrier: bool = True
+
+    def smallest_piece(self, proto: str, max_bytes: int, chunks: int) -> int:
+        """Return the fewest chunks that a full piece has in a program of ``chunks`` for data up to ``max_bytes``.
+
+        ``max_bytes`` 0 stands for any size.
+        """
+        if not max_bytes:
+            return 1
+        size = -(-max_bytes // chunks)
+        return max(1, min(self.chunks_per_step, self.slot_bytes[proto] // size))
+
+    def coll(self, collective: str) -> str:
+        """Return the ``coll`` of one of our words: ``reduce-scatter`` -> ``reducescatter``.
+
+        Raises
+        ------
+        ParameterError
+            If the runtime has no such collective.
+        """
+        for name, word in self.collectives.items():
+            if word == collective:
+                return name
+        known = ", ".join(self.collectives.values())
+        raise ParameterError(f"the runtime {self.name} has no collective {collective!r}; it knows {known}")
+
+
+PROFILES: Mapping[str, RuntimeProfile] = MappingProxyType(
+    {
+        profile.name: profile
+        for profile in (
+            RuntimeProfile(
+                "msccl",
+                _names("reduce_scatter"),
+                optional=frozenset({"minBytes", "maxBytes", "outofplace"}),
+                checks_chunk_counts=True,
+            ),
+            RuntimeProfile("msccl-executor", _names("reducescatter"), optional=frozenset({"name"})),
+            RuntimeProfile(
+                "rccl",
+                _names("reducescatter"),
+                steps_per_threadblock=64,
+                threadblocks_per_rank=64,
+                resident_threadblocks=64,
+                slot_bytes=_RCCL_SLOT_BYTES,
+                optional=frozenset({"name"}),
+                ll_send_barrier=False,
+            ),
+        )
+    }
+)
+"""The runtimes by name."""
+
+
+def get_profile(name: str) -> RuntimeProfile:
+    """Return the profile of a runtime.
+
+    Raises
+    ------
+    ParameterError
+        If the name is unknown.
+    """
+    try:
+        return PROFILES[name]
+    except KeyError:
+        raise ParameterError(f"unknown runtime {name!r}; known are {', '.join(PROFILES)}") from None
