@@ -1,0 +1,158 @@
+"""The program that ranks run: threadblocks of instructions over three buffers, free of file formats and limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal, get_args
+
+from topodesign.schedule import Collective
+
+Protocol = Literal["Simple", "LL", "LL128"]
+PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
+
+
+class Buffer(Enum):
+    """Where chunks live: what the caller gave, what the caller wants, and what the program needs in between."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    SCRATCH = "scratch"
+
+
+class Kind(Enum):
+    """What an instruction does with ``count`` chunks; ``received`` are the next chunks of the connection."""
+
+    SEND = "send"  # send source
+    RECEIVE = "receive"  # target = received
+    RECEIVE_COPY_SEND = "receive-copy-send"  # target = received, and send it on
+    RECEIVE_REDUCE_COPY = "receive-reduce-copy"  # target = source + received
+    RECEIVE_REDUCE_SEND = "receive-reduce-send"  # send source + received, store nothing
+    RECEIVE_REDUCE_COPY_SEND = "receive-reduce-copy-send"  # target = source + received, and send it on
+    COPY = "copy"  # target = source
+    REDUCE = "reduce"  # target = target + source
+
+    @property
+    def receives(self) -> bool:
+        """Whether it takes chunks off the threadblock's receiving connection."""
+        return self not in {Kind.SEND, Kind.COPY, Kind.REDUCE}
+
+    @property
+    def sends(self) -> bool:
+        """Whether it puts chunks on the threadblock's sending connection."""
+        return self in {Kind.SEND, Kind.RECEIVE_COPY_SEND, Kind.RECEIVE_REDUCE_SEND, Kind.RECEIVE_REDUCE_COPY_SEND}
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The chunks of a buffer from ``offset`` on; the instruction's count says how many."""
+
+    buffer: Buffer
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction of a threadblock.
+
+    Attributes
+    ----------
+    kind
+        What it does.
+    source, target
+        What it reads and what it writes, or None where its kind has no such operand.
+    count
+        Number of contiguous chunks.
+    depends
+        Pairs (threadblock, index of the instruction there) on the same rank that must be over before this one starts.
+        Instructions of a threadblock run in order anyway.
+    step
+        Communication step of the schedule that it belongs to, 0 for what happens before the first.
+    """
+
+    kind: Kind
+    source: Region | None
+    target: Region | None
+    count: int
+    depends: tuple[tuple[int, int], ...]
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Threadblock:
+    """Instructions that run one after the other, with at most one peer to send to and one to receive from.
+
+    Attributes
+    ----------
+    send, receive
+        Ranks at the other ends, or None.
+    channel
+        Number of the channel: (sender, receiver, channel) names a connection, which is first in, first out.
+    instructions
+        In order.
+    """
+
+    send: int | None
+    receive: int | None
+    channel: int
+    instructions: tuple[Instruction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RankProgram:
+    """The threadblocks of one rank, which run at the same time, and the scratch chunks that they need."""
+
+    threadblocks: tuple[Threadblock, ...]
+    scratch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A collective as every rank runs it.
+
+    In place, an allgather's input is the rank's slice of the output, a reduce-scatter's output is the rank's slice of
+    the input, and an allreduce's input is its output. The program then names only the whole of the two: the output
+    for allgather and allreduce, the input for reduce-scatter. The input is never written unless it is the output too.
+
+    Attributes
+    ----------
+    collective
+        What it does.
+    inplace
+        Whether input and output share memory as above; if not, they must not overlap.
+    protocol
+        How a connection moves data.
+    shard
+        Chunks per rank: input of an allgather, output of a reduce-scatter, 1/N of an allreduce's buffers.
+    channels
+        Number of channels in use.
+    ranks
+        One entry per rank.
+    """
+
+    collective: Collective
+    inplace: bool
+    protocol: Protocol
+    shard: int
+    channels: int
+    ranks: tuple[RankProgram, ...]
+
+    @property
+    def chunks(self) -> int:
+        """Chunks of the whole collective: its data must be a multiple of this many elements."""
+        return self.shard * len(self.ranks)
+
+    @property
+    def input_chunks(self) -> int:
+        """Chunks of each rank's input."""
+        return self.shard if self.collective == "allgather" else self.chunks
+
+    @property
+    def output_chunks(self) -> int:
+        """Chunks of each rank's output."""
+        return self.shard if self.collective == "reduce-scatter" else self.chunks
+
+    def count(self, *kinds: Kind) -> int:
+        """Return how many instructions of these kinds all ranks have together."""
+        blocks = (block for rank in self.ranks for block in rank.threadblocks)
+        return sum(one.kind in kinds for block in blocks for one in block.instructions)

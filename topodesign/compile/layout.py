@@ -1,0 +1,216 @@
+"""From the intervals of a schedule to chunks: which units travel together, and in which order they lie."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from topodesign.errors import ScheduleError, TooLargeError
+from topodesign.schedule import Schedule
+
+Message = tuple[int, int, int]
+"""Step, sender, receiver: everything that a link carries in a step."""
+
+Piece = tuple[int, int]
+"""Owner and number of the piece among the owner's: units of a shard that no row tells apart."""
+
+_MOVES = 2**18  # chunks that all ranks receive, at least: about a minute
+_WORK = 2_000_000  # pieces looked at while looking for a better order: about a second
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the chunks of every shard lie and which of them each message carries.
+
+    Any relabelling of the units within an owner's shard, applied to all rows, leaves a schedule valid. So the pieces of
+    a shard may lie in any order, and their sizes alone decide how long a chunk is.
+
+    Attributes
+    ----------
+    shard
+        Chunks per shard; chunk ``x`` of the whole belongs to owner ``x // shard``.
+    messages
+        Ascending chunk numbers of each message, ordered by step, sender and receiver.
+    """
+
+    shard: int
+    messages: dict[Message, list[int]]
+
+
+def layout(schedule: Schedule, split: int) -> Layout:
+    """Lay the shards out in as few chunks as the schedule allows, times ``split``.
+
+    Parameters
+    ----------
+    schedule
+        What every link carries.
+    split
+        Every chunk is made this many.
+
+    Raises
+    ------
+    ScheduleError
+        If the schedule does not do what its collective promises.
+    TooLargeError
+        If it would take minutes.
+
+    Notes
+    -----
+    What a receiver of an allgather already has is left out.
+    """
+    sizes, messages = _pieces(schedule)
+    messages = _reduces(schedule, sizes, messages) | _gathers(schedule, sizes, messages)
+    chunk = math.gcd(*(size for shard in sizes for size in shard))
+    shard = schedule.units // chunk * split
+    if schedule.nodes * (schedule.nodes - 1) * shard > _MOVES:
+        raise TooLargeError(
+            f"{schedule.nodes} nodes with {shard} chunks per shard are too many to compile; "
+            "use fewer channels, a schedule with fewer --chunks, or a smaller N"
+        )
+    order = _arrange(sizes, messages)
+    start: dict[Piece, range] = {}
+    for owner, pieces in enumerate(order):
+        at = owner * shard
+        for piece in pieces:
+            stop = at + sizes[owner][piece] // chunk * split
+            start[owner, piece] = range(at, stop)
+            at = stop
+    return Layout(shard, {m: sorted(x for piece in pieces for x in start[piece]) for m, pieces in messages.items()})
+
+
+def _pieces(schedule: Schedule) -> tuple[list[list[int]], dict[Message, list[Piece]]]:
+    """Return the sizes of each owner's pieces in units and the pieces that each message carries."""
+    sizes: list[list[int]] = []
+    messages: dict[Message, list[Piece]] = defaultdict(list)
+    by_owner = np.argsort(schedule.owner, kind="stable")
+    bounds = np.searchsorted(schedule.owner[by_owner], np.arange(schedule.nodes + 1))
+    for owner in range(schedule.nodes):
+        rows = by_owner[bounds[owner] : bounds[owner + 1]]
+        lo, hi = schedule.lo[rows], schedule.hi[rows]
+        cuts = np.unique(np.concatenate((lo, hi, [0, schedule.units])))
+        carried: list[list[Message]] = [[] for _ in cuts[1:]]
+        keys = zip(schedule.step[rows].tolist(), schedule.src[rows].tolist(), schedule.dst[rows].tolist(), strict=True)
+        first, last = np.searchsorted(cuts, lo).tolist(), np.searchsorted(cuts, hi).tolist()
+        for key, begin, end in zip(keys, first, last, strict=True):
+            for interval in carried[begin:end]:
+                interval.append(key)
+        total: dict[tuple[Message, ...], int] = defaultdict(int)
+        for interval, size in zip(carried, np.diff(cuts).tolist(), strict=True):
+            together = tuple(sorted(set(interval)))
+            for message, times in Counter(interval).items() if len(together) < len(interval) else ():
+                if times > 1 and message[0] <= schedule.reduce_steps:
+                    raise _invalid(message[0], message[1], owner, "it has already given away")
+            total[together] += size
+        for piece, signature in enumerate(total):
+            for key in signature:
+                messages[key].append((owner, piece))
+        sizes.append(list(total.values()))
+    return sizes, {key: messages[key] for key in sorted(messages)}
+
+
+def _reduces(
+    schedule: Schedule, sizes: list[list[int]], messages: dict[Message, list[Piece]]
+) -> dict[Message, list[Piece]]:
+    """Return the messages of the reduce-scatter steps after checking that each contribution counts once."""
+    if schedule.collective == "allgather":
+        return {}
+    kept = {message: pieces for message, pieces in messages.items() if message[0] <= schedule.reduce_steps}
+    sent: dict[tuple[int, Piece], int] = {}
+    for (step, src, _), pieces in kept.items():
+        for piece in pieces:
+            if piece[0] == src or (src, piece) in sent:
+                raise _invalid(
+                    step, src, piece[0], "it has already given away" if piece[0] != src else "that are its own"
+                )
+            sent[src, piece] = step
+    for (step, _, dst), pieces in kept.items():
+        for piece in pieces:
+            if piece[0] != dst and sent.get((dst, piece), step) <= step:
+                raise ScheduleError(
+                    f"step {step}: node {dst} receives a part of shard {piece[0]} that it does not pass on; "
+                    "'topodesign verify' says more"
+                )
+    if len(sent) != (schedule.nodes - 1) * sum(map(len, sizes)):
+        raise ScheduleError("some node never sends its part of some shard; 'topodesign verify' says more")
+    return kept
+
+
+def _gathers(
+    schedule: Schedule, sizes: list[list[int]], messages: dict[Message, list[Piece]]
+) -> dict[Message, list[Piece]]:
+    """Return the messages of the allgather steps without what the receiver has, checking that the sender has it."""
+    if schedule.collective == "reduce-scatter":
+        return {}
+    kept: dict[Message, list[Piece]] = {}
+    since = {(owner, (owner, piece)): 0 for owner, shard in enumerate(sizes) for piece in range(len(shard))}
+    for (step, src, dst), pieces in messages.items():
+        if step <= schedule.reduce_steps:
+            continue
+        for piece in pieces:
+            if since.get((src, piece), step) >= step:
+                raise _invalid(step, src, piece[0], "that it does not have")
+        new = list(dict.fromkeys(piece for piece in pieces if (dst, piece) not in since))
+        since.update(((dst, piece), step) for piece in new)
+        if new:
+            kept[step, src, dst] = new
+    if len(since) != schedule.nodes * sum(map(len, sizes)):
+        raise ScheduleError("some node never receives some part of some shard; 'topodesign verify' says more")
+    return kept
+
+
+def _invalid(step: int, src: int, owner: int, why: str) -> ScheduleError:
+    return ScheduleError(f"step {step}: node {src} sends units of shard {owner} {why}; 'topodesign verify' says more")
+
+
+def _arrange(sizes: list[list[int]], messages: dict[Message, list[Piece]]) -> list[list[int]]:
+    """Order each owner's pieces so that messages fall into few contiguous runs (each costs a copy at both ends).
+
+    Local search: swap neighbours or turn the whole round as long as that saves runs.
+    """
+    position = [list(range(len(shard))) for shard in sizes]
+    touching: dict[int, list[list[Piece]]] = defaultdict(list)
+    for pieces in messages.values():
+        if len(pieces) > 1:
+            for owner in {owner for owner, _ in pieces}:
+                touching[owner].append(pieces)
+    work, improved = 0, True
+    while improved and work < _WORK:
+        improved = False
+        for owner, mine in touching.items():
+            cost = _cost(mine, position)
+            for candidate in _neighbours(position[owner]):
+                work += sum(map(len, mine))
+                if work > _WORK:
+                    break
+                position[owner], previous = candidate, position[owner]
+                if (lower := _cost(mine, position)) < cost:
+                    cost, improved = lower, True
+                else:
+                    position[owner] = previous
+    return [sorted(range(len(places)), key=places.__getitem__) for places in position]
+
+
+def _neighbours(places: list[int]) -> Iterable[list[int]]:
+    """Yield the orders next to this one: turned round, and with the pieces at two neighbouring places swapped."""
+    if len(places) > 1:
+        yield [len(places) - 1 - at for at in places]
+    for low in range(len(places) - 1):
+        swap = {low: low + 1, low + 1: low}
+        yield [swap.get(at, at) for at in places]
+
+
+def _cost(messages: list[list[Piece]], position: list[list[int]]) -> int:
+    """Return the number of runs of these messages, not counting those of one run: they need no copy."""
+    total = 0
+    for pieces in messages:
+        places = sorted((owner, position[owner][piece]) for owner, piece in pieces)
+        runs = 1
+        for (owner, at), after in itertools.pairwise(places):
+            runs += after not in ((owner, at + 1), (owner + 1, at + 1 - len(position[owner])))
+        total += runs if runs > 1 else 0
+    return total
