@@ -1,0 +1,101 @@
+"""Small random schedules for the tests: right by construction, and not the work of any scheduler of the package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+import numpy as np
+
+from topodesign.schedule import COLUMNS, Collective, Schedule
+from topodesign.topology import Topology
+
+Row = tuple[int, int, int, int, int, int]
+Random = np.random.Generator
+
+
+def make(
+    collective: Collective, nodes: int, units: int, rows: Iterable[Row], *, steps: int, reduce_steps: int | None = None
+) -> Schedule:
+    table = np.array(list(rows), dtype=np.int64).reshape(-1, 6)
+    step, src, dst, owner = (column.astype(np.int32) for column in table[:, :4].T)
+    middle = {"allgather": 0, "reduce-scatter": steps}.get(collective, reduce_steps)
+    return Schedule(collective, nodes, units, steps, middle or 0, step, src, dst, owner, *table[:, 4:].T.copy())
+
+
+def rows_of(schedule: Schedule) -> list[Row]:
+    columns = (getattr(schedule, name).tolist() for name in COLUMNS)
+    return list(zip(*columns, strict=True))
+
+
+def random_digraph(random: Random, nodes: int, degree: int) -> Topology:
+    """A ring, so that it is strongly connected, and random permutations; parallel links and self-loops occur."""
+    order = random.permutation(nodes)
+    links = list(zip(order.tolist(), np.roll(order, -1).tolist(), strict=True))
+    for _ in range(degree - 1):
+        links += list(enumerate(random.permutation(nodes).tolist()))
+    return Topology.from_links(nodes, links)
+
+
+def pieces(random: Random, units: int) -> list[tuple[int, int]]:
+    ends = {0, units, *random.integers(0, units + 1, size=random.integers(0, 6)).tolist()}
+    return list(pairwise(sorted(ends)))
+
+
+def gather_rows(random: Random, topology: Topology, units: int, *, spare: bool = False) -> list[Row]:
+    """Every piece of every shard spreads along random links, with random delays, to nodes that do not have it.
+
+    With ``spare`` some nodes get it from two others at once, and some, the owner too, once more later.
+    """
+    links = [(u, v) for u, v, _ in topology.links() if u != v]
+    rows = []
+    for owner in range(topology.nodes):
+        for lo, hi in pieces(random, units):
+            since = {owner: 0}
+            while len(since) < topology.nodes:
+                u, v = links[random.integers(len(links))]
+                if u in since and v not in since:
+                    since[v] = since[u] + 1 + int(random.integers(3) == 0)
+                    rows.append((since[v], u, v, owner, lo, hi))
+                    if spare:
+                        others = [a for a, b in links if b == v and a != u and since.get(a, since[v]) < since[v]]
+                        rows += [(since[v], a, v, owner, lo, hi) for a in others]
+            if spare:
+                u, v = links[random.integers(len(links))]
+                rows.append((max(since[u], since[v]) + 1, u, v, owner, lo, hi))
+    return rows
+
+
+def token_rows(random: Random, topology: Topology, units: int) -> list[Row]:
+    """Partial sums walk to the owner whenever a coin says so: a node may send, receive more, and send again."""
+    after = {u: [v for v in topology.neighbours(u).tolist() if v != u] for u in range(topology.nodes)}
+    rows = []
+    for owner in range(topology.nodes):
+        for lo, hi in pieces(random, units):
+            full, step = set(range(topology.nodes)), 0
+            while full != {owner}:
+                step += 1
+                senders = [u for u in full if u != owner and random.integers(2)]
+                sends = [(u, after[u][random.integers(len(after[u]))]) for u in senders]
+                rows += [(step, u, v, owner, lo, hi) for u, v in sends]
+                full = (full - set(senders)) | {v for _, v in sends}
+    return rows
+
+
+def valid(random: Random, collective: Collective) -> tuple[Topology, Schedule]:
+    nodes, units = int(random.integers(2, 7)), int(random.integers(1, 7))
+    topology = random_digraph(random, nodes, int(random.integers(1, 4)))
+    gather = gather_rows(random, topology, units, spare=bool(random.integers(4) == 0))
+    if random.integers(2):
+        back = gather_rows(random, topology.transpose(), units)
+        last = max(row[0] for row in back)
+        reduction = [(last + 1 - t, v, u, w, lo, hi) for t, u, v, w, lo, hi in back]
+    else:
+        reduction = token_rows(random, topology, units)
+    middle = max(row[0] for row in reduction)
+    rows = {"allgather": gather, "reduce-scatter": reduction}.get(
+        collective, reduction + [(t + middle, u, v, w, lo, hi) for t, u, v, w, lo, hi in gather]
+    )
+    steps = max(row[0] for row in rows)
+    mixed = [rows[i] for i in random.permutation(len(rows))]
+    return topology, make(collective, nodes, units, mixed, steps=steps, reduce_steps=middle)

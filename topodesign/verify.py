@@ -1,0 +1,283 @@
+"""The verifier: replays a schedule symbolically and says whether it does what its collective promises.
+
+It shares no code with the schedulers. What it accepts is exact, in both directions:
+
+Gather. A (node, unit) pair of one owner's shard is *held* or not. The owner holds all at the start; a send is possible
+if and only if the sender holds all its units before the step, and then the receiver holds them. The collective is right
+if and only if every send is possible and in the end every node holds every unit. Deliveries of what is held already
+change nothing; they are counted as redundant.
+
+Reduction. Every contribution (node, unit) to one owner's shard is a token, at its own node at the start. A node's
+partial sum of a unit is the set of tokens it has. A send moves the sender's whole set to the receiver, and the sender's
+partial is empty afterwards. By induction over the steps the sets of all nodes partition the tokens at every time: each
+token is in exactly one, so nothing is lost or counted twice *while every send moves a set that is not empty*. A send of
+an empty set is what is left of every way to count twice (sending a partial again, or to two neighbours at once: the
+first send moves it, for the second there is nothing), and is refused. All tokens are then at the owner if and only if
+every other node's set is empty. So one bit per (node, unit), "its set is not empty", decides; no set is ever stored.
+
+A node may send a partial, receive more later and send that too. This is right, but the receiver has to start a new sum:
+adding to the old one would count it twice. Such units are counted as ``refilled``.
+
+Units between two neighbouring interval ends of one owner's rows have the same fate, so the bits are kept for these
+segments. The work is at most rows times segments / 64 word operations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.cost import Cost
+from topodesign.errors import ScheduleError, TooLargeError
+from topodesign.schedule import Collective, Schedule
+from topodesign.topology import Topology
+
+if TYPE_CHECKING:
+    from topodesign._replay import Rows
+
+SHOWN = 3
+"""Examples given of each kind of problem."""
+FEW_NODES = 2**13
+"""Up to this many nodes a schedule that has too few rows to be right is replayed all the same, to say what lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the verifier found.
+
+    Attributes
+    ----------
+    ok
+        Whether the schedule is right (and the claim, if one was made, true).
+    collective
+        What it was checked to be.
+    cost
+        Recomputed cost of the whole schedule; for an allreduce that of both phases together. Sends over links that do
+        not exist carry nothing in it.
+    claim
+        The cost that was claimed, or None.
+    problems
+        What is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them.
+    redundant
+        (node, unit) deliveries in the gather that the receiver already had: wasted bandwidth, no harm.
+    refilled
+        (node, unit) deliveries in the reduction to a node that had already sent its partial sum of the unit: right, but
+        the receiver must start a new sum.
+    """
+
+    ok: bool
+    collective: Collective
+    cost: Cost
+    claim: Cost | None
+    problems: tuple[str, ...]
+    redundant: int
+    refilled: int
+
+    def __str__(self) -> str:
+        """Return the verdict and the problems, one a line."""
+        verdict = "ok" if self.ok else "WRONG"
+        lines = [f"{self.collective}: {verdict}, {self.cost.steps} steps, y = {self.cost.bandwidth}"]
+        lines += [f"  {problem}" for problem in self.problems]
+        if self.redundant:
+            lines.append(f"  note: {self.redundant} units are delivered to nodes that have them already")
+        if self.refilled:
+            lines.append(f"  note: {self.refilled} units are added at nodes that have sent their partial sum before")
+        return "\n".join(lines)
+
+
+def verify(topology: Topology, schedule: Schedule, claim: Cost | None = None) -> Report:
+    """Check every send and the postcondition of the collective, and recompute the cost.
+
+    Parameters
+    ----------
+    topology
+        Where the schedule runs. Its switches take no part: they own no shard and appear in no row.
+    schedule
+        For as many nodes as the topology has.
+    claim
+        Cost that the whole schedule is said to have; a different one is a problem.
+
+    Raises
+    ------
+    ScheduleError
+        If the schedule is for another number of nodes.
+    TooLargeError
+        If a shard is cut into too many pieces, or the loads do not fit into 64 bits.
+    """
+    link = find_links(topology, schedule)
+    cost = schedule_cost(topology, schedule, link)
+    compute = np.ones(topology.nodes, dtype=np.bool_)
+    compute[list(topology.switches)] = False
+    linked = (link >= 0) & compute[schedule.src] & compute[schedule.dst] & compute[schedule.owner]
+    problems = _bad_links(topology, schedule, link, compute)
+    short = _too_few(schedule, int(compute.sum()))
+    problems += short
+    redundant = refilled = 0
+    if not short or topology.nodes <= FEW_NODES:
+        more, redundant, refilled = _replay_problems(schedule, linked, compute)
+        problems += more
+    if claim is not None and claim != cost:
+        problems.append(
+            f"the claimed cost is {claim.steps} steps, y = {claim.bandwidth}, "
+            f"but the schedule has {cost.steps} steps, y = {cost.bandwidth}"
+        )
+    return Report(not problems, schedule.collective, cost, claim, tuple(problems), redundant, refilled)
+
+
+def find_links(topology: Topology, schedule: Schedule) -> NDArray[np.int64]:
+    """Return the index in the topology of the link that each row uses, or -1 where there is none.
+
+    A self-loop carries nothing, so it counts as none.
+
+    Raises
+    ------
+    ScheduleError
+        If the schedule is for another number of nodes.
+    """
+    if schedule.nodes != topology.nodes:
+        raise ScheduleError(f"the schedule is for {schedule.nodes} nodes, the topology has {topology.nodes}")
+    if not len(topology.src):
+        return np.full(len(schedule), -1, dtype=np.int64)
+    keys = topology.src * topology.nodes + topology.dst
+    wanted = schedule.src.astype(np.int64) * topology.nodes + schedule.dst
+    link = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    link[(keys[link] != wanted) | (schedule.src == schedule.dst)] = -1
+    return link
+
+
+def schedule_cost(topology: Topology, schedule: Schedule, link: NDArray[np.int64]) -> Cost:
+    """Return the steps and y = (d/N) * sum over steps of the largest units / (units per shard * capacity) of a link.
+
+    d is the degree of the topology and N counts its compute nodes; ``link`` is from :func:`find_links`.
+
+    Raises
+    ------
+    TooLargeError
+        If the units that a link carries may not fit into 64 bits.
+
+    Notes
+    -----
+    Efficient Direct-Connect Topologies, section 2.1 (definition of T_B).
+    """
+    if schedule.units * max(1, len(schedule)) >= 2**63:
+        raise TooLargeError(f"{schedule.units} units per shard are too many for {len(schedule)} sends; use fewer units")
+    used = link >= 0
+    if not used.any():
+        return Cost(schedule.steps, Fraction(0))
+    links = len(topology.src)
+    key = schedule.step[used].astype(np.int64) * links + link[used]
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    begin = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
+    load = np.add.reduceat((schedule.hi - schedule.lo)[used][order], begin)
+    step, capacity = key[begin] // links, topology.capacity[key[begin] % links]
+    # Only the fullest link of each capacity can be the fullest of a step.
+    order = np.lexsort((load, capacity, step))
+    step, capacity, load = step[order], capacity[order], load[order]
+    last = np.append((step[1:] != step[:-1]) | (capacity[1:] != capacity[:-1]), True)
+    worst: dict[int, Fraction] = {}
+    for at, ports, units in zip(step[last].tolist(), capacity[last].tolist(), load[last].tolist(), strict=True):
+        worst[at] = max(worst.get(at, Fraction(0)), Fraction(units, ports))
+    nodes = topology.nodes - len(topology.switches)
+    return Cost(schedule.steps, Fraction(topology.degree, nodes * schedule.units) * sum(worst.values()))
+
+
+def _listed(examples: list[str], count: int, kind: str) -> list[str]:
+    """Return the examples, and a line with the number of the rest."""
+    return examples + ([f"... and {count - len(examples)} more {kind}"] if count > len(examples) else [])
+
+
+def _describe(schedule: Schedule, row: int) -> str:
+    step, src, dst = int(schedule.step[row]), int(schedule.src[row]), int(schedule.dst[row])
+    units = f"units [{schedule.lo[row]},{schedule.hi[row]}) of shard {schedule.owner[row]}"
+    return f"row {row}: step {step}, {src}->{dst}, {units}"
+
+
+def _first_rows(schedule: Schedule, bad: NDArray[np.bool_]) -> tuple[list[int], int]:
+    """Return the first rows, by step, of the bad ones, and how many there are."""
+    rows = np.flatnonzero(bad)
+    first = rows[np.argsort(schedule.step[rows], kind="stable")[:SHOWN]]
+    return first.tolist(), len(rows)
+
+
+def _bad_links(
+    topology: Topology, schedule: Schedule, link: NDArray[np.int64], compute: NDArray[np.bool_]
+) -> list[str]:
+    """Return the rows that use no link, or have a switch in them."""
+    first, count = _first_rows(schedule, link < 0)
+    examples = [f"{_describe(schedule, row)}: there is no such link" for row in first]
+    problems = _listed(examples, count, "sends without a link")
+    if topology.switches:
+        switched = ~(compute[schedule.src] & compute[schedule.dst] & compute[schedule.owner])
+        first, count = _first_rows(schedule, switched)
+        examples = [f"{_describe(schedule, row)}: a switch takes no part in a collective" for row in first]
+        problems += _listed(examples, count, "sends with switches")
+    return problems
+
+
+def _phases(schedule: Schedule) -> tuple[bool, bool]:
+    return schedule.collective != "allgather", schedule.collective != "reduce-scatter"
+
+
+def _too_few(schedule: Schedule, nodes: int) -> list[str]:
+    """Every phase sends every shard to or from every other node, so fewer rows cannot do."""
+    least = nodes * (nodes - 1) * sum(_phases(schedule))
+    if len(schedule) >= least:
+        return []
+    return [f"{len(schedule)} sends cannot be enough: {schedule.collective} on {nodes} nodes takes at least {least}"]
+
+
+def _replay_problems(
+    schedule: Schedule, linked: NDArray[np.bool_], compute: NDArray[np.bool_]
+) -> tuple[list[str], int, int]:
+    """Replay all shards; return the problems, the redundant and the refilled units."""
+    from topodesign import _replay  # noqa: PLC0415  loads the compiler
+
+    order, rows = _replay.sort_rows(schedule)
+    alive = linked[order]
+    unfinished = np.zeros((schedule.nodes, schedule.nodes), dtype=np.uint8)
+    redundant, refilled = _replay.replay(_phases(schedule), rows, compute, alive, unfinished)
+    happens = np.empty(len(order), dtype=np.bool_)
+    happens[order] = alive
+
+    first, count = _first_rows(schedule, linked & ~happens)
+    examples = [
+        f"{_describe(schedule, row)}: node {schedule.src[row]} "
+        + (
+            "has no partial sum of all of them to send, it sent it before or twice in this step"
+            if schedule.step[row] <= schedule.reduce_steps
+            else "does not have all of them before this step"
+        )
+        for row in first
+    ]
+    problems = _listed(examples, count, "sends of what the sender does not have")
+    for bit in (_replay.STUCK, _replay.MISSING):
+        pairs = np.argwhere(unfinished & bit)
+        examples = [_unfinished(rows, compute, alive, bit=bit, owner=int(w), node=int(v)) for w, v in pairs[:SHOWN]]
+        problems += _listed(examples, len(pairs), "such pairs of owner and node")
+    return problems, redundant, refilled
+
+
+def _unfinished(
+    rows: Rows, compute: NDArray[np.bool_], alive: NDArray[np.bool_], *, bit: int, owner: int, node: int
+) -> str:
+    """Return what is wrong at a node with an owner's shard at the end: replay the owner and read off the units."""
+    from topodesign import _replay  # noqa: PLC0415  loads the compiler
+
+    adds = bit == _replay.STUCK
+    a, b, c = rows.bounds[owner].tolist()
+    begin, end = (a, b) if adds else (b, c)
+    cuts = _replay.cut(rows, begin, end)
+    held = _replay.start_bits(adds, owner, cuts, compute)
+    _replay.run(adds, _replay.take_part(rows, begin, end, cuts), held, alive[begin:end])
+    bits = np.unpackbits(held[node].astype("<u8").view(np.uint8), bitorder="little")[: len(cuts) - 1]
+    wrong = np.flatnonzero(bits == adds)
+    run = int(np.argmax(np.append(np.diff(wrong), 2) > 1))
+    units = f"units [{cuts[wrong[0]]},{cuts[wrong[run] + 1]}) of shard {owner}"
+    if adds:
+        return f"the partial sum of {units} at node {node} never gets to node {owner}"
+    return f"node {node} never gets {units}"
