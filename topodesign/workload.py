@@ -1,0 +1,226 @@
+"""A training step: layers whose gradients become ready one after the other, and the allreduce of each behind it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from pathlib import Path
+
+from topodesign.cost import Cost
+from topodesign.errors import FileFormatError, ParameterError, UnitError
+from topodesign.units import format_size, format_time, parse_size, parse_time
+
+COLUMNS = ("layer", "size", "ready")
+MAX_LAYERS = 10**6
+_SHOWN = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A part of a model whose gradients are reduced in one allreduce.
+
+    Attributes
+    ----------
+    name
+        What it is called.
+    size
+        Gradients, in bytes.
+    ready
+        Seconds from the start of the training step until they are computed.
+    """
+
+    name: str
+    size: Fraction
+    ready: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTime:
+    """When the allreduce of a layer starts and finishes, in seconds from the start of the training step."""
+
+    layer: Layer
+    start: Fraction
+    finish: Fraction
+
+
+@dataclass(frozen=True)
+class TrainingStep:
+    """What communication does to a training step.
+
+    Attributes
+    ----------
+    layers
+        Times of every allreduce, in their order; not empty.
+    """
+
+    layers: tuple[LayerTime, ...]
+
+    @property
+    def finish(self) -> Fraction:
+        """Seconds until the last allreduce has finished."""
+        return self.layers[-1].finish
+
+    @property
+    def compute(self) -> Fraction:
+        """Seconds until the last gradients are ready: the training step without communication."""
+        return self.layers[-1].layer.ready
+
+    @property
+    def exposed(self) -> Fraction:
+        """Seconds of communication that no computation hides."""
+        return self.finish - self.compute
+
+    @property
+    def allreduce(self) -> Fraction:
+        """Seconds in all allreduces together."""
+        return sum((times.finish - times.start for times in self.layers), Fraction(0))
+
+    def __str__(self) -> str:
+        """Return the totals and the allreduces that end last."""
+        whole, alone, exposed, total = map(format_time, (self.finish, self.compute, self.exposed, self.allreduce))
+        lines = [f"training step {whole}: computation {alone}, exposed communication {exposed} of {total} in all"]
+        if len(self.layers) > _SHOWN:
+            lines.append(f"  ... {len(self.layers) - _SHOWN} allreduces before these")
+        for times in self.layers[-_SHOWN:]:
+            layer = times.layer
+            lines.append(
+                f"  {layer.name}: {format_size(layer.size)} ready at {format_time(layer.ready)}, "
+                f"allreduce {format_time(times.start)} to {format_time(times.finish)}"
+            )
+        return "\n".join(lines)
+
+
+def backpropagation(
+    layers: Iterable[Layer], cost: Cost, *, alpha: Fraction, bandwidth: Fraction, bucket: Fraction | None = None
+) -> TrainingStep:
+    """Time a training step in which the allreduces of the layers run one at a time behind the computation.
+
+    The allreduce of a layer starts when its gradients are ready and the one before has finished.
+
+    Parameters
+    ----------
+    layers
+        In any order; those that are ready first go first.
+    cost
+        Of one allgather or reduce-scatter on the topology; the allreduce is one of each.
+    alpha
+        Latency of one communication step, in seconds.
+    bandwidth
+        Egress bandwidth B of a node, in bits per second.
+    bucket
+        Fuse layers that follow each other until they have at least this many bytes; None for no fusion.
+
+    Raises
+    ------
+    ParameterError
+        If there are no layers or a number is out of range.
+
+    Notes
+    -----
+    Efficient Direct-Connect Topologies, section 8.4: f_i = max(f_{i-1}, r_i) + 2 (T_B(M_i) + T_L), with f_0 = 0.
+    """
+    if alpha < 0 or bandwidth <= 0 or (bucket is not None and bucket <= 0):
+        raise ParameterError("alpha must not be negative, bandwidth and bucket must be above zero")
+    ordered = sorted(layers, key=lambda layer: layer.ready)
+    if not ordered:
+        raise ParameterError("a workload needs at least one layer")
+    if bucket is not None:
+        ordered = list(_fuse(ordered, bucket))
+
+    def follow(before: LayerTime, after: LayerTime) -> LayerTime:
+        start = max(before.finish, after.layer.ready)
+        return LayerTime(after.layer, start, start + after.finish - after.start)
+
+    alone = (
+        LayerTime(layer, layer.ready, layer.ready + cost.allreduce(alpha, layer.size, bandwidth)) for layer in ordered
+    )
+    return TrainingStep(tuple(accumulate(alone, follow)))
+
+
+def _fuse(layers: Sequence[Layer], bucket: Fraction) -> Iterator[Layer]:
+    """Join layers in their order into ones of at least ``bucket`` bytes; the last may have less."""
+    part: list[Layer] = []
+    size = Fraction(0)
+    for number, layer in enumerate(layers, 1):
+        part.append(layer)
+        size += layer.size
+        if size >= bucket or number == len(layers):
+            name = layer.name if len(part) == 1 else f"{part[0].name} to {layer.name}"
+            yield Layer(name, size, layer.ready)
+            part, size = [], Fraction(0)
+
+
+def load_workload(path: str | Path) -> tuple[Layer, ...]:
+    """Read the layers of a model from a CSV file.
+
+    The first line that is neither empty nor a comment (``#``) names the columns ``layer,size,ready``, in any order;
+    further columns are ignored. A size needs its unit, as in ``9.2MiB`` or ``37632B``, and so does a time: ``12.5ms``.
+
+    Raises
+    ------
+    FileFormatError
+        If the file cannot be read; names the line and the column.
+    """
+    source = Path(path)
+    try:
+        with source.open(encoding="utf-8-sig", newline="") as stream:
+            return tuple(_layers(stream, source))
+    except FileFormatError:
+        raise
+    except OSError as error:
+        raise FileFormatError(f"cannot read {source}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{source} is not a text file in UTF-8") from None
+    except ValueError as error:  # a null byte in the name
+        raise FileFormatError(f"cannot read {source}: {error}") from None
+
+
+def _layers(lines: Iterable[str], source: Path) -> Iterator[Layer]:
+    """Yield the layers of a workload file."""
+    head: list[str] | None = None
+    count = 0
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        where = f"{source}, line {number}"
+        cells = _cells(line, where)
+        if head is None:
+            head = _head(cells, where)
+            continue
+        if len(cells) != len(head):
+            raise FileFormatError(f"{where}: {len(cells)} cells, but the first line names {len(head)} columns")
+        row = dict(zip(head, cells, strict=True))
+        if not row["layer"]:
+            raise FileFormatError(f"{where}, column 'layer': the name is missing")
+        count += 1
+        if count > MAX_LAYERS:
+            raise FileFormatError(f"{where}: more than {MAX_LAYERS} layers")
+        size = _quantity(row["size"], parse_size, f"{where}, column 'size'")
+        yield Layer(row["layer"], size, _quantity(row["ready"], parse_time, f"{where}, column 'ready'"))
+    if not count:
+        raise FileFormatError(f"{source} has no layers; its lines are {','.join(COLUMNS)}, as in conv1,37632B,12.5ms")
+
+
+def _cells(line: str, where: str) -> list[str]:
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], strict=True))]
+    except csv.Error as error:
+        raise FileFormatError(f"{where}: {error}") from None
+
+
+def _head(cells: list[str], where: str) -> list[str]:
+    for column in COLUMNS:
+        if cells.count(column) != 1:
+            problem = "names no" if column not in cells else "names twice the"
+            raise FileFormatError(f"{where}: the first line {problem} column {column!r}; write {','.join(COLUMNS)}")
+    return cells
+
+
+def _quantity(text: str, parse: Callable[[str], Fraction], where: str) -> Fraction:
+    try:
+        return parse(text)
+    except UnitError as error:
+        raise FileFormatError(f"{where}: {error}") from None
