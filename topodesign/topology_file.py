@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -19,32 +21,34 @@ LARGEST_FILE = 256 * 2**20
 def read_topology(path: Path) -> Topology:
     """Read a topology from a file whose ending names the format: .json, .csv or .graphml.
 
-    JSON is ``{"nodes": N, "links": [[u, v, capacity], ...]}`` or networkx node-link data; CSV has the columns
-    ``src,dst[,capacity]``, and as many nodes as the largest number demands.
+    JSON is ``{"nodes": N, "links": [[u, v, capacity], ...], "switches": [u, ...]}``, the switches optional, or networkx
+    node-link data; CSV has the columns ``src,dst[,capacity]``, and as many nodes as the largest number demands.
 
     Raises
     ------
     FileFormatError
-        If the file is missing, too large, or not of its format.
-    TopologyError
-        If its links do not make a topology.
+        If the file is missing, too large, not of its format, or its links do not make a topology.
     """
-    readers = {".json": _from_json, ".csv": _from_csv, ".graphml": _from_graphml}
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
-        raise FileFormatError(f"{path}: unknown ending '{path.suffix}'; known are {', '.join(readers)}")
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise FileFormatError(f"{path}: larger than {LARGEST_FILE} bytes")
-        text = path.read_text(encoding="utf-8")
+        return _reader(path)(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise FileFormatError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise FileFormatError(f"{path}: not a text file") from None
-    try:
-        return reader(text)
     except (FileFormatError, TopologyError, ParameterError) as error:
         raise FileFormatError(f"{path}: {error}") from None
+
+
+def _reader(path: Path) -> Callable[[str], Topology]:
+    """Return what reads the file, after a look at it from outside."""
+    status = path.stat() if "\0" not in str(path) else None
+    if status is None or not stat.S_ISREG(status.st_mode):
+        raise FileFormatError("not a file")  # but a directory, or a pipe or device that may never end
+    if path.suffix.lower() not in READERS:
+        raise FileFormatError(f"unknown ending '{path.suffix}'; known are {', '.join(READERS)}")
+    if status.st_size > LARGEST_FILE:
+        raise FileFormatError(f"larger than {LARGEST_FILE} bytes")
+    return READERS[path.suffix.lower()]
 
 
 def write_links(topology: Topology, file_format: LinkFormat) -> str:
@@ -55,8 +59,8 @@ def write_links(topology: Topology, file_format: LinkFormat) -> str:
     topology
         Any.
     file_format
-        ``json``: ``{"nodes": N, "links": [[u, v, capacity], ...]}``; ``csv``: a row a link with a header; ``dot`` for
-        Graphviz; ``graphml``.
+        ``json``: ``{"nodes": N, "links": [[u, v, capacity], ...]}``, and ``"switches"`` if there are any; ``csv``: a
+        row a link with a header; ``dot`` for Graphviz; ``graphml``. CSV does not say which nodes are switches.
     """
     writers = {"json": _to_json, "csv": _to_csv, "dot": _to_dot, "graphml": _to_graphml}
     return writers[file_format](topology)
@@ -71,15 +75,15 @@ def _from_json(text: str) -> Topology:
         raise FileFormatError('expected {"nodes": N, "links": [[u, v, capacity], ...]}')
     if isinstance(data["nodes"], list):
         return _from_node_link(data)
-    links = data.get("links")
-    if not isinstance(links, list) or not _whole(data["nodes"]):
-        raise FileFormatError('"nodes" must be an integer and "links" a list')
+    links, switches = data.get("links"), data.get("switches", [])
+    if not isinstance(links, list) or not isinstance(switches, list) or not _whole(data["nodes"]):
+        raise FileFormatError('"nodes" must be an integer, "links" and "switches" lists')
+    if not all(map(_whole, switches)):
+        raise FileFormatError('"switches" must hold node numbers')
     for row, link in enumerate(links):
         if not isinstance(link, list) or len(link) not in {2, 3} or not all(map(_whole, link)):
-            raise FileFormatError(
-                f"links[{row}] must be [u, v] or [u, v, capacity] with integers, not {str(link)[:40]}"
-            )
-    return Topology.from_links(data["nodes"], [tuple(link) for link in links])
+            raise FileFormatError(f"links[{row}] must be [u, v] or [u, v, capacity] with integers")
+    return Topology.from_links(data["nodes"], [tuple(link) for link in links], switches=switches)
 
 
 def _from_node_link(data: dict[str, Any]) -> Topology:
@@ -87,9 +91,11 @@ def _from_node_link(data: dict[str, Any]) -> Topology:
 
     try:
         graph = nx.node_link_graph(data, edges="edges" if "edges" in data else "links")
-    except (KeyError, TypeError, ValueError, nx.NetworkXError) as error:
+    except Exception as error:  # noqa: BLE001  networkx does not check the form, so that anything may come of it
         raise FileFormatError(f"not networkx node-link data: {error!r}") from None
-    return Topology.from_networkx(_numbered(graph))
+    if len(graph) != len(data["nodes"]):
+        raise FileFormatError("nodes are repeated, or links name unknown ones")
+    return _from_networkx(graph)
 
 
 def _from_graphml(text: str) -> Topology:
@@ -101,29 +107,42 @@ def _from_graphml(text: str) -> Topology:
         graph = nx.parse_graphml(text)
     except Exception as error:  # noqa: BLE001  the parser raises whatever its XML library does
         raise FileFormatError(f"not GraphML: {error}") from None
-    return Topology.from_networkx(_numbered(graph))
+    return _from_networkx(graph)
 
 
-def _numbered(graph: Any) -> Any:
-    """Return the graph with nodes 0..N-1: by number if they are numbers, else in the order of the file."""
-    import networkx as nx  # noqa: PLC0415  heavy
-
+def _from_networkx(graph: Any) -> Topology:
+    """Convert a graph; nodes are numbered by name if all names are numbers, else in the order of the file."""
     names = list(graph.nodes)
-    if all(str(name).isdecimal() for name in names):
+    if not all(isinstance(name, str | int) for name in names):
+        raise FileFormatError("node names must be text or integers")
+    if all(_digits(str(name)) for name in names):
         names.sort(key=int)
-    return nx.relabel_nodes(graph, {name: number for number, name in enumerate(names)})
+    number = {name: row for row, name in enumerate(names)}
+    links = []
+    for u, v, capacity in graph.edges(data="capacity", default=1):
+        if not _whole(capacity):
+            raise FileFormatError(f"the capacity of link {number[u]}, {number[v]} must be an integer")
+        links.append((number[u], number[v], capacity))
+        if not graph.is_directed() and u != v:
+            links.append((number[v], number[u], capacity))
+    switches = [number[name] for name, switch in graph.nodes(data="switch", default=False) if switch is True]
+    return Topology.from_links(len(names), links, switches=switches)
 
 
 def _from_csv(text: str) -> Topology:
-    rows = list(csv.reader(io.StringIO(text)))
-    if not rows or [cell.strip().lower() for cell in rows[0]][:2] != ["src", "dst"]:
-        raise FileFormatError("line 1: expected the header src,dst,capacity")
+    try:
+        rows = list(csv.reader(io.StringIO(text)))
+    except csv.Error as error:
+        raise FileFormatError(f"not CSV: {error}") from None
+    header = ["src", "dst", "capacity"]
+    if not rows or [cell.strip().lower() for cell in rows[0]] not in (header[:2], header):
+        raise FileFormatError("line 1: expected the header src,dst or src,dst,capacity")
     links = []
     for line, row in enumerate(rows[1:], start=2):
         if not row:
             continue
-        if len(row) not in {2, 3} or not all(cell.strip().isdecimal() for cell in row):
-            raise FileFormatError(f"line {line}: expected src,dst,capacity as integers, not {','.join(row)[:40]!r}")
+        if len(row) != len(rows[0]) or not all(_digits(cell.strip()) for cell in row):
+            raise FileFormatError(f"line {line}: expected {','.join(rows[0])} as integers, not {','.join(row)[:40]!r}")
         links.append(tuple(int(cell) for cell in row))
     if not links:
         raise FileFormatError("there are no links")
@@ -132,7 +151,8 @@ def _from_csv(text: str) -> Topology:
 
 def _to_json(topology: Topology) -> str:
     links = ",\n    ".join(f"[{u}, {v}, {c}]" for u, v, c in topology.links())
-    return f'{{"nodes": {topology.nodes},\n "links": [\n    {links}\n]}}\n'
+    switches = f',\n "switches": {sorted(topology.switches)}' if topology.switches else ""
+    return f'{{"nodes": {topology.nodes},\n "links": [\n    {links}\n]{switches}}}\n'
 
 
 def _to_csv(topology: Topology) -> str:
@@ -140,13 +160,13 @@ def _to_csv(topology: Topology) -> str:
 
 
 def _to_dot(topology: Topology) -> str:
-    """Write a digraph; duplex links become one line without arrowheads."""
-    lines = []
+    """Write a digraph; duplex links become one line without arrowheads, and switches boxes."""
+    lines = [f"  {node} [shape=box];" for node in sorted(topology.switches)]
     for u, v, c in topology.links():
         if topology.is_duplex and u > v:
             continue
         marks = (["dir=none"] if topology.is_duplex else []) + ([f"label={c}"] if c > 1 else [])
-        lines.append(f"  {u} -> {v}{f' [{chr(44).join(marks)}]' if marks else ''};")
+        lines.append(f"  {u} -> {v} [{', '.join(marks)}];" if marks else f"  {u} -> {v};")
     name = str(topology.spec) if topology.spec is not None else "topology"
     return f'digraph "{name}" {{\n  node [shape=circle];\n' + "\n".join(lines) + "\n}\n"
 
@@ -160,4 +180,14 @@ def _to_graphml(topology: Topology) -> str:
 
 
 def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    """Whether a value from a file is an integer that fits an array."""
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
+
+
+def _digits(text: str) -> bool:
+    """Whether the text is a plain integer that fits an array."""
+    return text.isascii() and text.isdecimal() and len(text) <= 18
+
+
+READERS = {".json": _from_json, ".csv": _from_csv, ".graphml": _from_graphml}
+"""What reads a file, by its ending."""

@@ -37,7 +37,7 @@ _TIME = {
 _NUMBER = re.compile(r"([0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE]([+-]?[0-9]{1,2}))?(?![0-9.])")
 _LANES = re.compile(r"([0-9]{1,4})\s*x\s*(?=[0-9.])")
 _SIZE = re.compile(r"([KMGTP]i|[kKMGTP]?)(b|B)")
-_RATE = re.compile(r"([KMGTP]i|[kKMGTP]?)(bps|Bps|b/s|B/s|bit/s|byte/s|bit|byte)")
+_RATE = re.compile(r"([KMGTP]i|[kKMGTP]?)(bps|Bps|b/s|B/s|bit/s|byte/s)")
 _LONGEST = 80
 _MOST = 10**24  # seconds, bytes or bits per second; beyond this, or below its inverse, it is a slip of the pen
 
@@ -78,8 +78,6 @@ def parse_size(text: str) -> Fraction:
     match = _SIZE.fullmatch(unit)
     if match is None:
         raise _unknown(text, unit, "size", "B, kB, MB, GB (powers of 1000) or KiB, MiB, GiB (of 1024), as in 1MiB")
-    if number == 0:
-        raise UnitError(f"size {text.strip()!r} must be above zero")
     size = number * _PREFIX[match[1]]
     return _plausible(size / 8 if match[2] == "b" else size, text, "size")
 
@@ -101,10 +99,8 @@ def parse_bandwidth(text: str) -> Fraction:
     count = int(lanes[1]) if lanes else 1
     number, unit = _split(text.strip()[lanes.end() :] if lanes else text, "bandwidth", "100Gbps")
     match = _RATE.fullmatch(unit)
-    if match is None or match[2] in {"bit", "byte"}:
+    if match is None:
         raise _unknown(text, unit, "bandwidth", "bps, Gbps, Gb/s (bits) or B/s, GB/s (bytes), as in 100Gbps")
-    if number == 0 or count == 0:
-        raise UnitError(f"bandwidth {text.strip()!r} must be above zero")
     rate = count * number * _PREFIX[match[1]]
     return _plausible(rate if match[2] in {"bps", "b/s", "bit/s"} else rate * 8, text, "bandwidth")
 
@@ -154,6 +150,8 @@ def _split(text: str, kind: str, example: str) -> tuple[Fraction, str]:
 
 
 def _plausible(value: Fraction, text: str, kind: str) -> Fraction:
+    if value == 0:
+        raise UnitError(f"{kind} {text.strip()!r} must be above zero")
     if not Fraction(1, _MOST) <= value <= _MOST:
         raise UnitError(f"{kind} {text.strip()!r} is too {'large' if value > 1 else 'small'} to be meant")
     return value

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from topodesign.cli.options import json_option
+
 if TYPE_CHECKING:
     from topodesign.topology_file import LinkFormat
 
@@ -13,9 +15,13 @@ if TYPE_CHECKING:
 @click.command(name="links")
 @click.argument("topology")
 @click.option(
-    "--format", "file_format", type=click.Choice(["json", "csv", "dot", "graphml"]), default="json", show_default=True
+    "--format",
+    "file_format",
+    type=click.Choice(["json", "csv", "dot", "graphml"]),
+    help="What to print; json if unsaid.",
 )
-def command(topology: str, file_format: LinkFormat) -> None:
+@json_option
+def command(topology: str, file_format: LinkFormat | None, as_json: bool) -> None:
     """Print the links of a topology: what has to be wired.
 
     TOPOLOGY is a spec such as 'circulant(12,2,3)' (quote it), or a file of links (.json, .csv, .graphml).
@@ -23,4 +29,6 @@ def command(topology: str, file_format: LinkFormat) -> None:
     from topodesign.cli.sources import topology_of  # noqa: PLC0415  heavy
     from topodesign.topology_file import write_links  # noqa: PLC0415
 
-    click.echo(write_links(topology_of(topology), file_format), nl=False)
+    if as_json and file_format not in {None, "json"}:
+        raise click.UsageError(f"--json and --format {file_format} exclude each other.")
+    click.echo(write_links(topology_of(topology), file_format or "json"), nl=False)

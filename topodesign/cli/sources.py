@@ -6,12 +6,12 @@ from pathlib import Path
 
 from topodesign.library import build
 from topodesign.topology import Topology
-from topodesign.topology_file import read_topology
+from topodesign.topology_file import READERS, read_topology
 
 
 def topology_of(text: str) -> Topology:
-    """Build a spec, or read a file if the text has a file's ending and no brackets, or names a file that exists."""
-    path = Path(text) if len(text) < 1024 and "\0" not in text else None
-    if path is not None and (("(" not in text and path.suffix) or path.is_file()):
+    """Read a file if the text has a known ending, or no brackets and another ending or a slash; else build a spec."""
+    path = Path(text)
+    if path.suffix.lower() in READERS or ("(" not in text and (path.suffix or "/" in text)):
         return read_topology(path)
     return build(text)

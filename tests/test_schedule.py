@@ -1,0 +1,127 @@
+"""The form of a schedule: which columns make one, and that it cannot be changed. Its meaning is the verifier's."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from topodesign.errors import ScheduleError
+from topodesign.schedule import COLLECTIVES, COLUMNS, Collective, Schedule
+
+HEADER: dict[str, Any] = {"collective": "allreduce", "nodes": 3, "units": 4, "steps": 2, "reduce_steps": 1}
+REDUCE_STEPS = {"allgather": 0, "reduce-scatter": 2, "allreduce": 1}
+
+
+def columns() -> dict[str, Any]:
+    """Four sends on three nodes, made anew, since a schedule takes them over."""
+    rows = {"step": [1, 1, 2, 2], "src": [0, 1, 2, 0], "dst": [1, 2, 0, 2], "owner": [2, 0, 1, 0]}
+    narrow = {name: np.array(values, dtype=np.int32) for name, values in rows.items()}
+    return narrow | {"lo": np.array([0, 1, 2, 0]), "hi": np.array([4, 2, 3, 4])}
+
+
+def make(**changes: Any) -> Schedule:
+    return Schedule(**(HEADER | columns() | changes))
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_well_formed(collective: Collective) -> None:
+    schedule = make(collective=collective, reduce_steps=REDUCE_STEPS[collective])
+    assert len(schedule) == 4
+    assert repr(schedule) == f"<Schedule {collective}, 3 nodes, 2 steps, 4 sends, 4 units per shard>"
+    assert list(schedule.columns()) == list(COLUMNS)
+    for name, column in columns().items():
+        assert np.array_equal(schedule.columns()[name], column)
+
+
+def test_no_sends_are_well_formed() -> None:
+    empty = {name: column[:0] for name, column in columns().items()}
+    assert len(make(**empty)) == 0
+    assert len(make(**empty, nodes=1, steps=0, reduce_steps=0)) == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"collective": "broadcast"}, "unknown collective"),
+        ({"collective": "AllReduce"}, "unknown collective"),
+        ({"collective": ""}, "unknown collective"),
+        ({"nodes": 0}, "at least one node"),
+        ({"nodes": -3}, "at least one node"),
+        ({"units": 0}, "one unit"),
+        ({"steps": -1, "reduce_steps": 0}, "number of steps"),
+        ({"reduce_steps": -1}, "does not fit"),
+        ({"reduce_steps": 3}, "does not fit"),
+        ({"collective": "allgather"}, "does not fit"),
+        ({"collective": "allgather", "reduce_steps": 2}, "does not fit"),
+        ({"collective": "reduce-scatter"}, "does not fit"),
+        ({"collective": "reduce-scatter", "reduce_steps": 0}, "does not fit"),
+        ({"nodes": 2}, "must hold nodes 0 to 1"),
+        ({"steps": 1, "reduce_steps": 1}, "steps must be from 1 to 1"),
+        ({"units": 3}, "<= 3"),
+    ],
+)
+def test_header_is_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ScheduleError, match=words):
+        make(**changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "value", "words"),
+    [
+        ("step", 0, 0, "steps must be"),
+        ("step", 3, 3, "steps must be"),
+        ("step", 1, -1, "steps must be"),
+        *((name, row, value, f"'{name}' must hold nodes") for name in ("src", "dst", "owner") for row in (0, 3)
+          for value in (-1, 3, 2**31 - 1)),
+        ("lo", 0, -1, "intervals"),
+        ("lo", 0, 4, "intervals"),
+        ("lo", 1, 2, "intervals"),
+        ("hi", 0, 5, "intervals"),
+        ("hi", 1, 1, "intervals"),
+        ("hi", 1, -(2**63), "intervals"),
+    ],
+)  # fmt: skip
+def test_one_wrong_number_is_refused(name: str, row: int, value: int, words: str) -> None:
+    damaged = columns()[name]
+    damaged[row] = value
+    with pytest.raises(ScheduleError, match=words):
+        make(**{name: damaged})
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_wrong_columns_are_refused(name: str) -> None:
+    good = columns()[name]
+    other = np.int32 if good.dtype == np.int64 else np.int64
+    wrong = [good[:3], good[:0], good.astype(other), good.astype(float), good.astype(bool), good.reshape(2, 2)]
+    if name != "step":
+        wrong += [good.tolist(), None]
+    for column in wrong:
+        with pytest.raises(ScheduleError, match="array of shape"):
+            make(**{name: column})
+
+
+def test_schedule_is_frozen() -> None:
+    schedule = make()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        schedule.steps = 5  # type: ignore[misc]
+    for column in schedule.columns().values():
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 1
+
+
+def test_equality_looks_at_every_field() -> None:
+    assert make() == make()
+    assert hash(make()) == hash(make())
+    assert make() != "allreduce"
+    assert make() != make(units=5)
+    assert make() != make(nodes=4)
+    assert make() != make(steps=3)
+    assert make() != make(reduce_steps=2)
+    assert make() != make(collective="allgather", reduce_steps=0)
+    for name in COLUMNS:
+        changed = columns()[name]
+        changed[1] = {"step": 2, "src": 0, "dst": 1, "owner": 1, "lo": 0, "hi": 3}[name]
+        assert make() != make(**{name: changed}), name

@@ -1,0 +1,240 @@
+"""Units: tables of what is equal, what differs and what is refused; nothing but UnitError for any text."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topodesign.errors import UnitError
+from topodesign.units import format_bandwidth, format_size, format_time, parse_bandwidth, parse_size, parse_time
+
+Parser = Callable[[str], Fraction]
+PARSERS: list[Parser] = [parse_time, parse_size, parse_bandwidth]
+
+TIMES: list[tuple[str, Fraction | int]] = [
+    ("0s", 0),
+    ("0.000us", 0),
+    ("1s", 1),
+    ("10us", Fraction(1, 10**5)),
+    ("10 us", Fraction(1, 10**5)),
+    ("  10us\n", Fraction(1, 10**5)),
+    ("010us", Fraction(1, 10**5)),
+    ("10.us", Fraction(1, 10**5)),
+    ("10\N{MICRO SIGN}s", Fraction(1, 10**5)),
+    ("10\N{GREEK SMALL LETTER MU}s", Fraction(1, 10**5)),
+    ("1e1us", Fraction(1, 10**5)),
+    ("1E-5s", Fraction(1, 10**5)),
+    ("0.01ms", Fraction(1, 10**5)),
+    (".5ms", Fraction(1, 2000)),
+    ("1.5ns", Fraction(3, 2 * 10**9)),
+    ("0.1s", Fraction(1, 10)),  # not the float 0.1
+]
+SIZES: list[tuple[str, Fraction | int]] = [
+    ("1B", 1),
+    ("8b", 1),
+    ("1b", Fraction(1, 8)),
+    ("1kB", 1000),
+    ("1KB", 1000),
+    ("1KiB", 1024),
+    ("8kb", 1000),
+    ("8Kib", 1024),
+    ("1MB", 10**6),
+    ("1Mb", Fraction(10**6, 8)),
+    ("1MiB", 2**20),
+    ("1Mib", 2**17),
+    ("1GB", 10**9),
+    ("1GiB", 2**30),
+    ("1TB", 10**12),
+    ("1TiB", 2**40),
+    ("1PB", 10**15),
+    ("1PiB", 2**50),
+    ("0.5MiB", 2**19),
+    ("1.5 kB", 1500),
+    ("1e3B", 1000),
+]
+BANDWIDTHS: list[tuple[str, Fraction | int]] = [
+    ("1bps", 1),
+    ("1Bps", 8),
+    ("1b/s", 1),
+    ("1bit/s", 1),
+    ("1B/s", 8),
+    ("1byte/s", 8),
+    ("1kbps", 1000),
+    ("1Kibps", 1024),
+    ("100Gbps", 10**11),
+    ("100 Gbps", 10**11),
+    ("100Gb/s", 10**11),
+    ("0.1Tbps", 10**11),
+    ("12.5GB/s", 10**11),
+    ("12.5GBps", 10**11),
+    ("4x25Gbps", 10**11),
+    ("4 x 25 Gbps", 10**11),
+    ("8x12.5Gbps", 10**11),
+    ("1x100Gbps", 10**11),
+    ("1GiB/s", 2**33),
+    ("1Gibps", 2**30),
+    ("25GB/s", 2 * 10**11),
+    ("300GB/s", 24 * 10**11),
+]
+EQUAL: list[tuple[Parser, str, Fraction | int]] = [
+    *((parse_time, *row) for row in TIMES),
+    *((parse_size, *row) for row in SIZES),
+    *((parse_bandwidth, *row) for row in BANDWIDTHS),
+]
+
+
+@pytest.mark.parametrize(("parser", "text", "value"), EQUAL, ids=lambda value: str(value)[:20])
+def test_equal(parser: Parser, text: str, value: Fraction | int) -> None:
+    assert parser(text) == value
+    assert isinstance(parser(text), Fraction)
+
+
+@pytest.mark.parametrize(
+    ("parser", "texts"),
+    [
+        (parse_size, ["1MB", "1MiB", "1Mb", "1Mib", "1kB", "1KiB", "1kb", "1Kib", "1B", "1b"]),
+        (parse_bandwidth, ["1Gbps", "1GBps", "1Gibps", "1GiBps", "1Mbps", "1MBps", "1bps", "1Bps", "2x1Gbps"]),
+        (parse_time, ["1s", "1ms", "1us", "1ns", "0s"]),
+    ],
+)
+def test_different(parser: Parser, texts: list[str]) -> None:
+    assert len({parser(text) for text in texts}) == len(texts)
+
+
+NUMBERLESS = ["", " ", "us", "x", "-", ".", "inf", "nan", "infs", "nanB", "-inf", "1/2", "0x10", "½", "five"]
+ANYWHERE = [
+    *NUMBERLESS,
+    "1.5.5",
+    "1,000",
+    "1_000",
+    "1 000",
+    "+5",
+    "-5",
+    "\N{MINUS SIGN}5",
+    "٣",
+    "５",  # noqa: RUF001  a full-width five
+    "1e400",
+    "1e-400",
+    "1e+",
+    "1e1000000000",
+    "9" * 31,
+    "9" * 10**5,
+    "0" * 10**5,
+    "5\0",
+    "(5)",
+]
+REFUSED: list[tuple[Parser, str]] = [
+    *((parse_time, text + unit) for text in ANYWHERE for unit in ("", "s", " us")),
+    *((parse_size, text + unit) for text in ANYWHERE for unit in ("", "B", " MiB")),
+    *((parse_bandwidth, text + unit) for text in ANYWHERE for unit in ("", "Gbps", " B/s")),
+    *((parser, text) for text in ["5", "1e5", "5 "] for parser in PARSERS),
+    *((parse_time, text) for text in ["5m", "5h", "5min", "5S", "5Us", "5ks", "5sec", "5 m s", "5us us", "5usx", "5B"]),
+    *((parse_time, text) for text in ["1e30s", "1e-40s", "1us 1us", "10usus", "1ps"]),
+    *((parse_size, text) for text in ["5M", "5Mi", "5bB", "5mB", "5gb", "5 M B", "5KIB", "5kiB", "5EB", "5s"]),
+    *((parse_size, text) for text in ["0B", "0.0MiB", "0e9B", "1e99PB", "1e-50B", "1GB/s", "2x1GB", "1Bytes"]),
+    *((parse_bandwidth, text) for text in ["100 gbps", "100G", "100GB", "100Gb", "100Gbit", "100GBit/s", "100bp/s"]),
+    *((parse_bandwidth, text) for text in ["0bps", "0x10Gbps", "4x0Gbps", "1e99Pbps", "1e-50bps", "100Gbps/s"]),
+    *((parse_bandwidth, text) for text in ["x25Gbps", "4xGbps", "4x-25Gbps", "-4x25Gbps", "4x4x25Gbps", "4X25Gbps"]),
+    *((parse_bandwidth, text) for text in ["4.5x25Gbps", "1e1x25Gbps", "99999x1Gbps", "4*25Gbps", "100GiBps s", "1s"]),
+]
+
+
+@pytest.mark.parametrize(("parser", "text"), REFUSED, ids=lambda value: ascii(value)[:24])
+def test_refused(parser: Parser, text: str) -> None:
+    with pytest.raises(UnitError) as caught:
+        parser(text)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert len(message) < 250
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+@pytest.mark.parametrize("value", [None, 5, 5.0, b"5s", ["5s"], True])
+def test_only_text_is_read(parser: Parser, value: Any) -> None:
+    with pytest.raises(UnitError, match="must be text with a unit"):
+        parser(value)
+
+
+@pytest.mark.parametrize(
+    ("parser", "text", "words"),
+    [
+        (parse_size, "1048576", "no unit"),
+        (parse_bandwidth, "100", "no unit"),
+        (parse_bandwidth, "100 gbps", "unknown unit 'gbps'"),
+        (parse_time, "-5us", "negative"),
+        (parse_size, "0MB", "above zero"),
+        (parse_size, "1e99PB", "too large"),
+        (parse_bandwidth, "1e-50bps", "too small"),
+        (parse_time, "soon", "not a number and a unit"),
+    ],
+)
+def test_message_says_what_is_wrong(parser: Parser, text: str, words: str) -> None:
+    with pytest.raises(UnitError, match=words):
+        parser(text)
+
+
+@given(st.text() | st.from_regex(r"\A[0-9xeE.+\- kKMGTPi]{0,12}(b|B|bps|B/s|s|us)?\Z"))
+def test_any_text_is_a_quantity_or_a_unit_error(text: str) -> None:
+    for parser in PARSERS:
+        with contextlib.suppress(UnitError):
+            value = parser(text)
+            assert value > 0 or (value == 0 and parser is parse_time)
+
+
+DECIMALS = st.decimals(min_value="1e-6", max_value=10**6, allow_nan=False, allow_infinity=False, places=6)
+
+
+@given(DECIMALS, st.sampled_from("bB"), st.sampled_from(["", "k", "M", "G", "T", "P", "Ki", "Mi", "Gi", "Ti", "Pi"]))
+def test_bits_bytes_and_prefixes(number: Any, letter: str, prefix: str) -> None:
+    power = "kMGTP".index(prefix[:1].replace("K", "k")) + 1 if prefix else 0
+    units = Fraction(number) * (1024 if prefix.endswith("i") else 1000) ** power
+    bits = units * (8 if letter == "B" else 1)
+    assert parse_size(f"{number:f}{prefix}{letter}") * 8 == bits
+    assert parse_bandwidth(f"{number:f}{prefix}{letter}ps") == bits
+    assert parse_bandwidth(f"{number:f} {prefix}{letter}/s") == bits
+
+
+@given(st.integers(1, 9999), DECIMALS)
+def test_lanes_multiply(lanes: int, number: Any) -> None:
+    assert parse_bandwidth(f"{lanes}x{number:f}Gbps") == lanes * parse_bandwidth(f"{number:f}Gbps")
+
+
+@given(st.integers(1, 10**20) | st.builds(lambda a, b: a * 2**b, st.integers(1, 999), st.integers(0, 50)))
+def test_formatted_size_is_exact(size: int) -> None:
+    assert parse_size(format_size(size)) == size
+
+
+@given(st.fractions(min_value=Fraction(1, 10**12), max_value=10**6))
+def test_formatted_time_is_close(seconds: Fraction) -> None:
+    assert abs(parse_time(format_time(seconds)) - seconds) <= seconds / 1000
+
+
+@given(st.fractions(min_value=1, max_value=10**17))
+def test_formatted_bandwidth_is_close(rate: Fraction) -> None:
+    assert abs(parse_bandwidth(format_bandwidth(rate)) - rate) <= rate / 10**5
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (format_size(2**20), "1MiB"),
+        (format_size(10**8), "100MB"),
+        (format_size(12345), "12345B"),
+        (format_size(Fraction(1, 8)), "0.125B"),
+        (format_bandwidth(10**11), "100Gbps"),
+        (format_bandwidth(15 * 10**11), "1.5Tbps"),
+        (format_bandwidth(8), "8bps"),
+        (format_time(0), "0s"),
+        (format_time(Fraction(1, 10**5)), "10us"),
+        (format_time(Fraction(5, 10**10)), "0.5ns"),
+        (format_time(2), "2s"),
+    ],
+)
+def test_formatted_for_people(text: str, expected: str) -> None:
+    assert text == expected
