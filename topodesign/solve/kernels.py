@@ -14,7 +14,7 @@ the minimum cut is a set S with a larger ratio, the next guess. All numbers are 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 import numba
 import numpy as np
@@ -114,25 +114,14 @@ def _even_split_fits(
 
 
 @compiled
-def _violated_set(
-    groups: int, group_mask: Masks, group_count: Ints, capacity: Ints, p: int, q: int, scale: int
-) -> np.uint64:
-    """Route all groups with links of capacity p/q; return 0 if that works, else the links of a set that cannot.
+def _augment(groups: int, group_mask: Masks, excess: Ints, room: Ints, flow: Ints) -> np.uint64:
+    """Complete a partial flow of groups over links by augmenting paths.
 
-    A maximum flow by augmenting paths over the links, started from the even split cut off where a link is full.
+    ``flow[g, link]`` is what is routed, ``excess[g]`` what is not yet, ``room[link]`` what a link can still take; all
+    are changed in place. Returns 0 if everything is routed, else the links of a set that is too small for the groups
+    that must use it.
     """
-    k = len(capacity)
-    flow = np.zeros((groups, k), np.int64)
-    room = capacity * (p * scale)
-    excess = group_count[:groups] * (q * scale)
-    for g in range(groups):
-        share = excess[g] // _bits(group_mask[g])
-        for link in range(k):
-            if group_mask[g] >> np.uint64(link) & np.uint64(1):
-                amount = min(share, room[link])
-                flow[g, link] = amount
-                room[link] -= amount
-                excess[g] -= amount
+    k = len(room)
     parent = np.empty(k, np.int64)
     via = np.empty(k, np.int64)
     queue = np.empty(k, np.int64)
@@ -179,6 +168,29 @@ def _violated_set(
                     flow[via[link], parent[link]] -= amount
                 link = parent[link]
     return np.uint64(0)
+
+
+@compiled
+def _violated_set(
+    groups: int, group_mask: Masks, group_count: Ints, capacity: Ints, p: int, q: int, scale: int
+) -> np.uint64:
+    """Route all groups with links of capacity p/q; return 0 if that works, else the links of a set that cannot.
+
+    The flow starts from the even split, cut off where a link is full.
+    """
+    k = len(capacity)
+    flow = np.zeros((groups, k), np.int64)
+    room = capacity * (p * scale)
+    excess = group_count[:groups] * (q * scale)
+    for g in range(groups):
+        share = excess[g] // _bits(group_mask[g])
+        for link in range(k):
+            if group_mask[g] >> np.uint64(link) & np.uint64(1):
+                amount = min(share, room[link])
+                flow[g, link] = amount
+                room[link] -= amount
+                excess[g] -= amount
+    return _augment(groups, group_mask, excess, room, flow)
 
 
 @compiled
@@ -284,31 +296,50 @@ SCALE = 720720
 """The least common multiple of 1 to 16: loads of up to 16 single links are whole multiples of 1/SCALE."""
 
 
+class _Scratch(NamedTuple):
+    """Arrays that pricing one connection set after another writes over."""
+
+    indptr: Ints
+    dst: Ints
+    distance: Ints
+    queue: Ints
+    mask: Masks
+    layer: Masks
+    group_mask: Masks
+    group_count: Ints
+    capacity: Ints
+    load: Ints
+
+
+@compiled
+def _scratch(nodes: int, links: int) -> _Scratch:
+    """Return scratch arrays for digraphs of so many nodes with so many links each."""
+    return _Scratch(
+        np.arange(0, nodes * links + 1, links),
+        np.empty(nodes * links, np.int64),
+        np.empty(nodes, np.int64),
+        np.empty(nodes, np.int64),
+        np.empty(nodes, np.uint64),
+        np.empty(nodes, np.uint64),
+        np.empty(nodes, np.uint64),
+        np.empty(nodes, np.int64),
+        np.ones(links, np.int64),
+        np.empty(links, np.int64),
+    )
+
+
 @compiled
 def _set_score(
-    table: Ints,
-    chosen: Ints,
-    weight: int,
-    limit: int,
-    indptr: Ints,
-    dst: Ints,
-    distance: Ints,
-    mask: Masks,
-    queue: Ints,
-    layer: Masks,
-    group_mask: Masks,
-    group_count: Ints,
-    capacity: Ints,
-    load: Ints,
-    scale: int,
+    table: Ints, chosen: Ints, weight: int, limit: int, scale: int, scratch: _Scratch
 ) -> tuple[int, int, int]:
     """Price one connection set; return steps, d * SCALE * (sum of loads) and score, or zeros if the score is too large.
 
     The score is weight * steps + SCALE * (nodes at the largest distance) + d * SCALE * (sum of loads): the middle term
     is small, and leads towards fewer steps. A set is given up as soon as its score is certain to pass the limit.
     """
+    indptr, dst, distance, queue, mask, layer, group_mask, group_count, capacity, load = scratch
     links = len(chosen)
-    nodes = len(indptr) - 1
+    nodes = len(distance)
     for i in range(links):
         row = table[chosen[i]]
         for node in range(nodes):
@@ -418,11 +449,7 @@ def climb_sets(
     """
     pool, nodes = table.shape
     partner = inverse if duplex else np.arange(pool)
-    indptr = np.arange(0, nodes * links + 1, links)
-    dst = np.empty(nodes * links, np.int64)
-    distance, queue, group_count = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64)
-    mask, layer, group_mask = np.empty(nodes, np.uint64), np.empty(nodes, np.uint64), np.empty(nodes, np.uint64)
-    capacity, load = np.ones(links, np.int64), np.empty(links, np.int64)
+    scratch = _scratch(nodes, links)
     scale = _split_scale(links)
     current, trial, other = np.zeros(links, np.int64), np.zeros(links, np.int64), np.zeros(links, np.int64)
     taken = np.zeros(pool, np.bool_)
@@ -443,44 +470,12 @@ def climb_sets(
         failures += 1
         if not _fill_set(trial, kept, partner, taken, state):
             continue
-        steps, cost, score = _set_score(
-            table,
-            trial,
-            weight,
-            limit,
-            indptr,
-            dst,
-            distance,
-            mask,
-            queue,
-            layer,
-            group_mask,
-            group_count,
-            capacity,
-            load,
-            scale,
-        )
+        steps, cost, score = _set_score(table, trial, weight, limit, scale, scratch)
         if steps == 0:
             continue
         other[:] = inverse[trial]
         if not duplex:
-            steps, dearer, score = _set_score(
-                table,
-                other,
-                weight,
-                limit,
-                indptr,
-                dst,
-                distance,
-                mask,
-                queue,
-                layer,
-                group_mask,
-                group_count,
-                capacity,
-                load,
-                scale,
-            )
+            steps, dearer, score = _set_score(table, other, weight, limit, scale, scratch)
             if steps == 0:
                 continue
             if dearer > cost:
@@ -496,3 +491,106 @@ def climb_sets(
             for s in range(steps, len(allowed)):
                 allowed[s] = min(allowed[s], cost)
     return better
+
+
+@compiled
+def _whole_first(groups: int, group_mask: Masks, excess: Ints, room: Ints, flow: Ints) -> None:
+    """Start a flow that splits little: give each group, fewest links first, to the links with the most room."""
+    k = len(room)
+    for links in range(1, k + 1):
+        for g in range(groups):
+            if _bits(group_mask[g]) != links:
+                continue
+            while excess[g] > 0:
+                roomiest = -1
+                for link in range(k):
+                    if group_mask[g] >> np.uint64(link) & np.uint64(1) and (
+                        roomiest < 0 or room[link] > room[roomiest]
+                    ):
+                        roomiest = link
+                if room[roomiest] <= 0:
+                    break
+                amount = min(excess[g], room[roomiest])
+                flow[g, roomiest] += amount
+                room[roomiest] -= amount
+                excess[g] -= amount
+
+
+@compiled
+def split_rows(
+    sources: Ints, indptr: Ints, dst: Ints, capacity: Ints, units: int, numerator: Ints, denominator: Ints, rows: Ints
+) -> int:
+    """Write the sends of SPFF schedules: for each source and destination which units go to which neighbour.
+
+    Parameters
+    ----------
+    sources
+        Nodes that send.
+    indptr, dst, capacity
+        CSR links of N nodes, at most ``MAX_NEIGHBOURS`` distinct neighbours each.
+    units
+        Units per shard.
+    numerator, denominator
+        At index x the most units per unit of capacity that a link may carry for the destinations at distance x.
+    rows
+        Shape ``(most, 6)``, written in place: distance, source, neighbour, destination, first unit, end unit.
+
+    Returns
+    -------
+    int
+        Number of rows, or -1 - x if the limit at distance x is too small, or -2**62 if ``rows`` is too short.
+    """
+    nodes = len(indptr) - 1
+    distance, queue, group_count = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    mask, layer, group_mask = np.empty(nodes, np.uint64), np.empty(nodes, np.uint64), np.empty(nodes, np.uint64)
+    written = 0
+    for source in sources:
+        search(source, indptr, dst, distance, mask, queue)
+        neighbours = np.empty(indptr[source + 1] - indptr[source], np.int64)
+        ports = np.empty(len(neighbours), np.int64)
+        k = 0
+        for entry in range(indptr[source], indptr[source + 1]):
+            if dst[entry] != source:
+                neighbours[k] = dst[entry]
+                ports[k] = capacity[entry]
+                k += 1
+        first = 1
+        while first < nodes:
+            x = distance[queue[first]]
+            last = first
+            while last < nodes and distance[queue[last]] == x:
+                layer[last] = mask[queue[last]]
+                last += 1
+            groups = _group(layer[first:last], group_mask, group_count)
+            flow = np.zeros((groups, k), np.int64)
+            room = np.empty(k, np.int64)
+            for link in range(k):
+                room[link] = ports[link] * numerator[x] // denominator[x]
+            excess = group_count[:groups] * units
+            _whole_first(groups, group_mask, excess, room, flow)
+            if _augment(groups, group_mask, excess, room, flow):
+                return -1 - int(x)
+            link_of = np.zeros(groups, np.int64)
+            for position in range(first, last):
+                node = queue[position]
+                g = np.searchsorted(group_mask[:groups], mask[node])
+                unit = 0
+                while unit < units:
+                    link = link_of[g]
+                    while flow[g, link] == 0:
+                        link += 1
+                    link_of[g] = link
+                    amount = min(flow[g, link], units - unit)
+                    if written == len(rows):
+                        return -LARGEST
+                    rows[written, 0] = x
+                    rows[written, 1] = source
+                    rows[written, 2] = neighbours[link]
+                    rows[written, 3] = node
+                    rows[written, 4] = unit
+                    rows[written, 5] = unit + amount
+                    written += 1
+                    flow[g, link] -= amount
+                    unit += amount
+            first = last
+    return written

@@ -73,7 +73,7 @@ def spff_loads(topology: Topology) -> list[Fraction]:
     rows = [
         [
             Block(hops, (Fraction(0),) * len(capacity), tuple(map(Fraction, capacity.tolist())))
-            for hops, capacity in layers
+            for hops, capacity, _ in layers
         ]
         for layers in (next_hops(topology, node) for node in range(topology.nodes))
     ]
@@ -122,7 +122,7 @@ def heterogeneous_steps(
         ]
         own_alpha = tuple(Fraction(alpha[entry]) for entry in links)
         own_rate = tuple(Fraction(bandwidth[entry]) / shard_bits for entry in links)
-        rows.append([Block(hops, own_alpha, own_rate) for hops, _ in next_hops(topology, node)])
+        rows.append([Block(hops, own_alpha, own_rate) for hops, *_ in next_hops(topology, node)])
     return _worst_by_distance(rows, choose_links=True)
 
 

@@ -160,15 +160,15 @@ def _disconnected() -> DisconnectedError:
 def _wide_layer_loads(topology: Topology, sources: IntArray) -> list[Fraction]:
     loads: list[Fraction] = []
     for source in sources.tolist():
-        for x, (hops, capacity) in enumerate(next_hops(topology, source)):
+        for x, (hops, capacity, _) in enumerate(next_hops(topology, source)):
             if x == len(loads):
                 loads.append(Fraction(0))
             loads[x] = _largest_ratio(hops, capacity, loads[x])
     return loads
 
 
-def next_hops(topology: Topology, source: int) -> list[tuple[IntArray, IntArray]]:
-    """Return for each distance the next-hop matrix (destinations x neighbours, 0 or 1) and the links' capacities."""
+def next_hops(topology: Topology, source: int) -> list[tuple[IntArray, IntArray, IntArray]]:
+    """Return for each distance the next hops (destinations x neighbours, 0 or 1), link capacities and destinations."""
     row = slice(topology.indptr[source], topology.indptr[source + 1])
     useful = topology.dst[row] != source
     neighbours, capacity = topology.dst[row][useful], topology.capacity[row][useful]
@@ -177,7 +177,7 @@ def next_hops(topology: Topology, source: int) -> list[tuple[IntArray, IntArray]
     seen = np.zeros(topology.nodes, dtype=bool)
     seen[source] = True
     seen[neighbours] = True
-    layers, frontier = [(hops[neighbours], capacity)], neighbours
+    layers, frontier = [(hops[neighbours], capacity, neighbours)], neighbours
     while not seen.all():
         inside = np.zeros(topology.nodes, dtype=bool)
         inside[frontier] = True
@@ -187,7 +187,7 @@ def next_hops(topology: Topology, source: int) -> list[tuple[IntArray, IntArray]
         np.bitwise_or.at(hops, topology.dst[onward], hops[topology.src[onward]])
         frontier = np.unique(topology.dst[onward])
         seen[frontier] = True
-        layers.append((hops[frontier], capacity))
+        layers.append((hops[frontier], capacity, frontier))
     return layers
 
 
