@@ -97,6 +97,10 @@ def test_no_random_graph_beats_the_moore_bound(nodes: int, degree: int, duplex: 
         assert steps >= moore_bound(nodes, graph.degree, duplex=duplex)
 
 
+def test_moore_bound_of_a_huge_cycle() -> None:
+    assert moore_bound(10**18, 2, duplex=True) == 5 * 10**17
+
+
 @given(st.integers(2, 5000), st.integers(2, 20))
 def test_moore_bound_grows_with_nodes_and_falls_with_degree(nodes: int, degree: int) -> None:
     for duplex in (False, True):

@@ -96,11 +96,11 @@ def test_wrong_columns_are_refused(name: str) -> None:
     good = columns()[name]
     other = np.int32 if good.dtype == np.int64 else np.int64
     wrong = [good[:3], good[:0], good.astype(other), good.astype(float), good.astype(bool), good.reshape(2, 2)]
-    if name != "step":
-        wrong += [good.tolist(), None]
-    for column in wrong:
+    for column in (*wrong, good.tolist(), None):
         with pytest.raises(ScheduleError, match="array of shape"):
             make(**{name: column})
+    with pytest.raises(ScheduleError, match="array of shape"):
+        make(**{name: column.reshape(2, 2) for name, column in columns().items()})
 
 
 def test_schedule_is_frozen() -> None:

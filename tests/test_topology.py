@@ -177,6 +177,14 @@ def test_spec_goes_along_to_networkx() -> None:
         (2, [(0, 1, -1)], "capacities must be from 1"),
         (2, [(0, 1, MAX_CAPACITY + 1)], "capacities must be from 1"),
         (2, [(0, 1, MAX_CAPACITY), (0, 1)], "capacities must be from 1"),
+        (2, [(0, 1, 2**62 + 1)] * 4, "capacities must be from 1"),  # the sum is 4 modulo 2^64
+        (2, [(0, 1, 2**63)], "capacities must be from 1|integers"),
+        (2, [(0, 1, 2**70)], "integers"),
+        (2, [(2**70, 1)], "integers"),
+        (2, [(0.5, 1)], "integers"),
+        (2, [(0, 1, 1.5)], "integers"),
+        (2, [("0", "1")], "integers"),
+        (2, [(0, None)], "integers"),
     ],
 )
 def test_bad_links_are_refused(nodes: int, links: list[Any], words: str) -> None:
@@ -212,6 +220,24 @@ def test_bare_constructor_takes_sorted_links_only() -> None:
         Topology(2, pair.copy(), pair.copy(), ones[:1].copy())
 
 
+@pytest.mark.parametrize("kind", [np.int32, np.uint8, np.float64, np.bool_])
+def test_bare_constructor_takes_flat_int64_only(kind: type[np.generic]) -> None:
+    one = np.array([0], dtype=np.int64)
+    for columns in ((one.astype(kind), one + 1, one + 1), (one, one + 1, (one + 1).astype(kind))):
+        with pytest.raises(TopologyError, match="flat int64"):
+            Topology(2, *columns)
+    with pytest.raises(TopologyError, match="flat int64"):
+        Topology(2, one[None], one[None] + 1, one[None] + 1)
+
+
+@pytest.mark.parametrize("capacity", [1.5, "2", None])
+def test_networkx_capacities_must_be_integers(capacity: object) -> None:
+    graph = nx.DiGraph()
+    graph.add_edge(0, 1, capacity=capacity)
+    with pytest.raises(TopologyError, match="integers"):
+        Topology.from_networkx(graph)
+
+
 def test_what_is_too_large_is_refused_before_it_is_built() -> None:
     check_buildable(MAX_NODES, MAX_LINKS)
     for nodes, links in ((MAX_NODES + 1, 0), (1, MAX_LINKS + 1), (10**30, 10**30)):
@@ -229,15 +255,16 @@ def test_topology_cannot_be_changed() -> None:
     topology = Topology.from_links(3, [(0, 1), (1, 2), (2, 0)])
     with pytest.raises(dataclasses.FrozenInstanceError):
         topology.nodes = 4  # type: ignore[misc]
-    for array in (topology.src, topology.dst, topology.capacity, topology.indptr, topology.neighbours(0)):
+    ports = (topology.out_ports, topology.in_ports)
+    for array in (topology.src, topology.dst, topology.capacity, topology.indptr, topology.neighbours(0), *ports):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 2
 
 
 def test_topology_does_not_follow_the_arrays_it_was_made_from() -> None:
-    src, dst = np.array([0, 1, 2]), np.array([1, 2, 0])
-    topology = Topology.from_arrays(3, src, dst)
-    src[0], dst[0] = 2, 2
+    src, dst, capacity = np.array([0, 1, 2]), np.array([1, 2, 0]), np.ones(3, dtype=np.int64)
+    topology = Topology.from_arrays(3, src, dst, capacity)
+    src[0], dst[0], capacity[0] = 2, 2, 2
     assert topology.links() == [(0, 1, 1), (1, 2, 1), (2, 0, 1)]
 
 

@@ -72,6 +72,8 @@ def moore_bound(nodes: int, degree: int, *, duplex: bool = False) -> int:
         if duplex and nodes > 2:
             raise ParameterError(f"{nodes} nodes cannot be connected by one duplex link each")
         return nodes - 1
+    if degree == 2 and duplex:
+        return nodes // 2  # a cycle
     steps, reached, layer = 1, 1 + degree, degree
     while reached < nodes:
         layer *= degree - 1 if duplex else degree

@@ -64,5 +64,5 @@ class SpecError(TopodesignError, ValueError):
     def __str__(self) -> str:
         """Return the message with a window of the text and a caret under the character at fault."""
         start = max(0, self.position - 60)
-        window = self.text[start : start + 100].replace("\n", " ").replace("\t", " ")
+        window = "".join(c if c.isprintable() else " " for c in self.text[start : start + 100])
         return f"{self.message}\n  {window}\n  {' ' * (self.position - start)}^"

@@ -70,12 +70,12 @@ class Schedule:
         right = {"allgather": self.reduce_steps == 0, "reduce-scatter": self.reduce_steps == self.steps}
         if not (0 <= self.reduce_steps <= self.steps and right.get(self.collective, True)):
             raise ScheduleError(f"reduce_steps {self.reduce_steps} does not fit {self.collective}, {self.steps} steps")
-        wide = {"lo", "hi"}
+        wide, shape = {"lo", "hi"}, (np.size(self.step),)
         for name in COLUMNS:
             column = getattr(self, name)
             kind = np.int64 if name in wide else np.int32
-            if not isinstance(column, np.ndarray) or column.dtype != kind or column.shape != self.step.shape:
-                raise ScheduleError(f"column {name!r} must be a {np.dtype(kind)} array of shape {self.step.shape}")
+            if not isinstance(column, np.ndarray) or column.dtype != kind or column.shape != shape:
+                raise ScheduleError(f"column {name!r} must be a {np.dtype(kind)} array of shape {shape}")
             column.setflags(write=False)
         if len(self.step):
             self._check_ranges()

@@ -79,22 +79,24 @@ class Topology:
         if self.nodes < 1:
             raise TopologyError("a topology needs at least one node")
         check_buildable(self.nodes, len(self.src))
+        columns = (self.src, self.dst, self.capacity)
+        if any(column.dtype != np.int64 or column.ndim != 1 for column in columns):
+            raise TopologyError("src, dst and capacity must be flat int64 arrays; use Topology.from_arrays")
         if not len(self.src) == len(self.dst) == len(self.capacity):
             raise TopologyError("src, dst and capacity must have the same length")
         if len(self.src):
             ends = np.concatenate((self.src, self.dst))
             if ends.min() < 0 or ends.max() >= self.nodes:
                 raise TopologyError(f"links must join nodes 0 to {self.nodes - 1}")
-            if self.capacity.min() < 1 or self.capacity.max() > MAX_CAPACITY:
-                raise TopologyError(f"link capacities must be from 1 to {MAX_CAPACITY}")
+            _check_capacity(self.capacity)
             key = self.src * self.nodes + self.dst
             if np.any(key[1:] <= key[:-1]):
                 raise TopologyError("links must be sorted by (src, dst) without repeats; use Topology.from_arrays")
         for what, chosen in (("switches", self.switches), ("representatives", self.representatives or ())):
             if not all(0 <= node < self.nodes for node in chosen):
                 raise TopologyError(f"{what} must be among nodes 0 to {self.nodes - 1}")
-        for array in (self.src, self.dst, self.capacity):
-            array.setflags(write=False)
+        for column in columns:
+            column.setflags(write=False)
 
     @classmethod
     def from_arrays(
@@ -124,15 +126,13 @@ class Topology:
             As the attributes.
         """
         check_buildable(nodes, np.size(src))
-        source = np.asarray(src, dtype=np.int64).ravel()
-        target = np.asarray(dst, dtype=np.int64).ravel()
-        weight = (
-            np.ones(len(source), dtype=np.int64) if capacity is None else np.asarray(capacity, dtype=np.int64).ravel()
-        )
+        source, target = _integers(src), _integers(dst)
+        weight = np.ones(len(source), dtype=np.int64) if capacity is None else _integers(capacity)
         if not len(source) == len(target) == len(weight):
             raise TopologyError("src, dst and capacity must have the same length")
         if len(source) and (min(source.min(), target.min()) < 0 or max(source.max(), target.max()) >= nodes):
             raise TopologyError(f"links must join nodes 0 to {nodes - 1}")
+        _check_capacity(weight)  # before they are added up, so that no sum wraps round
         key = source * nodes + target
         if len(key) and not np.all(key[1:] > key[:-1]):
             order = np.argsort(key, kind="stable")
@@ -159,7 +159,7 @@ class Topology:
     ) -> Topology:
         """Make a topology from pairs ``(u, v)`` or triples ``(u, v, capacity)``; repeated links add up."""
         rows = [(link[0], link[1], link[2] if len(link) == 3 else 1) for link in links]
-        table = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        table = np.array(rows).reshape(-1, 3)
         return cls.from_arrays(
             nodes,
             table[:, 0],
@@ -179,7 +179,7 @@ class Topology:
         count = directed.number_of_nodes()
         if set(directed.nodes) != set(range(count)):
             raise TopologyError(f"the graph's nodes must be the integers 0 to {count - 1}")
-        return cls.from_links(count, ((u, v, int(c)) for u, v, c in directed.edges(data="capacity", default=1)))
+        return cls.from_links(count, directed.edges(data="capacity", default=1))
 
     def __eq__(self, other: object) -> bool:
         """Return whether the other topology has the same nodes, switches and links."""
@@ -206,12 +206,18 @@ class Topology:
     @cached_property
     def out_ports(self) -> IntArray:
         """Ports used for links out of each node (int64, shape ``(nodes,)``), self-loops included."""
-        return np.bincount(self.src, weights=self.capacity, minlength=self.nodes).astype(np.int64)
+        return self._ports(self.src)
 
     @cached_property
     def in_ports(self) -> IntArray:
         """Ports used for links into each node (int64, shape ``(nodes,)``), self-loops included."""
-        return np.bincount(self.dst, weights=self.capacity, minlength=self.nodes).astype(np.int64)
+        return self._ports(self.dst)
+
+    def _ports(self, ends: IntArray) -> IntArray:
+        # exact in floats: at most 2^20 links of at most 2^31 to a node
+        ports = np.bincount(ends, weights=self.capacity, minlength=self.nodes).astype(np.int64)
+        ports.setflags(write=False)
+        return ports
 
     @cached_property
     def degree(self) -> int:
@@ -278,6 +284,19 @@ class Topology:
         graph.add_nodes_from((node, {"switch": node in self.switches}) for node in range(self.nodes))
         graph.add_weighted_edges_from(self.links(), weight="capacity")
         return graph
+
+
+def _integers(values: NDArray[Any]) -> IntArray:
+    """Return a flat int64 copy of an array of integers."""
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "iu":  # Python integers beyond 64 bits make an array of objects
+        raise TopologyError("src, dst and capacity must be integers of at most 64 bits")
+    return array.astype(np.int64).ravel()
+
+
+def _check_capacity(capacity: IntArray) -> None:
+    if len(capacity) and (capacity.min() < 1 or capacity.max() > MAX_CAPACITY):
+        raise TopologyError(f"link capacities must be from 1 to {MAX_CAPACITY}")
 
 
 def require_at_least(name: str, value: int, least: int) -> None:
