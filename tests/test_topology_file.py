@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import errno
 import io
 import itertools
 import json
 import os
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -228,7 +228,7 @@ HOSTILE: list[tuple[str, str | bytes, str]] = [
     ("a.json", '{"nodes":[{"id":0}],"links":[{}]}', "node-link"),
     ("a.json", '{"nodes":[{"id":0}],"links":[{"source":0}]}', "node-link"),
     *(
-        ("a.json", f'{{"nodes":[{{"id":0}}],"links":[{{"source":0,"target":0,"capacity":{capacity}}}]}}', "capacity")
+        ("a.json", f'{{"nodes":[{{"id":0}}],"links":[{{"source":0,"target":0,"capacity":{capacity}}}]}}', "capacit")
         for capacity in ("1.5", '"2"', "null", "true", "[1]", "NaN", "-1", "0", 2**70)
     ),
     ("a.csv", "0,1\n1,0\n", "expected the header"),
@@ -244,7 +244,7 @@ HOSTILE: list[tuple[str, str | bytes, str]] = [
     ("a.csv", "src,dst\n0,x\n", "line 2"),
     ("a.csv", "src,dst\n0,\n", "line 2"),
     ("a.csv", "src,dst\n0,\N{ARABIC-INDIC DIGIT ONE}\n", "line 2"),
-    ("a.csv", 'src,dst\n0,"1\n', "line 2"),
+    ("a.csv", 'src,dst\n0,"1\n', "not CSV"),
     ("a.csv", "src,dst\n0,1\0\n", "line"),
     ("a.csv", f"src,dst\n0,{10**30}\n", "line 2"),
     ("a.csv", f"src,dst\n0,{'9' * 5000}\n", "line 2"),
@@ -256,8 +256,8 @@ HOSTILE: list[tuple[str, str | bytes, str]] = [
     ("a.graphml", "<a>" * 10**5, "not GraphML"),
     ("a.graphml", "<a>" * 10**5 + "</a>" * 10**5, "not GraphML"),
     ("a.graphml", GRAPHML.format(""), "at least one node"),
-    ("a.graphml", GRAPHML.format("<node/>"), ""),
-    ("a.graphml", GRAPHML.format('<edge source="0"/>'), ""),
+    ("a.graphml", GRAPHML.format("<node/>"), "has no id"),
+    ("a.graphml", GRAPHML.format('<edge source="0"/>'), "lacks one of its ends"),
     ("a.graphml", GRAPHML.format('<node id="0"/><hyperedge/>'), "not GraphML"),
     ("a.graphml", GRAPHML.format('<node id="0"/><edge source="0" target="0" directed="false"/>'), "not GraphML"),
     ("a.graphml", GRAPHML.format("&a11;"), "not GraphML"),
@@ -309,11 +309,12 @@ def test_what_is_not_a_file(tmp_path: Path, ending: str) -> None:
     assert refused(endless) == "not a file"
 
 
-@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="permissions do not bind this user")
-def test_unreadable_file(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.json", '{"nodes":2,"links":[[0,1],[1,0]]}')
-    path.chmod(0)
-    assert refused(path) == "Permission denied"
+def test_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbid(*_args: object, **_options: object) -> str:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Path, "read_text", forbid)  # the permission bits of a file do not bind every user
+    assert refused(write(tmp_path, "a.json", "{}")) == "Permission denied"
 
 
 def test_file_too_large(tmp_path: Path) -> None:

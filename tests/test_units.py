@@ -171,6 +171,7 @@ def test_only_text_is_read(parser: Parser, value: Any) -> None:
         (parse_size, "0MB", "above zero"),
         (parse_size, "1e99PB", "too large"),
         (parse_bandwidth, "1e-50bps", "too small"),
+        (parse_time, "1e400s", "unknown unit 'e400s'"),
         (parse_time, "soon", "not a number and a unit"),
     ],
 )

@@ -107,6 +107,8 @@ def _from_graphml(text: str) -> Topology:
         graph = nx.parse_graphml(text)
     except Exception as error:  # noqa: BLE001  the parser raises whatever its XML library does
         raise FileFormatError(f"not GraphML: {error}") from None
+    if "None" in graph:  # networkx takes what is missing for a name
+        raise FileFormatError("not GraphML: a node has no id, or an edge lacks one of its ends")
     return _from_networkx(graph)
 
 
@@ -131,7 +133,7 @@ def _from_networkx(graph: Any) -> Topology:
 
 def _from_csv(text: str) -> Topology:
     try:
-        rows = list(csv.reader(io.StringIO(text)))
+        rows = list(csv.reader(io.StringIO(text), strict=True))
     except csv.Error as error:
         raise FileFormatError(f"not CSV: {error}") from None
     header = ["src", "dst", "capacity"]
@@ -168,7 +170,7 @@ def _to_dot(topology: Topology) -> str:
         marks = (["dir=none"] if topology.is_duplex else []) + ([f"label={c}"] if c > 1 else [])
         lines.append(f"  {u} -> {v} [{', '.join(marks)}];" if marks else f"  {u} -> {v};")
     name = str(topology.spec) if topology.spec is not None else "topology"
-    return f'digraph "{name}" {{\n  node [shape=circle];\n' + "\n".join(lines) + "\n}\n"
+    return f'digraph "{name}" {{\n' + "\n".join(["  node [shape=circle];", *lines, "}"]) + "\n"
 
 
 def _to_graphml(topology: Topology) -> str:
