@@ -49,6 +49,8 @@ def _find_duplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
 
 
 def _find_simplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    if degree >= nodes >= 2:
+        yield nodes, *_all_and_spare(nodes, degree)
     if not 1 <= degree < nodes:
         return
     candidates = [tuple(range(1, degree + 1))]
@@ -60,6 +62,15 @@ def _find_simplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
     for jumps in dict.fromkeys(tuple(sorted(a % nodes for a in jumps)) for jumps in candidates):
         if _usable(nodes, jumps):
             yield nodes, *jumps
+
+
+def _all_and_spare(nodes: int, degree: int) -> list[int]:
+    """Return every jump as often as the ports allow, and the ports left over in pairs of opposite jumps."""
+    opposite = [jump for a in range(1, (nodes + 1) // 2) for jump in (a, nodes - a)]
+    middle = [nodes // 2] if nodes % 2 == 0 else []
+    times, spare = divmod(degree, nodes - 1)
+    rest = middle[: spare % 2] + opposite
+    return sorted((opposite + middle) * times + rest[:spare])
 
 
 def _powers(base: int, count: int) -> tuple[int, ...]:
@@ -114,7 +125,7 @@ def circulant(n: int, *jumps: int) -> Topology:
 def dicirculant(n: int, *jumps: int) -> Topology:
     """Directed circulant: node i has a link to i + a (mod n) for every jump a; degree is their number.
 
-    With n = d + 2 and jumps 1..d it is optimal in steps and bandwidth.
+    With n = d + 2 and jumps 1..d it is optimal in steps and bandwidth. A jump given twice is a link of capacity two.
 
     References
     ----------
