@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from topodesign.cli.options import json_option, print_json, workload_options
+from topodesign.cli.options import json_option, number, print_json, workload_options
 from topodesign.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def command(
             | {
                 "allreduce_s": times[0],
                 "runtimes": [
-                    {"size_bytes": float(s), "allreduce_s": t} for s, t in zip(work.sizes, times, strict=True)
+                    {"size_bytes": number(s), "allreduce_s": t} for s, t in zip(work.sizes, times, strict=True)
                 ],
             }
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +17,10 @@ COMMANDS = {
     "pareto": "Find every topology worth wiring for N nodes of degree d.",
     "evaluate": "Price one topology and set it against the bounds.",
     "links": "Print the links of a topology.",
+    "schedule": "Write the explicit schedule of a collective.",
+    "verify": "Check a schedule or an MSCCL program.",
+    "simulate": "Time a schedule, with failed links or a training step.",
+    "compile": "Compile a schedule to an MSCCL program.",
 }
 """Commands in the order of the help text; the function is ``command`` in the module of that name in this folder."""
 
@@ -47,7 +52,7 @@ class _LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Refuse unknown commands with the list of known ones."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            ctx.fail(f"no command '{args[0]}'; commands are {', '.join(COMMANDS)}")
+            ctx.fail(f"No command '{args[0]}'; commands are {', '.join(COMMANDS)}.")
         return super().resolve_command(ctx, args)
 
 
@@ -62,20 +67,25 @@ def program() -> None:
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the program and exit: 0 on success, 1 where the answer is no, 2 on bad usage or bad input."""
-    sys.exit(run(args))
+    status = run(args)
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:  # said already; what is left in the buffer must not fail again while Python shuts down
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(status)
 
 
 def run(args: Sequence[str] | None = None) -> int:
     """Run the program and return its exit status; every error of the input is one message on standard error."""
     try:
         status: Any = program.main(args=args, prog_name="topodesign", standalone_mode=False)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         return 2
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output is gone; nothing is left to say
+    except SystemExit:  # so click and rich end when the reader of our output is gone: nothing is left to say
         return 0
-    except (click.exceptions.Abort, TopodesignError, MemoryError) as error:
+    except (click.ClickException, click.exceptions.Abort, TopodesignError, MemoryError, OSError) as error:
         click.echo(f"topodesign: {_words(error)}", err=True)
         return 1 if isinstance(error, InfeasibleError) else 2
     return status if isinstance(status, int) else 0
@@ -84,4 +94,6 @@ def run(args: Sequence[str] | None = None) -> int:
 def _words(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "not enough memory for a topology of this size"
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        return f"{' '.join(error.format_message().split())} See '{error.ctx.command_path} --help'."
     return str(error) or "interrupted"

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 from typing import Any, TypeVar
 
 import click
@@ -13,6 +14,43 @@ import click
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
+
+
+collective_option = click.option(
+    "--collective",
+    type=click.Choice(["allgather", "reduce-scatter", "allreduce"]),
+    default="allreduce",
+    show_default=True,
+    help="What to schedule.",
+)
+runtime_option = click.option(
+    "--runtime",
+    type=click.Choice(["msccl", "msccl-executor", "rccl"]),
+    default="msccl",
+    show_default=True,
+    help="Whose limits an XML program has to keep.",
+)
+
+
+def method_options(function: _Command) -> _Command:
+    """Add ``--method`` and ``--chunks`` to a command."""
+    for option in (
+        click.option(
+            "--chunks",
+            type=click.IntRange(1),
+            metavar="P",
+            help="Units per shard at most; without it as few as lose nothing.",
+        ),
+        click.option(
+            "--method",
+            type=click.Choice(["auto", "spff", "lift", "stored"]),
+            default="auto",
+            show_default=True,
+            help="How: SPFF, lifted from the bases of an expansion, or found by exact search.",
+        ),
+    ):
+        function = option(function)
+    return function
 
 
 def workload_options(function: _Command) -> _Command:
@@ -40,6 +78,11 @@ def workload_options(function: _Command) -> _Command:
     ):
         function = option(function)
     return function
+
+
+def number(value: Fraction) -> int | float:
+    """Return an exact quantity as a number for JSON: an integer where it is one."""
+    return int(value) if value.denominator == 1 else float(value)
 
 
 def print_json(document: dict[str, Any]) -> None:

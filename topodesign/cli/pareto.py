@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from topodesign.cli.options import json_option, print_json, progress_bar, workload_options
+from topodesign.cli.options import json_option, number, print_json, progress_bar, workload_options
 
 if TYPE_CHECKING:
     from topodesign.frontier import Pareto
+
+
+def _number_of_seconds(_context: click.Context, _option: click.Parameter, value: float) -> float:
+    if math.isnan(value):
+        raise click.BadParameter("nan is not a number of seconds.")
+    return value
 
 
 @click.command(name="pareto")
@@ -20,6 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--search",
     type=click.FloatRange(0, 86400),
+    callback=_number_of_seconds,
     default=3.0,
     show_default=True,
     metavar="SECONDS",
@@ -72,7 +80,7 @@ def command(
 def document(result: Pareto) -> dict[str, Any]:
     """Return the JSON document: times for the first size in ``allreduce_s``, for all in ``runtimes``."""
     work = result.workload
-    sizes = [_number(size) for size in work.sizes]
+    sizes = [number(size) for size in work.sizes]
 
     def times(allreduce: tuple[Any, ...]) -> dict[str, Any]:
         seconds = [float(time) for time in allreduce]
@@ -115,7 +123,3 @@ def document(result: Pareto) -> dict[str, Any]:
             for baseline in result.baselines
         ],
     }
-
-
-def _number(value: Any) -> int | float:
-    return int(value) if value.denominator == 1 else float(value)

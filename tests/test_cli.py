@@ -1,0 +1,520 @@
+"""The command line: one JSON document, exit statuses 0, 1 and 2, and for whatever is wrong one clear message."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+
+import topodesign
+from topodesign.cli.main import COMMANDS, run
+from topodesign.cost import moore_bound
+from topodesign.errors import InfeasibleError
+from topodesign.library import build
+from topodesign.topology import Topology
+from topodesign.topology_file import write_links
+
+
+@dataclass(frozen=True)
+class Result:
+    status: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        """The one document on standard output, with nothing on standard error."""
+        assert (self.status, self.err) == (0, "")
+        return json.loads(self.out, parse_constant=pytest.fail)  # no NaN, no Infinity
+
+    def message(self, status: int = 2) -> str:
+        """The one message on standard error: a line, and under it the text and a caret if a spec is at fault."""
+        assert (self.status, self.out) == (status, "")
+        assert "Traceback" not in self.err
+        first, *rest = self.err.removesuffix("\n").split("\n")
+        assert first.startswith("topodesign: ")
+        assert len(rest) in {0, 2}
+        if rest:
+            assert rest[-1].strip() == "^"
+        return first.removeprefix("topodesign: ")
+
+
+Cli = Callable[..., Result]
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    def call(*args: str | Path) -> Result:
+        status = run([str(arg) for arg in args])
+        captured = capsys.readouterr()
+        return Result(status, captured.out, captured.err)
+
+    return call
+
+
+def program(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "topodesign", *args], text=True, capture_output=True, timeout=60, check=False
+    )
+
+
+# -- answers ----------------------------------------------------------------------------------------------------------
+
+PARETO_KEYS = {
+    "nodes", "degree", "bidirectional", "alpha_s", "size_bytes", "bandwidth_bps", "lower_bound", "topologies",
+}  # fmt: skip
+ENTRY_KEYS = {"spec", "steps", "bandwidth", "bandwidth_float", "allreduce_s", "simplex", "best"}
+EVALUATE_KEYS = {"spec", "nodes", "degree", "steps", "bandwidth", "simplex", "vertex_transitive", "diameter"}
+
+
+def diameter(topology: Topology) -> int:
+    return int(nx.diameter(topology.to_networkx()))
+
+
+def check_pareto(document: Any, nodes: int, degree: int, bidirectional: bool = False) -> None:
+    """Hold the document against the contract, and what it claims against graphs that are built anew."""
+    assert document.keys() >= PARETO_KEYS
+    assert (document["nodes"], document["degree"], document["bidirectional"]) == (nodes, degree, bidirectional)
+    bound = document["lower_bound"]
+    assert bound["steps"] == moore_bound(nodes, degree, duplex=bidirectional)
+    assert Fraction(bound["bandwidth"]) == Fraction(nodes - 1, nodes)
+    entries = document["topologies"]
+    assert entries
+    alpha, size, rate = (Fraction(str(document[key])) for key in ("alpha_s", "size_bytes", "bandwidth_bps"))
+    for entry in (bound, *entries):
+        seconds = 2 * (alpha * entry["steps"] + Fraction(entry["bandwidth"]) * size * 8 / rate)
+        assert entry["allreduce_s"] == float(seconds)
+    for entry in entries:
+        assert entry.keys() >= ENTRY_KEYS
+        assert entry["bandwidth_float"] == float(Fraction(entry["bandwidth"]))
+        assert entry["steps"] >= bound["steps"]
+        assert Fraction(entry["bandwidth"]) >= Fraction(bound["bandwidth"])
+        graph = build(entry["spec"])
+        assert str(graph.spec) == entry["spec"]
+        assert (graph.nodes, graph.degree) == (nodes, degree)
+        assert graph.is_duplex != entry["simplex"]
+        assert not (bidirectional and entry["simplex"])
+        if nodes <= 32:
+            assert entry["steps"] == diameter(graph)
+    steps = [entry["steps"] for entry in entries]
+    bandwidths = [Fraction(entry["bandwidth"]) for entry in entries]
+    assert steps == sorted(set(steps))
+    assert bandwidths == sorted(set(bandwidths), reverse=True)
+    best = [entry for entry in entries if entry["best"]]
+    assert len(best) == 1
+    assert best[0]["allreduce_s"] == min(entry["allreduce_s"] for entry in entries)
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize(("nodes", "degree"), [(8, 2), (12, 4), (16, 3), (5, 4), (2, 2), (7, 2), (9, 6)])
+def test_pareto_json(cli: Cli, nodes: int, degree: int, bidirectional: bool) -> None:
+    flags = ["--bidirectional"] if bidirectional else []
+    result = cli("pareto", "-n", str(nodes), "-d", str(degree), "--search", "0", "--json", *flags)
+    check_pareto(result.json(), nodes, degree, bidirectional)
+
+
+@pytest.mark.parametrize("nodes", [509, 1021, 1999])
+def test_prime_number_of_nodes(cli: Cli, nodes: int) -> None:
+    document = cli("pareto", "-n", str(nodes), "-d", "4", "--search", "0", "--json").json()
+    check_pareto(document, nodes, 4)
+    assert document["topologies"][0]["steps"] <= document["lower_bound"]["steps"] + 1
+    assert Fraction(document["topologies"][-1]["bandwidth"]) == Fraction(nodes - 1, nodes)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "degree", "steps", "bandwidth"),
+    [
+        (2, 1, 1, "1/2"),
+        (2, 5, 1, "1/2"),
+        (2, 64, 1, "1/2"),
+        (9, 1, 8, "8/9"),
+        (5, 4, 1, "4/5"),
+        (17, 16, 1, "16/17"),
+        (65, 64, 1, "64/65"),
+    ],
+)
+def test_extreme_sizes_have_one_best_answer(cli: Cli, nodes: int, degree: int, steps: int, bandwidth: str) -> None:
+    document = cli("pareto", "-n", str(nodes), "-d", str(degree), "--search", "0", "--json").json()
+    check_pareto(document, nodes, degree)
+    assert [(entry["steps"], entry["bandwidth"]) for entry in document["topologies"]] == [(steps, bandwidth)]
+
+
+@pytest.mark.parametrize(("nodes", "degree"), [(3, 3), (4, 7), (4, 6), (6, 12), (3, 64)])
+def test_more_ports_than_other_nodes(cli: Cli, nodes: int, degree: int) -> None:
+    document = cli("pareto", "-n", str(nodes), "-d", str(degree), "--search", "0", "--json").json()
+    check_pareto(document, nodes, degree)
+    assert Fraction(document["topologies"][-1]["bandwidth"]) == Fraction(nodes - 1, nodes)
+
+
+def test_quantities_reach_the_answer(cli: Cli) -> None:
+    args = ["pareto", "-n", "8", "-d", "2", "--search", "0", "--json", "--alpha", "1.5us"]
+    document = cli(*args, "--size", "100MB", "--size", "1GiB", "--bandwidth", "4x25Gbps").json()
+    assert (document["alpha_s"], document["size_bytes"], document["bandwidth_bps"]) == (1.5e-6, 10**8, 10**11)
+    check_pareto(document, 8, 2)
+    for entry in (document["lower_bound"], *document["topologies"], *document["baselines"]):
+        assert [row["size_bytes"] for row in entry["runtimes"]] == [10**8, 2**30]
+        assert entry["runtimes"][0]["allreduce_s"] == entry["allreduce_s"]
+    assert document == cli(*args, "--size", "100MB", "--size", "1GiB", "--bandwidth", "12.5GB/s").json()
+
+
+def test_searching_loses_nothing(cli: Cli) -> None:
+    args = ("pareto", "-n", "20", "-d", "2", "--seed", "5", "--json")
+    searched, known = (cli(*args, "--search", seconds).json() for seconds in ("0.3", "0"))
+    check_pareto(searched, 20, 2)
+    for entry in known["topologies"]:
+        better = [(e["steps"], Fraction(e["bandwidth"])) for e in searched["topologies"]]
+        assert any(steps <= entry["steps"] and y <= Fraction(entry["bandwidth"]) for steps, y in better)
+
+
+@pytest.mark.parametrize(
+    "spec", ["complete(2)", "diamond()", "uniring(1,9)", "circulant(12,2,3)", "genkautz(4,9)", "line(diamond())"]
+)
+def test_evaluate_json(cli: Cli, spec: str) -> None:
+    document = cli("evaluate", spec, "--json").json()
+    graph = build(spec)
+    assert document.keys() >= EVALUATE_KEYS
+    assert (document["spec"], document["nodes"], document["degree"]) == (spec, graph.nodes, graph.degree)
+    assert document["steps"] == document["diameter"] == diameter(graph)
+    assert document["simplex"] != graph.is_duplex
+    assert document["vertex_transitive"] == graph.vertex_transitive
+    assert Fraction(document["bandwidth"]) >= Fraction(graph.nodes - 1, graph.nodes)
+    assert sum(document["distance_profile"]) == graph.nodes - 1
+    everywhere = cli("evaluate", spec, "--json", "--all-sources").json()
+    assert everywhere["sources_priced"] == graph.nodes
+    assert (everywhere["steps"], everywhere["bandwidth"]) == (document["steps"], document["bandwidth"])
+
+
+def test_pareto_and_evaluate_agree(cli: Cli) -> None:
+    for entry in cli("pareto", "-n", "12", "-d", "4", "--search", "0", "--json").json()["topologies"]:
+        document = cli("evaluate", entry["spec"], "--json").json()
+        for key in ("spec", "steps", "bandwidth", "allreduce_s", "simplex"):
+            assert document[key] == entry[key]
+
+
+@pytest.mark.parametrize("ending", ["json", "csv", "graphml"])
+def test_a_file_is_priced_as_the_spec_that_wrote_it(cli: Cli, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"links.{ending}"
+    path.write_text(cli("links", "circulant(12,2,3)", "--format", ending).out)
+    ours, theirs = (cli("evaluate", text, "--json").json() for text in (path, "circulant(12,2,3)"))
+    assert ours["spec"] is None
+    for key in ("nodes", "degree", "steps", "bandwidth", "simplex", "links", "girth"):
+        assert ours[key] == theirs[key]
+
+
+def test_links(cli: Cli) -> None:
+    graph = build("diamond()")
+    document = cli("links", "diamond()").json()
+    assert document == {"nodes": 8, "links": [list(link) for link in graph.links()]}
+    assert cli("links", "diamond()", "--json").json() == document
+    for file_format in ("json", "csv", "dot", "graphml"):
+        assert cli("links", "diamond()", "--format", file_format).out == write_links(graph, file_format)
+
+
+def test_a_file_name_may_hold_brackets(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "genkautz(4,9).json"
+    path.write_text(write_links(build("diamond()"), "json"))
+    assert cli("links", path).json()["nodes"] == 8
+
+
+@pytest.mark.parametrize(
+    "args", [("pareto", "-n", "12", "-d", "4", "--search", "0"), ("evaluate", "circulant(12,2,3)")]
+)
+def test_tables_for_people(cli: Cli, args: tuple[str, ...]) -> None:
+    result = cli(*args, "--size", "1MiB", "--size", "100MB")
+    assert (result.status, result.err) == (0, "")
+    for words in ("circulant(12,2,3)", "11/12" if args[0] == "evaluate" else "0.9167", "1MiB", "100MB", "duplex"):
+        assert words in result.out
+    assert "\x1b" not in result.out  # no colours where there is no terminal
+
+
+# -- refusals ---------------------------------------------------------------------------------------------------------
+
+SMALL = ("pareto", "-n", "8", "-d", "2", "--search", "0")
+BAD_SPECS = [
+    ("", "empty spec"),
+    ("   ", "empty spec"),
+    ("genkautz", "needs brackets"),
+    ("genkautz(4,9", "closing bracket"),
+    ("genkautz(4,9))", "closing bracket"),
+    ("genkautz(4,9)x", "not a spec"),
+    ("genkautz(4)", "wrong number of arguments"),
+    ("genkautz(4,9,9)", "wrong number of arguments"),
+    ("genkautz()", "wrong number of arguments"),
+    ("genkauts(4,9)", "did you mean genkautz"),
+    ("nonsense(1)", "unknown topology"),
+    ("cyclic(5)", "is a group, not a topology"),
+    ("genkautz(-4,9)", "at least"),
+    ("genkautz(0,9)", "at least"),
+    ("genkautz(4,-9)", "at least"),
+    ("genkautz(4,10000000)", "too many to build"),
+    ("complete(100000)", "too many to build"),
+    ("hypercube(60)", ""),
+    ("torus(1000000,1000000)", ""),
+    ("power(complete(9),9)", ""),
+    ("line(complete(40),9)", "too many to build"),
+    ("complete(10000000000000)", "integers go up to"),
+    ("complete(1)", "at least 2"),
+    ("complete(0)", "at least 2"),
+    ("complete(2.5)", "expected an integer"),
+    ("complete('5')", "expected an integer"),
+    ("complete(complete(5))", "integers"),
+    ("line(5)", "needs a topology"),
+    ("line(nonsense(5))", "unknown topology"),
+    ("circulant(8,2)", "not connected"),
+    ("1", "a spec is a name"),
+    ("x" * 5000, "longer than"),
+    ("(" * 3000, "closing bracket"),
+    ("__import__('os').system('true')", ""),
+    ("caf\N{LATIN SMALL LETTER E WITH ACUTE}(1)", "ASCII"),
+    ("a\0b", "ASCII"),
+    ("x" * 300, "needs brackets"),
+]
+
+
+@pytest.mark.parametrize("command", ["evaluate", "links"])
+@pytest.mark.parametrize(("spec", "words"), BAD_SPECS, ids=lambda value: ascii(value)[:24])
+def test_bad_specs(cli: Cli, command: str, spec: str, words: str) -> None:
+    assert words in cli(command, spec).message()
+
+
+BAD_CALLS: list[tuple[tuple[str, ...], str]] = [
+    (("nonsense",), "No command 'nonsense'"),
+    (("",), "No command ''"),
+    (("pareto",), "Missing option"),
+    (("pareto", "-n", "8"), "Missing option '-d'"),
+    (("pareto", "-d", "8"), "Missing option '-n'"),
+    (("evaluate",), "Missing argument"),
+    (("links",), "Missing argument"),
+    (("evaluate", "diamond()", "diamond()"), "unexpected extra argument"),
+    (("links", "diamond()", "--format", "xml"), "'xml' is not one of"),
+    (("links", "diamond()", "--json", "--format", "csv"), "exclude each other"),
+    (("pareto", "-n", "x", "-d", "2"), "not a valid integer"),
+    (("pareto", "-n", "8.5", "-d", "2"), "not a valid integer"),
+    (("pareto", "-n", "", "-d", "2"), "not a valid integer"),
+    (("pareto", "-n", "-8", "-d", "2"), "at least 2 nodes"),
+    (("pareto", "-n", "0", "-d", "2"), "at least 2 nodes"),
+    (("pareto", "-n", "1", "-d", "1"), "at least 2 nodes"),
+    (("pareto", "-n", "8", "-d", "0"), "at least one link"),
+    (("pareto", "-n", "8", "-d", "-2"), "at least one link"),
+    (("pareto", "-n", "8", "-d", "65"), "too large"),
+    (("pareto", "-n", "8", "-d", "1000000000000"), "too large"),
+    (("pareto", "-n", "10000000", "-d", "4"), "too many"),
+    (("pareto", "-n", "1" + "0" * 40, "-d", "4"), "too many"),
+    (("pareto", "-n", "9" * 5000, "-d", "4"), "not a valid integer"),
+    (("pareto", "-n", "9", "-d", "1", "--bidirectional"), "odd"),
+    (("pareto", "-n", "8", "-d", "1", "--bidirectional"), "nearest sizes (N,d): (2,1), (8,2)"),
+    ((*SMALL, "--search", "-1"), "not in the range"),
+    ((*SMALL, "--search", "1e9"), "not in the range"),
+    ((*SMALL, "--search", "inf"), "not in the range"),
+    ((*SMALL, "--search", "nan"), "nan is not"),
+    ((*SMALL, "--search", "soon"), "not a valid float"),
+    ((*SMALL, "--seed", "-1"), "not in the range"),
+    ((*SMALL, "--alpha", "10"), "no unit"),
+    ((*SMALL, "--alpha", "-10us"), "negative"),
+    ((*SMALL, "--alpha", "10min"), "unknown unit 'min'"),
+    ((*SMALL, "--alpha", "infs"), "not a number"),
+    ((*SMALL, "--alpha", "nan"), "not a number"),
+    ((*SMALL, "--alpha", ""), "not a number"),
+    ((*SMALL, "--size", "1"), "no unit"),
+    ((*SMALL, "--size", "0B"), "above zero"),
+    ((*SMALL, "--size", "-1MiB"), "negative"),
+    ((*SMALL, "--size", "1mib"), "unknown unit 'mib'"),
+    ((*SMALL, "--size", "1MiB", "--size", "1GHz"), "unknown unit 'GHz'"),
+    ((*SMALL, "--size", "1e99PB"), "too large"),
+    ((*SMALL, "--bandwidth", "100"), "no unit"),
+    ((*SMALL, "--bandwidth", "100 gbps"), "unknown unit 'gbps'"),
+    ((*SMALL, "--bandwidth", "100GB"), "unknown unit 'GB'"),
+    ((*SMALL, "--bandwidth", "0Gbps"), "above zero"),
+    ((*SMALL, "--bandwidth", "0x25Gbps"), "above zero"),
+    ((*SMALL, "--bandwidth", "1e-90bps"), "too small"),
+    (("evaluate", "diamond()", "--size", "1"), "no unit"),
+]
+
+
+@pytest.mark.parametrize(("args", "words"), BAD_CALLS, ids=lambda value: ascii(value)[:40])
+def test_bad_calls(cli: Cli, args: tuple[str, ...], words: str) -> None:
+    assert words in cli(*args).message()
+    if args[0] in {"pareto", "evaluate"}:
+        assert words in cli(*args, "--json").message()
+
+
+def test_odd_nodes_with_odd_degree_name_sizes_that_work(cli: Cli) -> None:
+    message = cli("pareto", "-n", "7", "-d", "3", "--bidirectional", "--search", "0").message()
+    assert "7*3 is odd" in message
+    near = [text.strip("()").split(",") for text in message.split("(N,d): ")[1].split(", ")]
+    assert len(near) == 4
+    for nodes, degree in near:
+        assert abs(int(nodes) - 7) + abs(int(degree) - 3) == 1
+        args = ("pareto", "-n", nodes, "-d", degree, "--bidirectional", "--search", "0", "--json")
+        check_pareto(cli(*args).json(), int(nodes), int(degree), bidirectional=True)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "links"])
+def test_bad_files(cli: Cli, tmp_path: Path, command: str) -> None:
+    for name, content, words in (
+        ("broken.json", '{"nodes":', "not JSON"),
+        ("broken.csv", "hello", "expected the header"),
+        ("broken.graphml", "<graphml", "not GraphML"),
+        ("binary.json", "\udcff\udcfe", "not a text file"),
+        ("empty.json", "", "not JSON"),
+        ("list.txt", "0 1", "unknown ending '.txt'"),
+    ):
+        path = tmp_path / name
+        path.write_text(content, errors="surrogateescape")
+        message = cli(command, path).message()
+        assert str(path) in message
+        assert words in message
+    assert "No such file" in cli(command, tmp_path / "missing.json").message()
+    assert "No such file" in cli(command, "missing.json").message()
+    assert "not a file" in cli(command, tmp_path).message()
+    assert "not a file" in cli(command, "nul\0.json").message()
+    assert "too long" in cli(command, "x" * 500 + ".json").message()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "links", "words"),
+    [(1, [], "at least 2 nodes"), (2, [], "not every node reaches"), (3, [(0, 1), (1, 2)], "not every node reaches")],
+)
+def test_files_without_a_collective(
+    cli: Cli, tmp_path: Path, nodes: int, links: list[tuple[int, int]], words: str
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(write_links(Topology.from_links(nodes, links), "json"))
+    assert words in cli("evaluate", path).message()
+
+
+def test_switches_are_not_priced(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{"nodes": 3, "links": [[0, 2], [2, 0], [1, 2], [2, 1]], "switches": [2]}')
+    assert "switch" in cli("evaluate", path).message()
+
+
+def test_the_answer_no_is_status_1(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_args: object, **_options: object) -> None:
+        raise InfeasibleError("none is known")
+
+    monkeypatch.setattr("topodesign.frontier.pareto", refuse)
+    assert cli(*SMALL).message(status=1) == "none is known"
+
+
+def test_out_of_memory_and_interruption(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    for error, words in ((MemoryError(), "not enough memory"), (OSError(28, "No space left"), "No space left")):
+
+        def fail(*_args: object, error: BaseException = error, **_options: object) -> None:
+            raise error
+
+        monkeypatch.setattr("topodesign.frontier.pareto", fail)
+        assert words in cli(*SMALL).message()
+
+
+def test_interruption(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_args: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("topodesign.frontier.pareto", interrupt)
+    result = cli(*SMALL)
+    assert (result.status, result.out, result.err.strip()) == (2, "", "topodesign: interrupted")
+
+
+# -- help and the process ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_and_refuses_unknown_options(cli: Cli, command: str) -> None:
+    for flag in ("--help", "-h"):
+        result = cli(command, flag)
+        assert (result.status, result.err) == (0, "")
+        assert result.out.startswith(f"Usage: topodesign {command} ")
+    assert "No such option '--nonsense'" in cli(command, "--nonsense").message()
+
+
+def test_help_and_version(cli: Cli) -> None:
+    result = cli("--help")
+    assert (result.status, result.err) == (0, "")
+    for command, line in COMMANDS.items():
+        assert command in result.out
+        assert line in result.out
+    assert cli("--version") == Result(0, f"topodesign, version {topodesign.__version__}\n", "")
+    bare = cli()
+    assert (bare.status, bare.out) == (2, "")
+    assert bare.err.startswith("Usage: topodesign")
+    assert "No such option '--nonsense'" in cli("--nonsense").message()
+
+
+HEAVY = ["numpy", "scipy", "numba", "networkx", "sympy", "lxml", "rich", "pandas"]
+
+
+@pytest.mark.parametrize("args", [["--help"], ["--version"], ["nonsense"], *([name, "--help"] for name in COMMANDS)])
+def test_nothing_heavy_is_imported_before_there_is_work(args: list[str]) -> None:
+    code = (
+        "import sys; from topodesign.cli.main import run; run(sys.argv[1:]); "
+        f"sys.exit(','.join(name for name in {HEAVY} if name in sys.modules) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *args], text=True, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    code = f"import sys, topodesign; sys.exit(','.join(name for name in {HEAVY} if name in sys.modules) or 0)"
+    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_python_dash_m() -> None:
+    done = program("links", "diamond()")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert Topology.from_links(8, [tuple(link) for link in json.loads(done.stdout)["links"]]) == build("diamond()")
+    done = program("links", "diamond(")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("topodesign: 1 closing bracket(s) missing\n")
+    assert "Traceback" not in done.stderr
+
+
+# Unbuffered output would not notice in time that nobody takes it.
+BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+
+
+def test_bytes_that_are_no_text() -> None:
+    for argument, words in ((b"\xff(1)", "plain ASCII"), (b"\xff.json", "No such file")):
+        done = subprocess.run(
+            [sys.executable, "-m", "topodesign", "links", argument], capture_output=True, timeout=60, check=False
+        )
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert words in done.stderr.decode()
+
+
+def test_installed_program() -> None:
+    script = Path(sys.executable).with_name("topodesign")
+    done = subprocess.run([script, "--version"], text=True, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, f"topodesign, version {topodesign.__version__}\n")
+
+
+def test_reader_that_goes_away_is_no_error() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "topodesign", "links", "genkautz(8,20000)"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=BUFFERED,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.read(9) == b'{"nodes":'
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait(60)) == (b"", 0)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("args", [["links", "genkautz(4,9)"], ["links", "genkautz(4,4000)"], ["evaluate", "diamond()"]])
+def test_full_disk_is_one_message(args: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "topodesign", *args],
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False, env=BUFFERED,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (2, "topodesign: [Errno 28] No space left on device\n")

@@ -1,0 +1,150 @@
+"""The layers of the package: every module imports only from those below it, and nothing heavy before it is needed."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import topodesign
+
+ROOT = Path(topodesign.__file__).parent
+
+# Low to high; a folder is one layer, whose modules may import each other.
+LAYERS = (
+    "errors",
+    "units",
+    "spec",
+    "cost",
+    "topology",
+    "schedule",
+    "columns",
+    "named",
+    "graphs",
+    "expand",
+    "library",
+    "solve",
+    "schedulers",
+    "_replay",
+    "verify",
+    "simulate",
+    "schedule_file",
+    "workload",
+    "topology_file",
+    "runtime",
+    "search",
+    "finder",
+    "baselines",
+    "evaluation",
+    "frontier",
+    "catalog",
+    "compile",
+    "wiring",
+    "report",
+    "cli",
+    "__main__",
+)
+
+# Layers that check the work of others and so share no code with them: all that they may import.
+INDEPENDENT = {
+    "_replay": {"errors", "schedule"},
+    "verify": {"errors", "cost", "topology", "schedule", "_replay"},
+    "runtime": {"errors"},
+}
+
+# Imports from above, each inside a function and with a reason.
+UPWARD = {
+    ("frontier", "report"): "str() of a result is its table, and only printing needs the table's module",
+}
+
+# Modules that import names by text: they alone may, since the walk below cannot see it.
+BY_NAME = {"__init__.py", "cli/main.py"}
+
+HEAVY = ("networkx", "scipy", "sympy", "numba", "lxml", "rich", "pandas")
+
+# Modules with a heavy import at their top, which in turn are only imported inside functions.
+HEAVY_HOMES = {"topodesign._replay", "topodesign.solve.kernels", "topodesign.report.table"}
+
+FILES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
+
+
+def layer(module: str) -> str:
+    """``topodesign.cli.main`` and ``cli/main.py`` belong to ``cli``; the package itself to no layer."""
+    return module.removeprefix("topodesign").removesuffix(".py").replace("/", ".").strip(".").split(".")[0]
+
+
+def imports(name: str) -> Iterator[tuple[str, ast.stmt]]:
+    """Layers that a file imports from, inside functions too, with the statement."""
+    for node in ast.walk(ast.parse((ROOT / name).read_text())):
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name}:{node.lineno}: write the whole name of the module"
+            package = node.module == "topodesign"
+            modules = [f"topodesign.{alias.name}" for alias in node.names] if package else [str(node.module)]
+        else:
+            continue
+        for module in modules:
+            if module.split(".")[0] == "topodesign" and layer(module) not in {"", "__version__"}:
+                yield layer(module), node
+
+
+def level(name: str) -> int:
+    if name not in LAYERS:
+        pytest.fail(f"'{name}' is in no layer; give it its place in LAYERS of {Path(__file__).name}")
+    return LAYERS.index(name)
+
+
+def test_every_module_has_its_layer() -> None:
+    assert len(FILES) > 20
+    for name in FILES:
+        if name != "__init__.py":
+            level(layer(name))
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name != "__init__.py"])
+def test_imports_point_down(name: str) -> None:
+    own = layer(name)
+    for other, statement in imports(name):
+        where = f"topodesign/{name}:{statement.lineno}: {own} imports {other}"
+        if other == own:
+            continue
+        if (own, other) in UPWARD:
+            assert statement.col_offset > 0, f"{where}, which must be inside a function"
+            continue
+        assert level(other) < level(own), f"{where}, which is above it"
+        if own in INDEPENDENT:
+            assert other in INDEPENDENT[own], f"{where}, whose work it checks"
+
+
+def test_exceptions_are_needed() -> None:
+    found = {(layer(name), other) for name in FILES for other, _ in imports(name)}
+    assert found >= UPWARD.keys()
+    for own, other in UPWARD:
+        assert level(other) > level(own)
+
+
+@pytest.mark.parametrize("name", sorted(set(FILES) - BY_NAME))
+def test_imports_are_written_out(name: str) -> None:
+    text = (ROOT / name).read_text()
+    for word in ("importlib", "__import__"):
+        assert word not in text, f"topodesign/{name} imports by name, which this test cannot follow"
+
+
+def test_heavy_imports_wait_until_they_are_needed() -> None:
+    modules = ["topodesign." + name.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for name in FILES]
+    light = [name for name in modules if name not in {*HEAVY_HOMES, "topodesign.__init__"}]
+    assert set(modules) >= HEAVY_HOMES
+    code = (
+        "import importlib, sys\n"
+        "for name in sys.argv[1:]:\n"
+        "    importlib.import_module(name)\n"
+        f"    heavy = [other for other in {HEAVY} if other in sys.modules]\n"
+        "    if heavy: sys.exit(f'{name} imports {heavy[0]}; import it inside the function that uses it')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *light], text=True, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,139 @@
+"""``topodesign simulate``."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from topodesign.cli.options import json_option, print_json, workload_options
+from topodesign.errors import ParameterError
+
+if TYPE_CHECKING:
+    from topodesign.simulate import Mode, SimulationResult
+
+
+@click.command(name="simulate")
+@click.argument("file", type=click.Path(path_type=Path))
+@workload_options
+@click.option(
+    "--mode",
+    type=click.Choice(["lock-step", "asynchronous"]),
+    default="lock-step",
+    show_default=True,
+    help="Whether steps wait for each other, or only sends for their data and links.",
+)
+@click.option(
+    "--failed-link",
+    "failed",
+    multiple=True,
+    metavar="U,V",
+    help="A link that carries nothing; may be given several times.",
+)
+@click.option(
+    "--training",
+    type=click.Path(path_type=Path),
+    metavar="CSV",
+    help="Time a training step with the layers in this file, such as configs/workload_resnet50.csv.",
+)
+@click.option("--bucket", metavar="SIZE", help="Fuse layers of the training step up to this size.")
+@json_option
+def command(
+    file: Path,
+    alpha: str,
+    sizes: tuple[str, ...],
+    bandwidth: str,
+    mode: Mode,
+    failed: tuple[str, ...],
+    training: Path | None,
+    bucket: str | None,
+    as_json: bool,
+) -> int:
+    """Time a schedule file in the alpha-beta model; say which links are busy and what a failed link does.
+
+    Exit status 1 if failed links prevent the collective.
+    """
+    from topodesign.frontier import read_workload  # noqa: PLC0415  heavy
+    from topodesign.schedule_file import load_schedule  # noqa: PLC0415
+    from topodesign.simulate import simulate  # noqa: PLC0415
+
+    work = read_workload(alpha, sizes, bandwidth)
+    topology, schedule, _ = load_schedule(file)
+    links = [_link(text) for text in failed]
+    results = [
+        simulate(
+            topology, schedule, alpha=work.alpha, size=size, bandwidth=work.bandwidth, mode=mode, failed_links=links
+        )
+        for size in work.sizes
+    ]
+    document: dict[str, Any] = {
+        "collective": schedule.collective,
+        "nodes": topology.nodes,
+        "mode": mode,
+        "runs": [_record(result, size) for result, size in zip(results, work.sizes, strict=True)],
+    }
+    text = "\n\n".join(str(result) for result in results)
+    if training is not None:
+        extra, words = _training(training, file, work.alpha, work.bandwidth, bucket)
+        document["training"] = extra
+        text += "\n\n" + words
+    if as_json:
+        print_json(document)
+    else:
+        click.echo(text)
+    return 1 if any(result.loss is not None and len(result.loss.pairs) for result in results) else 0
+
+
+def _record(result: SimulationResult, size: Fraction) -> dict[str, Any]:
+    return {
+        "size_bytes": float(size),
+        "time_s": float(result.time),
+        "time": str(result.time),
+        "step_ends_s": {str(step): float(end) for step, end in result.step_ends.items()},
+        "utilisation_mean": float(result.utilisation.mean()),
+        "utilisation_max": float(result.utilisation.max()),
+        "utilisation_min": float(result.utilisation.min()),
+        "loss": None if result.loss is None else str(result.loss),
+        "completes": result.loss is None or not len(result.loss.pairs),
+    }
+
+
+def _training(
+    path: Path, file: Path, alpha: Fraction, bandwidth: Fraction, bucket: str | None
+) -> tuple[dict[str, Any], str]:
+    """Time a training step with the schedule's cost (an allreduce's is that of its two halves together)."""
+    from topodesign.cost import Cost  # noqa: PLC0415
+    from topodesign.schedule_file import load_schedule  # noqa: PLC0415  heavy
+    from topodesign.units import parse_size  # noqa: PLC0415
+    from topodesign.verify import verify  # noqa: PLC0415
+    from topodesign.workload import backpropagation, load_workload  # noqa: PLC0415
+
+    topology, schedule, _ = load_schedule(file)
+    cost = verify(topology, schedule).cost
+    if schedule.collective == "allreduce":
+        if cost.steps % 2:
+            raise ParameterError("the two halves of this allreduce differ; use a reduce-scatter or allgather schedule")
+        cost = Cost(cost.steps // 2, cost.bandwidth / 2)
+    step = backpropagation(
+        load_workload(path),
+        cost,
+        alpha=alpha,
+        bandwidth=bandwidth,
+        bucket=None if bucket is None else parse_size(bucket),
+    )
+    record = {
+        "finish_s": float(step.finish),
+        "compute_s": float(step.compute),
+        "exposed_s": float(step.exposed),
+        "allreduce_s": float(step.allreduce),
+    }
+    return record, str(step)
+
+
+def _link(text: str) -> tuple[int, int]:
+    parts = text.split(",")
+    if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
+        raise ParameterError(f"a failed link is written U,V with node numbers, such as 0,5, not {text!r}")
+    return int(parts[0]), int(parts[1])

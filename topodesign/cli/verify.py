@@ -1,0 +1,66 @@
+"""``topodesign verify``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from topodesign.cli.options import json_option, print_json, runtime_option
+
+
+@click.command(name="verify")
+@click.argument("file", type=click.Path(path_type=Path))
+@runtime_option
+@click.option(
+    "--interleavings",
+    type=click.IntRange(0, 10_000),
+    default=20,
+    show_default=True,
+    help="Random orders in which an XML file is executed, besides the exact analysis.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random orders.")
+@json_option
+def command(file: Path, runtime: str, interleavings: int, seed: int, as_json: bool) -> int:
+    """Check a schedule (.npz) or an MSCCL program (.xml): right, or what is wrong with it.
+
+    A schedule is replayed symbolically. An XML file, ours or not, is read as strictly as the runtime does and executed
+    on real integers under its limits; deadlocks, races and wrong results are reported. Exit status 1 if it is wrong.
+    """
+    return _xml(file, runtime, interleavings, seed, as_json) if file.suffix == ".xml" else _schedule(file, as_json)
+
+
+def _xml(file: Path, runtime: str, interleavings: int, seed: int, as_json: bool) -> int:
+    from topodesign.runtime.check import check_file  # noqa: PLC0415  heavy
+
+    report = check_file(file, runtime, interleavings=interleavings, seed=seed)
+    if as_json:
+        print_json(report.record())
+    else:
+        click.echo(str(report))
+    return 0 if report.ok else 1
+
+
+def _schedule(file: Path, as_json: bool) -> int:
+    from topodesign.schedule_file import load_schedule  # noqa: PLC0415  heavy
+    from topodesign.verify import verify  # noqa: PLC0415
+
+    topology, schedule, header = load_schedule(file)
+    report = verify(topology, schedule, header.claim)
+    if as_json:
+        print_json(
+            {
+                "ok": report.ok,
+                "collective": report.collective,
+                "spec": header.spec,
+                "nodes": topology.nodes,
+                "steps": report.cost.steps,
+                "bandwidth": str(report.cost.bandwidth),
+                "problems": list(report.problems),
+                "redundant": report.redundant,
+                "refilled": report.refilled,
+            }
+        )
+    else:
+        click.echo(str(report))
+    return 0 if report.ok else 1
