@@ -1,0 +1,64 @@
+"""Schedules of expanded topologies from schedules of their bases."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from topodesign.errors import InfeasibleError, ScheduleError
+from topodesign.expand import transpose
+from topodesign.expand.expansion import Expansion
+from topodesign.library import LIBRARY, build
+from topodesign.schedule import Collective, Schedule
+from topodesign.schedulers.measure import cost_of
+from topodesign.schedulers.spff import spff
+from topodesign.schedulers.stored import stored_schedule
+from topodesign.spec import Spec
+from topodesign.topology import Topology
+
+_OTHER: dict[Collective, Collective] = {"allgather": "reduce-scatter", "reduce-scatter": "allgather"}
+"""What a collective is on the transpose, backwards in time."""
+
+
+def lifted(topology: Topology, collective: Collective) -> Schedule | None:
+    """Return the schedule of an expansion that comes from the best schedules of its bases.
+
+    Parameters
+    ----------
+    topology
+        With the spec of an expansion. For any other, and where the expansion has no lift for such bases, None.
+    collective
+        ``allgather`` or ``reduce-scatter``.
+
+    Notes
+    -----
+    Of each base the schedule with the least bandwidth factor is taken, found in the same way or stored or SPFF: an
+    expansion keeps the bandwidth and adds steps of its own.
+    """
+    if topology.spec is None:
+        return None
+    entry = LIBRARY[topology.spec.name]
+    if not isinstance(entry, Expansion):
+        return None
+    of_bases = _OTHER[collective] if entry is transpose else collective
+    args: list[Topology | Schedule | int] = []
+    for argument in topology.spec.args:
+        if isinstance(argument, Spec):
+            base = build(argument)
+            args += [base, thriftiest(base, of_bases)]
+        else:
+            args.append(argument)
+    try:
+        return entry.lift(*args)
+    except (ScheduleError, InfeasibleError):
+        return None  # the expansion has no lift for such bases
+
+
+def thriftiest(topology: Topology, collective: Collective) -> Schedule:
+    """Return the schedule with the least bandwidth factor of all that the library can make, then the fewest steps."""
+    known = [spff(topology, collective), stored_schedule(topology.spec, collective), lifted(topology, collective)]
+
+    def rank(schedule: Schedule) -> tuple[Fraction, int]:
+        cost = cost_of(topology, schedule)
+        return cost.bandwidth, cost.steps
+
+    return min((schedule for schedule in known if schedule is not None), key=rank)
