@@ -6,6 +6,7 @@ compiles; "first" is that first run. Frontiers are computed afresh each time, wi
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import subprocess
 import sys
@@ -13,7 +14,6 @@ import time
 from collections.abc import Callable
 
 from topodesign import build, pareto, price
-import itertools
 
 GRAPHS = ("hypercube(10)", "torus(50,50)", "genkautz(4,1024)", "genkautz(4,2000)", "genkautz(16,2000)")
 FRONTIERS = ((1024, 4), (2000, 16), (1680, 16), (1920, 15), (1440, 12), (1999, 16))
