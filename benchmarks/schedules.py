@@ -1,0 +1,70 @@
+"""Measure explicit schedules: how long it takes to make, verify and time them, and to compile and check programs.
+
+Run it with ``python benchmarks/schedules.py``. Each figure is the median of some runs in one process, after one that
+compiles inner loops.
+"""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+
+from topodesign import build
+from topodesign.compile.msccl import compile_schedule
+from topodesign.runtime.check import check_program
+from topodesign.runtime.parse import parse_xml
+from topodesign.runtime.profiles import get_profile
+from topodesign.schedulers import make_schedule
+from topodesign.simulate import simulate
+from topodesign.verify import verify
+
+LARGE = ("hypercube(10)", "torus(50,50)", "genkautz(4,1024)", "line(circulant(16,3,4),3)")
+PROGRAMS = ("circulant(12,2,3)", "hypercube(5)", "genkautz(4,32)")
+QUANTITIES = {"alpha": Fraction(1, 10**5), "size": Fraction(2**20), "bandwidth": Fraction(10**11)}
+
+
+def seconds(action: Callable[[], object], runs: int = 3) -> float:
+    times = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def main() -> None:
+    small = build("genkautz(2,9)")
+    warm = make_schedule(small, "allreduce")
+    verify(small, warm.schedule)
+    simulate(small, warm.schedule, mode="asynchronous", **QUANTITIES)
+    print(f"{'':28}{'sends':>9} {'schedule':>9} {'verify':>8} {'lock-step':>10} {'asynchronous':>13}")
+    for text in LARGE:
+        topology = build(text)
+        schedule = make_schedule(topology, "reduce-scatter", method="spff").schedule
+        figures = (
+            seconds(partial(make_schedule, topology, "reduce-scatter", method="spff")),
+            seconds(partial(verify, topology, schedule)),
+            seconds(partial(simulate, topology, schedule, **QUANTITIES)),
+            seconds(partial(simulate, topology, schedule, mode="asynchronous", **QUANTITIES)),
+        )
+        print(f"{text:28}{len(schedule):9} " + " ".join(f"{figure:8.2f} s" for figure in figures))
+    profile = get_profile("msccl")
+    print(f"{'allreduce, in place':28}{'compile':>9} {'check':>9}")
+    for text in PROGRAMS:
+        topology = build(text)
+        schedule = make_schedule(topology, "allreduce").schedule
+        program = compile_schedule(topology, schedule, inplace=True)
+        times = (
+            seconds(partial(compile_schedule, topology, schedule, inplace=True)),
+            seconds(lambda program=program: check_program(parse_xml(program, profile), profile)),  # type: ignore[misc]
+        )
+        print(f"{text:28}" + " ".join(f"{figure:8.2f} s" for figure in times))
+    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
+
+
+if __name__ == "__main__":
+    main()
