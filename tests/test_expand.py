@@ -155,14 +155,6 @@ def test_product_is_the_cartesian_product_of_networkx(left: str, right: str) -> 
     assert {(number[a], number[b]) for a, b in theirs.edges} == {(u, v) for u, v, _ in product(one, two).links()}
 
 
-def test_theorem_12_needs_cycles_of_one_length() -> None:
-    """A base whose nodes have shortest cycles of different lengths only has the schedule with a step more."""
-    mixed = base("dbjmod(2,3)")
-    claim = degree.claim(mixed, 2)
-    assert claim is not None
-    assert (claim.basis is Basis.BOUND) == (len(mixed.cycles) == 1)
-
-
 nestings = st.recursive(
     st.sampled_from(["complete(3)", "dicirculant(4,1,2)", "genkautz(2,5)", "uniring(1,3)", "diamond()"]),
     lambda inner: st.one_of(

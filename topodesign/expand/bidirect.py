@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from topodesign.columns import canonical, relabel, share
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base
+from topodesign.expand.isomorphism import mirror
+from topodesign.expand.lifting import require_schedule
+from topodesign.schedule import Schedule
 from topodesign.topology import Topology
 
 _SIGNATURE = "bidirect(G)"
@@ -42,4 +46,20 @@ def claim(base: Base) -> Claim:
     return Claim(base.cost, Basis.SCHEDULE)
 
 
-bidirect = Expansion("bidirect", graph, claim)
+def lift(base: Topology, schedule: Schedule) -> Schedule:
+    """Return the schedule in which half of every shard follows the base's schedule and half its mirror image.
+
+    Raises
+    ------
+    InfeasibleError
+        If G is not isomorphic to its transpose, as far as a search of some seconds tells.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, appendix K.
+    """
+    require_schedule(base, schedule, _SIGNATURE)
+    return canonical(share([schedule, relabel(schedule, mirror(base))]))
+
+
+bidirect = Expansion("bidirect", graph, claim, lift)

@@ -12,8 +12,12 @@ import numpy as np
 from topodesign.cost import Cost
 from topodesign.errors import ParameterError
 from topodesign.named import call_signature, inspect_call
+from topodesign.schedule import Schedule
 from topodesign.spec import Spec
 from topodesign.topology import Topology
+
+Lift = Callable[..., Schedule]
+"""A map from schedules of the bases to one of the expansion: every topology is followed by its schedule."""
 
 
 class Basis(Enum):
@@ -66,11 +70,6 @@ class Base:
             rows.append(frozenset(distance[graph.src[graph.dst == node]].astype(np.int64).tolist()))
         return tuple(rows)
 
-    @property
-    def cycles(self) -> frozenset[int]:
-        """Lengths of the shortest cycle through each node, as a set."""
-        return frozenset(1 + min(distances) for distances in self.returns)
-
 
 @dataclass(frozen=True)
 class Claim:
@@ -93,11 +92,17 @@ class Expansion:
     claim
         The cost by closed form: a :class:`Base` for each topology, and the integers -> Claim, or None if there is no
         closed form for such bases.
+    lift
+        The schedule: the arguments of ``graph`` with a schedule after every topology -> Schedule of the expansion with
+        the claimed cost. All schedules are of one collective, allgather, reduce-scatter or allreduce, and so is the
+        result. Raises ScheduleError if a schedule does not fit its topology, sends anything twice, or is not of the
+        kind that the expansion needs.
     """
 
     name: str
     graph: Callable[..., Topology]
     claim: Callable[..., Claim | None]
+    lift: Lift
 
     @property
     def signature(self) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
 
+from topodesign.columns import assemble, check_rows, find_links, rescale
 from topodesign.cost import Cost
 from topodesign.errors import ParameterError
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base, require_count
-from topodesign.topology import Topology, check_buildable
+from topodesign.expand.lifting import both_ways
+from topodesign.schedule import Schedule
+from topodesign.topology import IntArray, Topology, check_buildable
 
 _SIGNATURE = "line(G,k)"
 _DEEPEST = 64
@@ -25,12 +29,16 @@ def graph(base: Topology, k: int = 1) -> Topology:
     Efficient Direct-Connect Topologies, Definition 1.
     """
     topology = require_base(base, _SIGNATURE)
+    for _ in range(_require_depth(k)):
+        topology = _once(topology)
+    return topology
+
+
+def _require_depth(k: int) -> int:
     times = require_count(k, _SIGNATURE)
     if times > _DEEPEST:
         raise ParameterError(f"line graphs nest at most {_DEEPEST} deep")
-    for _ in range(times):
-        topology = _once(topology)
-    return topology
+    return times
 
 
 def _once(base: Topology) -> Topology:
@@ -73,4 +81,58 @@ def claim(base: Base, k: int = 1) -> Claim:
     return Claim(Cost(base.cost.steps + k, base.cost.bandwidth + added), Basis.EXACT if exact else Basis.BOUND)
 
 
-line = Expansion("line", graph, claim)
+def lift(base: Topology, schedule: Schedule, k: int = 1) -> Schedule:
+    """Return the schedule of the line graph in which every node wu sends as u does, d times over, and one step more.
+
+    A shard of node vv' goes where that of v goes in the base's schedule, to some node uv, and in the last step from
+    there to vv'. What a link of capacity c carries is cut into c parts for its c nodes.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Definition 2 (for reduce-scatter, and backwards for allgather).
+    """
+    for _ in range(_require_depth(k)):
+        schedule = _lift_once(base, schedule)
+        base = _once(base)
+    return schedule
+
+
+def _names(base: Topology) -> IntArray:
+    """Return the node of the line graph that each node of the transpose's line graph is, a link turned round."""
+    tail, head = np.repeat(base.src, base.capacity), np.repeat(base.dst, base.capacity)
+    return np.lexsort((tail, head))
+
+
+@both_ways(_SIGNATURE, _names)
+def _lift_once(base: Topology, schedule: Schedule) -> Schedule:
+    link = find_links(base, schedule)
+    width = base.capacity[link]
+    incoming = np.argsort(np.repeat(base.dst, base.capacity), kind="stable")  # nodes of L(G) by their head
+    arriving = np.cumsum(base.in_ports) - base.in_ports
+    leaving = np.cumsum(base.out_ports) - base.out_ports
+    start = np.cumsum(base.capacity) - base.capacity
+    fan_in, fan_out = base.in_ports[schedule.src], base.out_ports[schedule.owner]
+    count = fan_in * fan_out * width
+    check_rows(int(count.sum()))
+    row = np.repeat(np.arange(len(schedule)), count)
+    rest = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    rest, lane = np.divmod(rest, width[row])
+    sender, owner = np.divmod(rest, fan_out[row])
+    source = incoming[arriving[schedule.src][row] + sender]
+    owner += leaving[schedule.owner][row]
+    fine = math.lcm(*np.unique(width).tolist())
+    schedule = rescale(schedule, schedule.units * fine)
+    length = (schedule.hi - schedule.lo) // width
+    lo = schedule.lo[row] + lane * length[row]
+    hi = np.where(source == owner, lo, lo + length[row])  # the owner keeps its own
+    result = _once(base)
+    apart = result.src != result.dst
+    last = schedule.steps + 1
+    blocks = (
+        (schedule.step[row], source, start[link][row] + lane, owner, lo, hi),
+        (last, result.src[apart], result.dst[apart], result.dst[apart], 0, schedule.units),
+    )
+    return assemble("reduce-scatter", result.nodes, schedule.units, last, blocks)
+
+
+line = Expansion("line", graph, claim, lift)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base, require_count
+from topodesign.expand.lifting import both_ways
+from topodesign.schedule import Schedule
 from topodesign.topology import Topology
 
 _SIGNATURE = "parallel(G,m)"
@@ -26,4 +28,11 @@ def claim(base: Base, m: int) -> Claim:  # noqa: ARG001  every m has the same co
     return Claim(base.cost, Basis.EXACT)
 
 
-parallel = Expansion("parallel", graph, claim)
+@both_ways(_SIGNATURE)
+def lift(base: Topology, schedule: Schedule, m: int) -> Schedule:  # noqa: ARG001  every m has the same schedule
+    """Return the schedule itself: m links in parallel share what one has carried."""
+    require_count(m, _SIGNATURE)
+    return schedule
+
+
+parallel = Expansion("parallel", graph, claim, lift)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
+
+from topodesign.columns import assemble, check_rows, relabel, share
 from topodesign.cost import Cost
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base, require_count
+from topodesign.expand.lifting import both_ways
 from topodesign.expand.product import claim as product_claim
 from topodesign.expand.product import graph as product_graph
+from topodesign.schedule import Schedule
 from topodesign.topology import Topology, check_buildable
 
 _SIGNATURE = "power(G,n)"
@@ -45,4 +50,43 @@ def claim(base: Base, n: int) -> Claim:
     return Claim(Cost(n * base.cost.steps, base.cost.bandwidth * factor), basis)
 
 
-power = Expansion("power", graph, claim)
+@both_ways(_SIGNATURE)
+def lift(base: Topology, schedule: Schedule, n: int) -> Schedule:
+    """Return the schedule that reduces along one coordinate after the other, the last one first.
+
+    That keeps the links of one coordinate busy at a time. So every shard is cut into n parts, and for each of them all
+    coordinates are shifted by one more: at any time the n parts use the links of different coordinates.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Definition 13 (for allgather, the same backwards).
+    """
+    times, size = require_count(n, _SIGNATURE), base.nodes
+    nodes = size ** min(times, 64)
+    check_buildable(nodes, 0)
+    check_rows(times * len(schedule) * size ** (2 * times - 2))
+    step, src, dst, owner = (
+        getattr(schedule, name).astype(np.int64)[:, None, None, None] for name in ("step", "src", "dst", "owner")
+    )
+    lo, hi = schedule.lo[:, None, None, None], schedule.hi[:, None, None, None]
+    blocks = []
+    for j in range(times):
+        place = size**j
+        before, target = np.arange(place)[:, None, None], np.arange(place)[:, None]  # lower coordinates: node and owner
+        after = np.arange(nodes // (place * size)) * (place * size)
+        blocks.append(
+            (
+                step + (times - 1 - j) * schedule.steps,
+                before + src * place + after,
+                before + dst * place + after,
+                target + owner * place + after,
+                lo,
+                hi,
+            )
+        )
+    part = assemble("reduce-scatter", nodes, schedule.units, times * schedule.steps, blocks)
+    node = np.arange(nodes)
+    return share([relabel(part, node * size**i % nodes + node // size ** (times - i)) for i in range(times)])
+
+
+power = Expansion("power", graph, claim, lift)

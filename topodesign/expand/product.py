@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
+from topodesign.columns import assemble, canonical, check_rows, check_units, find_links
 from topodesign.cost import Cost
-from topodesign.errors import ParameterError
+from topodesign.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base
-from topodesign.topology import Topology, check_buildable
+from topodesign.expand.lifting import both_ways
+from topodesign.schedule import COLUMNS, Schedule
+from topodesign.topology import IntArray, Topology, check_buildable
 
 _SIGNATURE = "product(G,H,...)"
 
@@ -75,4 +81,139 @@ def claim(*factors: Base) -> Claim | None:
     return Claim(Cost(sum(base.cost.steps for base in factors), Fraction(nodes - 1, nodes)), Basis.EXACT)
 
 
-product = Expansion("product", graph, claim)
+@both_ways(_SIGNATURE)
+def lift(*factors: Any) -> Schedule:
+    """Return the schedule in which every node sends each shard at the step of its distance, split over all factors.
+
+    Arguments are G, a schedule of G, H, a schedule of H, ... Where a shard is at home in the same place as the sender
+    but for one coordinate, it goes as in that factor's schedule. Else a part r of it goes as in the one and the rest as
+    in the other factor's, with the r for each distance that loads all links equally. More than two factors are
+    multiplied one by one.
+
+    Raises
+    ------
+    ScheduleError
+        If a factor's schedule is not bandwidth-optimal, or a node sends a shard in more than one step (SPFF schedules
+        do not).
+    InfeasibleError
+        If no r balances the links, which parallel links can cause.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Theorem 14, equations (16) to (19).
+    """
+    bases, schedules = factors[::2], factors[1::2]
+    if len(bases) < 2:
+        raise ParameterError(f"{_SIGNATURE} needs at least two topologies")
+    parts = [_Layers.of(base, schedule) for base, schedule in zip(bases, schedules, strict=True)]
+    return functools.reduce(_multiply, parts).schedule
+
+
+@dataclass(frozen=True)
+class _Layers:
+    """A reduce-scatter in which every node sends each shard in one step and all links carry the same in a step.
+
+    Attributes
+    ----------
+    degree
+        Ports per node.
+    schedule
+        The reduce-scatter.
+    sizes
+        ``sizes[x]`` is the number of shards that every node sends in step ``steps + 1 - x``, and 1 for x = 0.
+    distance
+        That x for each sender and owner, shape ``(nodes, nodes)``; 0 on the diagonal.
+    """
+
+    degree: int
+    schedule: Schedule
+    sizes: IntArray
+    distance: IntArray
+
+    @classmethod
+    def of(cls, base: Topology, schedule: Schedule) -> _Layers:
+        """Read off the columns, and raise ScheduleError if it is no such schedule."""
+        nodes, top = base.nodes, schedule.steps + 1
+        distance = np.where(np.eye(nodes, dtype=np.bool_), 0, top)
+        layer = top - schedule.step.astype(np.int64)
+        distance[schedule.src, schedule.owner] = layer
+        if (
+            np.any(distance[schedule.src, schedule.owner] != layer)
+            or np.any(np.diag(distance))
+            or distance.max() == top
+        ):
+            raise ScheduleError(f"{_SIGNATURE} needs schedules in which every node sends each shard in a single step")
+        counts = np.zeros((nodes, top), dtype=np.int64)
+        np.add.at(counts, (np.arange(nodes)[:, None], distance), 1)
+        loads = np.zeros((len(base.src), top), dtype=np.int64)
+        np.add.at(loads, (find_links(base, schedule), layer), schedule.hi - schedule.lo)
+        if nodes * base.degree * schedule.units >= 2**63:
+            raise TooLargeError(f"{schedule.units} units per shard are too many for {nodes} nodes")
+        fair = counts[0] * schedule.units * base.capacity[:, None]
+        if np.any(counts != counts[0]) or np.any((loads * base.degree)[:, 1:] != fair[:, 1:]):
+            raise ScheduleError(f"{_SIGNATURE} needs schedules that are bandwidth-optimal: all links equally full")
+        return cls(base.degree, schedule, counts[0], distance)
+
+
+def _multiply(one: _Layers, other: _Layers) -> _Layers:
+    first, second = one.schedule, other.schedule
+    check_rows(len(first) * second.nodes**2 + len(second) * first.nodes**2)
+    parts = _parts(one, other)
+    needed = [(r / first.units).denominator for r in parts] + [((1 - r) / second.units).denominator for r in parts]
+    units = math.lcm(first.units, second.units, *needed)
+    check_units(units)
+    middle = np.array([int(r * units) for r in parts], dtype=np.int64)
+    low, high = np.arange(first.nodes), np.arange(second.nodes) * first.nodes
+    blocks = []
+    # In the first factor's rows the pairs (sender, owner) of second coordinates run along two new axes, and vice versa.
+    for own, distance, size, here, there, begin, end in (
+        (first, other.distance, second.nodes, 1, high, np.zeros_like(middle), middle),
+        (second, one.distance, first.nodes, first.nodes, low, middle, np.full_like(middle, units)),
+    ):
+        step, src, dst, owner, lo, hi = (getattr(own, name)[:, None, None].astype(np.int64) for name in COLUMNS)
+        layer = own.steps + 1 - step + distance
+        same = distance == 0
+        start = np.where(same, 0, begin[layer])
+        scale = np.where(same, units, (end - begin)[layer]) // own.units
+        sender, home = np.broadcast_to(there[:, None], (size, size)), there
+        blocks.append(
+            (
+                first.steps + second.steps + 1 - layer,
+                src * here + sender,
+                dst * here + sender,
+                owner * here + home,
+                start + lo * scale,
+                start + hi * scale,
+            )
+        )
+    nodes = first.nodes * second.nodes
+    product_schedule = assemble("reduce-scatter", nodes, units, first.steps + second.steps, blocks)
+    total = other.distance[:, None, :, None] + one.distance[None, :, None, :]
+    return _Layers(
+        one.degree + other.degree,
+        canonical(product_schedule),
+        np.convolve(one.sizes, other.sizes),
+        total.reshape(nodes, nodes),
+    )
+
+
+def _parts(one: _Layers, other: _Layers) -> list[Fraction]:
+    """Return for each distance the part r of a shard that goes as in the first factor's schedule."""
+    pairs = np.convolve(one.sizes[1:], other.sizes[1:]).tolist()  # both coordinates differ, distance 2 and more
+    parts = [Fraction(0), Fraction(0)]
+    for x in range(1, len(one.sizes) + len(other.sizes) - 1):
+        n1 = int(one.sizes[x]) if x < len(one.sizes) else 0
+        n2 = int(other.sizes[x]) if x < len(other.sizes) else 0
+        mixed = pairs[x - 2] if x > 1 else 0
+        balance = one.degree * (n2 + mixed) - other.degree * n1
+        total = (one.degree + other.degree) * mixed
+        if not 0 <= balance <= total:
+            raise InfeasibleError(
+                f"{_SIGNATURE} has no schedule of this kind with all links equally full at distance {x}"
+            )
+        if x > 1:
+            parts.append(Fraction(balance, total) if total else Fraction(0))
+    return parts
+
+
+product = Expansion("product", graph, claim, lift)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from topodesign.columns import canonical, reverse
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base
+from topodesign.expand.lifting import require_schedule
+from topodesign.schedule import Schedule
 from topodesign.topology import Topology
 
 _SIGNATURE = "transpose(G)"
@@ -21,4 +24,15 @@ def claim(base: Base) -> Claim:
     return Claim(base.cost, Basis.BOUND)
 
 
-transpose = Expansion("transpose", graph, claim)
+def lift(base: Topology, schedule: Schedule) -> Schedule:
+    """Return the schedule backwards: unlike other lifts this makes a reduce-scatter of an allgather and vice versa.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Theorem 1.
+    """
+    require_schedule(base, schedule, _SIGNATURE)
+    return canonical(reverse(schedule))
+
+
+transpose = Expansion("transpose", graph, claim, lift)
