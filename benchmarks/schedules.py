@@ -24,7 +24,7 @@ from topodesign.verify import verify
 
 LARGE = ("hypercube(10)", "torus(50,50)", "genkautz(4,1024)", "line(circulant(16,3,4),3)")
 PROGRAMS = ("circulant(12,2,3)", "hypercube(5)", "genkautz(4,32)")
-QUANTITIES = {"alpha": Fraction(1, 10**5), "size": Fraction(2**20), "bandwidth": Fraction(10**11)}
+timed = partial(simulate, alpha=Fraction(1, 10**5), size=Fraction(2**20), bandwidth=Fraction(10**11))
 
 
 def seconds(action: Callable[[], object], runs: int = 3) -> float:
@@ -40,7 +40,7 @@ def main() -> None:
     small = build("genkautz(2,9)")
     warm = make_schedule(small, "allreduce")
     verify(small, warm.schedule)
-    simulate(small, warm.schedule, mode="asynchronous", **QUANTITIES)
+    timed(small, warm.schedule, mode="asynchronous")
     print(f"{'':28}{'sends':>9} {'schedule':>9} {'verify':>8} {'lock-step':>10} {'asynchronous':>13}")
     for text in LARGE:
         topology = build(text)
@@ -48,8 +48,8 @@ def main() -> None:
         figures = (
             seconds(partial(make_schedule, topology, "reduce-scatter", method="spff")),
             seconds(partial(verify, topology, schedule)),
-            seconds(partial(simulate, topology, schedule, **QUANTITIES)),
-            seconds(partial(simulate, topology, schedule, mode="asynchronous", **QUANTITIES)),
+            seconds(partial(timed, topology, schedule)),
+            seconds(partial(timed, topology, schedule, mode="asynchronous")),
         )
         print(f"{text:28}{len(schedule):9} " + " ".join(f"{figure:8.2f} s" for figure in figures))
     profile = get_profile("msccl")

@@ -18,8 +18,11 @@ from topodesign.cli.options import (
 from topodesign.errors import ParameterError
 
 if TYPE_CHECKING:
+    from topodesign.compile.ir import Protocol
     from topodesign.schedule import Collective
     from topodesign.schedulers import Method
+
+_LARGEST_CALL = 2**63 - 1
 
 
 @click.command(name="compile")
@@ -54,7 +57,7 @@ def command(
     method: Method,
     chunks: int | None,
     runtime: str,
-    protocol: str,
+    protocol: Protocol,
     inplace: bool,
     channels: int,
     min_size: str | None,
@@ -89,13 +92,15 @@ def command(
         graph = topology_of(source)
         with progress_bar("scheduling", quiet=as_json) as progress:
             schedule = make_schedule(graph, collective, method=method, chunks=chunks, progress=progress).schedule
-    bounds = {
-        key: int(parse_size(text))
-        for key, text in (("min_bytes", min_size), ("max_bytes", max_size))
-        if text is not None
-    }
     text = compile_schedule(
-        graph, schedule, runtime=runtime, protocol=protocol, inplace=inplace, channels=channels, **bounds
+        graph,
+        schedule,
+        runtime=runtime,
+        protocol=protocol,
+        inplace=inplace,
+        channels=channels,
+        min_bytes=0 if min_size is None else int(parse_size(min_size)),
+        max_bytes=_LARGEST_CALL if max_size is None else int(parse_size(max_size)),
     )
     profile = get_profile(runtime)
     check = check_program(parse_xml(text, profile), profile, interleavings=3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from topodesign.errors import InfeasibleError, ScheduleError
+from topodesign.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.expand import transpose
 from topodesign.expand.expansion import Expansion
 from topodesign.library import LIBRARY, build
@@ -49,8 +49,8 @@ def lifted(topology: Topology, collective: Collective) -> Schedule | None:
             args.append(argument)
     try:
         return entry.lift(*args)
-    except (ScheduleError, InfeasibleError):
-        return None  # the expansion has no lift for such bases
+    except (ScheduleError, InfeasibleError, TooLargeError):
+        return None  # the expansion has no lift for such bases, or one of too many units
 
 
 def thriftiest(topology: Topology, collective: Collective) -> Schedule:

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.columns import assemble, reverse
+from topodesign.columns import assemble, canonical, reverse
 from topodesign.errors import ParameterError, TopologyError
 from topodesign.schedule import Collective, Schedule
 from topodesign.solve.lp import Block, best_split
@@ -129,7 +129,7 @@ def _schedule(topology: Topology, rows: IntArray, units: int, steps: int) -> Sch
     """Turn rows (distance, source, neighbour, destination, lo, hi) into columns: distance x goes at step D + 1 - x."""
     distance, source, neighbour, destination, lo, hi = rows.T
     block = (steps + 1 - distance, source, neighbour, destination, lo, hi)
-    return assemble("reduce-scatter", topology.nodes, units, steps, [block])
+    return canonical(assemble("reduce-scatter", topology.nodes, units, steps, [block]))
 
 
 def _limits(topology: Topology, loads: list[Fraction], units: int) -> list[Fraction]:
