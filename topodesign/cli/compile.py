@@ -73,18 +73,17 @@ def command(
     Example: topodesign compile 'circulant(12,2,3)' --collective allreduce --inplace -o allreduce.xml
     """
     from topodesign.cli.files import write_whole  # noqa: PLC0415
-    from topodesign.cli.sources import topology_of  # noqa: PLC0415  heavy
+    from topodesign.cli.sources import schedule_of, topology_of  # noqa: PLC0415  heavy
     from topodesign.compile.msccl import compile_schedule  # noqa: PLC0415
     from topodesign.runtime.check import check_program  # noqa: PLC0415
     from topodesign.runtime.parse import parse_xml  # noqa: PLC0415
     from topodesign.runtime.profiles import get_profile  # noqa: PLC0415
-    from topodesign.schedule_file import load_schedule  # noqa: PLC0415
     from topodesign.schedulers import make_schedule  # noqa: PLC0415
     from topodesign.units import parse_size  # noqa: PLC0415
     from topodesign.verify import verify  # noqa: PLC0415
 
     if source.endswith(".npz"):
-        graph, schedule, header = load_schedule(Path(source))
+        graph, schedule, header = schedule_of(Path(source))
         report = verify(graph, schedule, header.claim)
         if not report.ok:
             raise ParameterError(f"{source} is no right schedule:\n{report}")

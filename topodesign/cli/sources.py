@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from topodesign.errors import SpecError
 from topodesign.library import build
+from topodesign.schedule import Schedule
+from topodesign.schedule_file import Header, load_schedule
 from topodesign.topology import Topology
 from topodesign.topology_file import READERS, read_topology
 
@@ -15,3 +18,15 @@ def topology_of(text: str) -> Topology:
     if path.suffix.lower() in READERS or ("(" not in text and (path.suffix or "/" in text)):
         return read_topology(path)
     return build(text)
+
+
+def schedule_of(path: Path) -> tuple[Topology, Schedule, Header]:
+    """Read a schedule file; the topology gets the spec that the file names, if that rebuilds its links."""
+    topology, schedule, header = load_schedule(path)
+    if header.spec is None:
+        return topology, schedule, header
+    try:
+        named = build(header.spec)
+    except SpecError:
+        return topology, schedule, header
+    return named if named == topology else topology, schedule, header

@@ -1,0 +1,188 @@
+"""The commands schedule, verify, simulate and compile: files in, files out, exit statuses."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from topodesign import build
+from topodesign.cli.main import run
+from topodesign.schedule import COLUMNS, Schedule
+from topodesign.schedule_file import load_schedule, save_schedule
+
+WORKLOAD = Path(__file__).parent.parent / "configs" / "workload_resnet50.csv"
+
+
+def document(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, object]:
+    assert run(args) == 0
+    out, _ = capsys.readouterr()
+    result = json.loads(out)
+    assert isinstance(result, dict)
+    return result
+
+
+@pytest.fixture
+def schedule_file(tmp_path: Path) -> Path:
+    path = tmp_path / "ar.npz"
+    assert run(["schedule", "circulant(12,2,3)", "--collective", "allreduce", "-o", str(path)]) == 0
+    return path
+
+
+def test_from_spec_to_checked_program(tmp_path: Path, schedule_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = document(
+        capsys, "schedule", "circulant(12,2,3)", "--collective", "allreduce", "-o", str(schedule_file), "--json"
+    )
+    assert (made["steps"], made["bandwidth"], made["verified"]) == (4, "11/6", True)
+    report = document(capsys, "verify", str(schedule_file), "--json")
+    assert (report["ok"], report["problems"], report["bandwidth"]) == (True, [], "11/6")
+    program = tmp_path / "ar.xml"
+    compiled = document(capsys, "compile", str(schedule_file), "--inplace", "-o", str(program), "--json")
+    assert compiled["verdict"] == "ok"
+    checked = document(capsys, "verify", str(program), "--json")
+    assert checked["verdict"] == "ok"
+    again = tmp_path / "again.xml"
+    assert run(["compile", "circulant(12,2,3)", "--inplace", "-o", str(again)]) == 0
+    assert again.read_bytes() == program.read_bytes()
+
+
+def test_lock_step_simulation_is_the_cost_model(schedule_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = document(capsys, "simulate", str(schedule_file), "--json", "--size", "1MiB", "--size", "1GB")
+    alpha, rate = Fraction(1, 10**5), Fraction(10**11)
+    runs = result["runs"]
+    assert isinstance(runs, list)
+    for one, size in zip(runs, (2**20, 10**9), strict=True):
+        assert Fraction(one["time"]) == 4 * alpha + Fraction(11, 6) * 8 * size / rate
+
+
+def test_a_failed_link_is_an_answer_of_no(schedule_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", str(schedule_file), "--failed-link", "0,2"]) == 1
+    out, err = capsys.readouterr()
+    assert "without 0->2" in out
+    assert "Traceback" not in err
+    assert run(["simulate", str(schedule_file), "--failed-link", "0,1"]) == 2
+    assert run(["simulate", str(schedule_file), "--failed-link", "zero"]) == 2
+
+
+def test_a_training_step_is_never_quicker_than_its_computation(
+    schedule_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = document(capsys, "simulate", str(schedule_file), "--training", str(WORKLOAD), "--json")
+    training = result["training"]
+    assert isinstance(training, dict)
+    assert training["finish_s"] >= training["compute_s"] > 0
+    assert training["exposed_s"] == pytest.approx(training["finish_s"] - training["compute_s"])
+
+
+def test_damaged_schedules_are_refused_with_status_1(
+    tmp_path: Path, schedule_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topology, schedule, header = load_schedule(schedule_file)
+    keep = np.arange(len(schedule)) != 7
+    rest = (getattr(schedule, name)[keep] for name in COLUMNS)
+    shape = (schedule.nodes, schedule.units, schedule.steps, schedule.reduce_steps)
+    broken = Schedule(schedule.collective, *shape, *rest)
+    path = tmp_path / "broken.npz"
+    save_schedule(path, broken, topology, claim=header.claim)
+    assert run(["verify", str(path)]) == 1
+    assert run(["compile", str(path), "-o", str(tmp_path / "x.xml")]) == 2
+    assert not (tmp_path / "x.xml").exists()
+    capsys.readouterr()
+
+
+def test_a_limit_on_chunks_reports_its_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "s.npz"
+    result = document(
+        capsys, "schedule", "circulant(12,2,3)", "--collective", "allgather", "--chunks", "1", "-o", str(path), "--json"
+    )
+    lost = Fraction(str(result["bandwidth_lost_by_chunks"]))
+    assert Fraction(str(result["bandwidth"])) - lost == Fraction(11, 12)
+    assert lost > 0
+
+
+def test_methods_that_do_not_apply_are_an_answer_of_no(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "s.npz"
+    assert run(["schedule", "complete(5)", "--method", "lift", "-o", str(path)]) == 1
+    assert "lift" in capsys.readouterr().err
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("name", ["s.npz", "s.xml"])
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"garbage" * 1000, b"<algo", b"\xff\xfe\x00"])
+def test_garbage_is_an_error_without_a_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: bytes
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert run(["verify", str(path)]) in {1, 2}
+    out, err = capsys.readouterr()
+    assert out + err
+    assert "Traceback" not in out + err
+
+
+def test_truncated_and_newer_files_say_so(
+    tmp_path: Path, schedule_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = schedule_file.read_bytes()
+    for length in (10, len(whole) // 2, len(whole) - 5):
+        path = tmp_path / "cut.npz"
+        path.write_bytes(whole[:length])
+        assert run(["verify", str(path)]) == 2
+        assert "cut.npz" in capsys.readouterr().err
+
+
+def test_output_that_cannot_be_written_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nowhere = tmp_path / "missing" / "s"
+    assert run(["schedule", "complete(4)", "-o", f"{nowhere}.npz"]) == 2
+    assert run(["compile", "complete(4)", "-o", f"{nowhere}.xml"]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_programs_that_deadlock_or_race_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    head = (
+        '<algo name="a" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2" coll="allgather" inplace="0" '
+        'outofplace="1" minBytes="0" maxBytes="1000000">\n'
+    )
+    copy = (
+        '<step s="0" type="cpy" srcbuf="i" srcoff="0" dstbuf="o" dstoff="{r}" cnt="1" depid="-1" deps="-1" hasdep="0"/>'
+    )
+    wire = (
+        '<step s="{s}" type="{t}" srcbuf="i" srcoff="0" dstbuf="o" dstoff="{o}" cnt="1" '
+        'depid="-1" deps="-1" hasdep="0"/>'
+    )
+
+    def program(order: str) -> str:
+        gpus = ""
+        for rank in (0, 1):
+            other = 1 - rank
+            steps = [wire.format(s=i, t=t, o=rank if t == "s" else other) for i, t in enumerate(order)]
+            gpus += (
+                f'<gpu id="{rank}" i_chunks="1" o_chunks="2" s_chunks="0">\n'
+                f'<tb id="0" send="-1" recv="-1" chan="0">\n{copy.format(r=rank)}\n</tb>\n'
+                f'<tb id="1" send="{other}" recv="{other}" chan="0">\n' + "\n".join(steps) + "\n</tb>\n</gpu>\n"
+            )
+        return head + gpus + "</algo>\n"
+
+    for order, status, verdict in (("sr", 0, "ok"), ("rs", 1, "deadlock")):
+        path = tmp_path / f"{order}.xml"
+        path.write_text(program(order))
+        assert run(["verify", str(path), "--json"]) == status
+        assert json.loads(capsys.readouterr().out)["verdict"] == verdict
+    race = program("sr").replace('dstoff="0" cnt="1"', 'dstoff="1" cnt="1"', 1)
+    path = tmp_path / "race.xml"
+    path.write_text(race)
+    assert run(["verify", str(path), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["verdict"] in {"race", "wrong result"}
+
+
+def test_a_schedule_from_a_file_of_links(tmp_path: Path) -> None:
+    links, path = tmp_path / "links.csv", tmp_path / "s.npz"
+    links.write_text("src,dst\n0,1\n1,2\n2,0\n1,0\n2,1\n0,2\n")
+    assert run(["schedule", str(links), "--collective", "allgather", "-o", str(path)]) == 0
+    topology, schedule, _ = load_schedule(path)
+    assert topology == build("complete(3)")
+    assert schedule.steps == 1
