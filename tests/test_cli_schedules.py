@@ -186,3 +186,42 @@ def test_a_schedule_from_a_file_of_links(tmp_path: Path) -> None:
     topology, schedule, _ = load_schedule(path)
     assert topology == build("complete(3)")
     assert schedule.steps == 1
+
+
+def test_unequal_links_are_scheduled_around(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    topology = build("circulant(8,1,3)")
+    table, path = tmp_path / "links.csv", tmp_path / "s.npz"
+    slow = {(0, 1), (5, 2)}
+    rows = [f"{u},{v},10us,{5 if (u, v) in slow else 25}Gbps" for u, v, _ in topology.links()]
+    table.write_text("\n".join(["src,dst,alpha,bandwidth", *rows]) + "\n")
+    times = {}
+    for name, extra in (("plain", []), ("adapted", ["--link-table", str(table), "--size", "1MiB"])):
+        args = ["schedule", str(topology.spec), "--collective", "reduce-scatter", "-o", str(path), *extra]
+        assert run(args) == 0
+        capsys.readouterr()
+        result = document(capsys, "simulate", str(path), "--link-table", str(table), "--size", "1MiB", "--json")
+        runs = result["runs"]
+        assert isinstance(runs, list)
+        times[name] = Fraction(runs[0]["time"])
+    assert times["adapted"] < times["plain"]
+    assert run(["schedule", "complete(4)", "--link-table", str(table), "-o", str(path)]) == 2
+    assert "lacks" in capsys.readouterr().err
+    assert run(["schedule", "complete(4)", "--link-table", str(table), "--chunks", "2", "-o", str(path)]) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "line 1"), ("a,b\n", "line 1"), ("src,dst,alpha,bandwidth\n0,1,10us\n", "line 2"),
+        ("src,dst,alpha,bandwidth\n0,1,10,25Gbps\n", "line 2"),
+        ("src,dst,alpha,bandwidth\n0,-1,10us,25Gbps\n", "line 2"),
+        ("src,dst,alpha,bandwidth\n0,1,1us,1Gbps\n0,1,1us,1Gbps\n", "there already"),
+    ],
+)  # fmt: skip
+def test_bad_link_tables_name_the_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, words: str
+) -> None:
+    table = tmp_path / "links.csv"
+    table.write_text(content)
+    assert run(["schedule", "complete(4)", "--link-table", str(table), "-o", str(tmp_path / "s.npz")]) == 2
+    assert words in capsys.readouterr().err

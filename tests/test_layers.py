@@ -21,6 +21,7 @@ LAYERS = (
     "spec",
     "cost",
     "topology",
+    "link_table",
     "schedule",
     "columns",
     "named",

@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topodesign import build, price
+from topodesign.columns import reverse
 from topodesign.cost import Cost
-from topodesign.errors import DisconnectedError, ParameterError, ScheduleError, TopologyError
+from topodesign.errors import DisconnectedError, FileFormatError, ParameterError, ScheduleError, TopologyError
+from topodesign.link_table import LinkTable
 from topodesign.schedule import COLLECTIVES, Collective
 from topodesign.schedulers import make_schedule
 from topodesign.schedulers.measure import cost_of
@@ -96,17 +98,21 @@ def test_heterogeneous_schedules_take_the_time_of_the_linear_program(topology: T
     rate = [Fraction(data.draw(st.sampled_from([10, 25, 100]))) * 10**9 for _ in range(links)]
     size = Fraction(data.draw(st.sampled_from([1000, 10**6])))
     steps = heterogeneous_steps(topology, alpha, rate, size)
-    schedule = spff_heterogeneous(topology, alpha, rate, size)
-    assert verify(topology, schedule).ok
     of_link = {(u, v): i for i, (u, v, _) in enumerate(topology.links()) if u != v}
+    table = LinkTable({p: alpha[i] for p, i in of_link.items()}, {p: rate[i] for p, i in of_link.items()})
+    schedule = spff_heterogeneous(topology, table, size)
+    assert verify(topology, schedule).ok
+    gather = spff_heterogeneous(topology.transpose(), table.transpose(), size, "allgather")
+    assert verify(topology.transpose(), gather).ok
+    assert reverse(gather) == schedule
     result = simulate(
         topology,
         schedule,
         alpha=Fraction(0),
         size=size,
         bandwidth=Fraction(10**9),
-        link_alpha={pair: alpha[i] for pair, i in of_link.items()},
-        link_bandwidth={pair: rate[i] for pair, i in of_link.items()},
+        link_alpha=table.alpha,
+        link_bandwidth=table.bandwidth,
     )
     assert result.time == sum(steps)
 
@@ -143,7 +149,9 @@ def test_what_cannot_be_scheduled_is_refused() -> None:
         make_schedule(build("complete(4)"), "allgather", method="lift", chunks=3)
     with pytest.raises(ParameterError):
         spff(build("complete(4)"), "allreduce")
-    with pytest.raises(ParameterError):
-        spff_heterogeneous(build("complete(3)"), [Fraction(0)], [Fraction(1)], Fraction(1))
+    with pytest.raises(FileFormatError, match="lacks 6 link"):
+        spff_heterogeneous(build("complete(3)"), LinkTable({}, {}), Fraction(1))
+    with pytest.raises(ParameterError, match="for each"):
+        heterogeneous_steps(build("complete(3)"), [Fraction(0)], [Fraction(1)], Fraction(1))
     with pytest.raises(ScheduleError, match="link"):
         cost_of(build("uniring(1,4)"), spff(build("complete(4)")))

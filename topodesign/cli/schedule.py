@@ -19,11 +19,25 @@ if TYPE_CHECKING:
 @collective_option
 @method_options
 @click.option(
+    "--link-table",
+    type=click.Path(path_type=Path),
+    metavar="CSV",
+    help="Make it fastest for links of unequal latency and bandwidth (src,dst,alpha,bandwidth) and --size.",
+)
+@click.option("--size", default="1MiB", show_default=True, metavar="SIZE", help="Data size that --link-table is for.")
+@click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="File to write (.npz)."
 )
 @json_option
 def command(
-    topology: str, collective: Collective, method: Method, chunks: int | None, output: Path, as_json: bool
+    topology: str,
+    collective: Collective,
+    method: Method,
+    chunks: int | None,
+    link_table: Path | None,
+    size: str,
+    output: Path,
+    as_json: bool,
 ) -> None:
     """Write the explicit schedule of a collective: who sends what to whom, step by step.
 
@@ -33,13 +47,16 @@ def command(
     Example: topodesign schedule 'circulant(12,2,3)' --collective allreduce -o ring.npz
     """
     from topodesign.cli.sources import topology_of  # noqa: PLC0415  heavy
+    from topodesign.link_table import read_link_table  # noqa: PLC0415
     from topodesign.schedule_file import save_schedule  # noqa: PLC0415
-    from topodesign.schedulers import make_schedule  # noqa: PLC0415
+    from topodesign.schedulers import Unequal, make_schedule  # noqa: PLC0415
+    from topodesign.units import parse_size  # noqa: PLC0415
     from topodesign.verify import verify  # noqa: PLC0415
 
     graph = topology_of(topology)
+    unequal = None if link_table is None else Unequal(read_link_table(link_table), parse_size(size))
     with progress_bar("scheduling", quiet=as_json) as progress:
-        made = make_schedule(graph, collective, method=method, chunks=chunks, progress=progress)
+        made = make_schedule(graph, collective, method=method, chunks=chunks, unequal=unequal, progress=progress)
     report = verify(graph, made.schedule, made.cost)
     if not report.ok:
         raise click.ClickException(f"the schedule fails verification, and nothing was written:\n{report}")

@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     help="A link that carries nothing; may be given several times.",
 )
 @click.option(
+    "--link-table",
+    type=click.Path(path_type=Path),
+    metavar="CSV",
+    help="Other latencies and bandwidths for some links (src,dst,alpha,bandwidth).",
+)
+@click.option(
     "--training",
     type=click.Path(path_type=Path),
     metavar="CSV",
@@ -47,6 +53,7 @@ def command(
     bandwidth: str,
     mode: Mode,
     failed: tuple[str, ...],
+    link_table: Path | None,
     training: Path | None,
     bucket: str | None,
     as_json: bool,
@@ -56,15 +63,25 @@ def command(
     Exit status 1 if failed links prevent the collective.
     """
     from topodesign.frontier import read_workload  # noqa: PLC0415  heavy
+    from topodesign.link_table import LinkTable, read_link_table  # noqa: PLC0415
     from topodesign.schedule_file import load_schedule  # noqa: PLC0415
     from topodesign.simulate import simulate  # noqa: PLC0415
 
     work = read_workload(alpha, sizes, bandwidth)
     topology, schedule, _ = load_schedule(file)
     links = [_link(text) for text in failed]
+    table = LinkTable({}, {}) if link_table is None else read_link_table(link_table)
     results = [
         simulate(
-            topology, schedule, alpha=work.alpha, size=size, bandwidth=work.bandwidth, mode=mode, failed_links=links
+            topology,
+            schedule,
+            alpha=work.alpha,
+            size=size,
+            bandwidth=work.bandwidth,
+            mode=mode,
+            link_alpha=table.alpha,
+            link_bandwidth=table.bandwidth,
+            failed_links=links,
         )
         for size in work.sizes
     ]

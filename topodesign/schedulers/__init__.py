@@ -13,10 +13,11 @@ from typing import Literal, get_args
 from topodesign.columns import allreduce
 from topodesign.cost import Cost
 from topodesign.errors import InfeasibleError, ParameterError
+from topodesign.link_table import LinkTable
 from topodesign.schedule import Collective, Schedule
 from topodesign.schedulers.lift import lifted
 from topodesign.schedulers.measure import cost_of
-from topodesign.schedulers.spff import Progress, spff
+from topodesign.schedulers.spff import Progress, spff, spff_heterogeneous
 from topodesign.schedulers.stored import stored_schedule
 from topodesign.topology import Topology
 
@@ -51,12 +52,21 @@ class Made:
     lost: Fraction
 
 
+@dataclass(frozen=True)
+class Unequal:
+    """Links that are not alike, and the data size in bytes that a schedule is made for."""
+
+    table: LinkTable
+    size: Fraction
+
+
 def make_schedule(
     topology: Topology,
     collective: Collective,
     *,
     method: Method = "auto",
     chunks: int | None = None,
+    unequal: Unequal | None = None,
     progress: Progress | None = None,
 ) -> Made:
     """Schedule a collective.
@@ -72,6 +82,8 @@ def make_schedule(
         steps, then the least bandwidth factor.
     chunks
         Most units per shard, for SPFF only.
+    unequal
+        Links of unequal latency and bandwidth and a data size, to make the SPFF schedule fastest for.
     progress
         Called with the share of the work that is done.
 
@@ -80,12 +92,22 @@ def make_schedule(
     InfeasibleError
         If the method has no schedule for this topology.
     ParameterError
-        If ``chunks`` is given with another method than SPFF.
+        If ``chunks`` or ``unequal`` is given with another method than SPFF, or both are.
     """
+    if (chunks is not None or unequal is not None) and method not in {"auto", "spff"}:
+        raise ParameterError("limits on chunks and unequal links are for the method spff")
+    if chunks is not None and unequal is not None:
+        raise ParameterError("a schedule for unequal links has the units that its splits need; leave the chunks out")
+
+    def half(one: Collective) -> Made:
+        if unequal is not None:
+            schedule = spff_heterogeneous(topology, unequal.table, unequal.size, one)
+            return Made(schedule, cost_of(topology, schedule), "spff for unequal links", Fraction(0))
+        return _half(topology, one, method, chunks, progress)
+
     if collective != "allreduce":
-        return _half(topology, collective, method, chunks, progress)
-    first = _half(topology, "reduce-scatter", method, chunks, progress)
-    second = _half(topology, "allgather", method, chunks, progress)
+        return half(collective)
+    first, second = half("reduce-scatter"), half("allgather")
     return Made(
         allreduce(first.schedule, second.schedule),
         Cost(first.cost.steps + second.cost.steps, first.cost.bandwidth + second.cost.bandwidth),
@@ -97,8 +119,6 @@ def make_schedule(
 def _half(
     topology: Topology, collective: Collective, method: Method, chunks: int | None, progress: Progress | None
 ) -> Made:
-    if chunks is not None and method not in {"auto", "spff"}:
-        raise ParameterError("a limit on chunks is for the method spff")
     made = []
     if method in {"auto", "spff"}:
         schedule = spff(topology, collective, chunks=chunks, progress=progress)

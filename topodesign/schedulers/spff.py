@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 
-from topodesign.columns import assemble, canonical, reverse
+from topodesign.columns import MAX_UNITS, assemble, canonical, reverse
 from topodesign.errors import ParameterError, TopologyError
+from topodesign.link_table import LinkTable
 from topodesign.schedule import Collective, Schedule
-from topodesign.solve.lp import Block, best_split
-from topodesign.solve.spff import layer_loads, next_hops
+from topodesign.solve.lp import best_split, node_blocks
+from topodesign.solve.spff import layer_loads
 from topodesign.topology import IntArray, Topology, require_at_least
 
 MOST_ROWS = 2**27
@@ -86,40 +87,54 @@ def theorem_21_bound(topology: Topology, steps: int, chunks: int) -> Fraction:
 
 
 def spff_heterogeneous(
-    topology: Topology, alpha: Sequence[Fraction], bandwidth: Sequence[Fraction], size: Fraction
+    topology: Topology, table: LinkTable, size: Fraction, collective: Collective = "reduce-scatter"
 ) -> Schedule:
-    """Return the SPFF reduce-scatter that is fastest for links of unequal latency and bandwidth.
+    """Return the SPFF reduce-scatter or allgather that is fastest for links of unequal latency and bandwidth.
 
     Parameters
     ----------
-    topology, alpha, bandwidth, size
-        As for :func:`topodesign.solve.lp.heterogeneous_steps`, whose step times the schedule has.
+    topology
+        Strongly connected, without switches.
+    table
+        Latency and bandwidth of every link.
+    size
+        Total data M in bytes: the splits depend on it.
+    collective
+        ``reduce-scatter`` or ``allgather``.
+
+    Returns
+    -------
+    Schedule
+        Whose lock-step time is the sum of :func:`topodesign.solve.lp.heterogeneous_steps`. The splits are exact, so
+        that units per shard can be many.
+
+    Raises
+    ------
+    TopologyError
+        If the common denominator of the splits is too large, besides what :func:`spff` raises.
 
     Notes
     -----
-    Efficient Direct-Connect Topologies, appendix E.2. The splits are exact, so that units per shard can be many.
+    Efficient Direct-Connect Topologies, appendix E.2.
     """
-    if len(alpha) != len(topology.src) or len(bandwidth) != len(topology.src):
-        raise ParameterError(f"give one alpha and one bandwidth for each of the {len(topology.src)} links")
-    if min(alpha) < 0 or min(bandwidth) <= 0 or size <= 0:
-        raise ParameterError("latencies must not be negative; bandwidths and sizes must be above zero")
+    if collective == "allgather":
+        return reverse(spff_heterogeneous(topology.transpose(), table.transpose(), size))
+    if collective != "reduce-scatter":
+        raise ParameterError(f"an SPFF schedule is a reduce-scatter or an allgather, not {collective!r}")
     steps = len(layer_loads(topology))
-    shard_bits = 8 * Fraction(size) / topology.nodes
+    alpha, bandwidth = table.columns(topology)
     parts: list[tuple[int, int, int, int, Fraction, Fraction]] = []
     for node in range(topology.nodes):
-        entries = [e for e in range(topology.indptr[node], topology.indptr[node + 1]) if topology.dst[e] != node]
-        own_alpha = tuple(Fraction(alpha[e]) for e in entries)
-        own_rate = tuple(Fraction(bandwidth[e]) / shard_bits for e in entries)
-        for x, (hops, _, destinations) in enumerate(next_hops(topology, node), start=1):
-            split = best_split(Block(hops, own_alpha, own_rate))
-            for destination, shares in zip(destinations.tolist(), split.share, strict=True):
+        blocks, links = node_blocks(topology, node, alpha, bandwidth, size)
+        for x, (block, destinations) in enumerate(blocks, start=1):
+            for destination, shares in zip(destinations.tolist(), best_split(block).share, strict=True):
                 low = Fraction(0)
-                for entry, share in zip(entries, shares, strict=True):
+                for link, share in zip(links, shares, strict=True):
                     if share:
-                        parts.append((x, node, int(topology.dst[entry]), destination, low, low + share))
+                        parts.append((x, node, int(topology.dst[link]), destination, low, low + share))
                         low += share
     units = math.lcm(*(value.denominator for part in parts for value in part[4:]))
-    if units >= 2**62:
+    if units >= MAX_UNITS:
         raise TopologyError("the exact splits have too large a common denominator; round latencies and bandwidths")
     rows = np.array([(*part[:4], int(part[4] * units), int(part[5] * units)) for part in parts], dtype=np.int64)
     return _schedule(topology, rows, units, steps)

@@ -114,16 +114,24 @@ def heterogeneous_steps(
         raise ParameterError(f"give one alpha and one bandwidth for each of the {len(topology.src)} links")
     if min(alpha) < 0 or min(bandwidth) <= 0 or size <= 0:
         raise ParameterError("latencies must not be negative; bandwidths and sizes must be above zero")
-    shard_bits = 8 * Fraction(size) / topology.nodes
     rows = []
     for node in range(topology.nodes):
-        links = [
-            entry for entry in range(topology.indptr[node], topology.indptr[node + 1]) if topology.dst[entry] != node
-        ]
-        own_alpha = tuple(Fraction(alpha[entry]) for entry in links)
-        own_rate = tuple(Fraction(bandwidth[entry]) / shard_bits for entry in links)
-        rows.append([Block(hops, own_alpha, own_rate) for hops, *_ in next_hops(topology, node)])
+        blocks, _ = node_blocks(topology, node, alpha, bandwidth, size)
+        rows.append([block for block, _ in blocks])
     return _worst_by_distance(rows, choose_links=True)
+
+
+def node_blocks(
+    topology: Topology, node: int, alpha: Sequence[Fraction], bandwidth: Sequence[Fraction], size: Fraction
+) -> tuple[list[tuple[Block, IntArray]], list[int]]:
+    """Return what a node sends at distance 1, 2, ... with the destinations, and the positions of its links."""
+    shard_bits = 8 * Fraction(size) / topology.nodes
+    row = range(int(topology.indptr[node]), int(topology.indptr[node + 1]))
+    links = [link for link in row if topology.dst[link] != node]
+    own_alpha = tuple(Fraction(alpha[link]) for link in links)
+    own_rate = tuple(Fraction(bandwidth[link]) / shard_bits for link in links)
+    layers = next_hops(topology, node)
+    return [(Block(hops, own_alpha, own_rate), destinations) for hops, _, destinations in layers], links
 
 
 def best_split(block: Block) -> Split:

@@ -1,0 +1,101 @@
+"""Links that are not alike: a CSV table with the latency and bandwidth of each."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from topodesign.errors import FileFormatError, UnitError
+from topodesign.topology import Topology
+from topodesign.units import parse_bandwidth, parse_time
+
+Link = tuple[int, int]
+_HEADER = ["src", "dst", "alpha", "bandwidth"]
+
+
+@dataclass(frozen=True)
+class LinkTable:
+    """Latency and bandwidth of links.
+
+    Attributes
+    ----------
+    alpha
+        Seconds, by (src, dst).
+    bandwidth
+        Bits per second of all parallel links together, by (src, dst).
+    """
+
+    alpha: Mapping[Link, Fraction]
+    bandwidth: Mapping[Link, Fraction]
+
+    def columns(self, topology: Topology) -> tuple[list[Fraction], list[Fraction]]:
+        """Return alpha and bandwidth in the order of ``topology.links()``; self-loops carry nothing and get any.
+
+        Raises
+        ------
+        FileFormatError
+            If a link is missing.
+        """
+        pairs = [(u, v) for u, v, _ in topology.links()]
+        missing = [pair for pair in pairs if pair not in self.alpha and pair[0] != pair[1]]
+        if missing:
+            u, v = missing[0]
+            raise FileFormatError(f"the link table lacks {len(missing)} link(s) of the topology, such as {u},{v}")
+        return [self.alpha.get(p, Fraction(0)) for p in pairs], [self.bandwidth.get(p, Fraction(1)) for p in pairs]
+
+    def transpose(self) -> LinkTable:
+        """Return the table for the links turned round."""
+        return LinkTable(
+            {(v, u): value for (u, v), value in self.alpha.items()},
+            {(v, u): value for (u, v), value in self.bandwidth.items()},
+        )
+
+
+def read_link_table(path: Path) -> LinkTable:
+    """Read a table with the header ``src,dst,alpha,bandwidth`` and rows such as ``0,5,10us,25Gbps``.
+
+    Raises
+    ------
+    FileFormatError
+        If the file cannot be read or a row is not of that form; it names the line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as error:
+        raise FileFormatError(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{path}: not a text file") from None
+    alpha: dict[Link, Fraction] = {}
+    bandwidth: dict[Link, Fraction] = {}
+    for pair, latency, rate, where in _rows(lines, path):
+        if pair in alpha:
+            raise FileFormatError(f"{where}: the link {pair[0]},{pair[1]} is there already")
+        alpha[pair], bandwidth[pair] = latency, rate
+    return LinkTable(alpha, bandwidth)
+
+
+def _rows(lines: list[str], path: Path) -> Iterator[tuple[Link, Fraction, Fraction, str]]:
+    try:
+        rows = list(csv.reader(lines))
+    except csv.Error as error:
+        raise FileFormatError(f"{path}: {error}") from None
+    if not rows or [cell.strip().lower() for cell in rows[0]] != _HEADER:
+        raise FileFormatError(f"{path}, line 1: expected the header {','.join(_HEADER)}")
+    for number, row in enumerate(rows[1:], start=2):
+        where = f"{path}, line {number}"
+        if not row:
+            continue
+        if len(row) != len(_HEADER) or not all(_is_node(cell) for cell in row[:2]):
+            raise FileFormatError(f"{where}: expected a row such as 0,5,10us,25Gbps, not {','.join(row)[:40]!r}")
+        try:
+            yield (int(row[0]), int(row[1])), parse_time(row[2]), parse_bandwidth(row[3]), where
+        except UnitError as error:
+            raise FileFormatError(f"{where}: {error}") from None
+
+
+def _is_node(cell: str) -> bool:
+    text = cell.strip()
+    return text.isascii() and text.isdecimal() and len(text) <= 9
