@@ -1,0 +1,184 @@
+"""Schedules that took a search to find, shipped as data with what proves them good.
+
+A file of ``data/``, written by ``benchmarks/find_stored.py``, has the schedules of one topology as JSON, a send a line:
+
+    format, version     "topodesign stored schedules", 1
+    spec                rebuilds the topology
+    links               SHA-256 of the text "u v capacity" of every link, sorted, a line each
+    schedules           at most one for each of allgather and reduce-scatter:
+        collective, steps, units    as in Schedule
+        bandwidth                   the claimed y
+        bound                       no schedule of so many steps has a smaller y (schedulers.exact.lower_bound_lp)
+        search                      chunks, seed and version of scipy of the search that found it
+        rows                        step, src, dst, owner, lo, hi
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from topodesign.columns import assemble
+from topodesign.cost import Cost
+from topodesign.errors import FileFormatError, ScheduleError
+from topodesign.library import build
+from topodesign.schedule import Collective, Schedule
+from topodesign.schedulers.measure import cost_of
+from topodesign.spec import Spec, parse
+from topodesign.topology import Topology
+
+DATA = Path(__file__).parent / "data"
+FORMAT = "topodesign stored schedules"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A stored schedule and its certificate.
+
+    Attributes
+    ----------
+    schedule
+        The schedule.
+    cost
+        What it costs.
+    bound
+        No schedule of so many steps has a smaller bandwidth factor; :func:`topodesign.schedulers.exact.lower_bound_lp`
+        proves it again.
+    search
+        What the search that found it was told: ``chunks`` and ``seed``; and ``scipy``, the version that ran it.
+    """
+
+    schedule: Schedule
+    cost: Cost
+    bound: Fraction
+    search: Mapping[str, int | str]
+
+
+def stored_schedule(spec: Spec | str | None, collective: Collective) -> Schedule | None:
+    """Return the stored schedule of a topology, or None if there is none.
+
+    Parameters
+    ----------
+    spec
+        Names the topology; one without a spec (None) has no stored schedule.
+    collective
+        ``allgather`` or ``reduce-scatter``; of an allreduce none is stored, it is one after the other.
+
+    Raises
+    ------
+    FileFormatError
+        If the data is damaged or is for other links than those that the spec has.
+    SpecError
+        If the text is no spec.
+    """
+    found = stored(spec, collective)
+    return None if found is None else found.schedule
+
+
+def stored(spec: Spec | str | None, collective: Collective) -> Stored | None:
+    """Return a stored schedule with its certificate; as :func:`stored_schedule`."""
+    if spec is None:
+        return None
+    text = str(parse(spec) if isinstance(spec, str) else spec)
+    return _load(text).get(collective) if text in stored_specs() else None
+
+
+@functools.cache
+def stored_specs() -> tuple[str, ...]:
+    """Return the specs of all topologies with stored schedules, sorted."""
+    return tuple(sorted(_fields(path.read_text(encoding="utf-8"))["spec"] for path in DATA.glob("*.json")))
+
+
+def file_of(spec: str) -> Path:
+    """Return where the schedules of a topology are stored: ``dbjmod(2,4)`` in ``dbjmod-2-4.json``."""
+    return DATA / f"{spec.translate(str.maketrans('(,', '--', ')')).rstrip('-')}.json"
+
+
+def links_hash(topology: Topology) -> str:
+    """Return the SHA-256 of a topology's links, in hexadecimal."""
+    lines = (f"{u} {v} {capacity}\n" for u, v, capacity in topology.links())
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def to_text(topology: Topology, entries: Iterable[Stored]) -> str:
+    """Return the text of a data file: :func:`from_text` gives the entries back."""
+    head = {"format": FORMAT, "version": VERSION, "spec": str(topology.spec), "links": links_hash(topology)}
+    blocks = []
+    for entry in entries:
+        fields = {
+            "collective": entry.schedule.collective,
+            "steps": entry.schedule.steps,
+            "units": entry.schedule.units,
+            "bandwidth": str(entry.cost.bandwidth),
+            "bound": str(entry.bound),
+            "search": dict(entry.search),
+        }
+        table = zip(*(column.tolist() for column in entry.schedule.columns().values()), strict=True)
+        blocks.append(f'{json.dumps(fields)[:-1]}, "rows": [\n' + ",\n".join(map(json.dumps, table)) + "\n]}")
+    return f'{json.dumps(head)[:-1]}, "schedules": [\n' + ",\n".join(blocks) + "\n]}\n"
+
+
+def from_text(text: str) -> dict[Collective, Stored]:
+    """Read the text of a data file.
+
+    The form is checked, that it is for the links that its spec has, and that the sends add up to the claimed cost;
+    whether they make a schedule is the verifier's to say.
+
+    Raises
+    ------
+    FileFormatError
+        If the text is not such a file, or one of these is wrong.
+    """
+    fields = _fields(text)
+    entries: dict[Collective, Stored] = {}
+    try:
+        topology = build(fields["spec"])
+        if fields["links"] != links_hash(topology):
+            raise ScheduleError("they are for other links than the spec has")
+        for part in fields["schedules"]:
+            entry = _entry(topology, part)
+            entries[entry.schedule.collective] = entry
+    except (ArithmeticError, KeyError, TypeError, ValueError) as error:
+        raise FileFormatError(f"the stored schedules of {fields['spec']} are damaged: {error}") from None
+    return entries
+
+
+def _entry(topology: Topology, part: dict[str, Any]) -> Stored:
+    rows = part["rows"]
+    if not all(type(value) is int and 0 <= value < 2**31 for row in rows for value in row):
+        raise ScheduleError("rows are of integers from 0 on")
+    if part["collective"] not in {"allgather", "reduce-scatter"}:
+        raise ScheduleError("it is for an allgather or a reduce-scatter")
+    step, src, dst, owner, lo, hi = zip(*rows, strict=True)
+    block = (step, src, dst, owner, lo, hi)
+    schedule = assemble(part["collective"], topology.nodes, part["units"], part["steps"], [block])
+    cost = Cost(schedule.steps, Fraction(part["bandwidth"]))
+    if cost_of(topology, schedule) != cost:
+        raise ScheduleError("the sends do not add up to the cost that is claimed")
+    return Stored(schedule, cost, Fraction(part["bound"]), dict(part["search"]))
+
+
+@functools.cache
+def _load(spec: str) -> dict[Collective, Stored]:
+    return from_text(file_of(spec).read_text(encoding="utf-8"))
+
+
+def _fields(text: str) -> dict[str, Any]:
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"stored schedules are JSON, but: {error}") from None
+    if not isinstance(fields, dict) or (fields.get("format"), fields.get("version")) != (FORMAT, VERSION):
+        raise FileFormatError(
+            f"stored schedules say {FORMAT!r}, version {VERSION}; use data and program of one version"
+        )
+    if not isinstance(fields.get("spec"), str) or not isinstance(fields.get("schedules"), list):
+        raise FileFormatError("stored schedules have a 'spec' and a list 'schedules'")
+    return fields
