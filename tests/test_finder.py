@@ -188,3 +188,9 @@ def test_no_answer_is_said_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Finder, "frontier", lambda *_args, **_kwargs: [])
     with pytest.raises(InfeasibleError, match="no duplex topology"):
         pareto(10, 4, bidirectional=True, search=0)
+
+
+@pytest.mark.parametrize("nodes", [9, 10])
+def test_good_random_digraphs_are_found(nodes: int) -> None:
+    """Degree 2: bandwidth-optimal in three steps, where the Moore bound is three."""
+    assert any(c.cost == lower_bound(nodes, 2) for c in Finder().frontier(nodes, 2))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from topodesign.errors import ParameterError, TooLargeError
@@ -12,8 +14,16 @@ _ATTEMPTS = 100
 _ROUNDS = 200
 _MOST_WORK = 2**32  # comparisons of a new link with the others of its node: about ten seconds
 
+_GOOD_SEEDS = {(9, 2): 1711, (10, 2): 34553}
+"""Seeds of small digraphs with optimal bandwidth in the fewest steps, by size, where no other family has one."""
 
-@named()
+
+def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    if (nodes, degree) in _GOOD_SEEDS:
+        yield nodes, degree, _GOOD_SEEDS[nodes, degree]
+
+
+@named(_find)
 def randomregular(n: int, d: int, seed: int) -> Topology:
     """Random d-regular digraph on n > d nodes without self-loops and parallel links, strongly connected.
 
