@@ -89,20 +89,21 @@ def command(
             raise ParameterError(f"{source} is no right schedule:\n{report}")
     else:
         graph = topology_of(source)
-        with progress_bar("scheduling", quiet=as_json) as progress:
+        with progress_bar("scheduling") as progress:
             schedule = make_schedule(graph, collective, method=method, chunks=chunks, progress=progress).schedule
-    text = compile_schedule(
-        graph,
-        schedule,
-        runtime=runtime,
-        protocol=protocol,
-        inplace=inplace,
-        channels=channels,
-        min_bytes=0 if min_size is None else int(parse_size(min_size)),
-        max_bytes=_LARGEST_CALL if max_size is None else int(parse_size(max_size)),
-    )
-    profile = get_profile(runtime)
-    check = check_program(parse_xml(text, profile), profile, interleavings=3)
+    with progress_bar("compiling"):
+        text = compile_schedule(
+            graph,
+            schedule,
+            runtime=runtime,
+            protocol=protocol,
+            inplace=inplace,
+            channels=channels,
+            min_bytes=0 if min_size is None else int(parse_size(min_size)),
+            max_bytes=_LARGEST_CALL if max_size is None else int(parse_size(max_size)),
+        )
+        profile = get_profile(runtime)
+        check = check_program(parse_xml(text, profile), profile, interleavings=3)
     if not check.ok:
         raise click.ClickException(f"the compiled program fails its check, and nothing was written:\n{check}")
     write_whole(output, text)

@@ -91,14 +91,17 @@ def print_json(document: dict[str, Any]) -> None:
 
 
 @contextmanager
-def progress_bar(text: str, *, quiet: bool) -> Iterator[Callable[[float], None]]:
-    """Show a progress bar on standard error if that is a terminal; yields a function that takes the share done."""
-    if quiet or not sys.stderr.isatty():
+def progress_bar(text: str) -> Iterator[Callable[[float], None]]:
+    """Show a bar on standard error if that is a terminal; yields a function that takes the share done.
+
+    As long as it is not called the bar only moves to and fro.
+    """
+    if not sys.stderr.isatty():
         yield lambda _share: None
         return
     from rich.console import Console  # noqa: PLC0415  only for people
     from rich.progress import Progress  # noqa: PLC0415
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(text, total=1.0)
-        yield lambda share: bar.update(task, completed=share)
+        task = bar.add_task(text, total=None)
+        yield lambda share: bar.update(task, completed=share, total=1.0)

@@ -55,7 +55,7 @@ def command(
     """
     from topodesign.frontier import pareto  # noqa: PLC0415  heavy
 
-    with progress_bar("searching", quiet=as_json or search == 0) as progress:
+    with progress_bar("searching") as progress:
         result = pareto(
             nodes,
             degree,

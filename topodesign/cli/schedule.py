@@ -55,9 +55,10 @@ def command(
 
     graph = topology_of(topology)
     unequal = None if link_table is None else Unequal(read_link_table(link_table), parse_size(size))
-    with progress_bar("scheduling", quiet=as_json) as progress:
+    with progress_bar("scheduling") as progress:
         made = make_schedule(graph, collective, method=method, chunks=chunks, unequal=unequal, progress=progress)
-    report = verify(graph, made.schedule, made.cost)
+    with progress_bar("verifying"):
+        report = verify(graph, made.schedule, made.cost)
     if not report.ok:
         raise click.ClickException(f"the schedule fails verification, and nothing was written:\n{report}")
     generator = {"method": made.method, "chunks": chunks}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from topodesign.cli.options import json_option, print_json, workload_options
+from topodesign.cli.options import json_option, print_json, progress_bar, workload_options
 from topodesign.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -71,20 +71,21 @@ def command(
     topology, schedule, _ = load_schedule(file)
     links = [_link(text) for text in failed]
     table = LinkTable({}, {}) if link_table is None else read_link_table(link_table)
-    results = [
-        simulate(
-            topology,
-            schedule,
-            alpha=work.alpha,
-            size=size,
-            bandwidth=work.bandwidth,
-            mode=mode,
-            link_alpha=table.alpha,
-            link_bandwidth=table.bandwidth,
-            failed_links=links,
-        )
-        for size in work.sizes
-    ]
+    with progress_bar("simulating"):
+        results = [
+            simulate(
+                topology,
+                schedule,
+                alpha=work.alpha,
+                size=size,
+                bandwidth=work.bandwidth,
+                mode=mode,
+                link_alpha=table.alpha,
+                link_bandwidth=table.bandwidth,
+                failed_links=links,
+            )
+            for size in work.sizes
+        ]
     document: dict[str, Any] = {
         "collective": schedule.collective,
         "nodes": topology.nodes,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from topodesign.cli.options import json_option, print_json, runtime_option
+from topodesign.cli.options import json_option, print_json, progress_bar, runtime_option
 
 
 @click.command(name="verify")
@@ -33,7 +33,8 @@ def command(file: Path, runtime: str, interleavings: int, seed: int, as_json: bo
 def _xml(file: Path, runtime: str, interleavings: int, seed: int, as_json: bool) -> int:
     from topodesign.runtime.check import check_file  # noqa: PLC0415  heavy
 
-    report = check_file(file, runtime, interleavings=interleavings, seed=seed)
+    with progress_bar("checking"):
+        report = check_file(file, runtime, interleavings=interleavings, seed=seed)
     if as_json:
         print_json(report.record())
     else:
@@ -45,8 +46,9 @@ def _schedule(file: Path, as_json: bool) -> int:
     from topodesign.schedule_file import load_schedule  # noqa: PLC0415  heavy
     from topodesign.verify import verify  # noqa: PLC0415
 
-    topology, schedule, header = load_schedule(file)
-    report = verify(topology, schedule, header.claim)
+    with progress_bar("verifying"):
+        topology, schedule, header = load_schedule(file)
+        report = verify(topology, schedule, header.claim)
     if as_json:
         print_json(
             {
