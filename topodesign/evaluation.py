@@ -43,10 +43,9 @@ class Evaluation:
     distance_profile: tuple[int, ...]
     sources: int
 
-    def allreduce(self, work: Workload) -> list[Fraction]:
+    def allreduce(self, work: Workload) -> tuple[Fraction, ...]:
         """Return the seconds of a reduce-scatter and an allgather after it, for each size of the workload."""
-        both = (self.cost, self.allgather)
-        return [sum((c.runtime(work.alpha, size, work.bandwidth) for c in both), Fraction(0)) for size in work.sizes]
+        return work.allreduce(self.cost, self.allgather)
 
 
 def evaluate(topology: Topology, *, all_sources: bool = False) -> Evaluation:

@@ -1,8 +1,9 @@
 """The finder: every base graph and every nesting of expansions that reaches exactly (N, d), priced.
 
-The frontier of (N, d) is computed from the frontiers of smaller sizes, each once: a line graph comes from (N/d, d), a
-degree expansion from (N/n, d/n), a product from (N1, d1) and (N/N1, d - d1), a bidirectional union from (N, d/2). What
-an expansion adds to the cost does not depend on the base, so dominated bases are dropped at every size.
+The frontier of (N, d) is computed from those of smaller sizes, each once: a line graph comes from (N/d, d), a degree
+expansion from (N/n, d/n), a product from (N1, d1) and (N/N1, d - d1), a bidirectional union from (N, d/2). What a line
+graph adds to the bandwidth factor depends on the base: at most 1/N and at least nothing. So for every size a few
+candidates that are within 1/N of the frontier are kept beside it as bases, and only worse ones are dropped.
 """
 
 from __future__ import annotations
@@ -29,10 +30,16 @@ from topodesign.topology import Topology
 LARGEST_PRICED = 4096
 """Topologies of up to this many nodes are always rebuilt and priced from their links."""
 
-Source = Literal["links", "closed form"]
+Source = Literal["links", "closed form", "closed form, at most"]
 Build = Callable[[], Topology]
 
 _SAMPLE = 8
+_MOST_WORK = 2**28
+"""Links times sources that are priced even of larger topologies; about a second."""
+_LARGEST_SPARED = 512
+"""Sizes up to this keep spare candidates; beyond, 1/N is little."""
+_SMALL, _MANY_SPARE, _FEW_SPARE = 64, 12, 4
+"""Sizes up to the first number, which every larger one builds on, keep the second number of them, others the third."""
 _SMALL_PRODUCT = 256
 """Products of factors that are not both bandwidth-optimal have no closed form and are tried up to this many nodes."""
 _RULING = frozenset({parallel, product})
@@ -51,12 +58,16 @@ class Candidate:
         The topology with its cost, which holds for reduce-scatter and allgather: the price of its SPFF reduce-scatter,
         and its allgather costs no more (or the claimed cost, if ``source`` is a closed form).
     source
-        ``links`` if rebuilt and priced from its links, ``closed form`` if taken from a theorem.
+        ``links`` if rebuilt and priced from its links, ``closed form`` if a theorem gives this very cost,
+        ``closed form, at most`` if it gives an upper bound.
+    allgather
+        Price of its allgather, at most ``cost``.
     """
 
     spec: Spec
     base: Base = field(repr=False)
     source: Source
+    allgather: Cost
 
     @property
     def cost(self) -> Cost:
@@ -94,6 +105,55 @@ class _Expanded:
         return self.entry.claim(*(arg.base if isinstance(arg, Candidate) else arg for arg in self.args))
 
 
+@dataclass
+class _Shelf:
+    """What is kept of one size.
+
+    Attributes
+    ----------
+    target
+        The size.
+    front
+        The frontier.
+    spare
+        Candidates that are dominated by less than 1/N, the best few: as bases they may overtake.
+    """
+
+    target: Target
+    front: list[Candidate] = field(default_factory=list)
+    spare: list[Candidate] = field(default_factory=list)
+
+    @property
+    def slack(self) -> Fraction:
+        """By how much a candidate may be dominated and still be kept."""
+        return Fraction(1, self.target.nodes) if self.target.nodes <= _LARGEST_SPARED else Fraction(0)
+
+    @property
+    def most_spare(self) -> int:
+        """How many spare candidates are kept."""
+        return _MANY_SPARE if self.target.nodes <= _SMALL else _FEW_SPARE
+
+    def useless(self, least: Cost) -> bool:
+        """Whether nothing with at least this cost is worth keeping."""
+        slack = self.slack
+        for other in self.front:
+            gap = least.bandwidth - other.cost.bandwidth
+            if other.cost.steps <= least.steps and gap >= slack and (gap > 0 or other.cost.steps < least.steps):
+                return True
+        full = len(self.spare) == self.most_spare and _dominated(self.front, least)
+        return full and _key(self.spare[-1].cost) < _key(least)
+
+    def put(self, candidate: Candidate) -> None:
+        """Keep a candidate on the frontier or beside it, or not at all."""
+        before = list(self.front)
+        insert(self.front, candidate)
+        kept = {id(one) for one in self.front}
+        dropped = [one for one in (*before, candidate) if id(one) not in kept]
+        spare = [one for one in (*self.spare, *dropped) if self.slack and not self.useless(one.cost)]
+        spare.sort(key=lambda one: (_key(one.cost), one.duplex, one.rank))  # the frontier prefers duplex ones
+        self.spare = spare[: self.most_spare]
+
+
 class Finder:
     """Frontiers by size, each computed once.
 
@@ -105,7 +165,7 @@ class Finder:
 
     def __init__(self, found: Mapping[Target, Iterable[Found]] | None = None) -> None:
         self._found = {target: list(rows) for target, rows in (found or {}).items()}
-        self._frontiers: dict[Target, list[Candidate]] = {}
+        self._shelves: dict[Target, _Shelf] = {}
 
     def frontier(self, nodes: int, degree: int, *, duplex: bool = False) -> list[Candidate]:
         """Return the undominated candidates with exactly this size, steps ascending and bandwidth descending.
@@ -117,15 +177,17 @@ class Finder:
         duplex
             Only topologies whose every link has its reverse.
         """
-        target = Target(nodes, degree, duplex)
-        if target not in self._frontiers:
-            front: list[Candidate] = []
+        return self._shelf(Target(nodes, degree, duplex)).front
+
+    def _shelf(self, target: Target) -> _Shelf:
+        if target not in self._shelves:
+            shelf = _Shelf(target)
             for spec in self._plain(target):
-                _offer(front, target, spec, functools.partial(build, spec))
-            for expanded in self._expanded(target, front):
-                _offer(front, target, expanded.spec, expanded.build, expanded.claim(target.nodes))
-            self._frontiers[target] = front
-        return self._frontiers[target]
+                _offer(shelf, spec, functools.partial(build, spec))
+            for expanded in self._expanded(target, shelf.front):
+                _offer(shelf, expanded.spec, expanded.build, expanded.claim(target.nodes))
+            self._shelves[target] = shelf
+        return self._shelves[target]
 
     def _plain(self, target: Target) -> Iterator[Spec]:
         for family in FAMILIES:
@@ -138,16 +200,16 @@ class Finder:
     def _expanded(self, target: Target, front: list[Candidate]) -> Iterator[_Expanded]:
         nodes, degree, duplex = target.nodes, target.degree, target.duplex
         if not duplex and degree > 1 and nodes % degree == 0:
-            for base in self._bases(nodes // degree, degree, duplex=False):
+            for base in self._bases(nodes // degree, degree, duplex=False, spare=True):
                 yield _Expanded(line, _line_spec(base.spec), (base,))
         for n in (n for n in range(2, degree + 1) if degree % n == 0):
             if nodes % n == 0:
-                for base in self._bases(nodes // n, degree // n, duplex=duplex):
+                for base in self._bases(nodes // n, degree // n, duplex=duplex, spare=True):
                     yield _Expanded(degree_expansion, Spec("degree", (base.spec, n)), (base, n))
             if degree >= nodes:
                 for base in self._bases(nodes, degree // n, duplex=duplex):
                     yield _Expanded(parallel, Spec("parallel", (base.spec, n)), (base, n))
-        for base in self._bases(nodes, degree // 2, duplex=False) if degree % 2 == 0 else ():
+        for base in self._bases(nodes, degree // 2, duplex=False, spare=True) if degree % 2 == 0 else ():
             if not base.duplex:
                 yield _Expanded(bidirect, Spec("bidirect", (base.spec,)), (base,))
         for left, right in self._factors(target, front):
@@ -174,46 +236,58 @@ class Finder:
                         if promising and _worth(front, target, left.cost.steps + right.cost.steps):
                             yield left, right
 
-    def _bases(self, nodes: int, degree: int, *, duplex: bool) -> list[Candidate]:
+    def _bases(self, nodes: int, degree: int, *, duplex: bool, spare: bool = False) -> list[Candidate]:
         if nodes < 2 or degree < 1 or (duplex and nodes * degree % 2):
             return []
-        return self.frontier(nodes, degree, duplex=duplex)
+        shelf = self._shelf(Target(nodes, degree, duplex))
+        return shelf.front + shelf.spare if spare else shelf.front
 
 
-def _offer(front: list[Candidate], target: Target, spec: Spec, construct: Build, claim: Claim | None = None) -> None:
-    """Build and price a spec and put it on the frontier, unless a theorem or a few of its nodes rule it out."""
+def _offer(shelf: _Shelf, spec: Spec, construct: Build, claim: Claim | None = None) -> None:
+    """Build and price a spec and keep it, unless a theorem or a few of its nodes rule it out."""
     exact = claim is not None and claim.basis is Basis.EXACT
-    if claim is not None and exact and any(other.cost.dominates(claim.cost) for other in front):
+    if claim is not None and exact and _dominated(shelf.front, claim.cost):
         return
+    target = shelf.target
     try:
         topology = construct()
         if (topology.nodes, topology.degree) != (target.nodes, target.degree):
             return
         if target.duplex and not topology.is_duplex:
             return
-        if topology.vertex_transitive or target.nodes <= LARGEST_PRICED:
-            if not _ruled_out(front, price_at_least(topology, _SAMPLE)):
+        if _can_be_priced(topology):
+            if not shelf.useless(price_at_least(topology, _SAMPLE)):
                 there = price(topology)
-                if not _ruled_out(front, there):
-                    insert(front, _dearer_way(spec, topology, there))
-        elif claim is not None:
-            insert(front, Candidate(spec, Base(topology, claim.cost), "closed form"))
+                if not shelf.useless(there):
+                    shelf.put(_dearer_way(spec, topology, there))
+        elif claim is not None and claim.basis is not Basis.SCHEDULE:
+            source: Source = "closed form" if exact else "closed form, at most"
+            shelf.put(Candidate(spec, Base(topology, claim.cost), source, claim.cost))
     except (ParameterError, SpecError, DisconnectedError):
         return  # an expansion that refuses this base, or a family member that is not connected
 
 
-def _ruled_out(front: list[Candidate], least: Cost) -> bool:
-    """Whether something on the frontier is better than anything with at least this cost."""
-    return any(other.cost.dominates(least) and other.cost != least for other in front)
+def _can_be_priced(topology: Topology) -> bool:
+    sources = len(topology.representatives or range(topology.nodes))
+    return topology.nodes <= LARGEST_PRICED or sources * len(topology.src) <= _MOST_WORK
+
+
+def _dominated(front: list[Candidate], cost: Cost) -> bool:
+    return any(other.cost.dominates(cost) for other in front)
+
+
+def _key(cost: Cost) -> tuple[int, Fraction]:
+    return cost.steps, cost.bandwidth
 
 
 def _dearer_way(spec: Spec, topology: Topology, there: Cost) -> Candidate:
     """Return the topology or its transpose, whichever costs more, so that its price holds for both collectives."""
-    if topology.is_duplex or (back := price(topology.transpose())).bandwidth <= there.bandwidth:
-        return Candidate(spec, Base(topology, there), "links")
+    back = there if topology.is_duplex else price(topology.transpose())
+    if back.bandwidth <= there.bandwidth:
+        return Candidate(spec, Base(topology, there), "links", back)
     if spec.name == "transpose" and isinstance(spec.args[0], Spec):
-        return Candidate(spec.args[0], Base(build(spec.args[0]), back), "links")
-    return Candidate(Spec("transpose", (spec,)), Base(transpose(topology), back), "links")
+        return Candidate(spec.args[0], Base(build(spec.args[0]), back), "links", there)
+    return Candidate(Spec("transpose", (spec,)), Base(transpose(topology), back), "links", there)
 
 
 def insert(front: list[Candidate], candidate: Candidate) -> bool:

@@ -35,18 +35,21 @@ class Entry:
         The text that rebuilds it; :meth:`build` does.
     cost
         Steps and bandwidth factor, which hold for reduce-scatter (exactly) and allgather (at most).
+    allgather
+        Price of its allgather, at most ``cost``.
     duplex
         Whether duplex cabling can wire it.
     source
         ``links`` if the cost was computed from the links of the rebuilt topology, else ``closed form``.
     allreduce
-        Seconds, for each size of the workload.
+        Seconds, for each size of the workload: twice what ``cost`` takes, so at most that where the allgather is cheaper.
     best
         For each size, whether no other entry is faster.
     """
 
     spec: Spec
     cost: Cost
+    allgather: Cost
     duplex: bool
     source: Source
     allreduce: tuple[Fraction, ...]
@@ -100,6 +103,7 @@ class Pareto:
                 "steps": entry.cost.steps,
                 "bandwidth": entry.cost.bandwidth,
                 "bandwidth_float": float(entry.cost.bandwidth),
+                "allgather_bandwidth": entry.allgather.bandwidth,
                 "duplex": entry.duplex,
                 "source": entry.source,
                 **{
@@ -192,7 +196,7 @@ def rate(candidates: Sequence[Candidate], workload: Workload) -> tuple[Entry, ..
     times = [workload.allreduce(candidate.cost) for candidate in candidates]
     fastest = [min(range(len(times)), key=lambda row: times[row][column]) for column in range(len(workload.sizes))]
     return tuple(
-        Entry(c.spec, c.cost, c.duplex, c.source, times[row], tuple(row == winner for winner in fastest))
+        Entry(c.spec, c.cost, c.allgather, c.duplex, c.source, times[row], tuple(row == winner for winner in fastest))
         for row, c in enumerate(candidates)
     )
 

@@ -105,6 +105,7 @@ def document(result: Pareto) -> dict[str, Any]:
                 "steps": entry.cost.steps,
                 "bandwidth": str(entry.cost.bandwidth),
                 "bandwidth_float": float(entry.cost.bandwidth),
+                "allgather_bandwidth": str(entry.allgather.bandwidth),
                 **times(entry.allreduce),
                 "simplex": not entry.duplex,
                 "source": entry.source,

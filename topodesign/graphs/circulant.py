@@ -13,6 +13,8 @@ from topodesign.graphs.sizes import integer_root
 from topodesign.named import named
 from topodesign.topology import Topology, check_buildable, require_at_least
 
+_EVERY_PAIR = 20
+"""Up to this many nodes all second jumps of a directed circulant of degree 2 are tried."""
 _MANY = 16  # with more jumps than this all but consecutive ones are left to the search
 
 
@@ -59,6 +61,7 @@ def _find_simplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         candidates += (_powers(m, degree) for m in (root - 1, root, root + 1))
     if degree == 2:
         candidates += _double_loop(nodes)
+        candidates += ((1, b) for b in range(2, nodes) if nodes <= _EVERY_PAIR)
     for jumps in dict.fromkeys(tuple(sorted(a % nodes for a in jumps)) for jumps in candidates):
         if _usable(nodes, jumps):
             yield nodes, *jumps

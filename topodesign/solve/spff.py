@@ -13,7 +13,10 @@ from topodesign.cost import Cost
 from topodesign.errors import DisconnectedError, TopologyError
 from topodesign.topology import IntArray, Topology
 
+_CORES = os.cpu_count() or 1
 _MOST_PORTS = 2**20
+_MOST_WIDE_WORK = 2**31
+"""Links times sources times neighbours that the slower way for many neighbours takes; tens of seconds."""
 _WORK_PER_THREAD = 2**19
 """Links times sources below which a second thread does not pay."""
 
@@ -49,7 +52,7 @@ def price(topology: Topology, *, all_sources: bool = False) -> Cost:
     Efficient Direct-Connect Topologies, equations (1) and (2) and Theorem 20.
     """
     _check(topology)
-    return Cost(*_total(topology, layer_loads(topology, all_sources=all_sources)))
+    return _cost(topology, *_largest_loads(topology, np.arange(topology.nodes) if all_sources else _sources(topology)))
 
 
 def price_at_least(topology: Topology, sources: int) -> Cost:
@@ -59,7 +62,7 @@ def price_at_least(topology: Topology, sources: int) -> Cost:
     """
     _check(topology)
     some = _sources(topology)
-    return Cost(*_total(topology, _layer_loads(topology, some[:: -(-len(some) // sources)])))
+    return _cost(topology, *_largest_loads(topology, some[:: -(-len(some) // sources)]))
 
 
 def layer_loads(topology: Topology, *, all_sources: bool = False) -> list[Fraction]:
@@ -68,7 +71,8 @@ def layer_loads(topology: Topology, *, all_sources: bool = False) -> list[Fracti
     See :func:`price` for parameters and errors.
     """
     _check(topology)
-    return _layer_loads(topology, np.arange(topology.nodes) if all_sources else _sources(topology))
+    loads = _largest_loads(topology, np.arange(topology.nodes) if all_sources else _sources(topology))
+    return [Fraction(p, q) for p, q in zip(*(column.tolist() for column in loads), strict=True)]
 
 
 def _sources(topology: Topology) -> IntArray:
@@ -76,21 +80,23 @@ def _sources(topology: Topology) -> IntArray:
     return np.array(topology.representatives or range(topology.nodes), dtype=np.int64)
 
 
-def _layer_loads(topology: Topology, sources: IntArray) -> list[Fraction]:
+def _largest_loads(topology: Topology, sources: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the largest U(u, x) over the sources u as numerators and denominators, for x = 1, 2, ...."""
     from topodesign.solve import kernels  # noqa: PLC0415  compiled code, slow to import
 
     widest = int(np.diff(topology.indptr).max(initial=0))
     if widest > kernels.MAX_NEIGHBOURS:
-        return _wide_layer_loads(topology, sources)
-    work = len(sources) * len(topology.src)
-    workers = min(os.cpu_count() or 1, 1 + work // _WORK_PER_THREAD)
+        if len(sources) * len(topology.src) * widest > _MOST_WIDE_WORK:
+            raise TopologyError(f"too large to price with more than {kernels.MAX_NEIGHBOURS} neighbours a node")
+        loads = _wide_layer_loads(topology, sources)
+        return np.array([load.numerator for load in loads]), np.array([load.denominator for load in loads])
+    workers = min(_CORES, 1 + len(sources) * len(topology.src) // _WORK_PER_THREAD)
     if workers == 1:
-        numerator, denominator = _worst_loads(topology, sources)
-    else:
-        with ThreadPoolExecutor(workers) as pool:  # the kernel releases the interpreter lock
-            parts = pool.map(lambda first: _worst_loads(topology, sources[first::workers]), range(workers))
-            numerator, denominator = functools.reduce(_larger, parts)
-    return [Fraction(p, q) for p, q in zip(numerator.tolist(), denominator.tolist(), strict=True)]
+        return _worst_loads(topology, sources)
+    with ThreadPoolExecutor(workers) as pool:  # the kernel releases the interpreter lock
+        return functools.reduce(
+            _larger, pool.map(lambda first: _worst_loads(topology, sources[first::workers]), range(workers))
+        )
 
 
 def _worst_loads(topology: Topology, sources: IntArray) -> tuple[IntArray, IntArray]:
@@ -145,12 +151,11 @@ def _check(topology: Topology) -> None:
         raise TopologyError(f"at most {_MOST_PORTS} ports per node can be added up, not {topology.degree}")
 
 
-def _total(topology: Topology, loads: list[Fraction]) -> tuple[int, Fraction]:
-    by_denominator: dict[int, int] = {}  # far quicker than adding up fractions one by one
-    for load in loads:
-        by_denominator[load.denominator] = by_denominator.get(load.denominator, 0) + load.numerator
-    total = sum((Fraction(p, q) for q, p in by_denominator.items()), Fraction(0))
-    return len(loads), Fraction(topology.degree, topology.nodes) * total
+def _cost(topology: Topology, numerator: IntArray, denominator: IntArray) -> Cost:
+    total = Fraction(0)
+    for q in np.unique(denominator).tolist():  # far quicker than adding up fractions one by one
+        total += Fraction(int(numerator[denominator == q].sum()), q)
+    return Cost(len(numerator), Fraction(topology.degree, topology.nodes) * total)
 
 
 def _disconnected() -> DisconnectedError:
