@@ -15,11 +15,14 @@ from topodesign.library import build
 from topodesign.search import Found, Target, search_cayley
 from topodesign.solve.spff import price
 from topodesign.spec import Spec
-from topodesign.topology import MAX_NODES, Topology
+from topodesign.topology import Topology
 from topodesign.units import parse_bandwidth, parse_size, parse_time
 
 DEFAULT_SEARCH = 3.0
 """Seconds of Cayley search unless told otherwise."""
+
+MOST_NODES = 2**14
+"""Largest number of nodes that is searched for; it takes half a minute."""
 
 MOST_DEGREE = 64
 """Largest degree that is searched for."""
@@ -42,7 +45,8 @@ class Entry:
     source
         ``links`` if the cost was computed from the links of the rebuilt topology, else ``closed form``.
     allreduce
-        Seconds, for each size of the workload: twice what ``cost`` takes, so at most that where the allgather is cheaper.
+        Seconds, for each size of the workload: twice what ``cost`` takes, which is an upper bound where the
+        allgather is cheaper.
     best
         For each size, whether no other entry is faster.
     """
@@ -218,8 +222,10 @@ def read_workload(
 def check_question(nodes: int, degree: int, *, bidirectional: bool) -> None:
     """Raise ParameterError, with the nearest size that works, unless a topology of this size can exist."""
     check_size(nodes, degree)
-    if nodes > MAX_NODES:
-        raise ParameterError(f"{nodes} nodes are too many (at most {MAX_NODES})")
+    if nodes > MOST_NODES:
+        raise ParameterError(
+            f"{nodes} nodes are too many to search (at most {MOST_NODES}); evaluate takes larger specs"
+        )
     if degree > MOST_DEGREE:
         raise ParameterError(f"degree {degree} is too large (at most {MOST_DEGREE})")
     if not bidirectional:

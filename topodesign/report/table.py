@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from topodesign.frontier import Pareto
 
 _PLAIN_WIDTH = 160
+_NAME_WIDTH = 40
+"""Columns that a name of fair length takes."""
 
 
 def pareto_text(result: Pareto) -> str:
@@ -48,28 +51,57 @@ def print_pareto(result: Pareto, console: Console) -> None:
         f"{format_bandwidth(work.bandwidth)} per node; allreduce times",
         highlight=False,
     )
-    bounds = work.allreduce(result.bound)
+    rows = _rows(result)
+    table = _frontier_table(result, rows, [name for _, name, _ in rows])
+    narrow = console.width < _NAME_WIDTH + _width(table, console) - max(len(name) for _, name, _ in rows)
+    if narrow:  # figures stay whole, names stand below
+        table = _frontier_table(result, rows, [str(number) for number in range(1, len(rows) + 1)])
+        console.print(table, width=_width(table, console), crop=False)
+        names = Table.grid(padding=(0, 2))
+        for number, (_, name, style) in enumerate(rows, start=1):
+            names.add_row(str(number), name, style=style)
+        console.print(names)
+    else:
+        console.print(table)
+    console.print("* fastest of its column; percentages are over the lower bound", highlight=False, soft_wrap=True)
+
+
+def _frontier_table(result: Pareto, rows: list[tuple[list[str | Text], str, str]], names: list[str]) -> Table:
     table = Table(box=box.SIMPLE, pad_edge=False, header_style="bold")
-    for name in ("steps", "y", "y over bound", *(format_size(size) for size in work.sizes)):
-        table.add_column(name, justify="right", no_wrap=True)
+    for title in ("steps", "y", "y over bound", *(format_size(size) for size in result.workload.sizes)):
+        table.add_column(title, justify="right", no_wrap=True)
     table.add_column("cabling", no_wrap=True)
     table.add_column("topology", overflow="fold")
+    for (cells, _, style), name in zip(rows, names, strict=True):
+        if cells is rows[len(result.entries)][0]:
+            table.add_section()
+        table.add_row(*cells, name, style=style)
+    return table
+
+
+def _width(table: Table, console: Console) -> int:
+    """Return how wide a table is if nothing is cut."""
+    return Measurement.get(console, console.options.update(max_width=10_000), table).maximum
+
+
+def _rows(result: Pareto) -> list[tuple[list[str | Text], str, str]]:
+    """Return cells, name and style of every row: the entries, the bound, the baselines."""
+    work = result.workload
+    bounds = work.allreduce(result.bound)
+    rows: list[tuple[list[str | Text], str, str]] = []
     for entry in result.entries:
         times = zip(entry.allreduce, bounds, entry.best, strict=True)
         cells = [Text(_time(t, bound, "*" if best else " "), "bold green" if best else "") for t, bound, best in times]
-        cabling = ("duplex" if entry.duplex else "simplex") + ("" if entry.source == "links" else ", closed form")
-        table.add_row(*_cost(entry.cost, result.bound), *cells, cabling, str(entry.spec))
-    table.add_section()
+        cabling = ("duplex" if entry.duplex else "simplex") + ("" if entry.source == "links" else f", {entry.source}")
+        rows.append(([*_cost(entry.cost, result.bound), *cells, cabling], str(entry.spec), ""))
     no_gap = " " * len(_time(bounds[0], bounds[0])[len(format_time(bounds[0])) :])
-    table.add_row(
-        *_cost(result.bound, result.bound), *(format_time(t) + no_gap for t in bounds), "", "lower bound", style="dim"
-    )
+    times_of_bound = [format_time(time) + no_gap for time in bounds]
+    rows.append(([*_cost(result.bound, result.bound), *times_of_bound, ""], "lower bound", "dim"))
     for baseline in result.baselines:
         cost = _cost(baseline.cost, result.bound) if baseline.cost else ("", "", "")
-        cells = [Text(_time(t, bound)) for t, bound in zip(baseline.allreduce, bounds, strict=True)]
-        table.add_row(*cost, *cells, "", f"{baseline.name}: {baseline.model}", style="dim")
-    console.print(table)
-    console.print("* fastest of its column; percentages are over the lower bound", highlight=False, soft_wrap=True)
+        plain = [_time(t, bound) for t, bound in zip(baseline.allreduce, bounds, strict=True)]
+        rows.append(([*cost, *plain, ""], f"{baseline.name}: {baseline.model}", "dim"))
+    return rows
 
 
 def print_evaluation(result: Evaluation, work: Workload, console: Console) -> None:
