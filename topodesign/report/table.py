@@ -55,8 +55,10 @@ def print_pareto(result: Pareto, console: Console) -> None:
     table = _frontier_table(result, rows, [name for _, name, _ in rows])
     narrow = console.width < _NAME_WIDTH + _width(table, console) - max(len(name) for _, name, _ in rows)
     if narrow:  # figures stay whole, names stand below
-        table = _frontier_table(result, rows, [str(number) for number in range(1, len(rows) + 1)])
-        console.print(table, width=_width(table, console), crop=False)
+        table = _frontier_table(result, rows, [str(number) for number in range(1, len(rows) + 1)], narrow=True)
+        terminal, console.width = console.width, _width(table, console)
+        console.print(table)
+        console.width = terminal
         names = Table.grid(padding=(0, 2))
         for number, (_, name, style) in enumerate(rows, start=1):
             names.add_row(str(number), name, style=style)
@@ -66,16 +68,19 @@ def print_pareto(result: Pareto, console: Console) -> None:
     console.print("* fastest of its column; percentages are over the lower bound", highlight=False, soft_wrap=True)
 
 
-def _frontier_table(result: Pareto, rows: list[tuple[list[str | Text], str, str]], names: list[str]) -> Table:
+def _frontier_table(
+    result: Pareto, rows: list[tuple[list[str | Text], str, str]], names: list[str], *, narrow: bool = False
+) -> Table:
     table = Table(box=box.SIMPLE, pad_edge=False, header_style="bold")
     for title in ("steps", "y", "y over bound", *(format_size(size) for size in result.workload.sizes)):
-        table.add_column(title, justify="right", no_wrap=True)
+        if not (narrow and title == "y over bound"):
+            table.add_column(title, justify="right", no_wrap=True)
     table.add_column("cabling", no_wrap=True)
-    table.add_column("topology", overflow="fold")
+    table.add_column("row" if narrow else "topology", overflow="fold")
     for (cells, _, style), name in zip(rows, names, strict=True):
         if cells is rows[len(result.entries)][0]:
             table.add_section()
-        table.add_row(*cells, name, style=style)
+        table.add_row(*(cells[:2] + cells[3:] if narrow else cells), name, style=style)
     return table
 
 
