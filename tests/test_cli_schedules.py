@@ -11,8 +11,10 @@ import pytest
 
 from topodesign import build
 from topodesign.cli.main import run
-from topodesign.schedule import COLUMNS, Schedule
+from topodesign.schedule import COLUMNS, Collective, Schedule
 from topodesign.schedule_file import load_schedule, save_schedule
+from topodesign.topology import Topology
+from topodesign.verify import verify
 
 WORKLOAD = Path(__file__).parent.parent / "configs" / "workload_resnet50.csv"
 
@@ -90,7 +92,12 @@ def test_damaged_schedules_are_refused_with_status_1(
     assert run(["verify", str(path)]) == 1
     assert run(["compile", str(path), "-o", str(tmp_path / "x.xml")]) == 2
     assert not (tmp_path / "x.xml").exists()
-    capsys.readouterr()
+    for extra in ([], ["--training", str(WORKLOAD)], ["--json"]):
+        capsys.readouterr()
+        assert run(["simulate", str(path), *extra]) == 1
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert "WRONG" in err
 
 
 def test_a_limit_on_chunks_reports_its_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,9 +211,161 @@ def test_unequal_links_are_scheduled_around(tmp_path: Path, capsys: pytest.Captu
         assert isinstance(runs, list)
         times[name] = Fraction(runs[0]["time"])
     assert times["adapted"] < times["plain"]
-    assert run(["schedule", "complete(4)", "--link-table", str(table), "-o", str(path)]) == 2
-    assert "lacks" in capsys.readouterr().err
-    assert run(["schedule", "complete(4)", "--link-table", str(table), "--chunks", "2", "-o", str(path)]) == 2
+
+
+def test_tables_fit_schedule_and_simulate_alike(
+    tmp_path: Path, schedule_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec, table, path = "circulant(12,2,3)", tmp_path / "links.csv", tmp_path / "s.npz"
+    head = "src,dst,alpha,bandwidth\n"
+    rows = "".join(f"{u},{v},10us,25Gbps\n" for u, v, _ in build(spec).links())
+    commands = (
+        ["schedule", spec, "--link-table", str(table), "-o", str(path)],
+        ["simulate", str(schedule_file), "--link-table", str(table)],
+    )
+    plain = document(capsys, "simulate", str(schedule_file), "--json")
+    table.write_text(head + rows + "3,3,9us,1Gbps\n")  # a self-loop carries nothing
+    assert [run(command) for command in commands] == [0, 0]
+    capsys.readouterr()
+    assert document(capsys, *commands[1], "--json") == plain  # four links of 25Gbps are a node's 100Gbps
+    for stray in ("0,1", "0,12", "12,12", "999999,0"):
+        table.write_text(f"{head}{rows}{stray},9us,1Gbps\n")
+        for command in commands:
+            assert run(command) == 2
+            assert f"no link of the topology, such as {stray}" in capsys.readouterr().err
+    table.write_text(head + rows[rows.index("\n") + 1 :])
+    assert [run(command) for command in commands] == [2, 0]
+    assert "lacks 1 link(s) of the topology, such as 0,2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (["--training", "--failed-link", "0,2"], "--failed-link"), (["--bucket", "1MiB"], "--training"),
+        (["--training", "--link-table", "t"], "--link-table"), (["--training", "--mode", "asynchronous"], "--mode"),
+    ],
+)  # fmt: skip
+def test_options_of_simulate_without_effect_are_refused(
+    schedule_file: Path, capsys: pytest.CaptureFixture[str], options: list[str], word: str
+) -> None:
+    training = ["--training", str(WORKLOAD)] if options[0] == "--training" else []
+    rest = options[1:] if training else options
+    capsys.readouterr()
+    assert run(["simulate", str(schedule_file), *training, *rest]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert word in err
+    assert "leave" in err or "give" in err
+
+
+def test_what_a_schedule_file_decides_is_not_an_option_of_compile(
+    tmp_path: Path, schedule_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "x.xml"
+    for option in (["--collective", "allreduce"], ["--method", "auto"], ["--chunks", "1"]):
+        assert run(["compile", str(schedule_file), *option, "-o", str(program)]) == 2
+        assert f"decides {option[0]}" in capsys.readouterr().err
+        assert not program.exists()
+        assert run(["compile", "complete(4)", *option, "-o", str(program)]) == 0
+        program.unlink()
+
+
+def test_the_content_of_a_file_counts_and_not_its_name(
+    tmp_path: Path, schedule_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "ar.xml"
+    assert run(["compile", str(schedule_file), "-o", str(program)]) == 0
+    for number, name in enumerate(("plain", "other.txt", "wrong")):
+        schedule, text = tmp_path / f"s{name}", tmp_path / f"p{name}"
+        if name == "wrong":
+            schedule, text = tmp_path / "wrong.xml", tmp_path / "wrong.npz"
+        schedule.write_bytes(schedule_file.read_bytes())
+        text.write_bytes(b"\n" * number + program.read_bytes())
+        capsys.readouterr()
+        assert document(capsys, "verify", str(schedule), "--json")["collective"] == "allreduce"
+        assert document(capsys, "verify", str(text), "--json")["verdict"] == "ok"
+        again = tmp_path / f"again{number}.xml"
+        assert run(["compile", str(schedule), "-o", str(again)]) == 0
+        assert again.read_bytes() == program.read_bytes()
+        assert run(["simulate", str(text)]) == 2
+        assert "MSCCL program" in capsys.readouterr().err
+    assert run(["verify", str(tmp_path)]) == 2
+    assert run(["verify", str(tmp_path / "nothing.xml")]) == 2
+    assert run(["compile", str(tmp_path / "nothing.npz"), "-o", str(program)]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_endings_do_not_mislead(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command, ending, right in (("schedule", ".xml", ".npz"), ("compile", ".NPZ", ".xml")):
+        path = tmp_path / f"x{ending}"
+        assert run([command, "complete(4)", "-o", str(path)]) == 2
+        assert f"ending {right}" in capsys.readouterr().err
+        assert not path.exists()
+        assert run([command, "complete(4)", "-o", str(tmp_path / "x")]) == 0
+        capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("circulant(12,2,5)", "does not give the links"), ("nothing(3)", "unknown topology"),
+        ("complete(1000000000)", "cannot be built"), ("circulant(", "cannot be built"),
+    ],
+)  # fmt: skip
+def test_a_spec_that_is_not_that_of_the_links_is_a_problem(
+    tmp_path: Path, schedule_file: Path, capsys: pytest.CaptureFixture[str], spec: str, words: str
+) -> None:
+    assert run(["verify", str(schedule_file)]) == 0
+    assert "circulant(12,2,3), 12 nodes\n" in capsys.readouterr().out
+    topology, schedule, header = load_schedule(schedule_file)
+    path = tmp_path / "named.npz"
+    save_schedule(path, schedule, topology, spec=spec, claim=header.claim)
+    assert run(["verify", str(path), "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["ok"] is False
+    assert len(report["problems"]) == 1
+    assert words in report["problems"][0]
+    save_schedule(path, schedule, topology, claim=header.claim)
+    assert run(["verify", str(path)]) == 0
+    assert "a topology without a spec, 12 nodes\n" in capsys.readouterr().out
+
+
+# Step, src, dst, owner. Node 0 sends its sum for shard 2 before node 1's has come, and then again.
+RING = Topology.from_links(3, [(0, 1), (1, 0), (1, 2), (2, 1), (0, 2), (2, 0)])
+REFILLED = [(1, 0, 2, 2), (2, 1, 0, 2), (3, 0, 2, 2), (1, 1, 0, 0), (2, 2, 0, 0), (1, 0, 1, 1), (3, 2, 1, 1)]
+REDUNDANT = [(1, u, v, u) for u in range(3) for v in range(3) if u != v] + [(2, 1, 2, 0), (2, 2, 1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("collective", "rows", "note"), [("reduce-scatter", REFILLED, "refilled"), ("allgather", REDUNDANT, "redundant")]
+)
+def test_what_a_right_schedule_does_not_need_is_not_compiled(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    collective: Collective,
+    rows: list[tuple[int, int, int, int]],
+    note: str,
+) -> None:
+    step, src, dst, owner = np.array(rows, dtype=np.int32).T
+    steps, low = int(step.max()), np.zeros(len(rows), dtype=np.int64)
+    reduces = steps if collective == "reduce-scatter" else 0
+    schedule = Schedule(collective, 3, 1, steps, reduces, step, src, dst, owner, low, low + 1)
+    path, program = tmp_path / "s.npz", tmp_path / "s.xml"
+    save_schedule(path, schedule, RING, claim=verify(RING, schedule).cost)
+    report = document(capsys, "verify", str(path), "--json")
+    assert report["ok"] is True
+    assert report[note] != 0
+    assert document(capsys, "compile", str(path), "-o", str(program), "--json")["verdict"] == "ok"
+    assert document(capsys, "verify", str(program), "--json")["verdict"] == "ok"
+    needed = 6  # every one of three shards moves to or from two nodes
+    assert program.read_text().count('type="s"') + program.read_text().count('type="rrs"') <= needed < len(rows)
+
+
+def test_chunks_beyond_all_bounds_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for chunks, status in ((2**31 - 1, 0), (2**31, 2), (10**20, 2)):
+        args = ["complete(4)", "--chunks", str(chunks), "--collective", "allgather"]
+        assert run(["schedule", *args, "-o", str(tmp_path / "s.npz")]) == status
+    assert "Traceback" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,27 @@ class LinkTable:
     alpha: Mapping[Link, Fraction]
     bandwidth: Mapping[Link, Fraction]
 
+    def on(self, topology: Topology) -> LinkTable:
+        """Return the table for the links of a topology: without its rows for self-loops, which carry nothing.
+
+        Raises
+        ------
+        FileFormatError
+            If a row is for a pair of nodes without a link.
+        """
+        pairs = sorted({*self.alpha, *self.bandwidth})
+        links = {(u, v) for u, v, _ in topology.links()} | {(u, u) for u in range(topology.nodes)}
+        wrong = [pair for pair in pairs if pair not in links]
+        if wrong:
+            u, v = wrong[0]
+            raise FileFormatError(
+                f"the link table has {len(wrong)} row(s) for no link of the topology, such as {u},{v}"
+            )
+        return LinkTable(
+            {(u, v): value for (u, v), value in self.alpha.items() if u != v},
+            {(u, v): value for (u, v), value in self.bandwidth.items() if u != v},
+        )
+
     def columns(self, topology: Topology) -> tuple[list[Fraction], list[Fraction]]:
         """Return alpha and bandwidth in the order of ``topology.links()``; self-loops carry nothing and get any.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from topodesign.cli.options import (
     collective_option,
@@ -19,8 +20,9 @@ from topodesign.errors import ParameterError
 
 if TYPE_CHECKING:
     from topodesign.compile.ir import Protocol
-    from topodesign.schedule import Collective
+    from topodesign.schedule import Collective, Schedule
     from topodesign.schedulers import Method
+    from topodesign.topology import Topology
 
 _LARGEST_CALL = 2**63 - 1
 
@@ -51,7 +53,9 @@ _LARGEST_CALL = 2**63 - 1
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="File to write (.xml)."
 )
 @json_option
+@click.pass_context
 def command(
+    context: click.Context,
     source: str,
     collective: Collective,
     method: Method,
@@ -67,26 +71,28 @@ def command(
 ) -> None:
     """Compile a schedule to an MSCCL program.
 
-    SOURCE is a spec (quote it), a file of links, or a schedule file (.npz, which knows its collective). The program is
-    checked as `topodesign verify` does before it is written.
+    SOURCE is a spec (quote it), a file of links, or a schedule file (.npz), which decides on the collective, method and
+    chunks itself. The program is checked as `topodesign verify` does before it is written.
 
     Example: topodesign compile 'circulant(12,2,3)' --collective allreduce --inplace -o allreduce.xml
     """
     from topodesign.cli.files import write_whole  # noqa: PLC0415
-    from topodesign.cli.sources import schedule_of, topology_of  # noqa: PLC0415  heavy
+    from topodesign.cli.sources import check_ending, names_schedule, topology_of  # noqa: PLC0415  heavy
     from topodesign.compile.msccl import compile_schedule  # noqa: PLC0415
     from topodesign.runtime.check import check_program  # noqa: PLC0415
     from topodesign.runtime.parse import parse_xml  # noqa: PLC0415
     from topodesign.runtime.profiles import get_profile  # noqa: PLC0415
     from topodesign.schedulers import make_schedule  # noqa: PLC0415
     from topodesign.units import parse_size  # noqa: PLC0415
-    from topodesign.verify import verify  # noqa: PLC0415
 
-    if source.endswith(".npz"):
-        graph, schedule, header = schedule_of(Path(source))
-        report = verify(graph, schedule, header.claim)
-        if not report.ok:
-            raise ParameterError(f"{source} is no right schedule:\n{report}")
+    check_ending(output, "program")
+    if names_schedule(source):
+        names = ("collective", "method", "chunks")
+        given = [f"--{name}" for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+        if given:
+            raise ParameterError(f"{source} is a schedule already, which decides {', '.join(given)}; leave that out")
+        with progress_bar("verifying"):
+            graph, schedule = _read(Path(source))
     else:
         graph = topology_of(source)
         with progress_bar("scheduling") as progress:
@@ -111,3 +117,18 @@ def command(
         print_json({**check.record(), "file": str(output)})
         return
     click.echo(f"{check}\nwritten to {output}")
+
+
+def _read(path: Path) -> tuple[Topology, Schedule]:
+    """Read a schedule file that the verifier accepts; what the schedule does not need is left out."""
+    from topodesign.cli.sources import schedule_of  # noqa: PLC0415  heavy
+    from topodesign.columns import prune  # noqa: PLC0415
+    from topodesign.verify import verify  # noqa: PLC0415
+
+    topology, schedule, _, report = schedule_of(path)
+    if report.ok and (report.redundant or report.refilled):  # right, but the compiler wants everything to move once
+        schedule = prune(schedule)
+        report = verify(topology, schedule)
+    if not report.ok:
+        raise ParameterError(f"{path} is no right schedule:\n{report}")
+    return topology, schedule

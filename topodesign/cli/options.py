@@ -37,7 +37,7 @@ def method_options(function: _Command) -> _Command:
     for option in (
         click.option(
             "--chunks",
-            type=click.IntRange(1),
+            type=click.IntRange(1, 2**31 - 1),
             metavar="P",
             help="Units per shard at most; without it as few as lose nothing.",
         ),

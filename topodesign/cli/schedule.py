@@ -46,15 +46,16 @@ def command(
 
     Example: topodesign schedule 'circulant(12,2,3)' --collective allreduce -o ring.npz
     """
-    from topodesign.cli.sources import topology_of  # noqa: PLC0415  heavy
+    from topodesign.cli.sources import check_ending, topology_of  # noqa: PLC0415  heavy
     from topodesign.link_table import read_link_table  # noqa: PLC0415
     from topodesign.schedule_file import save_schedule  # noqa: PLC0415
     from topodesign.schedulers import Unequal, make_schedule  # noqa: PLC0415
     from topodesign.units import parse_size  # noqa: PLC0415
     from topodesign.verify import verify  # noqa: PLC0415
 
+    check_ending(output, "schedule")
     graph = topology_of(topology)
-    unequal = None if link_table is None else Unequal(read_link_table(link_table), parse_size(size))
+    unequal = None if link_table is None else Unequal(read_link_table(link_table).on(graph), parse_size(size))
     with progress_bar("scheduling") as progress:
         made = make_schedule(graph, collective, method=method, chunks=chunks, unequal=unequal, progress=progress)
     with progress_bar("verifying"):
@@ -81,7 +82,7 @@ def command(
     if as_json:
         print_json(document)
         return
-    lost = f", {float(made.lost):.6f} more than without a limit on chunks" if made.lost else ""
+    lost = f", {float(made.lost):.6f} more than without a limit on chunks" if made.lost > 0 else ""
     click.echo(
         f"{collective} on {graph.nodes} nodes: {made.cost.steps} steps, y = {made.cost.bandwidth} "
         f"= {float(made.cost.bandwidth):.6f}{lost}\n"

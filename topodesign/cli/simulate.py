@@ -12,6 +12,8 @@ from topodesign.cli.options import json_option, print_json, progress_bar, worklo
 from topodesign.errors import ParameterError
 
 if TYPE_CHECKING:
+    from topodesign.cost import Cost
+    from topodesign.schedule import Collective
     from topodesign.simulate import Mode, SimulationResult
 
 
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     "--training",
     type=click.Path(path_type=Path),
     metavar="CSV",
-    help="Time a training step with the layers in this file, such as configs/workload_resnet50.csv.",
+    help="Time a training step with the layers in this file, such as configs/workload_resnet50.csv; alike links only.",
 )
 @click.option("--bucket", metavar="SIZE", help="Fuse layers of the training step up to this size.")
 @json_option
@@ -60,17 +62,22 @@ def command(
 ) -> int:
     """Time a schedule file in the alpha-beta model; say which links are busy and what a failed link does.
 
-    Exit status 1 if failed links prevent the collective.
+    Exit status 1 if the schedule is wrong or failed links prevent the collective.
     """
-    from topodesign.frontier import read_workload  # noqa: PLC0415  heavy
+    _check_options(mode, failed, link_table, training, bucket)
+    from topodesign.cli.sources import schedule_of  # noqa: PLC0415  heavy
+    from topodesign.frontier import read_workload  # noqa: PLC0415
     from topodesign.link_table import LinkTable, read_link_table  # noqa: PLC0415
-    from topodesign.schedule_file import load_schedule  # noqa: PLC0415
     from topodesign.simulate import simulate  # noqa: PLC0415
 
     work = read_workload(alpha, sizes, bandwidth)
-    topology, schedule, _ = load_schedule(file)
     links = [_link(text) for text in failed]
-    table = LinkTable({}, {}) if link_table is None else read_link_table(link_table)
+    with progress_bar("verifying"):
+        topology, schedule, _, report = schedule_of(file)
+    if not report.ok:
+        click.echo(str(report), err=True)
+        return 1
+    table = LinkTable({}, {}) if link_table is None else read_link_table(link_table).on(topology)
     with progress_bar("simulating"):
         results = [
             simulate(
@@ -94,7 +101,7 @@ def command(
     }
     text = "\n\n".join(str(result) for result in results)
     if training is not None:
-        extra, words = _training(training, file, work.alpha, work.bandwidth, bucket)
+        extra, words = _training(training, schedule.collective, report.cost, work.alpha, work.bandwidth, bucket)
         document["training"] = extra
         text += "\n\n" + words
     if as_json:
@@ -118,19 +125,33 @@ def _record(result: SimulationResult, size: Fraction) -> dict[str, Any]:
     }
 
 
+def _check_options(
+    mode: Mode, failed: tuple[str, ...], link_table: Path | None, training: Path | None, bucket: str | None
+) -> None:
+    """Raise ParameterError for options that would be without effect."""
+    if training is None:
+        if bucket is not None:
+            raise ParameterError("--bucket fuses the layers of a training step; give these with --training")
+        return
+    ignored = {
+        "--link-table": link_table is not None,
+        "--failed-link": bool(failed),
+        f"--mode {mode}": mode != "lock-step",
+    }
+    for option, given in ignored.items():
+        if given:
+            raise ParameterError(f"--training is for links that are alike, in lock-step; leave {option} out")
+
+
 def _training(
-    path: Path, file: Path, alpha: Fraction, bandwidth: Fraction, bucket: str | None
+    path: Path, collective: Collective, cost: Cost, alpha: Fraction, bandwidth: Fraction, bucket: str | None
 ) -> tuple[dict[str, Any], str]:
     """Time a training step with the schedule's cost (an allreduce's is that of its two halves together)."""
     from topodesign.cost import Cost  # noqa: PLC0415
-    from topodesign.schedule_file import load_schedule  # noqa: PLC0415  heavy
     from topodesign.units import parse_size  # noqa: PLC0415
-    from topodesign.verify import verify  # noqa: PLC0415
     from topodesign.workload import backpropagation, load_workload  # noqa: PLC0415
 
-    topology, schedule, _ = load_schedule(file)
-    cost = verify(topology, schedule).cost
-    if schedule.collective == "allreduce":
+    if collective == "allreduce":
         if cost.steps % 2:
             raise ParameterError("the two halves of this allreduce differ; use a reduce-scatter or allgather schedule")
         cost = Cost(cost.steps // 2, cost.bandwidth / 2)

@@ -1,15 +1,23 @@
-"""What a user may name a topology by: a spec or a file."""
+"""What a user may name a topology by, and what the files of the commands are: a spec, links, a schedule, a program."""
 
 from __future__ import annotations
 
+import stat
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
-from topodesign.errors import SpecError
+from topodesign.errors import FileFormatError, ParameterError, SpecError
 from topodesign.library import build
 from topodesign.schedule import Schedule
 from topodesign.schedule_file import Header, load_schedule
 from topodesign.topology import Topology
 from topodesign.topology_file import READERS, read_topology
+from topodesign.verify import Report, verify
+
+Kind = Literal["schedule", "program"]
+_ENDING: dict[Kind, str] = {"schedule": ".npz", "program": ".xml"}
+_HEAD = 4096
 
 
 def topology_of(text: str) -> Topology:
@@ -20,13 +28,80 @@ def topology_of(text: str) -> Topology:
     return build(text)
 
 
-def schedule_of(path: Path) -> tuple[Topology, Schedule, Header]:
-    """Read a schedule file; the topology gets the spec that the file names, if that rebuilds its links."""
+def kind_of(path: Path) -> Kind | None:
+    """Return whether a file begins like a schedule file (a zip archive) or a program (XML), whatever its name is.
+
+    Raises
+    ------
+    FileFormatError
+        If it cannot be read, or is a directory, a pipe or a device.
+    """
+    try:
+        regular = stat.S_ISREG(path.stat().st_mode)  # a pipe or device may never end
+        head = _head(path) if regular else b""
+    except OSError as error:
+        raise FileFormatError(f"cannot read {path}: {error.strerror or error}") from None
+    except ValueError as error:  # a null byte in the name
+        raise FileFormatError(f"cannot read {path}: {error}") from None
+    if not regular:
+        raise FileFormatError(f"{path} is not a file")
+    if head.startswith(b"PK"):
+        return "schedule"
+    return "program" if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<") else None
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(_HEAD)
+
+
+def names_schedule(text: str) -> bool:
+    """Return whether the text names a schedule file, by its ending or by how the file begins."""
+    path = Path(text)
+    try:
+        return path.suffix.lower() == _ENDING["schedule"] or kind_of(path) == "schedule"
+    except FileFormatError:
+        return False
+
+
+def check_ending(output: Path, kind: Kind) -> None:
+    """Raise ParameterError if a file that is to be written has the ending of the other kind."""
+    others = {ending: other for other, ending in _ENDING.items() if other != kind}
+    other = others.get(output.suffix.lower())
+    if other is not None:
+        raise ParameterError(f"{output} would be a {kind}, not a {other}; give it the ending {_ENDING[kind]}")
+
+
+def schedule_of(path: Path) -> tuple[Topology, Schedule, Header, Report]:
+    """Read a schedule file and check all that it says: the schedule, the claimed cost and the spec.
+
+    Returns
+    -------
+    tuple
+        The topology (with its spec, if that rebuilds the links in the file), the schedule, the header and the
+        verifier's report, in which a spec that does not rebuild the links is a problem like others.
+
+    Raises
+    ------
+    FileFormatError
+        If the file cannot be read or is no schedule file.
+    TooLargeError
+        As :func:`topodesign.verify.verify`.
+    """
+    kind = kind_of(path)
+    if kind != "schedule":
+        what = "neither a schedule file nor an MSCCL program" if kind is None else "an MSCCL program, no schedule file"
+        raise FileFormatError(f"{path} is {what}")
     topology, schedule, header = load_schedule(path)
+    report = verify(topology, schedule, header.claim)
     if header.spec is None:
-        return topology, schedule, header
+        return topology, schedule, header, report
     try:
         named = build(header.spec)
-    except SpecError:
-        return topology, schedule, header
-    return named if named == topology else topology, schedule, header
+    except SpecError as error:
+        problem = f"the spec {header.spec[:100]!r} in the file cannot be built: {error.message}"
+    else:
+        if named == topology:
+            return named, schedule, header, report
+        problem = f"the spec {header.spec[:100]!r} in the file does not give the links in the file"
+    return topology, schedule, header, replace(report, ok=False, problems=(*report.problems, problem))

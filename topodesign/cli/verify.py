@@ -24,10 +24,15 @@ from topodesign.cli.options import json_option, print_json, progress_bar, runtim
 def command(file: Path, runtime: str, interleavings: int, seed: int, as_json: bool) -> int:
     """Check a schedule (.npz) or an MSCCL program (.xml): right, or what is wrong with it.
 
-    A schedule is replayed symbolically. An XML file, ours or not, is read as strictly as the runtime does and executed
+    Which of them FILE is, its first bytes tell. A schedule is replayed symbolically, its cost recomputed and its
+    topology rebuilt. An XML file, ours or not, is read as strictly as the runtime does and executed
     on real integers under its limits; deadlocks, races and wrong results are reported. Exit status 1 if it is wrong.
     """
-    return _xml(file, runtime, interleavings, seed, as_json) if file.suffix == ".xml" else _schedule(file, as_json)
+    from topodesign.cli.sources import kind_of  # noqa: PLC0415  heavy
+
+    if kind_of(file) == "program":
+        return _xml(file, runtime, interleavings, seed, as_json)
+    return _schedule(file, as_json)
 
 
 def _xml(file: Path, runtime: str, interleavings: int, seed: int, as_json: bool) -> int:
@@ -43,12 +48,10 @@ def _xml(file: Path, runtime: str, interleavings: int, seed: int, as_json: bool)
 
 
 def _schedule(file: Path, as_json: bool) -> int:
-    from topodesign.schedule_file import load_schedule  # noqa: PLC0415  heavy
-    from topodesign.verify import verify  # noqa: PLC0415
+    from topodesign.cli.sources import schedule_of  # noqa: PLC0415  heavy
 
     with progress_bar("verifying"):
-        topology, schedule, header = load_schedule(file)
-        report = verify(topology, schedule, header.claim)
+        topology, _, header, report = schedule_of(file)
     if as_json:
         print_json(
             {
@@ -64,5 +67,6 @@ def _schedule(file: Path, as_json: bool) -> int:
             }
         )
     else:
-        click.echo(str(report))
+        name = "a topology without a spec" if topology.spec is None else topology.spec
+        click.echo(f"{name}, {topology.nodes} nodes\n{report}")
     return 0 if report.ok else 1
