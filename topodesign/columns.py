@@ -20,7 +20,7 @@ Block = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike]
 MAX_UNITS = 2**62
 """Units per shard; twice as many still fit into 64 bits."""
 MAX_ROWS = 2**26
-"""Rows of a schedule: 2.5 GiB of columns."""
+"""Rows of a schedule: 2 GiB of columns, at 32 bytes a row."""
 
 
 def assemble(collective: Collective, nodes: int, units: int, steps: int, blocks: Iterable[Block]) -> Schedule:

@@ -76,16 +76,25 @@ def command(
         "units_per_shard": made.schedule.units,
         "sends": len(made.schedule),
         "bandwidth_lost_by_chunks": str(made.lost),
+        "bandwidth_lost_at_most": str(made.lost_at_most),
+        "other_methods": [
+            {"method": name, "steps": cost.steps, "bandwidth": str(cost.bandwidth)} for name, cost in made.others
+        ],
         "verified": True,
         "file": str(output),
     }
     if as_json:
         print_json(document)
         return
-    lost = f", {float(made.lost):.6f} more than without a limit on chunks" if made.lost > 0 else ""
+    lost = ""
+    if made.lost > 0:
+        bound = f" (Theorem 21: at most {float(made.lost_at_most):.6f})" if made.lost_at_most else ""
+        lost = f", {float(made.lost):.6f} more than without a limit on chunks{bound}"
     click.echo(
         f"{collective} on {graph.nodes} nodes: {made.cost.steps} steps, y = {made.cost.bandwidth} "
         f"= {float(made.cost.bandwidth):.6f}{lost}\n"
         f"{len(made.schedule)} sends, {made.schedule.units} unit(s) per shard, method {made.method}, verified\n"
         f"written to {output}"
     )
+    for name, cost in made.others:
+        click.echo(f"with --method {name}: {cost.steps} steps, y = {cost.bandwidth} = {float(cost.bandwidth):.6f}")

@@ -63,15 +63,12 @@ def layout(schedule: Schedule, split: int) -> Layout:
     -----
     What a receiver of an allgather already has is left out.
     """
+    _check_size(schedule.nodes, split)  # before any work: a shard is at least one piece
     sizes, messages = _pieces(schedule)
     messages = _reduces(schedule, sizes, messages) | _gathers(schedule, sizes, messages)
     chunk = math.gcd(*(size for shard in sizes for size in shard))
     shard = schedule.units // chunk * split
-    if schedule.nodes * (schedule.nodes - 1) * shard > _MOVES:
-        raise TooLargeError(
-            f"{schedule.nodes} nodes with {shard} chunks per shard are too many to compile; "
-            "use fewer channels, a schedule with fewer --chunks, or a smaller N"
-        )
+    _check_size(schedule.nodes, shard)
     order = _arrange(sizes, messages)
     start: dict[Piece, range] = {}
     for owner, pieces in enumerate(order):
@@ -81,6 +78,15 @@ def layout(schedule: Schedule, split: int) -> Layout:
             start[owner, piece] = range(at, stop)
             at = stop
     return Layout(shard, {m: sorted(x for piece in pieces for x in start[piece]) for m, pieces in messages.items()})
+
+
+def _check_size(nodes: int, shard: int) -> None:
+    """Raise TooLargeError if so many chunks per shard would take minutes."""
+    if nodes * (nodes - 1) * shard > _MOVES:
+        raise TooLargeError(
+            f"{nodes} nodes with {shard} chunks per shard or more are too many to compile; "
+            "use fewer channels, a schedule with fewer --chunks, or a smaller N"
+        )
 
 
 def _pieces(schedule: Schedule) -> tuple[list[list[int]], dict[Message, list[Piece]]]:

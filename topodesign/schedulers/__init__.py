@@ -6,7 +6,7 @@ To add one, write a function (topology, collective) -> Schedule in a new file an
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, get_args
 
@@ -17,8 +17,9 @@ from topodesign.link_table import LinkTable
 from topodesign.schedule import Collective, Schedule
 from topodesign.schedulers.lift import lifted
 from topodesign.schedulers.measure import cost_of
-from topodesign.schedulers.spff import Progress, spff, spff_heterogeneous
+from topodesign.schedulers.spff import Progress, spff, theorem_21_bound, unequal_spff
 from topodesign.schedulers.stored import stored_schedule
+from topodesign.solve.spff import price
 from topodesign.topology import Topology
 
 Method = Literal["auto", "spff", "lift", "stored"]
@@ -43,13 +44,21 @@ class Made:
     method
         Which way it was made; both, if the halves of an allreduce differ.
     lost
-        By how much y is larger than without the limit on chunks.
+        By how much y is larger than without the limit on chunks. For unequal links, whose schedule is made to be fast
+        and not for y, it may be below zero.
+    lost_at_most
+        What Theorem 21 promises about ``lost``; 0 without a limit on chunks.
+    others
+        The other methods that were tried and that this schedule does not dominate, and what they cost: fewer
+        bandwidth for more steps.
     """
 
     schedule: Schedule
     cost: Cost
     method: str
-    lost: Fraction
+    lost: Fraction = Fraction(0)
+    lost_at_most: Fraction = Fraction(0)
+    others: tuple[tuple[str, Cost], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,7 +90,7 @@ def make_schedule(
         ``spff``; ``lift`` an expansion's bases; a ``stored`` schedule; or ``auto``: the one of these with the fewest
         steps, then the least bandwidth factor.
     chunks
-        Most units per shard, for SPFF only.
+        Most units per shard, for SPFF only; with unequal links their exact splits are rounded to it.
     unequal
         Links of unequal latency and bandwidth and a data size, to make the SPFF schedule fastest for.
     progress
@@ -92,46 +101,71 @@ def make_schedule(
     InfeasibleError
         If the method has no schedule for this topology.
     ParameterError
-        If ``chunks`` or ``unequal`` is given with another method than SPFF, or both are.
+        If ``chunks`` or ``unequal`` is given with another method than SPFF, or ``chunks`` is out of range.
     """
     if (chunks is not None or unequal is not None) and method not in {"auto", "spff"}:
         raise ParameterError("limits on chunks and unequal links are for the method spff")
-    if chunks is not None and unequal is not None:
-        raise ParameterError("a schedule for unequal links has the units that its splits need; leave the chunks out")
 
-    def half(one: Collective) -> Made:
+    def options(one: Collective) -> list[Made]:
         if unequal is not None:
-            schedule = spff_heterogeneous(topology, unequal.table, unequal.size, one)
-            return Made(schedule, cost_of(topology, schedule), "spff for unequal links", Fraction(0))
-        return _half(topology, one, method, chunks, progress)
+            return [_unequal(topology, one, unequal, chunks)]
+        return _options(topology, one, method, chunks, progress)
 
     if collective != "allreduce":
-        return half(collective)
-    first, second = half("reduce-scatter"), half("allgather")
+        made = options(collective)
+        chosen = min(made, key=_rank)
+        costs = [(one.method, one.cost) for one in made]
+    else:
+        first, second = options("reduce-scatter"), options("allgather")
+        chosen = _joined(min(first, key=_rank), min(second, key=_rank))
+        costs = [(a.method, _both(a.cost, b.cost)) for a in first for b in second if a.method == b.method]
+    return replace(chosen, others=tuple(pair for pair in costs if not chosen.cost.dominates(pair[1])))
+
+
+def _rank(made: Made) -> tuple[int, Fraction]:
+    return made.cost.steps, made.cost.bandwidth
+
+
+def _both(first: Cost, second: Cost) -> Cost:
+    return Cost(first.steps + second.steps, first.bandwidth + second.bandwidth)
+
+
+def _joined(first: Made, second: Made) -> Made:
+    """Return the allreduce of a reduce-scatter and an allgather."""
     return Made(
         allreduce(first.schedule, second.schedule),
-        Cost(first.cost.steps + second.cost.steps, first.cost.bandwidth + second.cost.bandwidth),
+        _both(first.cost, second.cost),
         first.method if first.method == second.method else f"{first.method}, {second.method}",
         first.lost + second.lost,
+        first.lost_at_most + second.lost_at_most,
     )
 
 
-def _half(
+def _options(
     topology: Topology, collective: Collective, method: Method, chunks: int | None, progress: Progress | None
-) -> Made:
+) -> list[Made]:
+    """Return one schedule for each method that is asked for and has one."""
     made = []
     if method in {"auto", "spff"}:
         schedule = spff(topology, collective, chunks=chunks, progress=progress)
         cost = cost_of(topology, schedule)
-        lost = (
-            Fraction(0) if chunks is None else cost.bandwidth - cost_of(topology, spff(topology, collective)).bandwidth
-        )
-        made.append(Made(schedule, cost, "spff", lost))
-        if method == "spff" or chunks is not None or cost.bandwidth == Fraction(topology.nodes - 1, topology.nodes):
-            return made[0]
+        if chunks is not None:
+            best = price(topology if collective == "reduce-scatter" else topology.transpose())
+            bound = theorem_21_bound(topology, cost.steps, chunks)
+            return [Made(schedule, cost, "spff", cost.bandwidth - best.bandwidth, bound)]
+        made.append(Made(schedule, cost, "spff"))
+        if method == "spff" or cost.bandwidth == Fraction(topology.nodes - 1, topology.nodes):
+            return made
     for name, make in _MAKERS.items():
         if method in {"auto", name} and (other := make(topology, collective)) is not None:
-            made.append(Made(other, cost_of(topology, other), name, Fraction(0)))
+            made.append(Made(other, cost_of(topology, other), name))
     if not made:
         raise InfeasibleError(f"the method '{method}' has no schedule for this topology; try --method spff")
-    return min(made, key=lambda one: (one.cost.steps, one.cost.bandwidth))
+    return made
+
+
+def _unequal(topology: Topology, collective: Collective, unequal: Unequal, chunks: int | None) -> Made:
+    schedule, exact = unequal_spff(topology, unequal.table, unequal.size, collective, chunks)
+    cost = cost_of(topology, schedule)
+    bound = Fraction(0) if chunks is None else theorem_21_bound(topology, cost.steps, chunks)
+    return Made(schedule, cost, "spff for unequal links", cost.bandwidth - exact, bound)

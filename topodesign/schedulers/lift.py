@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from topodesign.columns import is_lean, prune
 from topodesign.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.expand import transpose
 from topodesign.expand.expansion import Expansion
@@ -44,7 +45,8 @@ def lifted(topology: Topology, collective: Collective) -> Schedule | None:
     for argument in topology.spec.args:
         if isinstance(argument, Spec):
             base = build(argument)
-            args += [base, thriftiest(base, of_bases)]
+            schedule = thriftiest(base, of_bases)
+            args += [base, schedule if is_lean(schedule) else prune(schedule)]  # only what is lean can be lifted
         else:
             args.append(argument)
     try:

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.columns import find_links
 from topodesign.cost import Cost
-from topodesign.errors import ScheduleError
 from topodesign.schedule import Schedule
 from topodesign.topology import Topology
 
@@ -18,22 +18,26 @@ def cost_of(topology: Topology, schedule: Schedule) -> Cost:
     Raises
     ------
     ScheduleError
-        If a send is over a link that does not exist, or there are too many units to add up exactly.
+        If the schedule is for another number of nodes, or a send is over a link that does not exist.
     """
-    key = topology.src * topology.nodes + topology.dst
-    used = schedule.src.astype(np.int64) * topology.nodes + schedule.dst
-    link = np.searchsorted(key, used)
-    if np.any(link >= len(key)) or np.any(key[np.minimum(link, len(key) - 1)] != used):
-        raise ScheduleError("the schedule sends over a link that the topology does not have")
-    if len(schedule) * schedule.units >= 2**53:
-        raise ScheduleError("too many units to add up")
-    place = (schedule.step.astype(np.int64) - 1) * len(key) + link
-    load = np.bincount(
-        place, weights=schedule.hi - schedule.lo, minlength=schedule.steps * len(key)
-    )  # exact below 2^53
-    table = load.astype(np.int64).reshape(schedule.steps, len(key))
-    total = Fraction(0)
-    capacities = np.unique(topology.capacity).tolist()
-    for row in table:
-        total += max(Fraction(int(row[topology.capacity == c].max()), c) for c in capacities)
+    link = find_links(topology, schedule)
+    if not len(link):
+        return Cost(schedule.steps, Fraction(0))
+    place = schedule.step.astype(np.int64) * len(topology.src) + link
+    order = np.argsort(place, kind="stable")
+    place, width = place[order], (schedule.hi - schedule.lo)[order]
+    first = np.flatnonzero(np.diff(place, prepend=-1))
+    most_rows = int(np.diff(first, append=len(place)).max())
+    if most_rows * int(width.max()) >= 2**62:
+        width = width.astype(object)  # Python integers: slower, and of any size
+    load = np.add.reduceat(width, first)
+    step, link = np.divmod(place[first], len(topology.src))
+    worst: dict[int, Fraction] = {}
+    for capacity in np.unique(topology.capacity[link]).tolist():
+        alike = topology.capacity[link] == capacity
+        begin = np.flatnonzero(np.diff(step[alike], prepend=-1))
+        largest = np.maximum.reduceat(load[alike], begin)
+        for at, units in zip(step[alike][begin].tolist(), largest.tolist(), strict=True):
+            worst[at] = max(worst.get(at, Fraction(0)), Fraction(units, capacity))
+    total = sum(worst.values(), Fraction(0))
     return Cost(schedule.steps, Fraction(topology.degree, topology.nodes) * total / schedule.units)

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 
-from topodesign.columns import MAX_UNITS, assemble, canonical, reverse
-from topodesign.errors import ParameterError, TopologyError
+from topodesign.columns import MAX_UNITS, assemble, canonical, check_rows, reverse
+from topodesign.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.link_table import LinkTable
 from topodesign.schedule import Collective, Schedule
 from topodesign.solve.lp import best_split, node_blocks
 from topodesign.solve.spff import layer_loads
 from topodesign.topology import IntArray, Topology, require_at_least
 
-MOST_ROWS = 2**27
-"""Largest number of sends that is written out."""
+MOST_CHUNKS = 2**31
+"""Largest limit on chunks."""
 
 _BATCH_ROWS = 2**22
+_WINDOW = 1024
+"""Numbers of units tried at either end of the range when chunks are limited."""
+_MIXED_TRIES = 8
+"""Of those, how many are tried by flows where capacities differ."""
+_FEWEST_TRIES = 1000
+Split = tuple[int, int, int, list[int], list[Fraction]]
+"""Distance, source and destination; then the links on the way and the share of the shard that each carries."""
 Progress = Callable[[float], None]
 
 
@@ -39,8 +47,8 @@ def spff(
     collective
         ``reduce-scatter``, or ``allgather``: the reduce-scatter of the transpose, reversed in time (Theorem 1).
     chunks
-        Units per shard. None takes the smallest number that loses nothing; any other number gives the best schedule
-        there is with so many: the least integer load of every link, so never worse than the rounding of Theorem 21.
+        Most units per shard, up to 2^31. None, or as many as it takes, gives a schedule that loses nothing. Fewer give
+        the best that some number of units up to this one allows, with the fewest units; see the notes.
     progress
         Called with the share of the work that is done.
 
@@ -52,9 +60,18 @@ def spff(
     Raises
     ------
     DisconnectedError, TopologyError
-        As :func:`topodesign.solve.spff.price` does, and for too many neighbours or sends.
+        As :func:`topodesign.solve.spff.price` does, and for too many neighbours.
     ParameterError
-        If ``chunks`` is below one or the collective another.
+        If ``chunks`` is out of range or the collective another.
+    TooLargeError
+        If there are too many sends to hold or too many units to count.
+
+    Notes
+    -----
+    What loses nothing is the smallest number of units that does, provided the lcm of the capacities is at most 1000;
+    beyond that it may be a larger one. Where all capacities are alike and ``chunks`` is at most 2048, every number of
+    units up to it is considered; else it is some, the limit itself among them, so that nothing is worse than the
+    rounding of Theorem 21.
 
     References
     ----------
@@ -64,30 +81,47 @@ def spff(
         return reverse(spff(topology.transpose(), chunks=chunks, progress=progress))
     if collective != "reduce-scatter":
         raise ParameterError(f"an SPFF schedule is a reduce-scatter or an allgather, not {collective!r}")
+    check_chunks(chunks)
+    check_rows(topology.nodes * (topology.nodes - 1))
     loads = layer_loads(topology)
     if int(np.diff(topology.indptr).max()) > 64:
         raise TopologyError("explicit SPFF schedules need at most 64 distinct neighbours a node")
-    if topology.nodes * (topology.nodes - 1) > MOST_ROWS:
-        raise TopologyError(f"a schedule of {topology.nodes} nodes has too many sends to write out")
-    if chunks is None:
-        units = math.lcm(*(load.denominator for load in loads))
-        if int(topology.capacity.max()) > 1:
-            units = _fewest_units(topology, loads, units)
-    else:
-        require_at_least("chunks", chunks, 1)
-        units = chunks
-    limits = _limits(topology, loads, units)
+    units = _fewest_units(topology, loads, chunks)
+    limits = [load * units for load in loads]
+    if chunks is not None and units > chunks:
+        units, limits = _best_units(topology, loads, chunks)
     return _schedule(topology, _rows(topology, units, limits, progress), units, len(loads))
 
 
+def check_chunks(chunks: int | None) -> None:
+    """Raise ParameterError if the limit on chunks, where there is one, is out of range."""
+    if chunks is not None:
+        require_at_least("chunks", chunks, 1)
+        if chunks > MOST_CHUNKS:
+            raise ParameterError(f"chunks must be at most {MOST_CHUNKS}, not {chunks}")
+
+
 def theorem_21_bound(topology: Topology, steps: int, chunks: int) -> Fraction:
-    """Return by how much y may grow when shards are divided into at most so many chunks (Theorem 21)."""
+    """Return by how much y may grow when shards are divided into at most so many chunks (Theorem 21).
+
+    At distance i + 1 rounding adds less than a chunk for each destination behind a link: the theorem counts d^i of
+    them, and there are never more than N - 1.
+    """
     d, n = topology.degree, topology.nodes
-    return Fraction(d * sum(d**i for i in range(steps)), chunks * n)
+    behind, total = 1, 0
+    for _ in range(steps):
+        total += behind
+        behind = min(behind * d, n - 1)
+    return Fraction(d * total, chunks * n)
 
 
 def spff_heterogeneous(
-    topology: Topology, table: LinkTable, size: Fraction, collective: Collective = "reduce-scatter"
+    topology: Topology,
+    table: LinkTable,
+    size: Fraction,
+    collective: Collective = "reduce-scatter",
+    *,
+    chunks: int | None = None,
 ) -> Schedule:
     """Return the SPFF reduce-scatter or allgather that is fastest for links of unequal latency and bandwidth.
 
@@ -101,43 +135,95 @@ def spff_heterogeneous(
         Total data M in bytes: the splits depend on it.
     collective
         ``reduce-scatter`` or ``allgather``.
+    chunks
+        Most units per shard, up to 2^31. None takes as many as the exact splits need, which can be many.
 
     Returns
     -------
     Schedule
-        Whose lock-step time is the sum of :func:`topodesign.solve.lp.heterogeneous_steps`. The splits are exact, so
-        that units per shard can be many.
+        Whose lock-step time is the sum of :func:`topodesign.solve.lp.heterogeneous_steps`, or more if ``chunks`` are
+        too few for the exact splits, which are then rounded.
 
     Raises
     ------
-    TopologyError
+    TooLargeError
         If the common denominator of the splits is too large, besides what :func:`spff` raises.
 
     Notes
     -----
     Efficient Direct-Connect Topologies, appendix E.2.
     """
+    return unequal_spff(topology, table, size, collective, chunks)[0]
+
+
+def unequal_spff(
+    topology: Topology, table: LinkTable, size: Fraction, collective: Collective, chunks: int | None
+) -> tuple[Schedule, Fraction]:
+    """Return what :func:`spff_heterogeneous` does, and the bandwidth factor y of the exact splits.
+
+    That factor takes all links as equal; splits made for unequal links may round to a smaller one.
+    """
     if collective == "allgather":
-        return reverse(spff_heterogeneous(topology.transpose(), table.transpose(), size))
+        schedule, exact = unequal_spff(topology.transpose(), table.transpose(), size, "reduce-scatter", chunks)
+        return reverse(schedule), exact
     if collective != "reduce-scatter":
         raise ParameterError(f"an SPFF schedule is a reduce-scatter or an allgather, not {collective!r}")
+    check_chunks(chunks)
+    check_rows(topology.nodes * (topology.nodes - 1))
     steps = len(layer_loads(topology))
+    splits = _unequal_splits(topology, table, size)
+    units = math.lcm(*(share.denominator for *_, shares in splits for share in shares))
+    units = units if chunks is None else min(units, chunks)
+    if units >= MAX_UNITS:
+        raise TooLargeError(f"the exact splits need {units} units per shard, which is too many; limit the chunks")
+    schedule = _schedule(topology, _rounded(topology, splits, units), units, steps)
+    return schedule, _bandwidth(topology, splits)
+
+
+def _unequal_splits(topology: Topology, table: LinkTable, size: Fraction) -> list[Split]:
     alpha, bandwidth = table.columns(topology)
-    parts: list[tuple[int, int, int, int, Fraction, Fraction]] = []
+    splits: list[Split] = []
     for node in range(topology.nodes):
         blocks, links = node_blocks(topology, node, alpha, bandwidth, size)
         for x, (block, destinations) in enumerate(blocks, start=1):
             for destination, shares in zip(destinations.tolist(), best_split(block).share, strict=True):
-                low = Fraction(0)
-                for link, share in zip(links, shares, strict=True):
-                    if share:
-                        parts.append((x, node, int(topology.dst[link]), destination, low, low + share))
-                        low += share
-    units = math.lcm(*(value.denominator for part in parts for value in part[4:]))
-    if units >= MAX_UNITS:
-        raise TopologyError("the exact splits have too large a common denominator; round latencies and bandwidths")
-    rows = np.array([(*part[:4], int(part[4] * units), int(part[5] * units)) for part in parts], dtype=np.int64)
-    return _schedule(topology, rows, units, steps)
+                used = [(link, share) for link, share in zip(links, shares, strict=True) if share]
+                splits.append((x, node, destination, [link for link, _ in used], [share for _, share in used]))
+    return splits
+
+
+def _rounded(topology: Topology, splits: list[Split], units: int) -> IntArray:
+    """Return the rows of the splits in whole units: each share rounded down or up, exact ones left as they are.
+
+    Those are rounded up whose link is owed most by this and the destinations before, so that no link gets all.
+    """
+    owed: dict[tuple[int, int], Fraction] = {}  # by distance and link: exact units less those given so far
+    rows = []
+    for x, node, destination, links, shares in splits:
+        amounts = [math.floor(share * units) for share in shares]
+        for link, share, amount in zip(links, shares, amounts, strict=True):
+            owed[x, link] = owed.get((x, link), Fraction(0)) + share * units - amount
+        broken = [i for i, share in enumerate(shares) if (share * units).denominator > 1]
+        broken.sort(key=lambda i: -owed[x, links[i]])
+        for i in broken[: units - sum(amounts)]:
+            amounts[i] += 1
+            owed[x, links[i]] -= 1
+        low = 0
+        for link, amount in zip(links, amounts, strict=True):
+            rows.append((x, node, int(topology.dst[link]), destination, low, low + amount))
+            low += amount
+    return np.array(rows, dtype=np.int64)
+
+
+def _bandwidth(topology: Topology, splits: list[Split]) -> Fraction:
+    load: dict[tuple[int, int], Fraction] = {}
+    for x, _, _, links, shares in splits:
+        for link, share in zip(links, shares, strict=True):
+            load[x, link] = load.get((x, link), Fraction(0)) + share / int(topology.capacity[link])
+    worst: dict[int, Fraction] = {}
+    for (x, _), value in load.items():
+        worst[x] = max(worst.get(x, value), value)
+    return Fraction(topology.degree, topology.nodes) * sum(worst.values(), Fraction(0))
 
 
 def _schedule(topology: Topology, rows: IntArray, units: int, steps: int) -> Schedule:
@@ -147,16 +233,66 @@ def _schedule(topology: Topology, rows: IntArray, units: int, steps: int) -> Sch
     return canonical(assemble("reduce-scatter", topology.nodes, units, steps, [block]))
 
 
+def _capacities(topology: Topology) -> list[int]:
+    """Return the distinct capacities of the links that carry something, ascending."""
+    distinct: list[int] = np.unique(topology.capacity[topology.src != topology.dst]).tolist()
+    return distinct
+
+
+def _fewest_units(topology: Topology, loads: list[Fraction], most: int | None) -> int:
+    """Return the smallest number of units that loses nothing, or, if that is above ``most``, one above it.
+
+    At each distance some node has a set of links without room to spare, so that each of its links carries a whole
+    number of units, the number of units times load times capacity. Hence units are a multiple of ``base``. The lcm of
+    the denominators of the loads is enough, and ``enough / base`` divides the lcm of the capacities.
+    """
+    capacities = _capacities(topology)
+    enough = math.lcm(*(load.denominator for load in loads))
+    base = math.lcm(*(math.gcd(*((load * c).denominator for c in capacities)) for load in set(loads)))
+    end = min(enough, base * _FEWEST_TRIES + 1) if most is None else min(enough, base * _FEWEST_TRIES + 1, most + 1)
+    sources = _sources(topology)
+    for units in range(base, end, base):
+        if _batch(topology, sources, units, [load * units for load in loads]) is not None:
+            return units
+    return enough
+
+
+def _best_units(topology: Topology, loads: list[Fraction], most: int) -> tuple[int, list[Fraction]]:
+    """Return the number of units up to ``most``, and its limits, that give the least y; of equals the smallest.
+
+    Tried are ``_WINDOW`` numbers at either end of the range and the largest multiple of each load's denominator.
+    """
+    capacities = _capacities(topology)
+    common = math.lcm(*capacities)
+    times = [(load.numerator, load.denominator, count) for load, count in Counter(loads).items()]
+
+    def at_least(units: int) -> Fraction:
+        """Sum of the limits per unit if only one kind of capacity bound: the true one if there is one kind."""
+        total = sum(count * min(-(-p * units * c // q) * (common // c) for c in capacities) for p, q, count in times)
+        return Fraction(total, common * units)
+
+    tried = {*range(1, min(most, _WINDOW) + 1), *range(max(1, most - _WINDOW + 1), most + 1)}
+    tried |= {most - most % q for _, q, _ in times if q <= most}
+    ranked = sorted((at_least(units), units) for units in tried)
+    if len(capacities) == 1:
+        units = ranked[0][1]
+        return units, _limits(topology, loads, units)
+    chosen = {most, *(units for _, units in ranked[:_MIXED_TRIES])}
+    options = [(units, _limits(topology, loads, units)) for units in sorted(chosen)]
+    return min(options, key=lambda option: sum(option[1]) / option[0])
+
+
 def _limits(topology: Topology, loads: list[Fraction], units: int) -> list[Fraction]:
     """Return for each distance the fewest units per unit of capacity for which an integer split exists.
 
-    With links of capacity one this is the load rounded up: by max-flow/min-cut a split of integer units exists if and
-    only if every set of links has integer room for what must pass it. With larger capacities a link has room for the
-    limit times its capacity rounded down, and the smallest limit is looked for.
+    With links of one capacity this is what they must carry, rounded up: by max-flow/min-cut a split of integer units
+    exists if and only if every set of links has integer room for what must pass it. With several capacities a link has
+    room for the limit times its capacity rounded down, and the smallest limit is looked for.
     """
-    if int(topology.capacity.max()) == 1:
-        return [Fraction(math.ceil(load * units)) for load in loads]
-    common = math.lcm(*np.unique(topology.capacity).tolist())
+    capacities = _capacities(topology)
+    if len(capacities) == 1:
+        return [Fraction(math.ceil(load * units * capacities[0]), capacities[0]) for load in loads]
+    common = math.lcm(*capacities)
     if common > 2**20:
         raise TopologyError("the link capacities have too large a common multiple")
     limits = []
@@ -172,20 +308,15 @@ def _limits(topology: Topology, loads: list[Fraction], units: int) -> list[Fract
     return limits
 
 
-def _fewest_units(topology: Topology, loads: list[Fraction], enough: int) -> int:
-    """Return the smallest number of units that loses nothing; it exists and is at most ``enough``."""
-    for units in range(1, min(enough, 1000)):
-        if all(_fits(topology, x, units, load * units, len(loads)) for x, load in enumerate(loads, start=1)):
-            return units
-    return enough
-
-
 def _fits(topology: Topology, x: int, units: int, limit: Fraction, steps: int) -> bool:
     """Whether an integer split exists whose links carry at most ``limit`` units per unit of capacity at distance x."""
     unlimited = [Fraction(topology.nodes * units)] * steps
     unlimited[x - 1] = limit
-    sources = np.array(topology.representatives or range(topology.nodes), dtype=np.int64)
-    return _batch(topology, sources, units, unlimited) is not None
+    return _batch(topology, _sources(topology), units, unlimited) is not None
+
+
+def _sources(topology: Topology) -> IntArray:
+    return np.array(topology.representatives or range(topology.nodes), dtype=np.int64)
 
 
 def _rows(topology: Topology, units: int, limits: list[Fraction], progress: Progress | None) -> IntArray:
@@ -207,6 +338,9 @@ def _batch(topology: Topology, sources: IntArray, units: int, limits: list[Fract
     """Return the rows of some sources, or None if the limits are too small."""
     from topodesign.solve import kernels  # noqa: PLC0415  compiled code, slow to import
 
+    room = max(limit.numerator for limit in limits) * int(topology.capacity.max())
+    if max(room, topology.nodes * units) >= 2**62:
+        raise TooLargeError(f"{units} units per shard are too many to split; set a (lower) limit on chunks")
     numerator = np.array([0, *(limit.numerator for limit in limits)], dtype=np.int64)
     denominator = np.array([1, *(limit.denominator for limit in limits)], dtype=np.int64)
     rows = np.empty((len(sources) * topology.nodes * int(np.diff(topology.indptr).max()), 6), dtype=np.int64)
