@@ -249,7 +249,7 @@ def test_find_yields_exactly_the_size_asked_for(family: Family) -> None:
     for nodes in range(1, 201):
         for degree in range(9):
             hits = list(family.find(nodes, degree))
-            assert len(hits) <= 6
+            assert len(hits) <= (6 if nodes > 20 else 20)  # small sizes are bases of many, and cheap
             assert len(set(hits)) == len(hits)
             for args in hits:
                 topology = family(*args)
