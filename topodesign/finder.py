@@ -36,10 +36,8 @@ Build = Callable[[], Topology]
 _SAMPLE = 8
 _MOST_WORK = 2**28
 """Links times sources that are priced even of larger topologies; about a second."""
-_LARGEST_SPARED = 512
-"""Sizes up to this keep spare candidates; beyond, 1/N is little."""
-_SMALL, _MANY_SPARE, _FEW_SPARE = 64, 12, 4
-"""Sizes up to the first number, which every larger one builds on, keep the second number of them, others the third."""
+_LARGEST_SPARED, _MOST_SPARE = 64, 8
+"""Sizes up to the first number, which all larger ones build on, keep up to the second number of spare candidates."""
 _SMALL_PRODUCT = 256
 """Products of factors that are not both bandwidth-optimal have no closed form and are tried up to this many nodes."""
 _RULING = frozenset({parallel, product})
@@ -128,11 +126,6 @@ class _Shelf:
         """By how much a candidate may be dominated and still be kept."""
         return Fraction(1, self.target.nodes) if self.target.nodes <= _LARGEST_SPARED else Fraction(0)
 
-    @property
-    def most_spare(self) -> int:
-        """How many spare candidates are kept."""
-        return _MANY_SPARE if self.target.nodes <= _SMALL else _FEW_SPARE
-
     def useless(self, least: Cost) -> bool:
         """Whether nothing with at least this cost is worth keeping."""
         slack = self.slack
@@ -140,7 +133,7 @@ class _Shelf:
             gap = least.bandwidth - other.cost.bandwidth
             if other.cost.steps <= least.steps and gap >= slack and (gap > 0 or other.cost.steps < least.steps):
                 return True
-        full = len(self.spare) == self.most_spare and _dominated(self.front, least)
+        full = len(self.spare) == _MOST_SPARE and _dominated(self.front, least)
         return full and _key(self.spare[-1].cost) < _key(least)
 
     def put(self, candidate: Candidate) -> None:
@@ -151,7 +144,7 @@ class _Shelf:
         dropped = [one for one in (*before, candidate) if id(one) not in kept]
         spare = [one for one in (*self.spare, *dropped) if self.slack and not self.useless(one.cost)]
         spare.sort(key=lambda one: (_key(one.cost), one.duplex, one.rank))  # the frontier prefers duplex ones
-        self.spare = spare[: self.most_spare]
+        self.spare = spare[:_MOST_SPARE]
 
 
 class Finder:
@@ -256,9 +249,11 @@ def _offer(shelf: _Shelf, spec: Spec, construct: Build, claim: Claim | None = No
         if target.duplex and not topology.is_duplex:
             return
         if _can_be_priced(topology):
-            if not shelf.useless(price_at_least(topology, _SAMPLE)):
-                there = price(topology)
-                if not shelf.useless(there):
+            least = price_at_least(topology, _SAMPLE)
+            if not shelf.useless(least):
+                few = len(topology.representatives or range(topology.nodes)) <= _SAMPLE  # then all were looked at
+                there = least if few else price(topology)
+                if few or not shelf.useless(there):
                     shelf.put(_dearer_way(spec, topology, there))
         elif claim is not None and claim.basis is not Basis.SCHEDULE:
             source: Source = "closed form" if exact else "closed form, at most"
