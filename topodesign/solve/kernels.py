@@ -79,6 +79,16 @@ def search(source: int, indptr: Ints, dst: Ints, distance: Ints, mask: Masks, qu
 
 
 @compiled
+def _layer(first: int, distance: Ints, queue: Ints, mask: Masks, layer: Masks) -> int:
+    """Copy the masks of the nodes as far away as the first one, in visiting order; return the end of that layer."""
+    last = first
+    while last < len(queue) and distance[queue[last]] == distance[queue[first]]:
+        layer[last] = mask[queue[last]]
+        last += 1
+    return last
+
+
+@compiled
 def _group(masks: Masks, group_mask: Masks, group_count: Ints) -> int:
     """Sort next-hop masks in place and write each distinct one with its count; return how many there are."""
     masks.sort()
@@ -279,10 +289,7 @@ def worst_loads(
         first = 1
         while first < nodes:
             x = distance[queue[first]]
-            last = first
-            while last < nodes and distance[queue[last]] == x:
-                layer[last] = mask[queue[last]]
-                last += 1
+            last = _layer(first, distance, queue, mask, layer)
             groups = _group(layer[first:last], group_mask, group_count)
             numerator[x], denominator[x] = _raise_load(
                 groups, group_mask, group_count, links, numerator[x], denominator[x], scale, load
@@ -356,11 +363,7 @@ def _set_score(
     while first < nodes:
         if score + total * links + (nodes - first) * SCALE > limit:
             return 0, 0, 0
-        x = distance[queue[first]]
-        last = first
-        while last < nodes and distance[queue[last]] == x:
-            layer[last] = mask[queue[last]]
-            last += 1
+        last = _layer(first, distance, queue, mask, layer)
         groups = _group(layer[first:last], group_mask, group_count)
         p, q = _raise_load(groups, group_mask, group_count, capacity, 0, 1, scale, load)
         total += p * (SCALE // q)
@@ -557,10 +560,7 @@ def split_rows(
         first = 1
         while first < nodes:
             x = distance[queue[first]]
-            last = first
-            while last < nodes and distance[queue[last]] == x:
-                layer[last] = mask[queue[last]]
-                last += 1
+            last = _layer(first, distance, queue, mask, layer)
             groups = _group(layer[first:last], group_mask, group_count)
             flow = np.zeros((groups, k), np.int64)
             room = np.empty(k, np.int64)
