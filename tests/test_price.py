@@ -9,22 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sample_topologies import regular_digraphs
 
 from topodesign import build, price
 from topodesign.errors import DisconnectedError, TopologyError
 from topodesign.solve.lp import spff_loads
 from topodesign.solve.spff import distances, layer_loads, price_at_least, reference_layer_loads
 from topodesign.topology import Topology
-
-
-@st.composite
-def regular_digraphs(draw: st.DrawFn, most_nodes: int = 12, most_degree: int = 4) -> Topology:
-    """A connected regular digraph with parallel links and self-loops: a cycle and random permutations."""
-    nodes = draw(st.integers(2, most_nodes))
-    degree = draw(st.integers(1, most_degree))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    targets = [np.roll(np.arange(nodes), -1), *(rng.permutation(nodes) for _ in range(degree - 1))]
-    return Topology.from_arrays(nodes, np.tile(np.arange(nodes), degree), np.concatenate(targets))
 
 
 def brute_force_loads(topology: Topology) -> list[Fraction]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sample_topologies import regular_digraphs
 
 from topodesign import build, price
 from topodesign.columns import assemble, is_lean, reverse
@@ -34,16 +35,6 @@ from topodesign.topology import Topology
 from topodesign.verify import verify
 
 
-@st.composite
-def regular_digraphs(draw: st.DrawFn, most_nodes: int = 14, most_degree: int = 4) -> Topology:
-    """A connected regular digraph with parallel links and self-loops: a cycle and random permutations."""
-    nodes = draw(st.integers(2, most_nodes))
-    degree = draw(st.integers(1, most_degree))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    targets = [np.roll(np.arange(nodes), -1), *(rng.permutation(nodes) for _ in range(degree - 1))]
-    return Topology.from_arrays(nodes, np.tile(np.arange(nodes), degree), np.concatenate(targets))
-
-
 def claimed(topology: Topology, collective: Collective) -> Cost:
     there, back = price(topology), price(topology.transpose())
     if collective == "allreduce":
@@ -51,7 +42,7 @@ def claimed(topology: Topology, collective: Collective) -> Cost:
     return there if collective == "reduce-scatter" else back
 
 
-@given(regular_digraphs(), st.sampled_from(COLLECTIVES))
+@given(regular_digraphs(most_nodes=14), st.sampled_from(COLLECTIVES))
 @settings(max_examples=200, deadline=None)
 def test_schedules_are_right_and_cost_what_they_should(topology: Topology, collective: Collective) -> None:
     made = make_schedule(topology, collective, method="spff")
@@ -179,7 +170,7 @@ def slow_cost(topology: Topology, schedule: Schedule) -> Cost:
     return Cost(schedule.steps, Fraction(topology.degree, topology.nodes) * sum(worst.values(), Fraction(0)))
 
 
-@given(regular_digraphs(), st.sampled_from(COLLECTIVES))
+@given(regular_digraphs(most_nodes=14), st.sampled_from(COLLECTIVES))
 @settings(max_examples=60, deadline=None)
 def test_costs_are_added_up_as_row_by_row(topology: Topology, collective: Collective) -> None:
     made = make_schedule(topology, collective, method="spff", chunks=3)
