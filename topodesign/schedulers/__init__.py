@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import Literal
 
 from topodesign.columns import allreduce
 from topodesign.cost import Cost
@@ -23,7 +23,6 @@ from topodesign.solve.spff import price
 from topodesign.topology import Topology
 
 Method = Literal["auto", "spff", "lift", "stored"]
-METHODS: tuple[Method, ...] = get_args(Method)
 
 _MAKERS: dict[Method, Callable[[Topology, Collective], Schedule | None]] = {
     "stored": lambda topology, collective: stored_schedule(topology.spec, collective),
