@@ -15,6 +15,7 @@ from topodesign.graphs.finite_field import FiniteField, is_prime_power
 from topodesign.graphs.sizes import binomial, integer_root, power
 from topodesign.graphs.subsets import complements, rank, subsets
 from topodesign.named import Family
+from topodesign.solve.spff import price
 from topodesign.spec import Spec, parse
 from topodesign.topology import Topology
 
@@ -44,6 +45,9 @@ SAMPLES = {
     "cyclemesh(4,4)": False,
     "cyclemesh(5,3)": False,
     "cyclemesh(2,2)": True,
+    "cycleprefix(3,3)": False,
+    "cycleprefix(4,2)": False,
+    "cycleprefix(4,3)": False,
     "dbjmod(2,3)": False,
     "dbjmod(2,4)": False,
     "dbjmod(3,2)": False,
@@ -59,13 +63,19 @@ SAMPLES = {
     "foldedcube(5)": True,
     "genkautz(2,11)": False,
     "genkautz(3,4)": True,
+    "genkautz(5,21)": False,
+    "genkautzjoined(2,11)": False,
+    "genkautzjoined(4,21)": False,
+    "genkautzjoined(5,8)": False,
     "gh(2)": True,
     "gh(3)": True,
     "ghline(2)": True,
+    "ghpolarity()": True,
     "gq(2)": True,
     "gq(3)": True,
     "gq(4)": True,
     "gqline(2)": True,
+    "gqpolarity(2)": False,
     "halvedcube(3)": True,
     "halvedcube(5)": True,
     "hamming(2,3)": True,
@@ -87,6 +97,10 @@ SAMPLES = {
     "kneser(5,2)": True,
     "kneser(7,2)": True,
     "kneser(4,1)": True,
+    "mms(3)": True,
+    "mms(4)": True,
+    "mms(5)": True,
+    "mms(7)": True,
     "octahedron()": True,
     "odd(2)": True,
     "odd(4)": True,
@@ -100,11 +114,19 @@ SAMPLES = {
     "pg2(3)": True,
     "pg2(4)": True,
     "pg2line(2)": True,
+    "polarity(2)": False,
+    "polarity(3)": True,
+    "polarity(4)": False,
+    "polarity(9)": True,
     "randomregular(12,3,0)": False,
     "randomregular(30,4,7)": False,
+    "randomregulargraph(8,5,3)": True,
+    "randomregulargraph(30,3,7)": True,
     "shiftedring(3)": True,
     "shiftedring(6)": True,
     "shiftedring(12)": True,
+    "successors(2,1,2,2,3,3,0,0,1)": False,
+    "successors(3,1,2,3,0,2,3,0,1,3,0,1,2)": True,
     "torus(2)": True,
     "torus(5)": True,
     "torus(2,3)": True,
@@ -213,7 +235,7 @@ def test_sample_keeps_all_laws(text: str) -> None:
 @pytest.mark.parametrize("text", SAMPLES)
 def test_only_the_documented_families_waste_ports(text: str) -> None:
     topology = build(text)
-    assert (topology.self_loops > 0) == text.startswith(("debruijn", "genkautz(2,11)"))
+    assert (topology.self_loops > 0) == text.startswith(("debruijn", "genkautz(2,11)", "genkautz(5,21)"))
     parallel = ("biring(2,2)", "biring(4,5)", "uniring(2", "circulant(6,1,3)", "shiftedring(3)", "shiftedring(6)")
     assert bool((topology.capacity > 1).any()) == text.startswith(parallel)
 
@@ -221,6 +243,19 @@ def test_only_the_documented_families_waste_ports(text: str) -> None:
 @pytest.mark.parametrize("text", [text for text in SAMPLES if build(text).vertex_transitive])
 def test_vertex_transitivity_is_true_where_claimed(text: str) -> None:
     assert is_vertex_transitive(build(text))
+
+
+@pytest.mark.parametrize("text", [text for text in SAMPLES if len(build(text).representatives or ()) > 1])
+def test_every_node_is_like_a_representative(text: str) -> None:
+    topology = build(text)
+    assert price(topology) == price(topology, all_sources=True)
+    for node in range(topology.nodes):
+        found = False
+        for representative in topology.representatives or ():
+            here, there = np.full((2, topology.nodes), 5, dtype=np.uint64)
+            here[representative] = there[node] = 1
+            found = found or automorphism(topology, here, there) is not None
+        assert found
 
 
 @pytest.mark.parametrize(
@@ -303,7 +338,15 @@ BAD = [
     "paley(21)", "paley(6561)", "paley(1000000000000)", "paleydigraph(9)", "paleydigraph(15)", "paleydigraph(8)",
     "pg2(6)", "pg2(1)", "pg2(1000000000000)", "pg2line(10)", "randomregular(3,3,1)", "randomregular(5,0,1)",
     "randomregular(5,2,-1)", "randomregular(10000000,3,1)", "randomregular(4096,2047,1)",
-    "shiftedring(2)", "shiftedring(10000000)", "torus()",
+    "randomregulargraph(5,3,0)", "randomregulargraph(6,1,0)", "randomregulargraph(4,4,0)",
+    "randomregulargraph(6,3,-1)", "randomregulargraph(1000,500,0)", "randomregulargraph(1000000000000,3,0)",
+    "genkautzjoined(4,10)", "genkautzjoined(1,4)", "genkautzjoined(5,5)", "cycleprefix(3,0)", "cycleprefix(3,4)",
+    "cycleprefix(12,12)", "cycleprefix(1000000000000,3)", "cycleprefix(1000000000000,1000000000000)", "mms(2)",
+    "genkautzjoined(3,1000000000000)", "mms(6)", "mms(15)", "mms(1000000000000)", "polarity(1)", "polarity(6)",
+    "polarity(1000000000000)", "gqpolarity(1)", "gqpolarity(4)", "gqpolarity(6)", "gqpolarity(512)",
+    "gqpolarity(1000000000000)",
+    "shiftedring(2)", "shiftedring(10000000)", "successors(2)", "successors(0,1)", "successors(2,0,1,1)",
+    "successors(2,0,2,1,0)", "successors(2,0,-1,1,0)", "torus()",
     "torus(1,3)", "torus(1000000000000,1000000000000)", "twistedhypercube(2)", "twistedhypercube(30)", "twistedtorus()",
     "twistedtorus(0,3)", "uniring(0,3)", "uniring(1,1)", "uniring(1000000000000,3)", "uniring(1,10000000)",
 ]  # fmt: skip

@@ -7,9 +7,10 @@ from topodesign.graphs.cayley import cayley
 from topodesign.graphs.circulant import circulant, dicirculant
 from topodesign.graphs.complete import complete
 from topodesign.graphs.cyclemesh import cyclemesh
+from topodesign.graphs.cycleprefix import cycleprefix
 from topodesign.graphs.debruijn import dbjmod, debruijn
 from topodesign.graphs.diamond import diamond
-from topodesign.graphs.genkautz import genkautz
+from topodesign.graphs.genkautz import genkautz, genkautzjoined
 from topodesign.graphs.hamming import hamming
 from topodesign.graphs.hoffmansingleton import hoffmansingleton
 from topodesign.graphs.hypercube import foldedcube, halvedcube, hypercube, twistedhypercube
@@ -24,11 +25,14 @@ from topodesign.graphs.linegraph import (
     tutte8line,
     tutte12line,
 )
+from topodesign.graphs.mms import mms
 from topodesign.graphs.multipartite import bipartite, cocktailparty, crown, octahedron
 from topodesign.graphs.paley import paley, paleydigraph
+from topodesign.graphs.polarity import ghpolarity, gqpolarity, polarity
 from topodesign.graphs.polygon import ag2, gh, gq, heawoodd3, pg2
-from topodesign.graphs.randomregular import randomregular
+from topodesign.graphs.randomregular import randomregular, randomregulargraph
 from topodesign.graphs.ring import biring, shiftedring, uniring
+from topodesign.graphs.successors import successors
 from topodesign.graphs.torus import torus, twistedtorus
 from topodesign.named import Family
 
@@ -42,17 +46,21 @@ FAMILIES: tuple[Family, ...] = (
     complete,
     crown,
     cyclemesh,
+    cycleprefix,
     dbjmod,
     debruijn,
     diamond,
     dicirculant,
     doubledodd,
     foldedcube,
+    genkautzjoined,  # before genkautz, which it rules out at less cost
     genkautz,
     gh,
     ghline,
+    ghpolarity,
     gq,
     gqline,
+    gqpolarity,
     halvedcube,
     hamming,
     heawoodd3,
@@ -62,6 +70,7 @@ FAMILIES: tuple[Family, ...] = (
     johnson,
     kautz,
     kneser,
+    mms,
     octahedron,
     odd,
     paley,
@@ -69,8 +78,11 @@ FAMILIES: tuple[Family, ...] = (
     petersenline,
     pg2,
     pg2line,
+    polarity,
     randomregular,
+    randomregulargraph,
     shiftedring,
+    successors,
     torus,
     tutte8line,
     tutte12line,

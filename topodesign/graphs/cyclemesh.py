@@ -27,7 +27,7 @@ def cyclemesh(r: int, c: int) -> Topology:
     Node i has a link to the next node of its group c*floor(i/c), ..., c*floor(i/c) + c - 1, the last one to the first,
     and a link to i + r (mod rc); all rings have length c. With r <= c every ring of one kind meets every ring of the
     other, which makes a bandwidth-optimal two-phase schedule of 2(c - 1) steps. With r > c the mesh is connected unless
-    c divides r.
+    c divides r. A step of c nodes keeps the links, so the first c nodes represent all.
 
     References
     ----------
@@ -41,4 +41,4 @@ def cyclemesh(r: int, c: int) -> Topology:
     node = np.arange(r * c)
     group, place = np.divmod(node, c)
     target = np.stack((group * c + (place + 1) % c, (node + r) % (r * c)))
-    return Topology.from_arrays(r * c, np.broadcast_to(node, target.shape), target)
+    return Topology.from_arrays(r * c, np.broadcast_to(node, target.shape), target, representatives=tuple(range(c)))

@@ -33,7 +33,8 @@ def _find_modified(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
 def debruijn(d: int, n: int) -> Topology:
     """De Bruijn digraph: node x has links to dx + a (mod d^n) for a = 0..d-1; degree d, diameter n.
 
-    The d nodes whose words repeat one letter have a self-loop, which wastes a port.
+    The d nodes whose words repeat one letter have a self-loop, which wastes a port. The letters may be permuted, so
+    those words represent all in which no letter comes before all smaller ones have.
 
     References
     ----------
@@ -44,7 +45,16 @@ def debruijn(d: int, n: int) -> Topology:
     nodes = power(d, n)
     check_buildable(nodes, nodes * d)
     source = np.repeat(np.arange(nodes), d)
-    return Topology.from_arrays(nodes, source, (d * source + np.tile(np.arange(d), nodes)) % nodes)
+    target = (d * source + np.tile(np.arange(d), nodes)) % nodes
+    return Topology.from_arrays(nodes, source, target, representatives=_growing_words(d, n))
+
+
+def _growing_words(d: int, n: int) -> tuple[int, ...]:
+    """Return the words of n letters below d, as numbers to base d, in which new letters come in ascending order."""
+    words = [(0, 1)]  # with how many letters occur
+    for _ in range(n - 1):
+        words = [(word * d + a, max(used, a + 1)) for word, used in words for a in range(min(used + 1, d))]
+    return tuple(word for word, _ in words)
 
 
 @named(_find_modified)

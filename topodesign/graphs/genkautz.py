@@ -1,11 +1,15 @@
-"""Generalized Kautz digraphs: low diameter for every number of nodes."""
+"""Generalized Kautz digraphs: low diameter for every number of nodes; also without their self-loops."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
+from topodesign.errors import ParameterError
+from topodesign.graphs.loops import join_loops
 from topodesign.named import named
 from topodesign.topology import Topology, check_buildable, require_at_least
 
@@ -15,12 +19,24 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield degree, nodes
 
 
+def _find_joined(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    if nodes > degree >= 2 and _self_loops(degree, nodes):
+        yield degree, nodes
+
+
+def _self_loops(d: int, n: int) -> int:
+    """Return how many self-loops there are: (d + 1)x = -a has g = gcd(d + 1, n) solutions for each multiple a of g."""
+    g = math.gcd(d + 1, n)
+    return d // g * g
+
+
 @named(_find)
 def genkautz(d: int, n: int) -> Topology:
     """Generalized Kautz digraph: node x has links to -dx - a (mod n) for a = 1..d.
 
     Defined for any n > d. Its diameter is at most one above the Moore bound. It has self-loops, which waste a port
     each, unless n is a multiple of d + 1, and it equals the Kautz digraph K(d, k) when n = d^(k+1) + d^k.
+    x -> x + n/gcd(d + 1, n) and x -> -1 - x keep the links, and the first nodes represent the rest.
 
     References
     ----------
@@ -32,4 +48,33 @@ def genkautz(d: int, n: int) -> Topology:
     check_buildable(n, n * d)
     source = np.repeat(np.arange(n), d)
     jump = np.tile(np.arange(1, d + 1), n)
-    return Topology.from_arrays(n, source, (-d * source - jump) % n)
+    target = (-d * source - jump) % n
+    return Topology.from_arrays(n, source, target, representatives=_representatives(d, n))
+
+
+def _representatives(d: int, n: int) -> tuple[int, ...]:
+    period = n // math.gcd(d + 1, n)
+    return tuple(range((period + 1) // 2))
+
+
+@named(_find_joined)
+def genkautzjoined(d: int, n: int) -> Topology:
+    """Generalized Kautz digraph whose self-loops give way to links between their nodes, so that no port is wasted.
+
+    Node x has links to -dx - a (mod n) for a = 1..d, and the nodes with self-loops are joined as
+    :func:`topodesign.graphs.loops.join_loops` says. Defined for any n > d >= 2 that is no multiple of d + 1; there
+    are at least two self-loops then, at different nodes.
+
+    References
+    ----------
+    See :func:`genkautz`; joining self-loops into cycles follows Efficient Direct-Connect Topologies, appendix G, which
+    does so for de Bruijn digraphs.
+    """
+    require_at_least("d", d, 2)
+    plain = genkautz.function(d, n)
+    loops = _self_loops(d, n)
+    if not loops:
+        raise ParameterError(f"genkautz({d},{n}) has no self-loops to join; use it as it is")
+    joined = join_loops(plain)
+    # An even number of loops is joined in the same pairs in whichever direction the nodes are numbered.
+    return joined if loops % 2 else replace(joined, representatives=plain.representatives)

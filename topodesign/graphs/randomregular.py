@@ -1,7 +1,8 @@
-"""Random regular digraphs from an explicit seed: a yardstick for everything that has structure."""
+"""Random regular digraphs and graphs from an explicit seed: a yardstick for everything that has structure."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
@@ -13,6 +14,8 @@ from topodesign.topology import IntArray, Topology, check_buildable, require_at_
 _ATTEMPTS = 100
 _ROUNDS = 200
 _MOST_WORK = 2**32  # comparisons of a new link with the others of its node: about ten seconds
+_MOST_PRICED = 2**24  # links times sources: some 0.4 s
+_WIDEST = 128  # of a graph, or of its complement: pairs are repaired one by one, about d^2/4 of them
 
 _GOOD_SEEDS = {(9, 2): 1711, (10, 2): 34553}
 """Seeds of small digraphs with optimal bandwidth in the fewest steps, by size, where no other family has one."""
@@ -21,6 +24,13 @@ _GOOD_SEEDS = {(9, 2): 1711, (10, 2): 34553}
 def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
     if (nodes, degree) in _GOOD_SEEDS:
         yield nodes, degree, _GOOD_SEEDS[nodes, degree]
+
+
+def _find_graph(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    # One seed, because every node has to be priced. Small sizes and degrees have better families.
+    sparse = 3 <= degree <= min(_WIDEST, (nodes - 1) // 2) and nodes * degree % 2 == 0
+    if sparse and nodes > 20 and nodes * nodes * degree <= _MOST_PRICED:
+        yield nodes, degree, 0
 
 
 @named(_find)
@@ -49,6 +59,67 @@ def randomregular(n: int, d: int, seed: int) -> Topology:
             if _strongly_connected(topology):
                 return topology
     raise ParameterError(f"no random digraph found for randomregular({n},{d},{seed}); try another seed")
+
+
+@named(_find_graph)
+def randomregulargraph(n: int, d: int, seed: int) -> Topology:
+    """Random d-regular graph on n > d nodes: every link has its reverse, no self-loops or parallel links, connected.
+
+    The nd ports, an even number, are paired at random, and then each self-loop or parallel pair exchanges an end with
+    one met at random that both can be joined with; for dense graphs (n <= 2d) the absent links are drawn instead. Not
+    exactly uniform. The seed is any integer from 0 on; it names the same links everywhere, as :func:`randomregular`
+    does.
+
+    References
+    ----------
+    Wormald, Models of random regular graphs (1999).
+    """
+    require_at_least("d", d, 2)
+    require_at_least("n", n, d + 1)
+    require_at_least("seed", seed, 0)
+    check_buildable(n, n * d)
+    if n * d % 2:
+        raise ParameterError(f"no graph has {n} nodes of degree {d}: one of the two must be even")
+    if min(d, n - 1 - d) > _WIDEST:
+        raise TooLargeError(f"randomregulargraph({n},{d},...) has too many links to draw; take fewer")
+    for attempt in range(_ATTEMPTS):
+        stream = np.random.PCG64([seed, attempt])
+        topology = _graph(n, d, stream) if 2 * d < n else _complement(_graph(n, n - 1 - d, stream))
+        if topology is not None and _strongly_connected(topology):
+            return topology
+    raise ParameterError(f"no random graph found for randomregulargraph({n},{d},{seed}); try another seed")
+
+
+def _graph(n: int, d: int, stream: np.random.PCG64) -> Topology | None:
+    """Return a random d-regular graph, connected or not, or None if the repair gets stuck."""
+    ends = np.sort(_permutation(n * d, stream).reshape(-1, 2) // max(d, 1), axis=1)
+    pairs = list(map(tuple, ends.tolist()))
+    times = Counter(pairs)
+    crowded = [i for i, pair in enumerate(pairs) if times[pair] > 1 or pair[0] == pair[1]]
+    for i in crowded:
+        if times[pairs[i]] == 1 and pairs[i][0] != pairs[i][1]:
+            continue
+        for _ in range(_ROUNDS):
+            j = int(stream.random_raw()) % len(pairs)
+            (a, b), (c, e) = pairs[i], pairs[j]
+            new = [(min(a, e), max(a, e)), (min(b, c), max(b, c))]
+            if a != e and b != c and new[0] != new[1] and not times[new[0]] and not times[new[1]]:
+                times.subtract([pairs[i], pairs[j]])
+                times.update(new)
+                pairs[i], pairs[j] = new
+                break
+        else:
+            return None
+    u, v = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return Topology.from_arrays(n, np.concatenate((u, v)), np.concatenate((v, u)))
+
+
+def _complement(topology: Topology | None) -> Topology | None:
+    if topology is None:
+        return None
+    present = ~np.eye(topology.nodes, dtype=bool)
+    present[topology.src, topology.dst] = False
+    return Topology.from_arrays(topology.nodes, *np.nonzero(present))
 
 
 def _draw(n: int, d: int, stream: np.random.PCG64) -> IntArray | None:

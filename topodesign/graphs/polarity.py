@@ -1,0 +1,124 @@
+"""Polarity graphs of generalised polygons: nearly the largest graphs of diameter 2, 3 and 5.
+
+A polarity exchanges points and lines of a generalised n-gon of order q in pairs and keeps the incidence. Its graph
+has the points as nodes, and u and v are joined when u is on the line that belongs to v; it has half as many nodes as
+the incidence graph, degree q + 1 and diameter n - 1. Points on their own line would have a self-loop. They are joined
+with one another instead (:func:`topodesign.graphs.loops.join_loops`), so that the graph is regular: an even number of
+them in pairs, an odd number in a directed cycle. Points are numbered as in :mod:`topodesign.graphs.polygon`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from topodesign.errors import ParameterError
+from topodesign.graphs.finite_field import FiniteField, is_prime_power, prime_power
+from topodesign.graphs.loops import join_loops
+from topodesign.graphs.polygon import gh, gq, pg2
+from topodesign.named import named
+from topodesign.topology import IntArray, Topology, check_buildable, require_at_least
+
+
+def _find_plane(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    q = degree - 1
+    if q >= 2 and nodes == q * q + q + 1 and is_prime_power(q):
+        yield (q,)
+
+
+def _find_quadrangle(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    q = degree - 1
+    if q >= 2 and nodes == (q + 1) * (q * q + 1) and _is_odd_power_of_two(q):
+        yield (q,)
+
+
+def _find_hexagon(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    if (nodes, degree) == (364, 4):
+        yield ()
+
+
+def _is_odd_power_of_two(q: int) -> bool:
+    return is_prime_power(q) and prime_power(q)[0] == 2 and prime_power(q)[1] % 2 == 1
+
+
+@named(_find_plane)
+def polarity(q: int) -> Topology:
+    """Brown's graph, the polarity graph of the projective plane PG(2,q): q^2 + q + 1 nodes, degree q + 1, diameter 2.
+
+    The point (k, b) belongs to the line [k, -b], so that two points (k, b) and (a, s) are joined when b + s = ak. The
+    q + 1 points on their own lines are joined in pairs for odd q, which makes a duplex graph, else in a directed
+    cycle.
+
+    References
+    ----------
+    Erdos and Renyi (1962) and Brown, On graphs that do not contain a Thomsen graph (1966); Miller and Siran, Moore
+    graphs and beyond (2013), section 2.3.
+    """
+    require_at_least("q", q, 2)
+    check_buildable(q * q + q + 1, (q * q + q + 1) * (q + 1))
+    field = FiniteField(q)
+    k, b = np.divmod(np.arange(q * q), q)
+    opposite = np.concatenate((np.arange(1 + q), 1 + q + k * q + field.negative(b)))
+    return _polarity_graph(pg2.function(q), opposite)
+
+
+@named(_find_quadrangle)
+def gqpolarity(q: int) -> Topology:
+    """Polarity graph of the quadrangle W(q), q = 2^(2e+1): (q + 1)(q^2 + 1) nodes, degree q + 1, diameter 3.
+
+    The point (a, s, a') belongs to the line [a^r, s^(1/r), a'^r] with r = 2^(e+1), that is x^(rr) = x^2. The q^2 + 1
+    points on their own lines are joined in a directed cycle.
+
+    References
+    ----------
+    Delorme, Grands graphes de degre et diametre donnes (1985); Tits's polarity in the coordinates of Van Maldeghem,
+    Generalized Polygons (1998), section 7.2.
+    """
+    require_at_least("q", q, 2)
+    if not _is_odd_power_of_two(q):
+        raise ParameterError(f"W(q) has a polarity for q = 2, 8, 32, ... only, not for {q}")
+    check_buildable((q + 1) * (q * q + 1), (q + 1) ** 2 * (q * q + 1))
+    field, e = FiniteField(q), prime_power(q)[1] // 2
+    x = np.arange(q)
+    up, down = _squared(field, x, e + 1), _squared(field, x, e)  # x^r and x^(1/r)
+    a, s, a1 = (axis.ravel() for axis in np.indices((q, q, q)))
+    k, b = np.divmod(np.arange(q * q), q)
+    line_of = np.concatenate(
+        (
+            [0],
+            1 + up,
+            1 + q + down[k] * q + up[b],  # two coordinates are of the kinds that lines have: the inverse map
+            1 + q + q * q + (up[a] * q + down[s]) * q + up[a1],
+        )
+    )
+    return _polarity_graph(gq.function(q), line_of)
+
+
+@named(_find_hexagon)
+def ghpolarity() -> Topology:
+    """Polarity graph of the generalised hexagon H(3): 364 nodes, degree 4, diameter 5.
+
+    The point (a, s, a', s', a'') belongs to the line with the same coordinates. The 28 points on their own lines are
+    joined in pairs.
+
+    References
+    ----------
+    Delorme, Grands graphes de degre et diametre donnes (1985); Van Maldeghem, Generalized Polygons (1998), section 7.7.
+    """
+    return _polarity_graph(gh.function(3), np.arange(364))
+
+
+def _squared(field: FiniteField, x: IntArray, times: int) -> IntArray:
+    for _ in range(times):
+        x = field.multiply(x, x)
+    return x
+
+
+def _polarity_graph(incidence: Topology, line_of: IntArray) -> Topology:
+    """Return the polarity graph with its self-loops joined; point u belongs to line number ``line_of[u]``."""
+    points = len(line_of)
+    point_of = np.argsort(line_of)
+    of_points = incidence.src < points
+    lines = incidence.dst[of_points] - points
+    return join_loops(Topology.from_arrays(points, incidence.src[of_points], point_of[lines]))

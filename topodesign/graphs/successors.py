@@ -1,0 +1,28 @@
+"""Digraphs written out link by link, for small ones that no rule describes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from topodesign.errors import ParameterError
+from topodesign.named import named
+from topodesign.topology import Topology, check_buildable, require_at_least
+
+
+@named()
+def successors(d: int, *heads: int) -> Topology:
+    """Digraph in which node i has links to the d nodes ``heads[i*d]`` to ``heads[i*d + d-1]``: a whole list of links.
+
+    So ``successors(2,1,2,2,0,0,1)`` has the links 0-1, 0-2, 1-2, 1-0, 2-0, 2-1. A node listed twice for one source is a
+    link of capacity two, and the source itself is a self-loop, which uses up a port. A spec has room for about a
+    thousand links.
+    """
+    require_at_least("d", d, 1)
+    nodes, rest = divmod(len(heads), d)
+    if rest or not heads:
+        raise ParameterError(f"give {d} successors for every node; {len(heads)} are no multiple of {d}")
+    check_buildable(nodes, len(heads))
+    for head in heads:
+        if not 0 <= head < nodes:
+            raise ParameterError(f"successor {head} must be a node, 0 to {nodes - 1}")
+    return Topology.from_arrays(nodes, np.repeat(np.arange(nodes), d), np.array(heads, dtype=np.int64))
