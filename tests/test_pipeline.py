@@ -35,6 +35,9 @@ SMALL = [
     "power(uniring(1,3),2)", "power(complete(2),3)", "product(complete(3),uniring(1,4))",
     "bidirect(dicirculant(7,1,2))", "bidirect(genkautz(2,9))", "parallel(circulant(5,1),3)",
     "transpose(genkautz(2,9))", "line(transpose(dbjmod(2,3)))", "heawoodline()", "gq(2)", "pg2line(2)",
+    "successors(2,1,2,2,0,0,1)", "lift(successors(2,0,1,0,1),dihedral(3),1,4,2,5)",
+    "lift(complete(3),cyclic(4),0,1,1,2,3,0)",
+    "delete(circulant(9,1,3),0,7)", "insert(dicirculant(8,1,3),0,1,4,5)", "swap(genkautz(2,9),0,8,1,6)",
 ]  # fmt: skip
 LARGE = ["gh(2)", "ghline(2)", "gqline(2)", "hoffmansingleton()", "tutte8line()", "tutte12line()", "line(gh(2),1)"]
 """Families without a member of at most 32 nodes are scheduled and verified, but not compiled."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 
 from topodesign.errors import ParameterError, SpecError, TopologyError
-from topodesign.expand import EXPANSIONS
+from topodesign.expand import EXPANSIONS, lift
 from topodesign.expand.expansion import Expansion
 from topodesign.graphs import FAMILIES
 from topodesign.graphs.groups import GROUPS
@@ -46,8 +46,10 @@ def _build(spec: Spec, text: str) -> Topology:
         raise SpecError(_unknown(spec.name), text, spec.position)
     args: list[int | Spec | Topology] = []
     for argument in spec.args:
-        nested = isinstance(argument, Spec) and isinstance(entry, Expansion)
-        args.append(_build(argument, text) if nested else argument)  # type: ignore[arg-type]
+        if isinstance(argument, int) or isinstance(entry, Family) or (entry is lift and argument.name in GROUPS):
+            args.append(argument)
+        else:
+            args.append(_build(argument, text))
     try:
         return entry(*args)  # type: ignore[arg-type]
     except (ParameterError, TopologyError) as error:

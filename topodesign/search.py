@@ -1,32 +1,47 @@
-"""Local search for Cayley digraphs that are better than what is known, within a time budget.
+"""Local search for symmetric digraphs that are better than what is known, within a budget of time or work.
 
 A Cayley digraph is vertex-transitive, so one breadth-first search prices it; tens of thousands of connection sets a
 second are priced, over every group of the right order that the library can build. Groups in which few elements commute
-come first: their Cayley digraphs expand best.
+come first: their Cayley digraphs expand best. A voltage lift of a base with m nodes takes m searches, and serves sizes
+whose groups are poor: N = 2p with p prime has lifts by the cyclic group of order p. A Cayley digraph is the lift of a
+base with one node, so one climb does for both. It aims at a number of steps first, and where that is reached at the
+least bandwidth.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
-from topodesign.cost import Cost, moore_bound
+from topodesign.cost import Cost, lower_bound
 from topodesign.errors import ParameterError
 from topodesign.graphs.finite_field import prime_power
-from topodesign.graphs.groups import Group, affine, cyclic, dicyclic, metacyclic
+from topodesign.graphs.group_catalog import further_groups
+from topodesign.graphs.groups import Group, abelian, affine, cyclic, dicyclic, metacyclic
 from topodesign.spec import Spec
+from topodesign.topology import IntArray
 
 MOST_LINKS = 16
 """Degrees up to this are searched."""
+MOST_ORBITS = 64
+"""Lifts of bases with up to so many nodes are searched."""
 
-_POOL = 128
-_TRIES = 2048
-_PATIENCE = 100
+_MOST_VOLTAGES = 256  # a spec has room for twice as many numbers
+_MOST_COUNTS = 4  # numbers of orbits that share a budget
+_POOL = 128  # elements of a large group that one turn draws from
+_TURN = 384  # walks through all links in one turn
+_FEWEST_TURNS = 12  # that a budget of work is cut into
+_PATIENCE = 100  # tries without progress before a new random start
+_HOPELESS = 2  # tries times the share of nodes that the best of them leaves out
+_TWISTED = 8  # smaller sets are better without symmetry of their own
+_SHY = 128  # how much less often a number of steps is aimed at for the share of nodes that the best try leaves out
 
 
 @dataclass(frozen=True)
@@ -38,7 +53,7 @@ class Target:
     nodes, degree
         The exact size.
     duplex
-        Only sets closed under inversion.
+        Only digraphs whose every link has its reverse.
     """
 
     nodes: int
@@ -48,7 +63,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Found:
-    """A Cayley digraph that search came upon, with the price that the search computed (of the dearer collective)."""
+    """A digraph that search came upon, with the price that the search computed (of the dearer collective)."""
 
     spec: Spec
     cost: Cost
@@ -83,7 +98,7 @@ def search_cayley(
         For each target the digraphs found that no other found or known one dominates, by steps.
     """
     start = time.monotonic()
-    hunts = [_Hunt(target, seed, () if known is None else known(target)) for target in targets]
+    hunts = [_Hunt(target, 1, seed, () if known is None else known(target)) for target in targets]
     while (used := time.monotonic() - start) < seconds:
         ready = [(hunt.spent * (place + 1), place, hunt) for place, hunt in enumerate(hunts) if not hunt.finished]
         if not ready:
@@ -92,9 +107,95 @@ def search_cayley(
             progress(used / seconds)
         hunt = min(ready)[2]
         began = time.monotonic()
-        hunt.step()
+        hunt.turn()
         hunt.spent += time.monotonic() - began
     return {hunt.target: hunt.results() for hunt in hunts}
+
+
+def hunt(
+    target: Target, work: int, *, orbits: Sequence[int] = (), seed: int = 0, known: Sequence[Cost] = ()
+) -> list[Found]:
+    """Search one size within a budget of work: what is found depends on nothing but the arguments.
+
+    Parameters
+    ----------
+    target
+        The size.
+    work
+        Links to look at. Compiled code looks at some 10^8 a second. Where that is enough for all connection sets of all
+        groups, all are tried.
+    orbits
+        What to search: 1 for Cayley digraphs, a divisor m > 1 of N for voltage lifts of bases with m nodes. The work
+        is shared; what one does not need goes to the next. By default Cayley digraphs and the lifts of a few small
+        bases.
+    seed
+        Seed of all random choices.
+    known
+        Costs that need not be found again.
+
+    Returns
+    -------
+    list of Found
+        The digraphs found that no other found or known one dominates, by steps.
+    """
+    counts = list(orbits) or [1, *orbit_counts(target.nodes, target.degree)]
+    best: dict[int, Found] = {}
+    for place, count in enumerate(counts):
+        waiting = len(counts) - place
+        share = work * 2 // (waiting + 1) if count == 1 else work // waiting
+        state = _Hunt(target, count, seed, [*known, *(found.cost for found in best.values())])
+        work -= share - state.run(share)
+        best |= {found.cost.steps: found for found in state.results()}
+    return _undominated(best)
+
+
+def orbit_counts(nodes: int, degree: int) -> list[int]:
+    """Return the numbers of orbits m > 1 for which lifts with so many nodes are worth searching, ascending."""
+    most = min(MOST_ORBITS, _MOST_VOLTAGES // degree, nodes // 3)
+    return [m for m in range(2, most + 1) if nodes % m == 0][:_MOST_COUNTS]
+
+
+def _undominated(best: Mapping[int, Found]) -> list[Found]:
+    """Return what is better than all with fewer steps, by steps."""
+    kept: list[Found] = []
+    for _, found in sorted(best.items()):
+        if not kept or found.cost.bandwidth < kept[-1].cost.bandwidth:
+            kept.append(found)
+    return kept
+
+
+@dataclass(frozen=True)
+class _Links:
+    """The links of a base, sorted by their ends, and which of them follow which with their voltages.
+
+    A link's voltage is the image of its leader's under a map (see :func:`topodesign.solve.lift_kernels.climb_lifts`).
+    """
+
+    tail: IntArray
+    head: IntArray
+    leader: IntArray
+    image: IntArray
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """What the positions that compiled code returns stand for: a pool of a group's elements, and a base's links."""
+
+    base: Group
+    elements: IntArray
+    inverse: IntArray
+    links: _Links
+
+    def spec(self, row: IntArray, *, duplex: bool) -> Spec:
+        """Return the spec for a row of voltages, with 1 at its end if the transpose is meant."""
+        *chosen, turned = row.tolist()
+        orbits = int(self.links.tail[-1]) + 1
+        if orbits == 1:
+            place = self.inverse[chosen] if turned else chosen
+            return cayley_spec(self.base, sorted(self.elements[place].tolist()), duplex=duplex)
+        base = Spec("successors", (len(chosen) // orbits, *self.links.head.tolist()))
+        spec = Spec("lift", (base, self.base.spec, *self.elements[chosen].tolist()))
+        return Spec("transpose", (spec,)) if turned else spec
 
 
 @dataclass
@@ -102,78 +203,167 @@ class _Hunt:
     """The state of the search at one size."""
 
     target: Target
+    orbits: int
     seed: int
     known: Sequence[Cost]
-    groups: list[Group] = field(init=False)
-    turn: int = 0
+    turns: int = 0
     spent: float = 0.0
     finished: bool = False
     best: dict[int, Found] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         nodes, degree = self.target.nodes, self.target.degree
-        self.groups = []
-        if 1 <= degree <= MOST_LINKS and degree < nodes:
+        fits = nodes % self.orbits == 0 and degree < nodes and degree <= min(MOST_LINKS, _MOST_VOLTAGES // self.orbits)
+        if self.target.duplex:  # and of degree 2 it is a cycle
+            fits = fits and degree > 2 and nodes * degree % 2 == 0
+        if fits:
             self._set_limits(nodes, degree)
         else:
             self.finished = True
 
     def _set_limits(self, nodes: int, degree: int) -> None:
         from topodesign.solve.kernels import SCALE  # noqa: PLC0415  compiled code, slow to import
+        from topodesign.solve.lift_kernels import MOST_STEPS  # noqa: PLC0415
 
-        optimum = (nodes - 1) * SCALE
-        fewest = moore_bound(nodes, degree, duplex=self.target.duplex) if degree > 1 else nodes - 1
+        self.optimum = (nodes - 1) * SCALE
+        self.fewest = lower_bound(nodes, degree, duplex=self.target.duplex).steps
+        if self.orbits == 1 and all(base.abelian for base in groups_to_search(nodes)):
+            while math.comb(self.fewest + degree, degree) < nodes:  # sums of so many terms, in any order
+                self.fewest += 1
         optimal = [cost.steps for cost in self.known if cost.bandwidth == Fraction(nodes - 1, nodes)]
-        most = min(optimal, default=4 * fewest + 4)
-        self.fewest = fewest
-        self.optimum = optimum
+        most = min([*optimal, 4 * self.fewest + 4, MOST_STEPS - 1])
         self.allowed = np.full(most + 1, 2**62, dtype=np.int64)
         for cost in self.known:
             if cost.steps <= most:
                 limit = int(cost.bandwidth * nodes * SCALE)
                 self.allowed[cost.steps :] = np.minimum(self.allowed[cost.steps :], limit)
+        self.tried = [0] * (most + 1)
+        self.missing = _random_shares(nodes, degree - 1 if self.target.duplex and degree > 1 else degree, most)
         self._check_finished()
 
     def _check_finished(self) -> None:
-        """Stop where nothing better can exist: optimal bandwidth in the fewest steps."""
-        self.finished = len(self.allowed) <= self.fewest or self.allowed[self.fewest] <= self.optimum
+        """Stop where nothing better can exist or is likely to be found."""
+        self.finished = not self._open()
 
-    def step(self) -> None:
-        """Try one batch of connection sets of the next group."""
-        from topodesign.solve import kernels  # noqa: PLC0415  compiled code, slow to import
+    def _open(self) -> list[int]:
+        """Return the steps to aim at: those without optimal bandwidth where tries have not all come nowhere near."""
+        return [
+            steps
+            for steps in range(self.fewest, len(self.allowed))
+            if self.allowed[steps] > self.optimum and self.tried[steps] * self.missing[steps] < _HOPELESS
+        ]
 
-        if not self.groups:
-            self.groups = groups_of_order(self.target.nodes)
-        index, self.turn = self.turn, self.turn + 1
-        base = self.groups[_harmonic(index) % len(self.groups)]
-        rng = np.random.Generator(np.random.PCG64([self.seed, self.target.nodes, self.target.degree, index]))
-        pool = self._pool(base, rng)
-        table = base.multiply(base.elements()[None, :], pool[:, None])
-        where = {int(element): place for place, element in enumerate(pool)}
-        inverse = np.array([where[element] for element in _inverses(base, pool).tolist()])
-        found = np.zeros((len(self.allowed), self.target.degree), dtype=np.int64)
+    def run(self, work: int) -> int:
+        """Search with a budget of work; return what is left of it."""
+        if self.orbits == 1 and (all_of_it := self.work_of_all(work)) <= work:
+            self.try_all()
+            work -= all_of_it
+        slice_of_it = work // _FEWEST_TURNS
+        while work > 0 and not self.finished:
+            work -= self.turn(min(work, slice_of_it))
+        return max(0, work)
+
+    def turn(self, most: int = 2**62) -> int:
+        """Climb for one turn with the next group and base, looking at ``most`` links or so; return at how many."""
+        from topodesign.solve.lift_kernels import climb_lifts  # noqa: PLC0415  compiled code, slow to import
+
+        nodes, degree = self.target.nodes, self.target.degree
+        index, self.turns = self.turns, self.turns + 1
+        groups = groups_to_search(nodes // self.orbits)
+        base = groups[_harmonic(index) % len(groups)]
+        rng = np.random.Generator(np.random.PCG64([self.seed, nodes, degree, self.orbits, index]))
+        twist = _twist(base, self.target, rng) if self.orbits == 1 else None
+        table, images = _pool(base, twist, rng, identity=self.orbits > 1)
+        links = self._base(images, rng)
+        work = nodes * degree * _TURN
+        if links is None:
+            return work
+        depth = self._aim()
         before = self.allowed.copy()
+        found = np.zeros((len(self.allowed), len(links.tail) + 1), dtype=np.int64)
         state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-        kernels.climb_sets(
-            table, inverse, self.target.duplex, self.target.degree, _TRIES, _PATIENCE, state, self.allowed, found
+        looked, missing = climb_lifts(
+            table,
+            images,
+            links.tail,
+            links.head,
+            links.leader,
+            links.image,
+            self.orbits,
+            self.target.duplex,
+            depth,
+            min(work, most),
+            _PATIENCE,
+            state,
+            self.allowed,
+            found,
         )
-        self._record(base, pool, before, found)
+        share = missing / (nodes * self.orbits)
+        self.missing[depth] = share if self.tried[depth] == 0 else min(share, self.missing[depth])
+        self.tried[depth] += 1
+        self._record(_Turn(base, table[:, 0], images[1], links), before, found)
+        return int(looked)
 
-    def _pool(self, base: Group, rng: np.random.Generator) -> np.ndarray:
-        if base.order - 1 <= _POOL:
-            return np.arange(1, base.order, dtype=np.int64)
-        drawn = rng.choice(np.arange(1, base.order, dtype=np.int64), size=_POOL // 2, replace=False)
-        return np.unique(np.concatenate((drawn, _inverses(base, drawn))))
+    def work_of_all(self, most: int) -> int:
+        """Return how many links there are to look at in all connection sets of all groups, as far as ``most``."""
+        nodes, degree = self.target.nodes, self.target.degree
+        each = nodes * degree
+        if self.finished or (nodes - 1) ** min(2, degree) // 2 * each > most:
+            return most + 1
+        total = 0
+        for base in groups_to_search(nodes):
+            inverse = base.inverses()
+            for fixed, choice in _all_sets(base, inverse, duplex=self.target.duplex):
+                total += each * _number_of_sets(inverse, len(fixed), choice, self.target)
+                if total > most:
+                    return total
+        return total
 
-    def _record(self, base: Group, pool: np.ndarray, before: np.ndarray, found: np.ndarray) -> None:
+    def try_all(self) -> None:
+        """Price all connection sets of all groups, after which there is nothing left to find."""
+        from topodesign.solve.lift_kernels import try_sets  # noqa: PLC0415  compiled code, slow to import
+
+        degree, duplex = self.target.degree, self.target.duplex
+        links = _simplex_base(1, degree, np.random.Generator(np.random.PCG64(self.seed)))
+        for base in groups_to_search(self.target.nodes):
+            table = base.table()[1:].astype(np.int32)
+            inverse = base.inverses()
+            for fixed, choice in _all_sets(base, inverse, duplex=duplex):
+                before = self.allowed.copy()
+                found = np.zeros((len(self.allowed), degree + 1), dtype=np.int64)
+                if len(fixed) <= degree:
+                    try_sets(table, inverse[1:] - 1, fixed - 1, choice - 1, duplex, degree, self.allowed, found)
+                self._record(_Turn(base, base.elements()[1:], inverse[1:] - 1, links), before, found)
+        self.finished = True
+
+    def _base(self, images: IntArray, rng: np.random.Generator) -> _Links | None:
+        """Return a random base, or None if there is none that fits."""
+        degree = self.target.degree
+        if len(images) > 2:
+            return _twisted_base(degree, len(images))
+        if not self.target.duplex:
+            return _simplex_base(self.orbits, degree, rng)
+        involutions = bool(np.any(images[1] == images[0]))
+        return _duplex_base(self.orbits, degree, involutions, rng)
+
+    def _aim(self) -> int:
+        """Return the steps to aim at next: seldom where many nodes were left out, or where fewer steps are enough."""
+        reached = min(self.best, default=len(self.allowed))
+
+        def price(steps: int) -> tuple[float, int]:
+            weight = (1 + _SHY * self.missing[steps]) * 4 ** max(0, steps - reached)
+            return (1 + self.tried[steps]) * weight, steps
+
+        return min(self._open(), key=price)
+
+    def _record(self, turn: _Turn, before: IntArray, found: IntArray) -> None:
         from topodesign.solve.kernels import SCALE  # noqa: PLC0415  compiled code, slow to import
 
         for steps in range(1, len(self.allowed)):
             cost = int(self.allowed[steps])
             if cost < before[steps] and cost < self.allowed[steps - 1]:
-                elements = sorted(pool[found[steps]].tolist())
-                y = Fraction(cost, SCALE * self.target.nodes)
-                self.best[steps] = Found(cayley_spec(base, elements, duplex=self.target.duplex), Cost(steps, y))
+                spec = turn.spec(found[steps], duplex=self.target.duplex)
+                self.best[steps] = Found(spec, Cost(steps, Fraction(cost, SCALE * self.target.nodes)))
                 if cost <= self.optimum:
                     self.allowed = self.allowed[: steps + 1]
                     break
@@ -181,11 +371,153 @@ class _Hunt:
 
     def results(self) -> list[Found]:
         """Return what was found and is still undominated, by steps."""
-        kept: list[Found] = []
-        for steps in sorted(self.best):
-            if not kept or self.best[steps].cost.bandwidth < kept[-1].cost.bandwidth:
-                kept.append(self.best[steps])
-        return kept
+        return _undominated(self.best)
+
+
+def _random_shares(nodes: int, growth: int, most: int) -> list[float]:
+    """Return about which share of the nodes a random digraph leaves out within 0, 1, ... steps.
+
+    A node is out of reach if all nodes with links to it were so one step before. There is no call to a library's power
+    function, so that every machine rounds alike.
+    """
+    shares = [1 - 1 / nodes]
+    for _ in range(most):
+        shares.append(math.prod([shares[-1]] * growth))
+    return [share if share * nodes > 0.1 else 0.0 for share in shares]
+
+
+def _all_sets(base: Group, inverse: IntArray, *, duplex: bool) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield (elements in every set, elements to choose from): together all sets, up to automorphism where that is easy.
+
+    Multiplied by a unit, a set of residues holds a divisor of n, and no element with a smaller common divisor with n.
+    """
+    elements = base.elements()[1:]
+    single = elements[elements <= inverse[1:]] if duplex else elements
+    if base.spec.name != "cyclic":
+        yield elements[:0], single
+        return
+    divisors = np.gcd(elements, base.order)
+    for divisor in sorted(set(divisors.tolist())):
+        fixed = sorted({divisor, base.order - divisor}) if duplex else [divisor]
+        rest = single[divisors[single - 1] >= divisor]
+        yield np.array(fixed), rest[rest != divisor]
+
+
+def _number_of_sets(inverse: IntArray, fixed: int, choice: IntArray, target: Target) -> int:
+    open_ports = target.degree - fixed
+    if not target.duplex:
+        return math.comb(len(choice), open_ports) if open_ports >= 0 else 0
+    involutions = int(np.sum(inverse[choice] == choice))
+    pairs = len(choice) - involutions
+    return sum(
+        math.comb(involutions, single) * math.comb(pairs, (open_ports - single) // 2)
+        for single in range(open_ports % 2, open_ports + 1, 2)
+    )
+
+
+def _simplex_base(orbits: int, degree: int, rng: np.random.Generator) -> _Links:
+    """Return a random base whose nodes all have d links out and d in."""
+    tail = np.repeat(np.arange(orbits), degree)
+    head = np.sort(rng.permutation(tail).reshape(orbits, degree), axis=1).ravel()
+    return _Links(tail, head, np.arange(len(tail)), np.zeros(len(tail), dtype=np.int64))
+
+
+def _twisted_base(degree: int, maps: int) -> _Links:
+    """Return a base of one node whose links follow each other in groups, through all maps but the identity and 1."""
+    nowhere = np.zeros(degree, dtype=np.int64)
+    number = np.arange(degree)
+    size = maps - 1
+    image = number % size
+    return _Links(nowhere, nowhere, number - image, np.where(image > 0, image + 1, 0))
+
+
+def _duplex_base(orbits: int, degree: int, involutions: bool, rng: np.random.Generator) -> _Links | None:
+    """Return a random base whose links are in pairs; a link of its own, a loop, has an involution for its voltage."""
+    ports = rng.permutation(np.repeat(np.arange(orbits), degree))
+    single = len(ports) % 2
+    if involutions:
+        single = min(len(ports), single + 2 * int(rng.integers(0, 1 + orbits)))
+    elif single:
+        return None
+    mate = np.arange(len(ports))
+    mate[single:] ^= 1
+    if single % 2:
+        mate[single:] = np.arange(single, len(ports)).reshape(-1, 2)[:, ::-1].ravel()
+    head = ports[mate]
+    order = np.lexsort((head, ports))
+    partner = np.argsort(order)[mate[order]]
+    number = np.arange(len(ports))
+    return _Links(ports[order], head[order], np.minimum(number, partner), (partner <= number).astype(np.int64))
+
+
+def _pool(
+    base: Group, twist: IntArray | None, rng: np.random.Generator, *, identity: bool
+) -> tuple[np.ndarray, IntArray]:
+    """Return multiplications by random elements (``table[i, g]`` is g times the i-th) and maps of these elements.
+
+    Products of a few random elements fill the pool up, which is far quicker than multiplying by each.
+
+    Parameters
+    ----------
+    twist
+        Automorphisms, shape ``(r, order)``, that the pool is closed under: maps 2, 3, ...
+    identity
+        Keep the identity element.
+    """
+    if base.order <= _POOL:
+        rows = list(base.table().astype(np.int32))
+    else:
+        drawn = rng.choice(np.arange(1, base.order), size=_POOL // 8, replace=False)
+        rows = list(base.multiply(base.elements()[None, :], drawn[:, None]).astype(np.int32))
+        while len(rows) < _POOL // 2:
+            one, other = rng.integers(0, len(rows), size=2)
+            rows.append(rows[other][rows[one]])
+        if twist is not None:
+            rows = rows[: _POOL // 2 // (1 + len(twist))]
+            rows += [twisted[row[np.argsort(twisted)]] for twisted in twist.astype(np.int32) for row in rows]
+        rows += [np.argsort(row).astype(np.int32) for row in rows]
+        rows.append(np.arange(base.order, dtype=np.int32))
+    by_element = {int(row[0]): row for row in rows}
+    if not identity:
+        del by_element[0]
+    elements = np.array(sorted(by_element))
+    table = np.stack([by_element[element] for element in elements.tolist()])
+    inverse = np.argmin(table, axis=1)
+    maps = [elements, inverse] + ([] if twist is None else [twisted[elements] for twisted in twist])
+    return table, np.searchsorted(elements, np.stack(maps))
+
+
+def _twist(base: Group, target: Target, rng: np.random.Generator) -> IntArray | None:
+    """Return the powers of a random automorphism, but the identity, that can permute a connection set, or None.
+
+    A set that is a union of few orbits of automorphisms has few choices and evenly loaded links. Half of the time there
+    is none, so that other sets are tried too.
+    """
+    fit = target.degree >= _TWISTED and base.spec.name in {"cyclic", "metacyclic"}
+    if not fit or rng.integers(0, 2):
+        return None
+    n = int(str(base.spec.args[0]))
+    units = _units(n, target.degree)
+    if target.duplex:
+        units = [(unit, order) for unit, order in units if pow(unit, order // 2, n) == n - 1 and base.order == n]
+    if not units:
+        return None
+    unit, order = units[int(rng.integers(0, len(units)))]
+    rest, part = np.divmod(base.elements(), n)
+    return np.stack([part * pow(unit, power, n) % n + n * rest for power in range(1, order)])
+
+
+@functools.lru_cache(maxsize=256)
+def _units(n: int, degree: int) -> list[tuple[int, int]]:
+    """Return the units modulo n whose order is above one and divides the degree, with their orders."""
+    found = []
+    for unit in range(2, n):
+        power, order = unit, 1
+        while power != 1 and order < degree:
+            power, order = power * unit % n, order + 1
+        if power == 1 and degree % order == 0 and math.gcd(unit, n) == 1:
+            found.append((unit, order))
+    return found
 
 
 def _harmonic(index: int) -> int:
@@ -202,6 +534,24 @@ def cayley_spec(base: Group, elements: Sequence[int], *, duplex: bool) -> Spec:
     if duplex and 2 * len(half := [a for a in elements if 2 * a < n]) == len(elements):
         return Spec("circulant", (n, *half))
     return Spec("dicirculant", (n, *elements))
+
+
+@functools.lru_cache(maxsize=64)
+def groups_to_search(order: int) -> list[Group]:
+    """Return the groups of an order, the most promising first: metacyclic and further ones in turn, then abelian."""
+    pairs = itertools.zip_longest(groups_of_order(order), further_groups(order))
+    mixed = [base for pair in pairs for base in pair if base is not None]
+    return mixed + [abelian(*sizes) for sizes in _abelian_types(order, 1) if len(sizes) > 2]
+
+
+def _abelian_types(order: int, divisor: int) -> Iterator[tuple[int, ...]]:
+    """Yield (n1, n2, ...), each a multiple of the one before and n1 of the divisor, with that product."""
+    for first in range(2, order + 1):
+        if order % first == 0 and first % divisor == 0:
+            if first == order:
+                yield (first,)
+            for rest in _abelian_types(order // first, first):
+                yield (first, *rest)
 
 
 def groups_of_order(order: int) -> list[Group]:
@@ -264,14 +614,3 @@ def _commuting_share(n: int, m: int, r: int) -> Fraction:
         kinds[divisor] = kinds.get(divisor, 0) + 1
     pairs = sum(i * j * math.gcd(x, y) for x, i in kinds.items() for y, j in kinds.items())
     return Fraction(pairs, n * m * m)
-
-
-def _inverses(base: Group, elements: np.ndarray) -> np.ndarray:
-    """Return the inverse of each element: the power with the exponent order - 1 (Lagrange)."""
-    result = np.zeros_like(elements)
-    square, exponent = elements, base.order - 1
-    while exponent:
-        if exponent & 1:
-            result = base.multiply(result, square)
-        square, exponent = base.multiply(square, square), exponent >> 1
-    return result

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from topodesign.cost import Cost
-from topodesign.errors import ParameterError
+from topodesign.errors import ParameterError, ScheduleError
 from topodesign.named import call_signature, inspect_call
 from topodesign.schedule import Schedule
 from topodesign.spec import Spec
@@ -81,7 +81,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Expansion:
-    """A map from topologies to larger ones; call it with topologies first and integers after them.
+    """A map from topologies to larger ones; call it with topologies first and integers (or a group) after them.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class Expansion:
         """The call as a user would write it in a spec."""
         return self.name + call_signature(self.graph).removeprefix(self.graph.__name__)
 
-    def __call__(self, *args: Topology | int) -> Topology:
+    def __call__(self, *args: Topology | Spec | int) -> Topology:
         """Expand, and give the result its spec if the bases have theirs.
 
         Raises
@@ -128,6 +128,11 @@ class Expansion:
             else:
                 words.append(argument.spec)
         return replace(result, spec=Spec(self.name, tuple(words)))
+
+
+def no_lift(*_args: object) -> Schedule:
+    """Refuse: the ``lift`` of an expansion that makes no schedules from those of its bases."""
+    raise ScheduleError("no schedule of this expansion follows from schedules of its bases")
 
 
 def require_base(value: object, signature: str) -> Topology:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from topodesign.columns import is_lean, prune
 from topodesign.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.expand import transpose
-from topodesign.expand.expansion import Expansion
+from topodesign.expand.expansion import Expansion, no_lift
 from topodesign.library import LIBRARY, build
 from topodesign.schedule import Collective, Schedule
 from topodesign.schedulers.measure import cost_of
@@ -38,7 +38,7 @@ def lifted(topology: Topology, collective: Collective) -> Schedule | None:
     if topology.spec is None:
         return None
     entry = LIBRARY[topology.spec.name]
-    if not isinstance(entry, Expansion):
+    if not isinstance(entry, Expansion) or entry.lift is no_lift:
         return None
     of_bases = _OTHER[collective] if entry is transpose else collective
     args: list[Topology | Schedule | int] = []

@@ -1,0 +1,315 @@
+"""Walks from one digraph to the next by exchanging the heads of links, with the SPFF price updated where it changes.
+
+What guides a walk is smoother than the price, which is a sum of maxima: in each layer every source counts, the more so
+the more it has to send.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.cost import Cost, lower_bound, moore_bound
+from topodesign.errors import TopodesignError
+from topodesign.library import build
+from topodesign.search import Found, Target
+from topodesign.spec import LONGEST_SPEC, Spec
+from topodesign.topology import IntArray, Topology
+
+if TYPE_CHECKING:
+    from topodesign.solve.anneal_kernels import Rules, Side
+
+MOST_PORTS = 8
+"""Degrees up to this can be annealed: nodes are counted for every set of ports."""
+
+_WRITTEN_OUT = 256
+"""Digraphs with up to so many links are given link by link, larger ones by how they differ from where they started."""
+_SHARPNESS = 4
+"""One shard more per port weighs as much as 2**4 sources with one less."""
+_ROUNDS = 8
+_STARTS = 4
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A digraph on its way, and the cheapest that it has been for each number of steps.
+
+    Attributes
+    ----------
+    topology
+        Where it started.
+    side, other
+        Its loads and those of its transpose; the same for a walk among duplex ones.
+    rules
+        What makes an exchange good or bad.
+    duplex
+        Exchange pairs of opposite links.
+    first_new
+        Nodes from this one on were inserted, and what goes through them can slide elsewhere.
+    state
+        Of the random generator.
+    allowed, best
+        For each number of steps what a digraph must cost less than to be kept, and the heads of its links.
+    """
+
+    topology: Topology
+    side: Side
+    other: Side
+    rules: Rules
+    duplex: bool
+    first_new: int
+    state: NDArray[np.uint64]
+    allowed: IntArray
+    best: NDArray[np.int32]
+
+    @property
+    def steps(self) -> int:
+        """Steps that the walk aims at."""
+        return self.rules.allowed
+
+    @property
+    def far(self) -> int:
+        """Pairs of nodes that are farther apart than the steps aimed at."""
+        return int(self.side.far[0])
+
+    @property
+    def bandwidth(self) -> Fraction:
+        """Bandwidth factor of the dearer collective as it is now."""
+        from topodesign.solve import anneal_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
+
+        return self._bandwidth(max(kernels.side_cost(self.side)[1], kernels.side_cost(self.other)[1]))
+
+    def aim(self, steps: int, far_load: Fraction) -> Walk:
+        """Return the walk with another aim: a pair of nodes too far apart is as bad as so many shards per port."""
+        for side in (self.side, self.other):
+            side.far[0] = side.count[:, steps + 1 :].sum()
+        energy = int(far_load * _unit(self.topology.degree))
+        rules = self.rules._replace(allowed=steps, far_energy=energy)
+        return Walk(
+            self.topology,
+            self.side,
+            self.other,
+            rules,
+            self.duplex,
+            self.first_new,
+            self.state,
+            self.allowed,
+            self.best,
+        )
+
+    def run(self, work: int, hot: Fraction = Fraction(0)) -> None:
+        """Walk on, colder and colder.
+
+        Parameters
+        ----------
+        work
+            Sources looked at and nodes changed, all in all; some 5 million take a second.
+        hot
+            At first an exchange may be worse by so many shards per port on average.
+        """
+        from topodesign.solve import anneal_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
+
+        for turn in range(_ROUNDS):
+            temperature = int(hot * _unit(self.topology.degree) * (_ROUNDS - 1 - turn) / _ROUNDS)
+            kernels.walk(
+                self.side, self.other, self.rules, self.duplex, self.first_new, work // _ROUNDS, temperature,
+                self.state, self.allowed, self.best,
+            )  # fmt: skip
+
+    def found(self) -> list[Found]:
+        """Return the digraphs it has been that none with fewer steps beats, by steps."""
+        kept = []
+        for steps in range(1, len(self.allowed)):
+            if self.allowed[steps] < self.allowed[steps - 1]:
+                spec = self._spec(self.best[steps])
+                if spec is not None:
+                    kept.append(Found(spec, Cost(steps, self._bandwidth(int(self.allowed[steps])))))
+        return kept
+
+    def _bandwidth(self, total: int) -> Fraction:
+        degree = self.topology.degree
+        return Fraction(total * degree, math.lcm(*range(1, degree + 1)) * self.topology.nodes)
+
+    def _spec(self, out: NDArray[np.int32]) -> Spec | None:
+        """Return the spec of a digraph of this walk, None if it is too long or there is none to start from."""
+        if out.size <= _WRITTEN_OUT:
+            return Spec("successors", (out.shape[1], *np.sort(out, axis=1).ravel().tolist()))
+        swaps = swaps_between(self.topology, out)
+        if self.topology.spec is None or not swaps:
+            return self.topology.spec
+        spec = Spec("swap", (self.topology.spec, *swaps))
+        return spec if len(str(spec)) <= LONGEST_SPEC else None
+
+
+def start_walk(
+    topology: Topology, *, duplex: bool, rng: np.random.Generator, first_new: int | None = None
+) -> Walk | None:
+    """Return a walk from a digraph that aims at no number of steps yet.
+
+    Parameters
+    ----------
+    topology
+        A regular digraph of degree 2 to ``MOST_PORTS``; duplex if the walk is to be.
+    duplex
+        Keep to duplex ones.
+    rng
+        Gives the seed of the walk.
+    first_new
+        Number of the first node that was inserted.
+
+    Returns
+    -------
+    Walk or None
+        None if it is not connected, or needs far more steps than Moore's bound.
+    """
+    from topodesign.solve import anneal_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
+
+    nodes, degree = topology.nodes, topology.degree
+    out = np.repeat(topology.dst, topology.capacity).reshape(nodes, degree).astype(np.int32)
+    into = (np.argsort(out.ravel(), kind="stable") // degree).reshape(nodes, degree).astype(np.int32)
+    layers = min(nodes, 2 * moore_bound(nodes, degree, duplex=duplex) + 4)
+    rules = _rules(degree, layers)
+    side = kernels.make_side(out, into, layers)
+    other = side if duplex else kernels.make_side(into, out, layers)
+    state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+    if not kernels.fill_side(side, rules) or not (duplex or kernels.fill_side(other, rules)):
+        return None
+    allowed, best = np.full(layers, 2**62, dtype=np.int64), np.zeros((layers, nodes, degree), dtype=np.int32)
+    return Walk(topology, side, other, rules, duplex, nodes if first_new is None else first_new, state, allowed, best)
+
+
+def anneal(
+    target: Target, starts: Sequence[Topology], work: int, *, seed: int = 0, known: Sequence[Cost] = ()
+) -> list[Found]:
+    """Search digraphs of a small size by exchanging links of given ones and of random ones.
+
+    Parameters
+    ----------
+    target
+        The size; degrees beyond ``MOST_PORTS`` are left alone.
+    starts
+        Digraphs of this size; those that are not regular are passed over.
+    work
+        Sources looked at and nodes changed, all in all; some 5 million take a second.
+    seed
+        Seed of all random choices.
+    known
+        Costs that need not be found again.
+
+    Returns
+    -------
+    list of Found
+        What no other found or known one dominates, by steps.
+    """
+    if not _can_be_annealed(target):
+        return []
+    rng = np.random.Generator(np.random.PCG64([seed, target.nodes, target.degree, target.duplex]))
+    bound = lower_bound(target.nodes, target.degree, duplex=target.duplex)
+    aims = [steps for steps in (bound.steps, bound.steps + 1) if not _settled(steps, bound, known)]
+    usable = [one for one in starts if _fits(one, target)]
+    found: list[Found] = []
+    for turn in range(_STARTS):
+        for steps in aims:
+            start = usable[turn] if turn < len(usable) else _random(target, rng)
+            walk = None if start is None else start_walk(start, duplex=target.duplex, rng=rng)
+            if walk is not None:
+                walk.aim(steps, Fraction(1, 4)).run(work // (_STARTS * len(aims)), Fraction(1, 10))
+                found += walk.found()
+    return undominated(found, known)
+
+
+def undominated(found: Sequence[Found], known: Sequence[Cost] = ()) -> list[Found]:
+    """Return those that no other and nothing known dominates, by steps; the plainest of equal ones."""
+    kept: list[Found] = []
+    for one in sorted(found, key=lambda one: (one.cost.steps, one.cost.bandwidth, len(str(one.spec)), str(one.spec))):
+        if not any(cost.dominates(one.cost) for cost in [*known, *(other.cost for other in kept)]):
+            kept.append(one)
+    return kept
+
+
+def swaps_between(topology: Topology, out: NDArray[np.int32]) -> list[int]:
+    """Return swaps, four nodes each, that give a regular topology other heads of the links out of each node.
+
+    Parameters
+    ----------
+    topology
+        A regular topology of degree d.
+    out
+        Shape ``(nodes, d)``, in any order; every node is a head as often as it is in the topology.
+    """
+    before = np.repeat(topology.dst, topology.capacity).reshape(out.shape)
+    changed: list[tuple[int, int, int]] = []
+    for node in np.flatnonzero(np.any(np.sort(before, axis=1) != np.sort(out, axis=1), axis=1)).tolist():
+        old, new = Counter(before[node].tolist()), Counter(out[node].tolist())
+        pairs = zip(sorted((old - new).elements()), sorted((new - old).elements()), strict=True)
+        changed += [(node, lost, gained) for lost, gained in pairs]
+    swaps: list[int] = []
+    while changed:
+        tail, lost, gained = changed.pop()
+        if lost != gained:
+            place = next(place for place, one in enumerate(changed) if one[1] == gained)
+            giver, _, wanted = changed[place]
+            swaps += [tail, lost, giver, gained]
+            changed[place] = (giver, lost, wanted)
+    return swaps
+
+
+def _can_be_annealed(target: Target) -> bool:
+    few = 3 if target.duplex else 2  # a duplex digraph of degree 2 is a ring
+    return few <= target.degree <= MOST_PORTS and target.nodes > target.degree + 1
+
+
+def _fits(topology: Topology, target: Target) -> bool:
+    size = (topology.nodes, topology.degree) == (target.nodes, target.degree)
+    return size and topology.is_regular and (topology.is_duplex or not target.duplex)
+
+
+def _settled(steps: int, bound: Cost, known: Sequence[Cost]) -> bool:
+    """Whether something known has the least bandwidth with at most so many steps."""
+    return any(cost.steps <= steps and cost.bandwidth == bound.bandwidth for cost in known)
+
+
+def _random(target: Target, rng: np.random.Generator) -> Topology | None:
+    family = "randomregulargraph" if target.duplex else "randomregular"
+    try:
+        return build(Spec(family, (target.nodes, target.degree, int(rng.integers(2**31)))))
+    except TopodesignError:
+        return None
+
+
+def _unit(degree: int) -> int:
+    """Return the energy of one shard per port."""
+    from topodesign.solve.anneal_kernels import UNIT  # noqa: PLC0415  compiled code, slow to import
+
+    return math.lcm(*range(1, degree + 1)) * UNIT
+
+
+def _rules(degree: int, layers: int) -> Rules:
+    from topodesign.solve.anneal_kernels import Rules  # noqa: PLC0415  compiled code, slow to import
+
+    scale = math.lcm(*range(1, degree + 1))
+    sizes = [ports.bit_count() for ports in range(1, 1 << degree)]
+    # weights from 2^4 to 2^48, so that those of 2^13 sources add up in 64 bits; the largest loads have 2^30
+    zero, top = 26 * scale // _SHARPNESS, 18 * scale // _SHARPNESS
+    return Rules(
+        np.array([0, *(scale // size for size in sizes)], dtype=np.int64),
+        np.array([_power(4 * scale + _SHARPNESS * place, scale) for place in range(zero + top + 1)], dtype=np.int64),
+        zero,
+        np.zeros(layers, dtype=np.int64),
+        scale // _SHARPNESS,
+        layers,
+        0,
+    )
+
+
+def _power(numerator: int, denominator: int) -> int:
+    """Return 2^(numerator/denominator), exact for whole powers and linear between them."""
+    whole, rest = divmod(numerator, denominator)
+    return (denominator + rest << whole) // denominator

@@ -1,0 +1,258 @@
+"""Digraphs of awkward sizes from good ones with a few nodes more or less.
+
+A new node is put in the middle of d links; a deleted one has its in-links joined to its out-links. Either does damage:
+some nodes are then a step farther from some others, and some have more to send than all others. So the best digraphs to
+start from are not those with the least bandwidth factor but compact ones, most of whose nodes are near: their steps stay
+the same. What is left of the damage is moved about, and links are swapped, while that makes it less.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from topodesign.annealing import MOST_PORTS, Walk, start_walk, undominated
+from topodesign.cost import Cost
+from topodesign.errors import TopodesignError
+from topodesign.expand import delete, insert, swap
+from topodesign.library import build
+from topodesign.graphs.groups import Group
+from topodesign.search import Found, Target, cayley_spec, groups_of_order
+from topodesign.spec import Spec
+from topodesign.topology import Topology
+
+REACH = 8
+"""Nodes that are inserted or deleted at most."""
+
+_COMPACT_REACH = 4
+"""Sizes for which compact Cayley digraphs are sought: up to so many nodes more or less."""
+_COMPACT_LINKS, _COMPACT_TRIES = 2**23, 4096
+"""Links to look at in the search for one, and sets to try at most: about a tenth of a second."""
+_POOL = 128
+_PATIENCE = 200
+_BEST_BASES, _STARTS, _WALKS = 3, 6, 2
+_STEP = Fraction(119, 1000)
+"""Bandwidth factor that a step is worth when starts are compared: 10us against 1 MiB at 100 Gbps."""
+_FILL = 20
+"""Nodes whose loads take as much time to compute as one unit of work."""
+
+
+def search_neighbours(
+    target: Target, bases: Sequence[Topology], work: int, *, seed: int = 0, known: Sequence[Cost] = ()
+) -> list[Found]:
+    """Search digraphs of a size among those of neighbouring sizes with nodes inserted or deleted.
+
+    Parameters
+    ----------
+    target
+        The size; degrees beyond ``MOST_PORTS`` are left alone.
+    bases
+        Topologies of its degree with at most ``REACH`` nodes more or less; those that are not regular or have no spec
+        are passed over. Compact Cayley digraphs of the nearest sizes are tried in any case.
+    work
+        Sources looked at and nodes changed, some 5 million a second. The search for compact digraphs comes on top of
+        that, once for each size and process.
+    seed
+        Seed of all random choices.
+    known
+        Costs that need not be found again.
+
+    Returns
+    -------
+    list of Found
+        What no other found or known one dominates, by steps.
+    """
+    few = 3 if target.duplex else 2
+    if not few <= target.degree <= MOST_PORTS or target.nodes <= 2 * target.degree:
+        return []
+    rng = np.random.Generator(np.random.PCG64([seed, target.nodes, target.degree, target.duplex]))
+    usable = [base for base in [*bases, *_compact_neighbours(target, seed)] if _serves(base, target)]
+    fill = 2 * target.nodes * target.nodes // _FILL
+    walks = [(base, walk) for base in usable for walk in _starts(base, target, 1, rng)]
+    walks.sort(key=lambda pair: _rank(pair[1]))
+    work -= fill * len(usable)
+    again = min(_STARTS, max(0, work // (2 * fill * _BEST_BASES)))
+    tried = [walk for _, walk in walks]
+    for base, _ in walks[:_BEST_BASES]:
+        tried += _starts(base, target, again, rng)
+        work -= fill * again
+    tried.sort(key=_rank)
+    for walk in tried[:_WALKS]:
+        _improve(walk, max(0, work) // _WALKS)
+    return undominated([one for walk in tried for one in walk.found()], known)
+
+
+def _improve(walk: Walk, work: int) -> None:
+    """Walk towards the fewest steps, then, if they are not reached, towards the least bandwidth with one more."""
+    walk.run(work // 2)
+    (walk.aim(walk.steps + 1, Fraction(1, 4)) if walk.far else walk).run(work // 2)
+
+
+def _rank(walk: Walk) -> Fraction:
+    """Return about what a walk will reach: pairs of nodes too far apart will come nearer."""
+    return walk.steps * _STEP + walk.bandwidth + Fraction(walk.far, walk.topology.nodes)
+
+
+def _serves(base: Topology, target: Target) -> bool:
+    change = abs(target.nodes - base.nodes)
+    pairs = change % 2 == 0 or not target.duplex or target.degree % 2 == 0
+    return (
+        base.spec is not None
+        and base.degree == target.degree
+        and base.is_regular
+        and 0 < change <= REACH
+        and pairs
+        and (base.is_duplex or not target.duplex)
+    )
+
+
+def _starts(base: Topology, target: Target, count: int, rng: np.random.Generator) -> Iterator[Walk]:
+    """Yield walks from the base with nodes inserted or deleted at random."""
+    change = target.nodes - base.nodes
+    for _ in range(count):
+        try:
+            made = _inserted(base, change, target.duplex, rng) if change > 0 else _deleted(base, -change, target, rng)
+        except TopodesignError:
+            continue  # the draw does not fit
+        if made.degree == target.degree and made.is_regular and (made.is_duplex or not target.duplex):
+            walk = start_walk(made, duplex=target.duplex, rng=rng, first_new=base.nodes if change > 0 else None)
+            if walk is not None:
+                pairs = walk.side.count.sum(axis=(0, 2))
+                steps = int(np.argmax(pairs[::-1].cumsum()[::-1] * 20 <= target.nodes)) - 1
+                yield walk.aim(steps, Fraction(2))
+
+
+def _inserted(base: Topology, count: int, duplex: bool, rng: np.random.Generator) -> Topology:
+    """Put new nodes in the middle of random links, all at different nodes if possible.
+
+    At odd degree a new duplex node is left with one link in and one link out, and the next one with another: of the two
+    ways u->x->w and x->y->w, which are u->x->y->w, a swap makes u->w and x->y->x.
+    """
+    degree = base.degree
+    links = _links_apart(base, count * (degree // 2 if duplex else degree) + (count // 2 if duplex else 0), duplex, rng)
+    if not duplex:
+        return insert(base, *(end for link in links for end in link))
+    ends: list[int] = []
+    swaps: list[int] = []
+    for place in range(count):
+        for _ in range(degree // 2):
+            u, w = links.pop()
+            ends += [u, w, w, u]
+        new = base.nodes + place
+        if degree % 2:
+            u, w = links[place // 2]  # the first ones are for two new nodes each
+            if place % 2:
+                ends += [new - 1, w]
+                swaps += [u, new - 1, new, w]
+            else:
+                ends += [u, w]
+    made = insert(base, *ends)
+    return swap(made, *swaps) if swaps else made
+
+
+def _links_apart(base: Topology, count: int, duplex: bool, rng: np.random.Generator) -> list[tuple[int, int]]:
+    """Draw different links, if possible without a common node."""
+    order = rng.permutation(len(base.src))
+    links = list(zip(base.src[order].tolist(), base.dst[order].tolist(), strict=True))
+    if duplex:
+        links = [(u, w) for u, w in links if u < w]
+    apart: list[tuple[int, int]] = []
+    others: list[tuple[int, int]] = []
+    taken: set[int] = set()
+    for link in links:
+        (others if taken.intersection(link) else apart).append(link)
+        if apart[-1:] == [link]:
+            taken.update(link)
+    return (apart + others)[:count]
+
+
+def _deleted(base: Topology, count: int, target: Target, rng: np.random.Generator) -> Topology:
+    """Delete random nodes; in a duplex digraph the links of each are joined in pairs, at odd degree of two neighbours."""
+    topology = base
+    numbers: list[int] = []
+    while count:
+        v = int(rng.integers(topology.nodes))
+        if not target.duplex:
+            chosen = [(v, rng.permutation(target.degree).tolist())]
+        elif target.degree % 2 == 0:
+            chosen = [(v, _pairing(target.degree, None, rng))]
+        else:
+            heads = np.repeat(topology.neighbours(v), topology.capacity[topology.src == v])
+            place = int(rng.integers(target.degree))
+            w = int(heads[place])
+            chosen = [
+                (v, _pairing(target.degree, place, rng)),
+                (w - (w > v), _pairing(target.degree - 1, None, rng)),
+            ]
+        step = [number for node, order in chosen for number in (node, _number(order))]
+        topology = delete(topology, *step)
+        numbers += step
+        count -= len(chosen)
+    return delete(base, *numbers)
+
+
+def _pairing(size: int, single: int | None, rng: np.random.Generator) -> list[int]:
+    """Return a random permutation that exchanges pairs, but for one place if the size is odd."""
+    order = [place for place in rng.permutation(size).tolist() if place != single]
+    image = list(range(size))
+    for one, other in zip(order[::2], order[1::2], strict=True):
+        image[one], image[other] = other, one
+    return image
+
+
+def _number(order: Sequence[int]) -> int:
+    """Return the number of a permutation among all in lexicographic order."""
+    left, number = list(range(len(order))), 0
+    for value in order:
+        number = number * len(left) + left.index(value)
+        left.remove(value)
+    return number
+
+
+def _compact_neighbours(target: Target, seed: int) -> Iterator[Topology]:
+    for distance in range(1, _COMPACT_REACH + 1):
+        for nodes in (target.nodes - distance, target.nodes + distance):
+            if nodes > 2 * target.degree and not (target.duplex and nodes * target.degree % 2):
+                base = compact(Target(nodes, target.degree, target.duplex), seed)
+                if base is not None:
+                    yield base
+
+
+@functools.lru_cache(maxsize=256)
+def compact(target: Target, seed: int) -> Topology | None:
+    """Return a Cayley digraph most of whose nodes are near, None if none is found.
+
+    Of the two groups in which the fewest elements commute, the better one after a few tries is searched.
+    """
+    tries = min(_COMPACT_TRIES, _COMPACT_LINKS // (target.nodes * target.degree))
+    groups = groups_of_order(target.nodes)[:2]
+    drafts = [_climb(target, group, seed, tries // 8) for group in groups]
+    best = min(range(len(groups)), key=lambda place: drafts[place][0], default=None)
+    if best is None or drafts[best][1] is None:
+        return None
+    return build(str(_climb(target, groups[best], seed, tries)[1]))
+
+
+def _climb(target: Target, group: Group, seed: int, tries: int) -> tuple[int, Spec | None]:
+    """Return the least sum of cubed distances that some tries find, and its Cayley digraph."""
+    from topodesign.solve import anneal_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
+
+    rng = np.random.Generator(np.random.PCG64([seed, target.nodes, target.degree]))
+    elements = np.arange(1, group.order, dtype=np.int64)
+    if len(elements) > _POOL:
+        elements = np.sort(rng.choice(elements, size=_POOL, replace=False))
+    inverse = np.array([int(np.argmax(group.multiply(group.elements(), element) == 0)) for element in elements])
+    if target.duplex:
+        elements = np.unique(np.concatenate((elements, inverse)))
+        inverse = np.array([int(np.argmax(group.multiply(group.elements(), element) == 0)) for element in elements])
+    partner = np.searchsorted(elements, inverse) if target.duplex else np.arange(len(elements))
+    table = group.multiply(group.elements()[None, :], elements[:, None])
+    chosen = np.zeros(target.degree, dtype=np.int64)
+    state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+    least = int(kernels.climb_compact(table, partner, target.degree, tries, _PATIENCE, state, chosen))
+    if least == kernels.LARGEST:
+        return least, None
+    return least, cayley_spec(group, sorted(elements[chosen].tolist()), duplex=target.duplex)
