@@ -28,6 +28,8 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 MAX_NEIGHBOURS = 64
 """Neighbours that a bit mask can tell apart."""
 
+_TABLE = 2**16  # masks of up to 16 neighbours are counted in a table, which beats sorting them
+
 
 def compiled(function: _Function) -> _Function:
     """Compile a function on its first call and keep the machine code on disk."""
@@ -65,6 +67,8 @@ def search(source: int, indptr: Ints, dst: Ints, distance: Ints, mask: Masks, qu
     while head < reached:
         node = queue[head]
         head += 1
+        if reached == len(distance) and distance[node] == distance[queue[reached - 1]]:
+            break  # the farthest nodes lead to no others
         near = distance[node] + 1
         for entry in range(indptr[node], indptr[node + 1]):
             other = dst[entry]
@@ -89,10 +93,25 @@ def _layer(first: int, distance: Ints, queue: Ints, mask: Masks, layer: Masks) -
 
 
 @compiled
-def _group(masks: Masks, group_mask: Masks, group_count: Ints) -> int:
-    """Sort next-hop masks in place and write each distinct one with its count; return how many there are."""
-    masks.sort()
+def _group(masks: Masks, neighbours: int, place: Ints, group_mask: Masks, group_count: Ints) -> int:
+    """Write each distinct next-hop mask with its count; return how many there are.
+
+    ``place`` holds zeros, before and after, for all masks of as many neighbours as it has room for; with more, the
+    masks are sorted in place.
+    """
     groups = 0
+    if len(place) >= 1 << min(neighbours, 62):
+        for mask in masks:
+            if place[mask] == 0:
+                group_mask[groups] = mask
+                group_count[groups] = 0
+                groups += 1
+                place[mask] = groups
+            group_count[place[mask] - 1] += 1
+        for g in range(groups):
+            place[group_mask[g]] = 0
+        return groups
+    masks.sort()
     for i in range(len(masks)):
         if i == 0 or masks[i] != masks[i - 1]:
             group_mask[groups] = masks[i]
@@ -273,6 +292,7 @@ def worst_loads(
     layer = np.empty(nodes, np.uint64)
     group_mask = np.empty(nodes, np.uint64)
     group_count = np.empty(nodes, np.int64)
+    place = np.zeros(_TABLE, np.int64)
     farthest = 0
     for source in sources:
         if search(source, indptr, dst, distance, mask, queue) < nodes:
@@ -290,7 +310,7 @@ def worst_loads(
         while first < nodes:
             x = distance[queue[first]]
             last = _layer(first, distance, queue, mask, layer)
-            groups = _group(layer[first:last], group_mask, group_count)
+            groups = _group(layer[first:last], k, place, group_mask, group_count)
             numerator[x], denominator[x] = _raise_load(
                 groups, group_mask, group_count, links, numerator[x], denominator[x], scale, load
             )
@@ -314,6 +334,7 @@ class _Scratch(NamedTuple):
     layer: Masks
     group_mask: Masks
     group_count: Ints
+    place: Ints
     capacity: Ints
     load: Ints
 
@@ -330,6 +351,7 @@ def _scratch(nodes: int, links: int) -> _Scratch:
         np.empty(nodes, np.uint64),
         np.empty(nodes, np.uint64),
         np.empty(nodes, np.int64),
+        np.zeros(_TABLE, np.int64),
         np.ones(links, np.int64),
         np.empty(links, np.int64),
     )
@@ -344,7 +366,7 @@ def _set_score(
     The score is weight * steps + SCALE * (nodes at the largest distance) + d * SCALE * (sum of loads): the middle term
     is small, and leads towards fewer steps. A set is given up as soon as its score is certain to pass the limit.
     """
-    indptr, dst, distance, queue, mask, layer, group_mask, group_count, capacity, load = scratch
+    indptr, dst, distance, queue, mask, layer, group_mask, group_count, place, capacity, load = scratch
     links = len(chosen)
     nodes = len(distance)
     for i in range(links):
@@ -364,7 +386,7 @@ def _set_score(
         if score + total * links + (nodes - first) * SCALE > limit:
             return 0, 0, 0
         last = _layer(first, distance, queue, mask, layer)
-        groups = _group(layer[first:last], group_mask, group_count)
+        groups = _group(layer[first:last], links, place, group_mask, group_count)
         p, q = _raise_load(groups, group_mask, group_count, capacity, 0, 1, scale, load)
         total += p * (SCALE // q)
         first = last
@@ -561,7 +583,7 @@ def split_rows(
         while first < nodes:
             x = distance[queue[first]]
             last = _layer(first, distance, queue, mask, layer)
-            groups = _group(layer[first:last], group_mask, group_count)
+            groups = _group(layer[first:last], k, np.zeros(0, np.int64), group_mask, group_count)
             flow = np.zeros((groups, k), np.int64)
             room = np.empty(k, np.int64)
             for link in range(k):
