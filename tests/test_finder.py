@@ -199,7 +199,7 @@ def test_insert_keeps_exactly_the_undominated(costs: list[tuple[int, int]]) -> N
     front: list[Candidate] = []
     for steps, y in costs:
         base = Base(template.base.topology, Cost(steps, Fraction(y)))
-        insert(front, Candidate(template.spec, base, "links", base.cost))
+        insert(front, Candidate(template.spec, base.cost, base.cost, True, "links", base.topology))
     wanted = {(s, Fraction(y)) for s, y in costs if not any(a <= s and b <= y and (a, b) != (s, y) for a, b in costs)}
     assert [(c.cost.steps, c.cost.bandwidth) for c in front] == sorted(wanted)
 

@@ -8,20 +8,22 @@ candidates that are within 1/N of the frontier are kept beside it as bases, and 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
-from topodesign.cost import Cost, moore_bound
+from topodesign.cost import Cost, lower_bound, moore_bound
 from topodesign.errors import DisconnectedError, ParameterError, SpecError
 from topodesign.expand import bidirect, line, parallel, product, transpose
 from topodesign.expand import degree as degree_expansion
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion
 from topodesign.graphs import FAMILIES
 from topodesign.library import build
+from topodesign.named import Family
 from topodesign.search import Found, Target
 from topodesign.solve.spff import price, price_at_least
 from topodesign.spec import Spec
@@ -31,7 +33,7 @@ LARGEST_PRICED = 4096
 """Topologies of up to this many nodes are always rebuilt and priced from their links."""
 
 Source = Literal["links", "closed form", "closed form, at most"]
-Build = Callable[[], Topology]
+Search = Callable[[Target, Sequence[Cost]], Iterable[Found]]
 
 _SAMPLE = 8
 _MOST_WORK = 2**28
@@ -46,42 +48,67 @@ _RULING = frozenset({parallel, product})
 
 @dataclass(frozen=True)
 class Candidate:
-    """A topology with its price.
+    """A topology with its price; it is built when it is needed.
 
     Attributes
     ----------
     spec
         The text that rebuilds it.
-    base
-        The topology with its cost, which holds for reduce-scatter and allgather: the price of its SPFF reduce-scatter,
-        and its allgather costs no more (or the claimed cost, if ``source`` is a closed form).
+    cost
+        Holds for reduce-scatter and allgather: the price of its SPFF reduce-scatter, and its allgather costs no more
+        (or the claimed cost, if ``source`` is a closed form).
+    allgather
+        Price of its allgather, at most ``cost``.
+    duplex
+        Whether every link has its reverse.
     source
         ``links`` if rebuilt and priced from its links, ``closed form`` if a theorem gives this very cost,
         ``closed form, at most`` if it gives an upper bound.
-    allgather
-        Price of its allgather, at most ``cost``.
+    topology
+        What the spec builds, where it is at hand.
     """
 
     spec: Spec
-    base: Base = field(repr=False)
-    source: Source
+    cost: Cost
     allgather: Cost
+    duplex: bool
+    source: Source
+    topology: Topology | None = field(default=None, repr=False, compare=False)
 
-    @property
-    def cost(self) -> Cost:
-        """Steps and bandwidth factor."""
-        return self.base.cost
+    @functools.cached_property
+    def base(self) -> Base:
+        """The topology with its cost, as expansions take it."""
+        return Base(self.topology if self.topology is not None else _rebuild(self.spec), self.cost)
 
-    @property
-    def duplex(self) -> bool:
-        """Whether every link has its reverse."""
-        return self.base.topology.is_duplex
+    @functools.cached_property
+    def looks(self) -> Hashable:
+        """What expansions of the topology cost by: candidates that differ in it are different topologies."""
+        return self.cost, self.allgather, self.duplex, len(self.base.topology.src), frozenset(self.base.returns)
 
     @functools.cached_property
     def rank(self) -> tuple[int, Fraction, bool, int, str]:
         """Sort key: cheapest latency first, then bandwidth; among equals duplex first, then the plainest spec."""
         text = str(self.spec)
         return self.cost.steps, self.cost.bandwidth, not self.duplex, text.count("(") * 100 + len(text), text
+
+
+@functools.lru_cache(maxsize=256)
+def _rebuild(spec: Spec) -> Topology:
+    return build(spec)
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """A spec that is not built yet."""
+
+    spec: Spec
+
+    def build(self) -> Topology:
+        """Build the spec."""
+        return build(self.spec)
+
+    def claim(self, _nodes: int) -> None:
+        """Return None: no theorem gives its cost."""
 
 
 @dataclass(frozen=True)
@@ -121,10 +148,23 @@ class _Shelf:
     front: list[Candidate] = field(default_factory=list)
     spare: list[Candidate] = field(default_factory=list)
 
+    @functools.cached_property
+    def bound(self) -> Cost | None:
+        """What no topology of this size can beat, if there is any."""
+        try:
+            return lower_bound(self.target.nodes, self.target.degree, duplex=self.target.duplex)
+        except ParameterError:
+            return None
+
     @property
     def slack(self) -> Fraction:
         """By how much a candidate may be dominated and still be kept."""
         return Fraction(1, self.target.nodes) if self.target.nodes <= _LARGEST_SPARED else Fraction(0)
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing better can exist, nor anything worth keeping beside it."""
+        return not self.slack and bool(self.front) and self.front[0].cost == self.bound
 
     def useless(self, least: Cost) -> bool:
         """Whether nothing with at least this cost is worth keeping."""
@@ -140,11 +180,14 @@ class _Shelf:
         """Keep a candidate on the frontier or beside it, or not at all."""
         before = list(self.front)
         insert(self.front, candidate)
+        if not self.slack:
+            return
         kept = {id(one) for one in self.front}
         dropped = [one for one in (*before, candidate) if id(one) not in kept]
-        spare = [one for one in (*self.spare, *dropped) if self.slack and not self.useless(one.cost)]
+        spare = [one for one in (*self.spare, *dropped) if not self.useless(one.cost)]
         spare.sort(key=lambda one: (_key(one.cost), one.duplex, one.rank))  # the frontier prefers duplex ones
-        self.spare = spare[:_MOST_SPARE]
+        different = {one.looks: one for one in reversed((*self.front, *spare))}
+        self.spare = [one for one in spare if different[one.looks] is one][:_MOST_SPARE]
 
 
 class Finder:
@@ -154,11 +197,33 @@ class Finder:
     ----------
     found
         Digraphs that a search came upon, by size; they are rebuilt and priced like all others.
+    known
+        What is already known of some sizes: every candidate worth keeping, which is not looked for again.
+    search
+        Called for every size with the costs that symmetric families and expansions reach, for digraphs beyond.
+    families
+        Graph families to choose from.
     """
 
-    def __init__(self, found: Mapping[Target, Iterable[Found]] | None = None) -> None:
+    def __init__(
+        self,
+        found: Mapping[Target, Iterable[Found]] | None = None,
+        *,
+        known: Mapping[Target, Sequence[Candidate]] | None = None,
+        search: Search | None = None,
+        families: Sequence[Family] = FAMILIES,
+    ) -> None:
         self._found = {target: list(rows) for target, rows in (found or {}).items()}
+        self._search = search
+        self._families = families
         self._shelves: dict[Target, _Shelf] = {}
+        for target, candidates in (known or {}).items():
+            front: list[Candidate] = []
+            for candidate in candidates:
+                insert(front, candidate)
+            kept = {id(candidate) for candidate in front}
+            spare = [candidate for candidate in candidates if id(candidate) not in kept]
+            self._shelves[target] = _Shelf(target, front, spare)
 
     def frontier(self, nodes: int, degree: int, *, duplex: bool = False) -> list[Candidate]:
         """Return the undominated candidates with exactly this size, steps ascending and bandwidth descending.
@@ -172,28 +237,53 @@ class Finder:
         """
         return self._shelf(Target(nodes, degree, duplex)).front
 
+    def kept(self, target: Target) -> list[Candidate]:
+        """Return all that is kept of a size: its frontier, and beside it what may overtake when it is expanded."""
+        shelf = self._shelf(target)
+        return shelf.front + shelf.spare
+
+    def offer(self, target: Target, specs: Iterable[Spec]) -> None:
+        """Price more topologies of a size and keep them if they are worth it."""
+        shelf = self._shelf(target)
+        for option, topology in [*_offer_symmetric(shelf, (_Plain(spec) for spec in specs))]:
+            _offer(shelf, option, topology)
+
     def _shelf(self, target: Target) -> _Shelf:
         if target not in self._shelves:
             shelf = _Shelf(target)
-            for spec in self._plain(target):
-                _offer(shelf, spec, functools.partial(build, spec))
-            for expanded in self._expanded(target, shelf.front):
-                _offer(shelf, expanded.spec, expanded.build, expanded.claim(target.nodes))
+            for candidate in self._wired_duplex(target):
+                shelf.put(candidate)
+            later = [
+                *_offer_symmetric(shelf, self._plain(target)),
+                *_offer_symmetric(shelf, self._expanded(target, shelf)),
+            ]
+            if self._search is not None and not shelf.finished:
+                wanted = self._search(target, [candidate.cost for candidate in shelf.front])
+                later = [*_offer_symmetric(shelf, (_Plain(found.spec) for found in wanted)), *later]
+            for option, topology in later:
+                _offer(shelf, option, topology)
             self._shelves[target] = shelf
         return self._shelves[target]
 
-    def _plain(self, target: Target) -> Iterator[Spec]:
-        for family in FAMILIES:
+    def _wired_duplex(self, target: Target) -> list[Candidate]:
+        """Return the duplex candidates of the same size if they are known already."""
+        duplex = self._shelves.get(Target(target.nodes, target.degree, duplex=True))
+        return [] if duplex is None else duplex.front + duplex.spare
+
+    def _plain(self, target: Target) -> Iterator[_Plain]:
+        for family in self._families:
             for args in family.find(target.nodes, target.degree):
-                yield Spec(family.name, tuple(args))
+                yield _Plain(Spec(family.name, tuple(args)))
         for duplex in {True, target.duplex}:
             for found in self._found.get(Target(target.nodes, target.degree, duplex), ()):
-                yield found.spec
+                yield _Plain(found.spec)
 
-    def _expanded(self, target: Target, front: list[Candidate]) -> Iterator[_Expanded]:
+    def _expanded(self, target: Target, shelf: _Shelf) -> Iterator[_Expanded]:
         nodes, degree, duplex = target.nodes, target.degree, target.duplex
         if not duplex and degree > 1 and nodes % degree == 0:
             for base in self._bases(nodes // degree, degree, duplex=False, spare=True):
+                if base.spec.name == "genkautz":
+                    continue  # its line graph is the larger genkautz
                 yield _Expanded(line, _line_spec(base.spec), (base,))
         for n in (n for n in range(2, degree + 1) if degree % n == 0):
             if nodes % n == 0:
@@ -202,69 +292,135 @@ class Finder:
             if degree >= nodes:
                 for base in self._bases(nodes, degree // n, duplex=duplex):
                     yield _Expanded(parallel, Spec("parallel", (base.spec, n)), (base, n))
-        for base in self._bases(nodes, degree // 2, duplex=False, spare=True) if degree % 2 == 0 else ():
-            if not base.duplex:
-                yield _Expanded(bidirect, Spec("bidirect", (base.spec,)), (base,))
-        for left, right in self._factors(target, front):
+        for left, right in self._factors(target, shelf.front):
             yield _Expanded(product, _product_spec(left.spec, right.spec), (left, right))
+        for base in self._bases(nodes, degree // 2, duplex=False, spare=True) if degree % 2 == 0 else ():
+            if not base.duplex and not shelf.finished:
+                yield _Expanded(bidirect, Spec("bidirect", (base.spec,)), (base,))
 
     def _factors(self, target: Target, front: list[Candidate]) -> Iterator[tuple[Candidate, Candidate]]:
         """Yield pairs of factors while their steps could still be fewer than the best optimal candidate's."""
-        splits = sorted(
-            (
-                _moore(first, share, target.duplex)
-                + _moore(target.nodes // first, target.degree - share, target.duplex),
-                first,
-                share,
-            )
-            for first in range(2, math.isqrt(target.nodes) + 1)
-            if target.nodes % first == 0
-            for share in range(1, target.degree)
-        )
-        for fewest, first, share in splits:
-            if _worth(front, target, fewest):
-                for left in self._bases(first, share, duplex=target.duplex):
-                    for right in self._bases(target.nodes // first, target.degree - share, duplex=target.duplex):
-                        promising = target.nodes <= _SMALL_PRODUCT or (_optimal(left) and _optimal(right))
-                        if promising and _worth(front, target, left.cost.steps + right.cost.steps):
-                            yield left, right
+        for fewest, one, other in _splits(target):
+            if not _worth(front, target, fewest):
+                return
+            for left in self._shelf(one).front:
+                for right in self._shelf(other).front:
+                    promising = target.nodes <= _SMALL_PRODUCT or (_optimal(left) and _optimal(right))
+                    if promising and _worth(front, target, left.cost.steps + right.cost.steps):
+                        yield left, right
 
     def _bases(self, nodes: int, degree: int, *, duplex: bool, spare: bool = False) -> list[Candidate]:
-        if nodes < 2 or degree < 1 or (duplex and nodes * degree % 2):
+        target = Target(nodes, degree, duplex)
+        if not _possible(target):
             return []
-        shelf = self._shelf(Target(nodes, degree, duplex))
+        shelf = self._shelf(target)
         return shelf.front + shelf.spare if spare else shelf.front
 
 
-def _offer(shelf: _Shelf, spec: Spec, construct: Build, claim: Claim | None = None) -> None:
-    """Build and price a spec and keep it, unless a theorem or a few of its nodes rule it out."""
-    exact = claim is not None and claim.basis is Basis.EXACT
-    if claim is not None and exact and _dominated(shelf.front, claim.cost):
-        return
-    target = shelf.target
+def base_targets(target: Target) -> list[Target]:
+    """Return the sizes that topologies of a size can be expanded from, each of which :class:`Finder` looks at."""
+    nodes, degree, duplex = target.nodes, target.degree, target.duplex
+    sizes = [size for pair in _factor_sizes(target) for size in pair]
+    if not duplex and degree > 1 and nodes % degree == 0:
+        sizes.append(Target(nodes // degree, degree, duplex=False))
+    for n in (n for n in range(2, degree + 1) if degree % n == 0):
+        if nodes % n == 0:
+            sizes.append(Target(nodes // n, degree // n, duplex))
+        if degree >= nodes:
+            sizes.append(Target(nodes, degree // n, duplex))
+    if degree % 2 == 0:
+        sizes.append(Target(nodes, degree // 2, duplex=False))
+    return [size for size in dict.fromkeys(sizes) if _possible(size)]
+
+
+def _splits(target: Target) -> list[tuple[int, Target, Target]]:
+    """Return the sizes of two factors of a product with the fewest steps it can have, ascending."""
+    rows = [(_moore(one) + _moore(other), one, other) for one, other in _factor_sizes(target)]
+    return sorted(rows, key=lambda row: row[0])
+
+
+def _factor_sizes(target: Target) -> list[tuple[Target, Target]]:
+    nodes, degree, duplex = target.nodes, target.degree, target.duplex
+    return [
+        (Target(first, share, duplex), Target(nodes // first, degree - share, duplex))
+        for first in range(2, math.isqrt(nodes) + 1)
+        if nodes % first == 0
+        for share in range(1, degree)
+        if _possible(Target(first, share, duplex)) and _possible(Target(nodes // first, degree - share, duplex))
+    ]
+
+
+def _possible(target: Target) -> bool:
+    """Whether there can be a topology of this size."""
+    if target.nodes < 2 or target.degree < 1:
+        return False
+    return not target.duplex or (target.nodes * target.degree % 2 == 0 and (target.degree > 1 or target.nodes == 2))
+
+
+def _sources(topology: Topology) -> Sequence[int]:
+    """Return the nodes that have to be looked at to price a topology."""
+    return topology.representatives or range(topology.nodes)
+
+
+def _offer_symmetric(
+    shelf: _Shelf, options: Iterable[_Plain | _Expanded]
+) -> Iterator[tuple[_Plain | _Expanded, Topology]]:
+    """Keep what is worth keeping of those that few nodes price; yield the others, which are mostly ruled out later."""
+    for option in options:
+        if not shelf.finished and not _ruled_out(shelf, option) and (topology := _fitting(shelf.target, option)):
+            if len(_sources(topology)) > _SAMPLE:
+                yield option, topology
+            else:
+                _offer(shelf, option, topology)
+
+
+def _ruled_out(shelf: _Shelf, option: _Plain | _Expanded) -> bool:
+    """Whether a theorem says, before anything is built, that something better is kept already."""
+    claim = option.claim(shelf.target.nodes)
+    return claim is not None and claim.basis is Basis.EXACT and _dominated(shelf.front, claim.cost)
+
+
+def _fitting(target: Target, option: _Plain | _Expanded) -> Topology | None:
+    """Build a topology, unless it is refused or has another size."""
     try:
-        topology = construct()
-        if (topology.nodes, topology.degree) != (target.nodes, target.degree):
-            return
-        if target.duplex and not topology.is_duplex:
-            return
-        if _can_be_priced(topology):
-            least = price_at_least(topology, _SAMPLE)
-            if not shelf.useless(least):
-                few = len(topology.representatives or range(topology.nodes)) <= _SAMPLE  # then all were looked at
-                there = least if few else price(topology)
-                if few or not shelf.useless(there):
-                    shelf.put(_dearer_way(spec, topology, there))
-        elif claim is not None and claim.basis is not Basis.SCHEDULE:
-            source: Source = "closed form" if exact else "closed form, at most"
-            shelf.put(Candidate(spec, Base(topology, claim.cost), source, claim.cost))
-    except (ParameterError, SpecError, DisconnectedError):
-        return  # an expansion that refuses this base, or a family member that is not connected
+        topology = option.build()
+    except (ParameterError, SpecError):
+        return None  # an expansion or a family that refuses this after all
+    if (topology.nodes, topology.degree) != (target.nodes, target.degree):
+        return None
+    return topology if topology.is_duplex or not target.duplex else None
+
+
+def _offer(shelf: _Shelf, option: _Plain | _Expanded, topology: Topology) -> None:
+    """Price a topology and keep it, unless some of its nodes rule it out."""
+    if shelf.finished:
+        return
+    if _can_be_priced(topology):
+        with contextlib.suppress(DisconnectedError):  # a family member that is not connected
+            cost = _price_unless(shelf.useless, topology)
+            if cost is not None:
+                shelf.put(_dearer_way(option.spec, topology, cost))
+        return
+    claim = option.claim(shelf.target.nodes)
+    if claim is not None and claim.basis is not Basis.SCHEDULE:
+        source: Source = "closed form" if claim.basis is Basis.EXACT else "closed form, at most"
+        shelf.put(Candidate(option.spec, claim.cost, claim.cost, topology.is_duplex, source, topology))
+
+
+def _price_unless(useless: Callable[[Cost], bool], topology: Topology) -> Cost | None:
+    """Return the price, or None if it is of no use; ever more nodes are looked at, as a few can tell that."""
+    sources = len(_sources(topology))
+    some = _SAMPLE
+    while some < sources:
+        if useless(price_at_least(topology, some)):
+            return None
+        some *= _SAMPLE
+    cost = price(topology)
+    return None if useless(cost) else cost
 
 
 def _can_be_priced(topology: Topology) -> bool:
-    sources = len(topology.representatives or range(topology.nodes))
-    return topology.nodes <= LARGEST_PRICED or sources * len(topology.src) <= _MOST_WORK
+    return topology.nodes <= LARGEST_PRICED or len(_sources(topology)) * len(topology.src) <= _MOST_WORK
 
 
 def _dominated(front: list[Candidate], cost: Cost) -> bool:
@@ -279,10 +435,10 @@ def _dearer_way(spec: Spec, topology: Topology, there: Cost) -> Candidate:
     """Return the topology or its transpose, whichever costs more, so that its price holds for both collectives."""
     back = there if topology.is_duplex else price(topology.transpose())
     if back.bandwidth <= there.bandwidth:
-        return Candidate(spec, Base(topology, there), "links", back)
+        return Candidate(spec, there, back, topology.is_duplex, "links", topology)
     if spec.name == "transpose" and isinstance(spec.args[0], Spec):
-        return Candidate(spec.args[0], Base(build(spec.args[0]), back), "links", there)
-    return Candidate(Spec("transpose", (spec,)), Base(transpose(topology), back), "links", there)
+        return Candidate(spec.args[0], back, there, False, "links", build(spec.args[0]))
+    return Candidate(Spec("transpose", (spec,)), back, there, False, "links", transpose(topology))
 
 
 def insert(front: list[Candidate], candidate: Candidate) -> bool:
@@ -307,11 +463,8 @@ def _optimal(candidate: Candidate) -> bool:
     return candidate.cost.bandwidth == Fraction(nodes - 1, nodes)
 
 
-def _moore(nodes: int, degree: int, duplex: bool) -> int:
-    try:
-        return moore_bound(nodes, degree, duplex=duplex)
-    except ParameterError:
-        return 10**9
+def _moore(target: Target) -> int:
+    return moore_bound(target.nodes, target.degree, duplex=target.duplex)
 
 
 def _line_spec(base: Spec) -> Spec:
