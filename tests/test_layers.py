@@ -17,32 +17,45 @@ ROOT = Path(topodesign.__file__).parent
 # Low to high; a folder is one layer, whose modules may import each other.
 LAYERS = (
     "errors",
+    "files",
     "units",
     "spec",
     "cost",
     "topology",
+    "fabric",
     "link_table",
     "schedule",
+    "tree_schedule",
     "columns",
     "named",
     "graphs",
     "expand",
     "library",
+    "fabrics",
     "solve",
+    "forest",
     "schedulers",
     "_replay",
     "verify",
+    "verify_trees",
     "simulate",
+    "simulate_trees",
     "schedule_file",
+    "tree_file",
     "workload",
     "topology_file",
+    "fabric_file",
     "runtime",
     "search",
+    "annealing",
+    "neighbours",
     "finder",
     "baselines",
+    "throughput",
     "evaluation",
-    "frontier",
     "catalog",
+    "explore",
+    "frontier",
     "compile",
     "wiring",
     "report",
@@ -54,6 +67,7 @@ LAYERS = (
 INDEPENDENT = {
     "_replay": {"errors", "schedule"},
     "verify": {"errors", "cost", "topology", "schedule", "_replay"},
+    "verify_trees": {"errors", "cost", "topology", "schedule", "tree_schedule"},
     "runtime": {"errors"},
 }
 
@@ -65,10 +79,15 @@ UPWARD = {
 # Modules that import names by text: they alone may, since the walk below cannot see it.
 BY_NAME = {"__init__.py", "cli/main.py"}
 
-HEAVY = ("networkx", "scipy", "sympy", "numba", "lxml", "rich", "pandas")
+HEAVY = ("networkx", "scipy", "sympy", "numba", "lxml", "rich", "pandas", "yaml")
 
 # Modules with a heavy import at their top, which in turn are only imported inside functions.
-HEAVY_HOMES = {"topodesign._replay", "topodesign.solve.kernels", "topodesign.report.table"}
+HEAVY_HOMES = {
+    "topodesign._replay",
+    "topodesign.report.catalog_table",
+    "topodesign.report.table",
+    *(f"topodesign.solve.{path.stem}" for path in (ROOT / "solve").glob("*kernels.py")),
+}
 
 FILES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
 

@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from topodesign.catalog.lookup import Catalog as Catalog
     from topodesign.cost import Cost as Cost
     from topodesign.cost import lower_bound as lower_bound
     from topodesign.cost import moore_bound as moore_bound
@@ -30,6 +31,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "build": "library",
+    "Catalog": "catalog.lookup",
     "Cost": "cost",
     "lower_bound": "cost",
     "moore_bound": "cost",

@@ -38,6 +38,10 @@ class FileFormatError(TopodesignError, ValueError):
     """A file cannot be read as what it should be."""
 
 
+class CatalogError(FileFormatError):
+    """A file of the catalog is missing, truncated or edited; the message names the file and the line."""
+
+
 class InfeasibleError(TopodesignError):
     """What is asked for does not exist (an answer of "no", exit status 1)."""
 

@@ -5,27 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from topodesign.baselines import Baseline, Workload, baselines
+from topodesign.catalog.lookup import Catalog, covers
+from topodesign.catalog.rows import Basis, Row, how_found
 from topodesign.cost import Cost, check_size, lower_bound
-from topodesign.errors import InfeasibleError, ParameterError, TopologyError
-from topodesign.finder import LARGEST_PRICED, Candidate, Finder, Source
-from topodesign.library import build
-from topodesign.search import Found, Target, search_cayley
-from topodesign.solve.spff import price
-from topodesign.spec import Spec
-from topodesign.topology import Topology
+from topodesign.errors import CatalogError, InfeasibleError, ParameterError
+from topodesign.spec import Spec, parse
 from topodesign.units import parse_bandwidth, parse_size, parse_time
 
+if TYPE_CHECKING:
+    from topodesign.finder import Candidate, Source
+    from topodesign.topology import Topology
+
+Origin = Literal["catalog", "search", "catalog and search"]
+
 DEFAULT_SEARCH = 3.0
-"""Seconds of Cayley search unless told otherwise."""
+"""Seconds of Cayley search unless told otherwise, where the catalog has no answer."""
 
 MOST_NODES = 2**14
 """Largest number of nodes that is searched for; it takes half a minute."""
 
 MOST_DEGREE = 64
 """Largest degree that is searched for."""
+
+_SOURCES: dict[Basis, Source] = {"links": "links", "theorem": "closed form", "bound": "closed form, at most"}
 
 
 @dataclass(frozen=True)
@@ -59,8 +64,15 @@ class Entry:
     allreduce: tuple[Fraction, ...]
     best: tuple[bool, ...]
 
+    @property
+    def found(self) -> str:
+        """Where such a topology comes from: see :func:`topodesign.catalog.rows.how_found`."""
+        return how_found(self.spec)
+
     def build(self) -> Topology:
         """Build the topology."""
+        from topodesign.library import build  # noqa: PLC0415  heavy, and looking up needs none of it
+
         return build(self.spec)
 
 
@@ -82,6 +94,10 @@ class Pareto:
         Undominated topologies, steps ascending and bandwidth strictly descending.
     baselines
         What people wire today.
+    origin
+        Whether the entries were looked up, searched for just now, or both.
+    catalog_error
+        Why the catalog could not be used, where it should have been.
     """
 
     nodes: int
@@ -91,6 +107,8 @@ class Pareto:
     bound: Cost
     entries: tuple[Entry, ...]
     baselines: tuple[Baseline, ...]
+    origin: Origin
+    catalog_error: str | None = None
 
     @property
     def best(self) -> Entry:
@@ -109,6 +127,7 @@ class Pareto:
                 "bandwidth_float": float(entry.cost.bandwidth),
                 "allgather_bandwidth": entry.allgather.bandwidth,
                 "duplex": entry.duplex,
+                "found": entry.found,
                 "source": entry.source,
                 **{
                     f"allreduce_s_{size}": float(time)
@@ -134,11 +153,12 @@ def pareto(
     alpha: str | Fraction = "10us",
     sizes: str | Fraction | Sequence[str | Fraction] = "1MiB",
     bandwidth: str | Fraction = "100Gbps",
-    search: float = DEFAULT_SEARCH,
-    seed: int = 0,
+    search: float | None = None,
+    seed: int | None = None,
+    catalog: Catalog | bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> Pareto:
-    """Find every topology worth wiring for N nodes of degree d.
+    """Find every topology worth wiring for N nodes of degree d: look it up, or search where that gives no answer.
 
     Parameters
     ----------
@@ -153,17 +173,20 @@ def pareto(
     bandwidth
         Egress bandwidth B of a node: text with a unit, or bits per second.
     search
-        Seconds to spend on searching Cayley digraphs; 0 looks at the known families and their expansions only.
+        Seconds to spend on searching Cayley digraphs for more than the catalog has; 0 looks at the known families and
+        their expansions only. If neither this nor ``seed`` is given the catalog's answer is enough.
     seed
         Seed of the search.
+    catalog
+        Where to look first; True for the shipped one (see :class:`Catalog`), False to search afresh.
     progress
         Called now and then with the share of the search time that is used.
 
     Returns
     -------
     Pareto
-        Every entry has been rebuilt from its spec and priced from its links, up to 4096 nodes; beyond, entries that
-        rest on a closed form say so.
+        Every entry that was searched for has been rebuilt from its spec and priced from its links, up to 4096 nodes;
+        beyond, entries that rest on a closed form say so. So were those of the catalog when it was made.
 
     Raises
     ------
@@ -176,11 +199,25 @@ def pareto(
     """
     check_question(nodes, degree, bidirectional=bidirectional)
     workload = read_workload(alpha, sizes, bandwidth)
-    target = Target(nodes, degree, bidirectional)
-    found: dict[Target, list[Found]] = {}
-    if search > 0:
-        found = search_cayley(search_targets(target), search, seed=seed, progress=progress)
-    front = Finder(found).frontier(nodes, degree, duplex=bidirectional)
+    known: list[Row] = []
+    trouble = None
+    if catalog is not False and covers(nodes, degree):
+        try:
+            known = (Catalog() if catalog is True else catalog).frontier(nodes, degree, duplex=bidirectional)
+        except CatalogError as error:
+            trouble = str(error)
+    if known and search is None and seed is None:
+        return from_rows(known, workload, bidirectional=bidirectional)
+    from topodesign.explore import explore  # noqa: PLC0415  heavy, and looking up needs none of it
+    from topodesign.search import Found, Target  # noqa: PLC0415
+
+    front = explore(
+        Target(nodes, degree, bidirectional),
+        DEFAULT_SEARCH if search is None else search,
+        seed=seed or 0,
+        known=[Found(parse(row.spec), row.cost) for row in known],
+        progress=progress,
+    )
     if not front:
         kind = "duplex " if bidirectional else ""
         raise InfeasibleError(f"no {kind}topology with {nodes} nodes and degree {degree} is known; try --search 30")
@@ -190,18 +227,43 @@ def pareto(
         bidirectional,
         workload,
         lower_bound(nodes, degree, duplex=bidirectional),
-        rate([_rebuilt(candidate) for candidate in front], workload),
+        rate(front, workload),
         tuple(baselines(nodes, degree, workload)),
+        "catalog and search" if known else "search",
+        trouble,
     )
 
 
-def rate(candidates: Sequence[Candidate], workload: Workload) -> tuple[Entry, ...]:
+def from_rows(rows: Sequence[Row], workload: Workload, *, bidirectional: bool) -> Pareto:
+    """Return the frontier that rows of the catalog make, all of one size, in order and undominated."""
+    nodes, degree = rows[0].nodes, rows[0].degree
+    return Pareto(
+        nodes,
+        degree,
+        bidirectional,
+        workload,
+        lower_bound(nodes, degree, duplex=bidirectional),
+        rate(rows, workload),
+        tuple(baselines(nodes, degree, workload)),
+        "catalog",
+    )
+
+
+def rate(known: Sequence[Candidate | Row], workload: Workload) -> tuple[Entry, ...]:
     """Return entries with their runtimes, the fastest for each size marked (the first of several)."""
-    times = [workload.allreduce(candidate.cost) for candidate in candidates]
+    times = [workload.allreduce(one.cost) for one in known]
     fastest = [min(range(len(times)), key=lambda row: times[row][column]) for column in range(len(workload.sizes))]
     return tuple(
-        Entry(c.spec, c.cost, c.allgather, c.duplex, c.source, times[row], tuple(row == winner for winner in fastest))
-        for row, c in enumerate(candidates)
+        Entry(
+            parse(one.spec) if isinstance(one, Row) else one.spec,
+            one.cost,
+            one.allgather,
+            one.duplex,
+            _SOURCES[one.basis] if isinstance(one, Row) else one.source,
+            times[row],
+            tuple(row == winner for winner in fastest),
+        )
+        for row, one in enumerate(known)
     )
 
 
@@ -244,33 +306,3 @@ def check_question(nodes: int, degree: int, *, bidirectional: bool) -> None:
         raise ParameterError(
             f"one duplex port each cannot connect {nodes} nodes; nearest sizes (N,d): (2,1), ({nodes},2)"
         )
-
-
-def search_targets(target: Target) -> list[Target]:
-    """Return the sizes whose Cayley digraphs bear on a target: itself, and the bases of its line graphs and copies."""
-    sizes = [target]
-    nodes, degree = target.nodes, target.degree
-    while not target.duplex and degree > 1 and nodes % degree == 0 and nodes // degree > degree:
-        nodes //= degree
-        sizes.append(Target(nodes, degree, duplex=False))
-    nodes, degree = target.nodes, target.degree
-    sizes += [
-        Target(nodes // n, degree // n, target.duplex)
-        for n in range(2, degree)
-        if degree % n == 0 and nodes % n == 0 and nodes // n > degree // n > 1
-    ]
-    return sizes
-
-
-def _rebuilt(candidate: Candidate) -> Candidate:
-    """Return the candidate after building it again from its spec; the price must come out the same.
-
-    Raises
-    ------
-    TopologyError
-        If it does not, which would be a fault of the library.
-    """
-    topology = build(str(candidate.spec))
-    if candidate.source == "links" and topology.nodes <= LARGEST_PRICED and price(topology) != candidate.cost:
-        raise TopologyError(f"{candidate.spec} was priced {candidate.cost}, but rebuilt it costs {price(topology)}")
-    return candidate

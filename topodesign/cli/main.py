@@ -15,8 +15,11 @@ from topodesign.errors import InfeasibleError, TopodesignError
 
 COMMANDS = {
     "pareto": "Find every topology worth wiring for N nodes of degree d.",
+    "catalog": "Look up, list and verify the best known topologies.",
     "evaluate": "Price one topology and set it against the bounds.",
     "links": "Print the links of a topology.",
+    "optimum": "Find the best throughput of a fabric, and what limits it.",
+    "fabric": "Write the file of a known fabric.",
     "schedule": "Write the explicit schedule of a collective.",
     "verify": "Check a schedule or an MSCCL program.",
     "simulate": "Time a schedule, with failed links or a training step.",

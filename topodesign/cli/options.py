@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -14,11 +17,16 @@ import click
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
-
-
+csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values with a header line.")
+catalog_option = click.option(
+    "--catalog",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Look into another catalog than the one that TOPODESIGN_CATALOG names or the package came with.",
+)
 collective_option = click.option(
     "--collective",
-    type=click.Choice(["allgather", "reduce-scatter", "allreduce"]),
+    type=click.Choice(["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce"]),
     default="allreduce",
     show_default=True,
     help="What to schedule.",
@@ -33,8 +41,15 @@ runtime_option = click.option(
 
 
 def method_options(function: _Command) -> _Command:
-    """Add ``--method`` and ``--chunks`` to a command."""
+    """Add ``--method``, and ``--chunks``, ``--fixed-k`` and ``--root`` that belong to some methods, to a command."""
     for option in (
+        click.option("--root", metavar="NODE", help="The node that a broadcast comes from or a reduce goes to."),
+        click.option(
+            "--fixed-k",
+            type=click.IntRange(1, 10**6),
+            metavar="K",
+            help="Trees per root, for the method forest; without it as few as reach the optimum.",
+        ),
         click.option(
             "--chunks",
             type=click.IntRange(1, 2**31 - 1),
@@ -43,10 +58,11 @@ def method_options(function: _Command) -> _Command:
         ),
         click.option(
             "--method",
-            type=click.Choice(["auto", "spff", "lift", "stored"]),
+            type=click.Choice(["auto", "spff", "lift", "stored", "forest"]),
             default="auto",
             show_default=True,
-            help="How: SPFF, lifted from the bases of an expansion, or found by exact search.",
+            help="How: SPFF, lifted from the bases of an expansion, found by exact search, or spanning trees, which "
+            "auto takes for fabrics with switches, broadcast and reduce.",
         ),
     ):
         function = option(function)
@@ -88,6 +104,16 @@ def number(value: Fraction) -> int | float:
 def print_json(document: dict[str, Any]) -> None:
     """Print one JSON document on standard output."""
     click.echo(json.dumps(document, indent=2))
+
+
+def print_csv(records: Sequence[Mapping[str, Any]]) -> None:
+    """Print records as comma-separated values, with a header line of all their keys."""
+    out = io.StringIO()
+    names = dict.fromkeys(name for record in records for name in record)
+    writer = csv.DictWriter(out, list(names), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    click.echo(out.getvalue(), nl=False)
 
 
 @contextmanager

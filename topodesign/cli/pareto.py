@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from topodesign.cli.options import json_option, number, print_json, progress_bar, workload_options
+from topodesign.cli.options import catalog_option, json_option, number, print_json, progress_bar, workload_options
 
 if TYPE_CHECKING:
     from topodesign.frontier import Pareto
 
 
-def _number_of_seconds(_context: click.Context, _option: click.Parameter, value: float) -> float:
-    if math.isnan(value):
+def _number_of_seconds(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and math.isnan(value):
         raise click.BadParameter("nan is not a number of seconds.")
     return value
 
@@ -24,16 +25,17 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
 @click.option("-d", "--degree", type=int, required=True, help="Ports out of (and into) each node.")
 @workload_options
 @click.option("--bidirectional", is_flag=True, help="Only topologies that duplex cabling can wire.")
+@catalog_option
+@click.option("--no-catalog", is_flag=True, help="Search afresh, whatever the catalog has.")
 @click.option(
     "--search",
     type=click.FloatRange(0, 86400),
     callback=_number_of_seconds,
-    default=3.0,
-    show_default=True,
     metavar="SECONDS",
-    help="Time to search Cayley digraphs beyond the known families; 0 turns it off.",
+    help="Time to search Cayley digraphs for more than the catalog has; 0 looks at the known families and their "
+    "expansions only. Without it the catalog's answer is enough; where it has none, 3 seconds.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the search.")
+@click.option("--seed", type=click.IntRange(0), help="Seed of the search.  [default: 0]")
 @json_option
 def command(
     nodes: int,
@@ -42,8 +44,10 @@ def command(
     sizes: tuple[str, ...],
     bandwidth: str,
     bidirectional: bool,
-    search: float,
-    seed: int,
+    catalog: Path | None,
+    no_catalog: bool,
+    search: float | None,
+    seed: int | None,
     as_json: bool,
 ) -> None:
     """Find every topology worth wiring for N nodes of degree d.
@@ -53,8 +57,11 @@ def command(
 
     Example: topodesign pareto -n 1024 -d 4 --size 1MiB --size 100MiB
     """
-    from topodesign.frontier import pareto  # noqa: PLC0415  heavy
+    from topodesign.catalog.lookup import Catalog  # noqa: PLC0415
+    from topodesign.frontier import pareto  # noqa: PLC0415
 
+    if catalog is not None and no_catalog:
+        raise click.UsageError("--catalog and --no-catalog exclude each other.")
     with progress_bar("searching") as progress:
         result = pareto(
             nodes,
@@ -65,8 +72,11 @@ def command(
             bandwidth=bandwidth,
             search=search,
             seed=seed,
+            catalog=not no_catalog if catalog is None else Catalog(catalog),
             progress=progress,
         )
+    if result.catalog_error is not None:
+        click.echo(f"topodesign: {result.catalog_error}; so this was searched for", err=True)
     if as_json:
         print_json(document(result))
         return
@@ -91,6 +101,7 @@ def document(result: Pareto) -> dict[str, Any]:
         "nodes": result.nodes,
         "degree": result.degree,
         "bidirectional": result.bidirectional,
+        "origin": result.origin,
         "alpha_s": float(work.alpha),
         "size_bytes": sizes[0],
         "bandwidth_bps": float(work.bandwidth),
@@ -108,6 +119,7 @@ def document(result: Pareto) -> dict[str, Any]:
                 "allgather_bandwidth": str(entry.allgather.bandwidth),
                 **times(entry.allreduce),
                 "simplex": not entry.duplex,
+                "found": entry.found,
                 "source": entry.source,
                 "best": entry.best[0],
             }

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from topodesign.frontier import Pareto
 
 _PLAIN_WIDTH = 160
+_ORIGINS = {
+    "catalog": "from the catalog",
+    "search": "searched for",
+    "catalog and search": "from the catalog and searched for",
+}
 _NAME_WIDTH = 40
 """Columns that a name of fair length takes."""
 
@@ -48,7 +53,7 @@ def print_pareto(result: Pareto, console: Console) -> None:
         console.width = _PLAIN_WIDTH  # a file or pipe has no width of its own
     console.print(
         f"{result.nodes} nodes of degree {result.degree} ({kind}); alpha {format_time(work.alpha)}, "
-        f"{format_bandwidth(work.bandwidth)} per node; allreduce times",
+        f"{format_bandwidth(work.bandwidth)} per node; allreduce times; {_ORIGINS[result.origin]}",
         highlight=False,
     )
     rows = _rows(result)
@@ -76,11 +81,13 @@ def _frontier_table(
         if not (narrow and title == "y over bound"):
             table.add_column(title, justify="right", no_wrap=True)
     table.add_column("cabling", no_wrap=True)
+    if not narrow:
+        table.add_column("found", no_wrap=True)
     table.add_column("row" if narrow else "topology", overflow="fold")
     for (cells, _, style), name in zip(rows, names, strict=True):
         if cells is rows[len(result.entries)][0]:
             table.add_section()
-        table.add_row(*(cells[:2] + cells[3:] if narrow else cells), name, style=style)
+        table.add_row(*(cells[:2] + cells[3:-1] if narrow else cells), name, style=style)
     return table
 
 
@@ -98,14 +105,14 @@ def _rows(result: Pareto) -> list[tuple[list[str | Text], str, str]]:
         times = zip(entry.allreduce, bounds, entry.best, strict=True)
         cells = [Text(_time(t, bound, "*" if best else " "), "bold green" if best else "") for t, bound, best in times]
         cabling = ("duplex" if entry.duplex else "simplex") + ("" if entry.source == "links" else f", {entry.source}")
-        rows.append(([*_cost(entry.cost, result.bound), *cells, cabling], str(entry.spec), ""))
+        rows.append(([*_cost(entry.cost, result.bound), *cells, cabling, entry.found], str(entry.spec), ""))
     no_gap = " " * len(_time(bounds[0], bounds[0])[len(format_time(bounds[0])) :])
     times_of_bound = [format_time(time) + no_gap for time in bounds]
-    rows.append(([*_cost(result.bound, result.bound), *times_of_bound, ""], "lower bound", "dim"))
+    rows.append(([*_cost(result.bound, result.bound), *times_of_bound, "", ""], "lower bound", "dim"))
     for baseline in result.baselines:
         cost = _cost(baseline.cost, result.bound) if baseline.cost else ("", "", "")
         plain = [_time(t, bound) for t, bound in zip(baseline.allreduce, bounds, strict=True)]
-        rows.append(([*cost, *plain, ""], f"{baseline.name}: {baseline.model}", "dim"))
+        rows.append(([*cost, *plain, "", ""], f"{baseline.name}: {baseline.model}", "dim"))
     return rows
 
 

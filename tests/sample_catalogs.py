@@ -1,0 +1,37 @@
+"""Small catalogs that several tests read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from topodesign.catalog.files import write_rows
+from topodesign.catalog.rows import VERSION, Row, how_found
+from topodesign.finder import Finder
+
+LAST = 40
+DEGREES = (2, 4)
+
+
+def finder_rows(finder: Finder, nodes: int, degree: int) -> list[Row]:
+    """The frontiers of a size, of all topologies and of the duplex ones, as rows."""
+    candidates = [
+        one
+        for duplex in (False, True)
+        if not (duplex and nodes * degree % 2)
+        for one in finder.frontier(nodes, degree, duplex=duplex)
+    ]
+    rows = (
+        Row(nodes, degree, c.cost, c.allgather, c.duplex, how_found(c.spec), "links", VERSION, str(c.spec))
+        for c in candidates
+    )
+    return list({row.key: row for row in rows}.values())
+
+
+def write_catalog(directory: Path, sizes: Iterable[int] = range(3, LAST + 1)) -> Path:
+    """Write what the finder knows without any search."""
+    finder = Finder()
+    several = list(sizes)
+    for degree in DEGREES:
+        write_rows(directory, degree, [row for nodes in several for row in finder_rows(finder, nodes, degree)])
+    return directory

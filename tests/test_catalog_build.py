@@ -1,0 +1,181 @@
+"""Building the catalog: the same result however it is cut up, killed or spread."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from topodesign.catalog.build import build_catalog
+from topodesign.catalog.effort import Effort
+from topodesign.catalog.files import read_rows
+from topodesign.catalog.grid import Stage, Task, needs, waves
+from topodesign.catalog.journal import Journal
+from topodesign.catalog.work import run
+from topodesign.errors import CatalogError, ParameterError
+from topodesign.finder import Finder, base_targets
+from topodesign.search import Target
+
+NODES, DEGREES = range(3, 19), (2, 3)
+EFFORT = Effort(seed=1, scale=1)
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from topodesign.cli import main
+if __name__ == "__main__":
+    main(sys.argv[1:])
+"""
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The catalog of the grid, built at one go."""
+    directory = tmp_path_factory.mktemp("undisturbed")
+    build_catalog(directory, NODES, DEGREES, effort=EFFORT, journal=directory / "journal", jobs=2)
+    return directory
+
+
+def texts(directory: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in directory.glob("*.tsv")}
+
+
+@pytest.mark.parametrize("size", [(24, 4), (60, 8), (64, 16), (101, 5), (3, 2)])
+def test_tasks_come_after_what_they_need(size: tuple[int, int]) -> None:
+    plan = waves([size])
+    seen: set[Task] = set()
+    for wave in plan:
+        for task in wave:
+            assert seen.issuperset(needs(task)), task
+        seen.update(wave)
+    assert Task(*size, Stage.REFINE) in seen
+
+
+@pytest.mark.parametrize(
+    "target", [Target(24, 4, True), Target(36, 6, False), Target(25, 4, False), Target(4, 6, True)]
+)
+def test_finder_asks_for_no_other_sizes(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Finder()
+    known = {base: whole.kept(base) for base in base_targets(target)}
+    wanted = [(one.spec, one.cost) for one in whole.kept(target)]
+    finder = Finder(known=known)
+    plain = Finder._plain
+
+    def only_own(self: Finder, size: Target) -> Iterator[object]:
+        assert size == target
+        return plain(self, size)
+
+    monkeypatch.setattr(Finder, "_plain", only_own)
+    assert [(one.spec, one.cost) for one in finder.kept(target)] == wanted
+
+
+def test_every_size_is_there_and_right(undisturbed: Path) -> None:
+    for degree in DEGREES:
+        rows = read_rows(undisturbed, degree)
+        assert {row.nodes for row in rows} == set(NODES)
+        assert all(row.duplex for row in rows if row.nodes == degree + 1)  # complete graphs
+
+
+def test_the_result_is_that_of_each_size_alone(undisturbed: Path, tmp_path: Path) -> None:
+    for n, degree in ((18, 3), (13, 2)):
+        build_catalog(tmp_path, range(n, n + 1), [degree], effort=EFFORT, journal=tmp_path / f"{n}", jobs=1)
+        assert read_rows(tmp_path, degree, n, n) == read_rows(undisturbed, degree, n, n)
+    assert len({row.nodes for row in read_rows(tmp_path, 3)}) == 1
+
+
+def test_other_sizes_stay(tmp_path: Path) -> None:
+    build_catalog(tmp_path, range(3, 5), [2], effort=EFFORT, journal=tmp_path / "journal", jobs=1)
+    build_catalog(tmp_path, range(6, 7), [2], effort=EFFORT, journal=tmp_path / "journal", jobs=1)
+    assert sorted({row.nodes for row in read_rows(tmp_path, 2)}) == [3, 4, 6]
+
+
+def test_a_build_killed_ten_times_ends_up_the_same(undisturbed: Path, tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(SCRIPT)
+    command = [sys.executable, str(script), "catalog", "build", "-n", "3..18", "-d", "2..3", "-o", str(tmp_path)]
+    command += ["--seed", "1", "--jobs", "2"]
+    rng = np.random.default_rng(3)
+    journal = tmp_path / "build.journal"
+    for _ in range(10):
+        started = journal.stat().st_size if journal.exists() else 0
+        process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
+        wanted = started + int(rng.integers(1, 1500))
+        while process.poll() is None and (not journal.exists() or journal.stat().st_size < wanted):
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        if (lines := journal.read_bytes()) and rng.random() < 0.5:
+            journal.write_bytes(lines[: -int(rng.integers(1, 30))])  # what a machine that lost power may have lost
+        assert not list(tmp_path.glob("*.tsv"))
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert texts(tmp_path) == texts(undisturbed)
+
+
+def test_finished_work_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_catalog(tmp_path, range(3, 7), [2], effort=EFFORT, journal=tmp_path / "journal", jobs=1)
+    before = texts(tmp_path)
+
+    def never(*_args: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("topodesign.catalog.build.run", never)
+    build_catalog(tmp_path, range(3, 7), [2], effort=EFFORT, journal=tmp_path / "journal", jobs=1)
+    assert texts(tmp_path) == before
+
+
+def test_journal_of_another_build_is_refused(tmp_path: Path) -> None:
+    with Journal(tmp_path / "journal", EFFORT) as journal:
+        journal.add(Task(3, 2, Stage.FIND), run(Task(3, 2, Stage.FIND), [], EFFORT))
+    with pytest.raises(CatalogError, match="another build"):
+        Journal(tmp_path / "journal", Effort(seed=2))
+    (tmp_path / "text").write_text("a letter\nto a friend\n")
+    with pytest.raises(CatalogError, match="not the journal"):
+        Journal(tmp_path / "text", EFFORT)
+    assert (tmp_path / "text").read_text() == "a letter\nto a friend\n"
+
+
+def test_torn_line_of_a_journal_is_done_again(tmp_path: Path) -> None:
+    tasks = [Task(n, 2, Stage.FIND) for n in (3, 5, 7)]
+    path = tmp_path / "journal"
+    with Journal(path, EFFORT) as journal:
+        for task in tasks:
+            journal.add(task, run(task, [], EFFORT))
+        whole = dict(journal.results)
+    data = path.read_bytes()
+    last = len(data.splitlines(keepends=True)[-1])
+    for cut in range(1, last, 17):
+        path.write_bytes(data[:-cut])
+        with Journal(path, EFFORT) as journal:
+            assert journal.results == {task: whole[task] for task in tasks[:2]}
+            journal.add(tasks[2], whole[tasks[2]])
+        assert path.read_bytes() == data
+
+
+def test_cluster_gives_the_same(undisturbed: Path, tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+    ) as cluster:
+        build_catalog(
+            tmp_path,
+            NODES,
+            DEGREES,
+            effort=EFFORT,
+            journal=tmp_path / "journal",
+            scheduler=cluster.scheduler_address,
+        )
+    assert texts(tmp_path) == texts(undisturbed)
+
+
+def test_cluster_that_is_not_there(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(ParameterError, match="no Dask scheduler"):
+        build_catalog(tmp_path, NODES, [2], effort=EFFORT, journal=tmp_path / "journal", scheduler="tcp://127.0.0.1:9")

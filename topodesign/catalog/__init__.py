@@ -1,0 +1,1 @@
+"""The catalog: the best known topologies of every size, as text rows that ship with the package."""

@@ -1,0 +1,91 @@
+"""Whether a size close by is much better served, as next to a prime number of nodes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from topodesign.baselines import Workload
+from topodesign.catalog.lookup import Catalog, undominated
+from topodesign.cost import lower_bound
+from topodesign.units import format_time
+
+_REACH = 50
+"""Sizes up to N/50 away are close."""
+
+_WORTH = Fraction(21, 20)
+"""How many times faster a size has to be, and how far from its bound the other, to be worth a word."""
+
+
+@dataclass(frozen=True)
+class Better:
+    """A size close by whose best allreduce is faster.
+
+    Attributes
+    ----------
+    nodes, other
+        The size that was asked for, and the one close by.
+    time, other_time
+        Seconds of the fastest allreduce at both, for the first size of data.
+    """
+
+    nodes: int
+    other: int
+    time: Fraction
+    other_time: Fraction
+
+    @property
+    def speedup(self) -> Fraction:
+        """How many times faster it is."""
+        return self.time / self.other_time
+
+    def to_record(self) -> dict[str, Any]:
+        """Return a flat dictionary."""
+        return {"nodes": self.other, "allreduce_s": float(self.other_time), "speedup": float(self.speedup)}
+
+    def __str__(self) -> str:
+        """Return the advice in words."""
+        why = "is prime" if _is_prime(self.nodes) else "is an awkward size"
+        times = f"{format_time(self.other_time)} for an allreduce, not {format_time(self.time)}"
+        return f"{self.nodes} {why}; {self.other} is {float(self.speedup):.2f}x better ({times})"
+
+
+def better_size(catalog: Catalog, nodes: int, degree: int, work: Workload, *, duplex: bool = False) -> Better | None:
+    """Return the size within 2% of N with the fastest allreduce, if N itself is poor and that is clearly faster.
+
+    Parameters
+    ----------
+    catalog
+        Where to look.
+    nodes, degree
+        N and d.
+    work
+        Latency, bandwidth and the size of data (the first of several) to compare for.
+    duplex
+        Only topologies that duplex cabling can wire.
+
+    Raises
+    ------
+    CatalogError
+        As :meth:`Catalog.rows`.
+    """
+    reach = nodes // _REACH
+    rows = catalog.rows(degree, nodes - reach, nodes + reach)
+    times = {
+        size: min(work.allreduce(row.cost)[0] for row in front)
+        for size, group in itertools.groupby(rows, key=lambda row: row.nodes)
+        if (front := undominated(group, duplex=duplex))
+    }
+    if nodes not in times:
+        return None
+    other = min(times, key=lambda size: (times[size], abs(size - nodes)))
+    bound = work.allreduce(lower_bound(nodes, degree, duplex=duplex))[0]
+    poor = times[nodes] >= _WORTH * bound and times[nodes] >= _WORTH * times[other]
+    return Better(nodes, other, times[nodes], times[other]) if poor else None
+
+
+def _is_prime(number: int) -> bool:
+    return number > 1 and all(number % factor for factor in range(2, math.isqrt(number) + 1))

@@ -1,0 +1,148 @@
+"""Building the catalog: every task of the grid once, on all cores or a cluster, with a journal to go on from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+
+from topodesign.catalog.effort import Effort
+from topodesign.catalog.files import catalog_file, read_rows, write_rows
+from topodesign.catalog.grid import Stage, Task, needs, waves
+from topodesign.catalog.journal import Journal
+from topodesign.catalog.lookup import undominated
+from topodesign.catalog.rows import Row
+from topodesign.catalog.work import end_with_parent, run
+from topodesign.errors import CatalogError, ParameterError
+
+_AHEAD = 3
+"""Tasks handed out per worker, so that none waits for work."""
+
+
+def build_catalog(
+    directory: Path,
+    nodes: range,
+    degrees: Sequence[int],
+    *,
+    effort: Effort,
+    journal: Path,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> list[Path]:
+    """Work out all sizes of a grid and write the file of every degree.
+
+    Parameters
+    ----------
+    directory
+        Where the files go. Rows of other sizes that are there already stay.
+    nodes, degrees
+        The grid. What its sizes rest on is worked out too, but not written.
+    effort
+        Seed and budget of the searches, on which the result depends, and on nothing else.
+    journal
+        File of finished tasks; a build that was killed goes on from it.
+    jobs
+        Processes, one per core unless told otherwise.
+    scheduler
+        Address of a Dask scheduler (``tcp://host:port``), whose workers then do the tasks.
+    progress
+        Called after every task with the share of the work that is done.
+
+    Returns
+    -------
+    list of Path
+        The files written, one per degree.
+
+    Raises
+    ------
+    CatalogError
+        If the journal belongs to another build, a file there is damaged, or workers die.
+    ParameterError
+        If the cluster cannot be reached.
+    """
+    outside = {degree: _others(directory, degree, nodes) for degree in degrees}
+    plan = waves((n, degree) for degree in degrees for n in nodes)
+    with Journal(journal, effort) as done:
+        work = sum(_work(task) for wave in plan for task in wave)
+        left = [[task for task in wave if task not in done.results] for wave in plan]
+        ready = work - sum(_work(task) for wave in left for task in wave)
+        with _workers(jobs, scheduler) as (executor, ahead):
+            for wave in left:
+                for task, rows in _results(executor, ahead, wave, done.results, effort):
+                    done.add(task, rows)
+                    ready += _work(task)
+                    if progress is not None:
+                        progress(ready / work)
+        return [
+            write_rows(directory, degree, [*outside[degree], *_frontiers(done.results, nodes, degree)])
+            for degree in degrees
+        ]
+
+
+def _results(
+    executor: Executor, ahead: int, wave: Sequence[Task], results: dict[Task, list[Row]], effort: Effort
+) -> Iterator[tuple[Task, list[Row]]]:
+    """Yield the results of a wave as they come, largest sizes first."""
+    pending: dict[Future[list[Row]], Task] = {}
+    queue = sorted(wave)
+    try:
+        while queue or pending:
+            while queue and len(pending) < ahead:
+                task = queue.pop()
+                known = [row for need in needs(task) for row in results[need]]
+                pending[executor.submit(run, task, known, effort)] = task
+            for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                yield pending.pop(future), future.result()
+    except BrokenProcessPool:
+        raise CatalogError("a worker process died, perhaps for want of memory; start again with fewer --jobs") from None
+
+
+@contextmanager
+def _workers(jobs: int | None, scheduler: str | None) -> Iterator[tuple[Executor, int]]:
+    """Yield where tasks can be submitted, and how many at once."""
+    if scheduler is None:
+        count = jobs or os.cpu_count() or 1
+        with ProcessPoolExecutor(count, get_context("spawn"), initializer=end_with_parent) as pool:
+            try:
+                yield pool, _AHEAD * count
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        return
+    try:
+        from distributed import Client  # noqa: PLC0415  heavy, and an optional extra
+    except ImportError:
+        raise ParameterError("--scheduler needs Dask: pip install 'topodesign[cluster]'") from None
+    try:
+        client = Client(scheduler, timeout="10s")
+    except (OSError, ValueError) as error:
+        raise ParameterError(f"no Dask scheduler answers at {scheduler}: {error}") from None
+    with client:
+        yield client.get_executor(pure=False), _AHEAD * max(1, sum(client.nthreads().values()))
+
+
+def _work(task: Task) -> int:
+    """Return about how long a task takes compared with others."""
+    return task.nodes * task.degree + 200
+
+
+def _others(directory: Path, degree: int, nodes: range) -> list[Row]:
+    """Return the rows of other sizes in the file of a degree."""
+    if not catalog_file(directory, degree).exists():
+        return []
+    return [row for row in read_rows(directory, degree) if row.nodes not in nodes]
+
+
+def _frontiers(results: dict[Task, list[Row]], nodes: range, degree: int) -> list[Row]:
+    """Return the rows of a degree that are on the frontier of their size, of any wiring or of duplex."""
+    rows: list[Row] = []
+    for n in nodes:
+        kept = results[Task(n, degree, Stage.REFINE)]
+        fronts = undominated(kept, duplex=False) + undominated(kept, duplex=True)
+        rows += {row.key: row for row in fronts}.values()
+    return rows

@@ -1,0 +1,170 @@
+"""How good the catalog is: what it covers, and how far its best topologies are from the lower bound."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from topodesign.baselines import Workload
+from topodesign.catalog.lookup import undominated
+from topodesign.catalog.rows import Row
+from topodesign.cost import Cost, lower_bound
+from topodesign.units import format_size
+
+STANDARD = Workload(Fraction(1, 10**5), (Fraction(2**20), Fraction(100 * 2**20)), Fraction(10**11))
+"""What the quality is measured for unless told otherwise: 10us, 1MiB and 100MiB, 100Gbps."""
+
+_SPARE_STEPS = 2
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What the catalog has of a degree.
+
+    Attributes
+    ----------
+    degree
+        d.
+    first, last
+        Smallest and largest number of nodes, 0 if there is none.
+    sizes, duplex_sizes
+        Numbers of nodes that it has topologies of, and duplex ones.
+    rows
+        Topologies.
+    found
+        Topologies by where they come from.
+    version
+        The newest that a row has.
+    """
+
+    degree: int
+    first: int
+    last: int
+    sizes: int
+    duplex_sizes: int
+    rows: int
+    found: dict[str, int]
+    version: int
+
+    def to_record(self) -> dict[str, Any]:
+        """Return a flat dictionary."""
+        plain = ("degree", "first", "last", "sizes", "duplex_sizes", "rows", "version")
+        counts = {f"found_{word}": number for word, number in self.found.items()}
+        return {name: getattr(self, name) for name in plain} | counts
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Runtime of the best allreduce over the lower bound, over many sizes: mean, worst, and the N of the worst."""
+
+    mean: float
+    worst: Fraction
+    worst_nodes: int
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How far the best topologies of a degree are from the bound.
+
+    Attributes
+    ----------
+    degree
+        d.
+    duplex
+        Whether it is about duplex topologies only, held against the bound for duplex topologies.
+    sizes
+        Numbers of nodes with a topology.
+    work
+        What the runtimes are for.
+    ratios
+        Over all these N, for each size of data.
+    near_optimal
+        Share of N that have a bandwidth-optimal topology within two steps of Moore's bound.
+    """
+
+    degree: int
+    duplex: bool
+    sizes: int
+    work: Workload
+    ratios: tuple[Ratio, ...]
+    near_optimal: Fraction
+
+    def to_record(self) -> dict[str, Any]:
+        """Return a flat dictionary, ready for ``pandas.DataFrame``."""
+        record: dict[str, Any] = {"degree": self.degree, "duplex": self.duplex, "sizes": self.sizes}
+        for size, ratio in zip(self.work.sizes, self.ratios, strict=True):
+            name = format_size(size)
+            record |= {
+                f"mean_{name}": ratio.mean,
+                f"worst_{name}": float(ratio.worst),
+                f"worst_nodes_{name}": ratio.worst_nodes,
+            }
+        return record | {"near_optimal": float(self.near_optimal)}
+
+
+def coverage(degree: int, rows: Sequence[Row]) -> Coverage:
+    """Count what there is of a degree; rows as :meth:`Catalog.rows` returns them."""
+    return Coverage(
+        degree,
+        rows[0].nodes if rows else 0,
+        rows[-1].nodes if rows else 0,
+        len({row.nodes for row in rows}),
+        len({row.nodes for row in rows if row.duplex}),
+        len(rows),
+        dict(sorted(Counter(row.found for row in rows).items())),
+        max((row.version for row in rows), default=0),
+    )
+
+
+def quality(degree: int, rows: Sequence[Row], *, duplex: bool = False, work: Workload = STANDARD) -> Quality | None:
+    """Hold the best topologies of a degree against the lower bound.
+
+    Parameters
+    ----------
+    degree
+        d.
+    rows
+        Of that degree, as :meth:`Catalog.rows` returns them.
+    duplex
+        Only duplex topologies, held against the bound for duplex topologies.
+    work
+        Latency, sizes of data and bandwidth.
+
+    Returns
+    -------
+    Quality or None
+        None if there is no topology.
+    """
+    groups = itertools.groupby(rows, key=lambda row: row.nodes)
+    fronts = [front for _, group in groups if (front := undominated(group, duplex=duplex))]
+    if not fronts:
+        return None
+    bounds = [lower_bound(front[0].nodes, degree, duplex=duplex) for front in fronts]
+    ratios = tuple(_ratio(fronts, bounds, work.alpha, 8 * size / work.bandwidth) for size in work.sizes)
+    near = sum(_near_optimal(front, bound) for front, bound in zip(fronts, bounds, strict=True))
+    return Quality(degree, duplex, len(fronts), work, ratios, Fraction(near, len(fronts)))
+
+
+def _ratio(fronts: Sequence[Sequence[Row]], bounds: Sequence[Cost], alpha: Fraction, whole: Fraction) -> Ratio:
+    """Return the ratios for one size of data, which takes ``whole`` seconds over all links of a node."""
+    per_step, per_size = alpha.numerator * whole.denominator, whole.numerator * alpha.denominator
+
+    def time(cost: Cost) -> Fraction:  # in a unit in which both coefficients are integers, for speed
+        p, q = cost.bandwidth.numerator, cost.bandwidth.denominator
+        return Fraction(per_step * cost.steps * q + per_size * p, q)
+
+    ratios = [
+        (min(time(row.cost) for row in front) / time(bound), front[0].nodes)
+        for front, bound in zip(fronts, bounds, strict=True)
+    ]
+    worst, nodes = max(ratios)
+    return Ratio(math.fsum(float(ratio) for ratio, _ in ratios) / len(ratios), worst, nodes)
+
+
+def _near_optimal(front: Sequence[Row], bound: Cost) -> bool:
+    return any(row.cost.bandwidth == bound.bandwidth and row.cost.steps <= bound.steps + _SPARE_STEPS for row in front)

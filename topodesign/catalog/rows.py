@@ -1,0 +1,152 @@
+"""One row of the catalog: a topology of a size with its price, and how both are known."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, get_args
+
+from topodesign.cost import Cost
+from topodesign.errors import CatalogError
+from topodesign.spec import Spec
+
+VERSION = 1
+"""Version of the catalog that rows written now belong to."""
+
+COLUMNS = (
+    "nodes",
+    "degree",
+    "steps",
+    "bandwidth",
+    "allgather",
+    "wiring",
+    "found",
+    "basis",
+    "version",
+    "spec",
+    "check",
+)
+"""Columns of a row, separated by tabs; ``check`` is the CRC-32 of all before it."""
+
+Basis = Literal["links", "theorem", "bound"]
+
+_BASES: dict[str, Basis] = {word: word for word in get_args(Basis)}
+_DUPLEX = {"duplex": True, "simplex": False}
+
+_FOUND = {
+    **dict.fromkeys(("circulant", "dicirculant"), "circulant"),
+    "cayley": "cayley",
+    "lift": "lift",
+    **dict.fromkeys(("delete", "insert"), "neighbour"),
+    **dict.fromkeys(("swap", "successors"), "annealed"),
+    **dict.fromkeys(("bidirect", "degree", "line", "parallel", "power", "product"), "expansion"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A topology on the frontier of its size, among all topologies or among the duplex ones.
+
+    Attributes
+    ----------
+    nodes, degree
+        N and d.
+    cost
+        Steps and bandwidth factor of the reduce-scatter, the dearer of the two collectives.
+    allgather
+        Price of the allgather, at most ``cost``.
+    duplex
+        Whether duplex cabling can wire it.
+    found
+        Where such a topology comes from, which :func:`how_found` reads off its spec.
+    basis
+        What the price rests on: ``links`` if it was computed from the links of the rebuilt topology, ``theorem`` if a
+        theorem gives this very price, ``bound`` if one gives it as an upper bound.
+    version
+        Version of the catalog that the row came in with.
+    spec
+        The text that rebuilds the topology.
+    """
+
+    nodes: int
+    degree: int
+    cost: Cost
+    allgather: Cost
+    duplex: bool
+    found: str
+    basis: Basis
+    version: int
+    spec: str
+
+    @property
+    def wiring(self) -> str:
+        """The word for ``duplex`` in the file."""
+        return "duplex" if self.duplex else "simplex"
+
+    @property
+    def key(self) -> tuple[int, int, Fraction]:
+        """Order in the file: by nodes, then steps, then falling bandwidth factor."""
+        return self.nodes, self.cost.steps, -self.cost.bandwidth
+
+    def __str__(self) -> str:
+        """Return the line of the file, without a line break."""
+        text = "\t".join(
+            (
+                str(self.nodes),
+                str(self.degree),
+                str(self.cost.steps),
+                str(self.cost.bandwidth),
+                str(self.allgather.bandwidth),
+                self.wiring,
+                self.found,
+                self.basis,
+                str(self.version),
+                self.spec,
+            )
+        )
+        return f"{text}\t{_check(text)}"
+
+
+def read_row(line: str) -> Row:
+    """Read a line of a catalog file.
+
+    Raises
+    ------
+    CatalogError
+        If it does not agree with its check, or is not what ``str`` of a row gives.
+    """
+    text, _, check = line.rpartition("\t")
+    cells = text.split("\t")
+    if len(cells) != len(COLUMNS) - 1:
+        raise CatalogError(f"the row has {len(cells) + 1} columns, not {len(COLUMNS)}")
+    if check != _check(text):
+        raise CatalogError(f"the row does not agree with its check {check}: it was edited or torn")
+    nodes, degree, steps, bandwidth, allgather, wiring, found, basis, version, spec = cells
+    try:
+        cost = Cost(int(steps), _fraction(bandwidth))
+        back = Cost(cost.steps, _fraction(allgather))
+        return Row(int(nodes), int(degree), cost, back, _DUPLEX[wiring], found, _BASES[basis], int(version), spec)
+    except (ValueError, KeyError, ZeroDivisionError) as error:
+        raise CatalogError(f"a cell of the row cannot be read: {error}") from None
+
+
+def _check(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"
+
+
+def _fraction(text: str) -> Fraction:
+    numerator, _, denominator = text.partition("/")
+    return Fraction(int(numerator), int(denominator or 1))
+
+
+def how_found(spec: Spec) -> str:
+    """Return where a topology comes from by the outermost name of its spec, a transpose aside.
+
+    ``family`` (a known family of graphs), ``expansion`` (built from smaller ones), ``circulant``, ``cayley`` or
+    ``lift`` (of which there are families, and more by search), ``neighbour`` (nodes taken out of or put into a
+    topology of another size) or ``annealed`` (links changed one by one).
+    """
+    while spec.name == "transpose" and isinstance(spec.args[0], Spec):
+        spec = spec.args[0]
+    return _FOUND.get(spec.name, "family")

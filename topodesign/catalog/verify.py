@@ -1,0 +1,274 @@
+"""Verifying the catalog: every row is rebuilt from its spec and priced from its links once more."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+
+from topodesign.catalog.files import NO_LIMIT, catalog_file
+from topodesign.catalog.lookup import Catalog, undominated
+from topodesign.catalog.rows import VERSION, Row, how_found
+from topodesign.cost import Cost
+from topodesign.errors import CatalogError, FileFormatError, TopodesignError
+from topodesign.expand.expansion import Base, Claim, Expansion
+from topodesign.expand.expansion import Basis as ClaimBasis
+from topodesign.files import write_whole
+from topodesign.library import LIBRARY, build
+from topodesign.solve.spff import price
+from topodesign.spec import Spec, parse
+from topodesign.topology import Topology
+
+_CORES = os.cpu_count() or 1
+_BATCH_WORK = 2**27
+"""Links times sources of the rows that a process is handed at once; some seconds at most."""
+_HEADER = "# rows that topodesign catalog verify found right"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A row and where it stands."""
+
+    row: Row
+    path: Path
+    line: int
+
+    @property
+    def work(self) -> int:
+        """Links times sources, which is about what pricing takes at most."""
+        return self.row.nodes**2 * self.row.degree
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A row that is not true, and what came out instead."""
+
+    place: Place
+    message: str
+
+    def __str__(self) -> str:
+        """Return one line for people and one with the row."""
+        return f"{self.place.path}:{self.place.line}: {self.message}\n  {self.place.row}"
+
+
+@dataclass(frozen=True)
+class Verified:
+    """How far a verification has come: rows done of all, the share of the work, and faults found in this batch."""
+
+    done: int
+    total: int
+    share: float
+    faults: tuple[Fault, ...]
+
+
+def places(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int = NO_LIMIT) -> list[Place]:
+    """Return the rows of some degrees and a range of N with their places.
+
+    Raises
+    ------
+    CatalogError
+        If a file is missing, truncated or edited.
+    """
+    return [
+        Place(row, catalog_file(catalog.directory, degree), number)
+        for degree in degrees
+        for number, row in enumerate(catalog.rows(degree), start=2)
+        if first <= row.nodes <= last
+    ]
+
+
+def sample(rows: Sequence[Place], count: int, seed: int) -> list[Place]:
+    """Return a random sample without replacement, all if there are no more than that."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    return [rows[index] for index in sorted(rng.permutation(len(rows))[:count].tolist())]
+
+
+def misplaced(rows: Iterable[Place]) -> list[Fault]:
+    """Return the rows that others of the same size and file dominate; whole sizes must be given."""
+    faults = []
+    for _, group in itertools.groupby(rows, key=lambda place: (place.path, place.row.nodes)):
+        same = list(group)
+        every = [place.row for place in same]
+        kept = {row.key for duplex in (False, True) for row in undominated(every, duplex=duplex)}
+        faults += [Fault(place, "another row of this size dominates it") for place in same if place.row.key not in kept]
+    return faults
+
+
+def verify(
+    rows: Sequence[Place], *, all_sources: bool = False, resume: Path | None = None, workers: int | None = None
+) -> Iterator[Verified]:
+    """Rebuild rows from their specs and hold all that they say against the links, dearest first.
+
+    Parameters
+    ----------
+    rows
+        What to verify.
+    all_sources
+        Price from every node even if the construction proves that some are enough.
+    resume
+        File that keeps which rows were found right; those are not looked at again.
+    workers
+        Processes, one per core unless told otherwise; 1 stays in this one.
+
+    Yields
+    ------
+    Verified
+        After every batch.
+
+    Raises
+    ------
+    FileFormatError
+        If ``resume`` is not such a file, or cannot be written.
+    CatalogError
+        If a process ends before its time, as when memory is short.
+    """
+    kept = _Progress(resume, all_sources) if resume is not None else None
+    left = [place for place in rows if kept is None or _key(place.row) not in kept.rows]
+    batches = list(_batches(sorted(left, key=lambda place: -place.work)))
+    total = sum(place.work for place in left) or 1
+    done, work = len(rows) - len(left), 0
+    yield Verified(done, len(rows), 0.0 if left else 1.0, ())
+    for batch, messages in _run(batches, all_sources, workers or _CORES):
+        done += len(batch)
+        work += sum(place.work for place in batch)
+        answers = list(zip(batch, messages, strict=True))
+        if kept is not None:
+            kept.add(place.row for place, message in answers if message is None)
+        faults = tuple(Fault(place, message) for place, message in answers if message is not None)
+        yield Verified(done, len(rows), work / total, faults)
+
+
+def check_row(row: Row, *, all_sources: bool = False) -> str | None:
+    """Return what is wrong with a row, or None: it is rebuilt from its spec and priced from its links."""
+    try:
+        wrong = _differences(row, all_sources)
+    except TopodesignError as error:
+        return f"it cannot be rebuilt: {str(error).splitlines()[0]}"
+    return "rebuilt it has " + ", ".join(wrong) if wrong else None
+
+
+def _differences(row: Row, all_sources: bool) -> list[str]:
+    spec = parse(row.spec)
+    topology = build(spec)
+    there = price(topology, all_sources=all_sources)
+    back = there if topology.is_duplex else price(topology.transpose(), all_sources=all_sources)
+    pairs = (
+        ("spec", str(spec), row.spec),
+        ("nodes", topology.nodes, row.nodes),
+        ("degree", topology.degree, row.degree),
+        ("steps", there.steps, row.cost.steps),
+        ("wiring", "duplex" if topology.is_duplex else "simplex", row.wiring),
+        ("found", how_found(spec), row.found),
+    )
+    wrong = [f"{name} {came_out}, not {said}" for name, came_out, said in pairs if came_out != said]
+    wrong += _wrong_prices(row, spec, there, back)
+    if not 1 <= row.version <= VERSION:
+        wrong.append(f"version {row.version}, where there are versions 1 to {VERSION}")
+    return wrong
+
+
+def _wrong_prices(row: Row, spec: Spec, there: Cost, back: Cost) -> list[str]:
+    """Return how the prices from the links differ from those of a row, as far as its basis claims to know them."""
+    pairs = (("bandwidth", there.bandwidth, row.cost.bandwidth), ("allgather", back.bandwidth, row.allgather.bandwidth))
+    if row.basis != "bound":
+        wrong = [f"{name} {came_out}, not {said}" for name, came_out, said in pairs if came_out != said]
+    else:
+        wrong = [f"{name} {came_out}, above {said}" for name, came_out, said in pairs if came_out > said]
+    if row.allgather.bandwidth > row.cost.bandwidth:
+        wrong.append("an allgather that costs more than the reduce-scatter (take the transpose)")
+    if row.basis != "links":
+        claim = _claim(spec)
+        exact = claim is not None and claim.basis is ClaimBasis.EXACT
+        if claim is None or claim.cost != row.cost or exact != (row.basis == "theorem"):
+            wrong.append(f"no {row.basis} that gives this price")
+    return wrong
+
+
+def _claim(spec: Spec) -> Claim | None:
+    """Return the closed form of an expansion, from bases priced by their links; None if there is none.
+
+    Rows of all other kinds must be priced by their links.
+    """
+    entry = LIBRARY[spec.name]
+    if not isinstance(entry, Expansion) or how_found(spec) != "expansion":
+        return None
+    return entry.claim(*(_base(build(arg)) if isinstance(arg, Spec) else arg for arg in spec.args))
+
+
+def _base(topology: Topology) -> Base:
+    there, back = price(topology), price(topology.transpose())
+    return Base(topology, Cost(there.steps, max(there.bandwidth, back.bandwidth)))
+
+
+def _batches(rows: Iterable[Place]) -> Iterator[list[Place]]:
+    """Yield rows in order, so many at once as are worth sending to a process."""
+    batch: list[Place] = []
+    work = 0
+    for place in rows:
+        batch.append(place)
+        work += place.work
+        if work >= _BATCH_WORK:
+            yield batch
+            batch, work = [], 0
+    if batch:
+        yield batch
+
+
+def _run(
+    batches: Sequence[list[Place]], all_sources: bool, workers: int
+) -> Iterator[tuple[list[Place], list[str | None]]]:
+    """Yield every batch with what is wrong with its rows, as they are done."""
+    if workers == 1 or len(batches) <= 1:
+        for batch in batches:
+            yield batch, _check_rows([place.row for place in batch], all_sources)
+        return
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    try:
+        waiting = {pool.submit(_check_rows, [place.row for place in batch], all_sources): batch for batch in batches}
+        for future in as_completed(waiting):
+            yield waiting[future], future.result()
+    except BrokenProcessPool:
+        raise CatalogError("a process that verifies rows ended before its time; is memory short?") from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _check_rows(rows: list[Row], all_sources: bool) -> list[str | None]:
+    return [check_row(row, all_sources=all_sources) for row in rows]
+
+
+class _Progress:
+    """The rows that were found right so far, in a file that only grows."""
+
+    def __init__(self, path: Path, all_sources: bool) -> None:
+        self.path = path
+        header = _HEADER + (", from all sources" if all_sources else "")
+        try:
+            text = path.read_text(encoding="utf-8") if path.exists() else ""
+            if text and text.partition("\n")[0] != header:
+                raise FileFormatError(f"{path}:1: this is not a file of '{header.removeprefix('# ')}'")
+            lines = text.split("\n")
+            self.rows = set(lines[1:-1])  # what follows the last line break was torn off
+            if not text or lines[-1]:
+                write_whole(path, "\n".join([header, *lines[1:-1], ""]))
+        except UnicodeDecodeError:
+            raise FileFormatError(f"{path}: this is no text file") from None
+        except OSError as error:
+            raise FileFormatError(f"{path}: {error.strerror or error}") from None
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Keep that rows were found right."""
+        with self.path.open("a", encoding="utf-8") as stream:
+            stream.writelines(f"{_key(row)}\n" for row in rows)
+
+
+def _key(row: Row) -> str:
+    """Return what tells a row and all that it says from all others: size, steps and check."""
+    return f"{row.degree} {row.nodes} {row.cost.steps} {str(row)[-8:]}"

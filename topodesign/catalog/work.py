@@ -1,0 +1,91 @@
+"""One task of building the catalog, as a process that may be on another machine does it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterable, Sequence
+
+from topodesign.catalog.effort import Effort
+from topodesign.catalog.grid import Stage, Task
+from topodesign.catalog.rows import VERSION, Basis, Row, how_found
+from topodesign.cost import Cost
+from topodesign.finder import Candidate, Finder, Source
+from topodesign.search import Found, Target
+from topodesign.spec import parse
+
+_BASIS: dict[Source, Basis] = {"links": "links", "closed form": "theorem", "closed form, at most": "bound"}
+_SOURCE: dict[Basis, Source] = {basis: source for source, basis in _BASIS.items()}
+
+
+def run(task: Task, known: Sequence[Row], effort: Effort) -> list[Row]:
+    """Return all rows that are worth keeping of a size: its frontiers, and what may overtake when it is expanded.
+
+    Parameters
+    ----------
+    task
+        The size and the stage.
+    known
+        The rows that :func:`~topodesign.catalog.grid.needs` tells.
+    effort
+        How hard to search.
+
+    Returns
+    -------
+    list of Row
+        In an order that depends on nothing but the arguments, as all of it does.
+    """
+    candidates = _by_target(known)
+    if task.stage is Stage.FIND:
+        own = set(task.targets)
+
+        def search(target: Target, costs: Sequence[Cost]) -> Iterable[Found]:
+            return effort.find(target, costs) if target in own else ()
+
+        finder = Finder(known=candidates, search=search)
+    else:
+        finder = Finder(known={target: candidates.get(target, []) for target in task.targets})
+        for target in task.targets:
+            finder.offer(target, [found.spec for found in effort.refine(target, candidates)])
+    kept = [candidate for target in task.targets for candidate in finder.kept(target)]
+    rows = {_row(task, candidate): None for candidate in sorted(kept, key=lambda one: one.rank)}
+    return sorted(rows, key=lambda row: row.key)  # the plainest first of those with one price
+
+
+def _by_target(rows: Iterable[Row]) -> dict[Target, list[Candidate]]:
+    """Return candidates by size, those that duplex cabling can wire under both kinds of it."""
+    found: dict[Target, list[Candidate]] = {}
+    for row in rows:
+        candidate = Candidate(parse(row.spec), row.cost, row.allgather, row.duplex, _SOURCE[row.basis])
+        for duplex in (True, False):
+            shelf = found.setdefault(Target(row.nodes, row.degree, duplex), [])
+            if row.duplex or not duplex:
+                shelf.append(candidate)
+    return found
+
+
+def _row(task: Task, candidate: Candidate) -> Row:
+    return Row(
+        task.nodes,
+        task.degree,
+        candidate.cost,
+        candidate.allgather,
+        candidate.duplex,
+        how_found(candidate.spec),
+        _BASIS[candidate.source],
+        VERSION,
+        str(candidate.spec),
+    )
+
+
+def end_with_parent() -> None:
+    """Make this process end when the one that started it is gone, however that ended."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

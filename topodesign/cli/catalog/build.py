@@ -1,0 +1,81 @@
+"""``topodesign catalog build``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from topodesign.cli.catalog.ranges import number_range
+from topodesign.cli.options import json_option, print_json, progress_bar
+
+
+@click.command(name="build")
+@click.option(
+    "-n", "--nodes", callback=number_range, required=True, metavar="RANGE", help="N or a range of N, such as 3..2048."
+)
+@click.option(
+    "-d", "--degree", "degrees", callback=number_range, required=True, metavar="RANGE", help="A degree or a range."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Directory for the files, one per degree. Rows of other sizes there stay.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all searches.")
+@click.option(
+    "--effort",
+    type=click.IntRange(0, 1000),
+    default=1,
+    show_default=True,
+    help="How hard to search; 0 takes known families and their expansions only.",
+)
+@click.option("--jobs", type=click.IntRange(1, 256), help="Processes to use.  [default: one per core]")
+@click.option("--scheduler", metavar="ADDRESS", help="Use the workers of this Dask scheduler, tcp://host:port.")
+@click.option(
+    "--journal",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File that keeps finished work.  [default: build.journal in the output directory]",
+)
+@json_option
+def command(
+    nodes: range,
+    degrees: range,
+    output: Path,
+    seed: int,
+    effort: int,
+    jobs: int | None,
+    scheduler: str | None,
+    journal: Path | None,
+    as_json: bool,
+) -> None:
+    """Work out the best topologies of every size of a grid.
+
+    A build that was stopped or killed goes on where it was when it is started again. The result depends on the seed and
+    the effort alone; of a size it is the same whatever else is built with it.
+
+    Example: topodesign catalog build -n 3..256 -d 2..4 -o my-catalog
+    """
+    from topodesign.catalog.build import build_catalog  # noqa: PLC0415  heavy
+    from topodesign.catalog.effort import Effort  # noqa: PLC0415
+
+    if nodes.start < 3 or degrees.start < 2:
+        raise click.UsageError("A catalog is of at least 3 nodes and degree 2.")
+    output.mkdir(parents=True, exist_ok=True)
+    with progress_bar("building") as progress:
+        files = build_catalog(
+            output,
+            nodes,
+            degrees,
+            effort=Effort(seed, effort),
+            journal=journal or output / "build.journal",
+            jobs=jobs,
+            scheduler=scheduler,
+            progress=progress,
+        )
+    if as_json:
+        print_json({"files": [str(path) for path in files]})
+    else:
+        click.echo(f"{len(files)} file(s) written to {output}; look them up with --catalog {output}")

@@ -1,0 +1,93 @@
+"""``topodesign catalog verify``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from topodesign.cli.catalog.ranges import number_range
+from topodesign.cli.options import catalog_option, json_option, print_json, progress_bar
+from topodesign.errors import CatalogError
+
+
+@click.command(name="verify")
+@click.option(
+    "-n", "--nodes", callback=number_range, metavar="RANGE", help="Only an N or a range of N, such as 1000..1040."
+)
+@click.option(
+    "-d", "--degree", "degrees", callback=number_range, metavar="RANGE", help="Only a degree or a range of degrees."
+)
+@click.option("--all", "every", is_flag=True, help="Every row; hours, so give --resume too.")
+@click.option("--sample", type=click.IntRange(1), metavar="K", help="Only so many rows, drawn at random.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the sample.")
+@click.option("--all-sources", is_flag=True, help="Price from every node, whatever symmetry the construction proves.")
+@click.option(
+    "--resume",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Keep in this file which rows are right, and start where it ends.",
+)
+@click.option("--processes", type=click.IntRange(1, 256), help="Processes to use.  [default: one per core]")
+@catalog_option
+@json_option
+def command(
+    nodes: range | None,
+    degrees: range | None,
+    every: bool,
+    sample: int | None,
+    seed: int,
+    all_sources: bool,
+    resume: Path | None,
+    processes: int | None,
+    catalog: Path | None,
+    as_json: bool,
+) -> int:
+    """Rebuild rows of the catalog from their specs and price them from their links again.
+
+    Any difference is reported with the file, the line, the row and what came out; the exit status is then 1.
+
+    Example: topodesign catalog verify --sample 2000 --seed 1
+    """
+    if every == (sample is not None or nodes is not None or degrees is not None):
+        raise click.UsageError("Say what to verify: --sample K, -d, -n, several of these, or --all alone.")
+    from topodesign.catalog.lookup import Catalog  # noqa: PLC0415
+    from topodesign.catalog.verify import Fault, misplaced, places, verify  # noqa: PLC0415
+    from topodesign.catalog.verify import sample as draw  # noqa: PLC0415
+
+    source = Catalog() if catalog is None else Catalog(catalog)
+    wanted = list(degrees or source.degrees)
+    if not wanted:
+        raise CatalogError(f"{source.directory}: there are no catalog files here")
+    rows = places(source, wanted, *((nodes[0], nodes[-1]) if nodes else ()))
+    faults: list[Fault] = []
+
+    def tell(found: list[Fault]) -> None:
+        faults.extend(found)
+        for fault in found:
+            click.echo(str(fault), err=True)
+
+    tell(misplaced(rows))
+    if sample is not None:
+        rows = draw(rows, sample, seed)
+    already = 0
+    with progress_bar("verifying") as progress:
+        for count, state in enumerate(verify(rows, all_sources=all_sources, resume=resume, workers=processes)):
+            already = already if count else state.done
+            progress(state.share)
+            tell(list(state.faults))
+    if as_json:
+        print_json(
+            {
+                "rows": len(rows),
+                "verified_before": already,
+                "faults": [
+                    {"file": str(fault.place.path), "line": fault.place.line, "message": fault.message}
+                    for fault in faults
+                ],
+            }
+        )
+    else:
+        before = f", {already} of them before" if already else ""
+        click.echo(f"{len(rows)} rows rebuilt and priced{before}: {len(faults) or 'no'} fault(s)")
+    return 1 if faults else 0

@@ -1,0 +1,84 @@
+"""The frontier of a size from scratch: known families, their expansions, and a search for better digraphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from topodesign.errors import TopologyError
+from topodesign.finder import LARGEST_PRICED, Candidate, Finder
+from topodesign.library import build
+from topodesign.search import Found, Target, search_cayley
+from topodesign.solve.spff import price
+
+
+def explore(
+    target: Target,
+    seconds: float,
+    *,
+    seed: int = 0,
+    known: Sequence[Found] = (),
+    progress: Callable[[float], None] | None = None,
+) -> list[Candidate]:
+    """Find the frontier of a size.
+
+    Parameters
+    ----------
+    target
+        The size.
+    seconds
+        Time to spend on searching Cayley digraphs; 0 looks at the known families and their expansions only.
+    seed
+        Seed of the search.
+    known
+        Topologies of this size that are known already; they are rebuilt and priced like all others.
+    progress
+        Called now and then with the share of the time that is used.
+
+    Returns
+    -------
+    list of Candidate
+        Undominated, steps ascending, bandwidth descending; each has been rebuilt from its spec and priced from its
+        links where it has at most 4096 nodes.
+    """
+    found: dict[Target, list[Found]] = {}
+    if seconds > 0:
+        costs = [one.cost for one in known]
+        found = search_cayley(
+            search_targets(target),
+            seconds,
+            seed=seed,
+            known=lambda size: costs if size == target else [],
+            progress=progress,
+        )
+    found[target] = [*found.get(target, ()), *known]
+    return [_rebuilt(one) for one in Finder(found).frontier(target.nodes, target.degree, duplex=target.duplex)]
+
+
+def search_targets(target: Target) -> list[Target]:
+    """Return the sizes whose Cayley digraphs bear on a target: itself, and the bases of its line graphs and copies."""
+    sizes = [target]
+    nodes, degree = target.nodes, target.degree
+    while not target.duplex and degree > 1 and nodes % degree == 0 and nodes // degree > degree:
+        nodes //= degree
+        sizes.append(Target(nodes, degree, duplex=False))
+    nodes, degree = target.nodes, target.degree
+    sizes += [
+        Target(nodes // n, degree // n, target.duplex)
+        for n in range(2, degree)
+        if degree % n == 0 and nodes % n == 0 and nodes // n > degree // n > 1
+    ]
+    return sizes
+
+
+def _rebuilt(candidate: Candidate) -> Candidate:
+    """Return the candidate after building it again from its spec; the price must come out the same.
+
+    Raises
+    ------
+    TopologyError
+        If it does not, which would be a fault of the library.
+    """
+    topology = build(str(candidate.spec))
+    if candidate.source == "links" and topology.nodes <= LARGEST_PRICED and price(topology) != candidate.cost:
+        raise TopologyError(f"{candidate.spec} was priced {candidate.cost}, but rebuilt it costs {price(topology)}")
+    return candidate

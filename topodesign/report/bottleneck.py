@@ -1,0 +1,98 @@
+"""A bottleneck cut in words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+
+from topodesign.fabric import Fabric, FabricLink
+from topodesign.throughput import Throughput
+
+_GROUP = re.compile(r"[^/.:_-]+(?=[/.:_-])")
+_NUMBERS = (
+    "",
+    "",
+    "two ",
+    "three ",
+    "four ",
+    "five ",
+    "six ",
+    "seven ",
+    "eight ",
+    "nine ",
+    "ten ",
+    "eleven ",
+    "twelve ",
+)
+_MOST_NAMES = 4
+
+
+def bottleneck_in_words(fabric: Fabric, result: Throughput) -> str:
+    """Say which links bind and what has to cross them, as the side with fewer nodes sees it.
+
+    Nodes whose names begin alike, up to a ``/``, ``.``, ``:``, ``_`` or ``-``, are a group, called by that beginning.
+    """
+    sending = [node for node in fabric.compute if node in result.cut]
+    receiving = [node for node in fabric.compute if node not in result.cut]
+    links = result.links(fabric)
+    vertices = len(result.cut)
+    out = (len(sending), vertices) < (len(receiving), len(fabric.names) - vertices)
+    side = sending if out else receiving
+    own = set(result.owners) <= set(side)
+    number = len(result.owners)
+    owners = "its {} nodes" if own else "the {} other nodes"
+    whose = owners.format(number) if number > 1 else fabric.names[result.owners[0]]
+    data = "the data of" if own is out else "its share of the sums for" if out else "the others' share of the sums for"
+    verb = f"{'have' if len(links) > 1 else 'has'} to {'send out' if out else 'bring in'}"
+    rate = sum((link.bandwidth for link in links), Fraction(0))
+    together = " together" if len(links) > 1 else ""
+    where = names_in_words(fabric, side) + _with_switches(fabric, side, [k.src if out else k.dst for k in links])
+    return f"{_links_in_words(links)} of {where}, {gigabytes(rate)}{together}, {verb} {data} {whose}"
+
+
+def names_in_words(fabric: Fabric, nodes: Sequence[int]) -> str:
+    """Name nodes: whole groups by their common beginning, others one by one, at most a few."""
+    total = Counter(_group(fabric.names[node]) for node in fabric.compute)
+    chosen = Counter(_group(fabric.names[node]) for node in nodes)
+    words: dict[str, None] = {}
+    for node in nodes:
+        group = _group(fabric.names[node])
+        whole = group and total[group] > 1 and chosen[group] == total[group]
+        words[group if whole else fabric.names[node]] = None
+    return _listed(list(words))
+
+
+def gigabytes(rate: Fraction) -> str:
+    """Write bytes per second in units of 10^9, for people."""
+    return f"{float(rate / 10**9):.3f}".rstrip("0").rstrip(".") + " GB/s"
+
+
+def _with_switches(fabric: Fabric, side: Sequence[int], ends: Sequence[str]) -> str:
+    """Name the switches among the near ends of the links that the names of the nodes do not suggest."""
+    groups = {_group(fabric.names[node]) for node in side}
+    switches = {fabric.names[node] for node in fabric.topology.switches}
+    extra = [end for end in dict.fromkeys(ends) if end in switches and {end, _group(end)}.isdisjoint(groups - {""})]
+    return f" with {_listed(extra)}" if extra else ""
+
+
+def _links_in_words(links: Sequence[FabricLink]) -> str:
+    """Count links by class: ``the eight InfiniBand links``."""
+    counts = Counter(link.kind for link in links)
+    words = []
+    for kind, count in counts.items():
+        number = _NUMBERS[count] if count < len(_NUMBERS) else f"{count} "
+        words.append(f"the {number}{f'{kind} ' if kind else ''}link{'s' if count > 1 else ''}")
+    return _listed(words)
+
+
+def _listed(words: list[str]) -> str:
+    if len(words) > _MOST_NAMES:
+        words = [*words[: _MOST_NAMES - 1], f"{len(words) - _MOST_NAMES + 1} more"]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _group(name: str) -> str:
+    match = _GROUP.match(name)
+    return match[0] if match else ""
