@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import stat
-from collections.abc import Callable
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -30,25 +30,34 @@ def read_topology(path: Path) -> Topology:
         If the file is missing, too large, not of its format, or its links do not make a topology.
     """
     try:
-        return _reader(path)(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise FileFormatError(f"{path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise FileFormatError(f"{path}: not a text file") from None
+        text = read_text(path, READERS)
+        return READERS[path.suffix.lower()](text)
     except (FileFormatError, TopologyError, ParameterError) as error:
         raise FileFormatError(f"{path}: {error}") from None
 
 
-def _reader(path: Path) -> Callable[[str], Topology]:
-    """Return what reads the file, after a look at it from outside."""
-    status = path.stat() if "\0" not in str(path) else None
-    if status is None or not stat.S_ISREG(status.st_mode):
-        raise FileFormatError("not a file")  # but a directory, or a pipe or device that may never end
-    if path.suffix.lower() not in READERS:
-        raise FileFormatError(f"unknown ending '{path.suffix}'; known are {', '.join(READERS)}")
-    if status.st_size > LARGEST_FILE:
-        raise FileFormatError(f"larger than {LARGEST_FILE} bytes")
-    return READERS[path.suffix.lower()]
+def read_text(path: Path, endings: Collection[str], largest: int = LARGEST_FILE) -> str:
+    """Return the text of a file, after a look at it from outside.
+
+    Raises
+    ------
+    FileFormatError
+        If it is missing, no file, larger than ``largest`` bytes, not text, or its ending is none of the known ones; the
+        message does not name the file.
+    """
+    try:
+        status = path.stat() if "\0" not in str(path) else None
+        if status is None or not stat.S_ISREG(status.st_mode):
+            raise FileFormatError("not a file")  # but a directory, or a pipe or device that may never end
+        if path.suffix.lower() not in endings:
+            raise FileFormatError(f"unknown ending '{path.suffix}'; known are {', '.join(endings)}")
+        if status.st_size > largest:
+            raise FileFormatError(f"larger than {largest} bytes")
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise FileFormatError(error.strerror or str(error)) from None
+    except UnicodeDecodeError:
+        raise FileFormatError("not a text file") from None
 
 
 def write_links(topology: Topology, file_format: LinkFormat) -> str:
@@ -74,7 +83,7 @@ def _from_json(text: str) -> Topology:
     if not isinstance(data, dict) or "nodes" not in data:
         raise FileFormatError('expected {"nodes": N, "links": [[u, v, capacity], ...]}')
     if isinstance(data["nodes"], list):
-        return _from_node_link(data)
+        return _from_networkx(node_link_graph(data))
     links, switches = data.get("links"), data.get("switches", [])
     if not isinstance(links, list) or not isinstance(switches, list) or not _whole(data["nodes"]):
         raise FileFormatError('"nodes" must be an integer, "links" and "switches" lists')
@@ -86,7 +95,8 @@ def _from_json(text: str) -> Topology:
     return Topology.from_links(data["nodes"], [tuple(link) for link in links], switches=switches)
 
 
-def _from_node_link(data: dict[str, Any]) -> Topology:
+def node_link_graph(data: dict[str, Any]) -> Any:
+    """Return the networkx graph of node-link data; raises FileFormatError if it is no such."""
     import networkx as nx  # noqa: PLC0415  heavy
 
     try:
@@ -95,10 +105,11 @@ def _from_node_link(data: dict[str, Any]) -> Topology:
         raise FileFormatError(f"not networkx node-link data: {error!r}") from None
     if len(graph) != len(data["nodes"]):
         raise FileFormatError("nodes are repeated, or links name unknown ones")
-    return _from_networkx(graph)
+    return graph
 
 
-def _from_graphml(text: str) -> Topology:
+def graphml_graph(text: str) -> Any:
+    """Return the networkx graph of GraphML; raises FileFormatError if it is no such."""
     import networkx as nx  # noqa: PLC0415  heavy
 
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
@@ -109,7 +120,11 @@ def _from_graphml(text: str) -> Topology:
         raise FileFormatError(f"not GraphML: {error}") from None
     if "None" in graph:  # networkx takes what is missing for a name
         raise FileFormatError("not GraphML: a node has no id, or an edge lacks one of its ends")
-    return _from_networkx(graph)
+    return graph
+
+
+def _from_graphml(text: str) -> Topology:
+    return _from_networkx(graphml_graph(text))
 
 
 def _from_networkx(graph: Any) -> Topology:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import stat
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal
 
 from topodesign.errors import FileFormatError, ParameterError, SpecError
-from topodesign.library import build
+from topodesign.fabric import NODE_BANDWIDTH, Fabric
+from topodesign.fabric_file import FABRIC_ENDINGS, read_fabric
+from topodesign.fabrics import FABRICS, build_fabric
+from topodesign.library import LIBRARY, build
 from topodesign.schedule import Schedule
 from topodesign.schedule_file import Header, load_schedule
 from topodesign.topology import Topology
 from topodesign.topology_file import READERS, read_topology
+from topodesign.units import parse_bandwidth
 from topodesign.verify import Report, verify
 
 Kind = Literal["schedule", "program"]
@@ -26,6 +31,53 @@ def topology_of(text: str) -> Topology:
     if path.suffix.lower() in READERS or ("(" not in text and (path.suffix or "/" in text)):
         return read_topology(path)
     return build(text)
+
+
+def fabric_of(text: str, bandwidth: str | None = None) -> Fabric:
+    """Read a fabric from a file, or build one from a spec such as ``dgx_a100(2)`` or that of any topology.
+
+    Parameters
+    ----------
+    text
+        A file if the text has a known ending, or no brackets and another ending or a slash; else a spec.
+    bandwidth
+        Bandwidth of a node over all its links, for fabrics that do not say their own.
+
+    Raises
+    ------
+    FileFormatError, SpecError, UnitError
+        If the file, the spec or the bandwidth cannot be read.
+    ParameterError
+        If a bandwidth is given for a fabric that has its own.
+    """
+    rate = None if bandwidth is None else parse_bandwidth(bandwidth) / 8
+    path = Path(text)
+    if path.suffix.lower() in FABRIC_ENDINGS or ("(" not in text and (path.suffix or "/" in text)):
+        return read_fabric(path, rate)
+    name = text.partition("(")[0].strip()
+    if name in FABRICS or (name not in LIBRARY and get_close_matches(name, FABRICS)):
+        fabric = build_fabric(text)
+        if rate is not None:
+            raise ParameterError(f"{name} has bandwidths of its own; leave out --bandwidth")
+        return fabric
+    return Fabric.from_topology(build(text), NODE_BANDWIDTH if rate is None else rate)
+
+
+def names_fabric(text: str) -> bool:
+    """Return whether the text names a fabric and not a plain topology: it has switches, or is none of the latter."""
+    path = Path(text)
+    if path.suffix.lower() in {".yaml", ".yml"}:
+        return True
+    if path.suffix.lower() not in READERS:
+        return text.partition("(")[0].strip() in FABRICS
+    try:
+        return bool(read_topology(path).switches)
+    except FileFormatError:
+        pass
+    try:
+        return bool(read_fabric(path).names)
+    except FileFormatError:
+        return False
 
 
 def kind_of(path: Path) -> Kind | None:

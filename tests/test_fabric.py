@@ -1,0 +1,278 @@
+"""Fabrics: nothing is rounded, what fails is gone, and the known ones have the figures of their data sheets."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topodesign.errors import ParameterError, SpecError, TooLargeError, TopologyError
+from topodesign.fabric import Fabric, FabricLink, format_rate
+from topodesign.fabrics import FABRICS, GB, build_fabric
+from topodesign.library import build
+from topodesign.topology import Topology
+from topodesign.units import parse_bandwidth
+
+RATES = st.fractions(min_value=Fraction(1, 12), max_value=400, max_denominator=12)
+SAMPLES = [
+    "dgx_a100(1)", "dgx_a100(3)", "dgx_h100(2)", "dgx_h200(2)", "dgx1_v100(1)", "dgx1_v100(2)", "mi250(1)", "mi250(2)",
+    "mi300x(1)", "mi300x(2)", "tpu_torus(4,2,3)", "rail_optimised(3,5)", "fat_tree(4,6,2,3,2)", "dragonfly(9,4,2)",
+]  # fmt: skip
+
+
+def both(a: str, b: str, rate: Fraction | int, kind: str = "") -> list[FabricLink]:
+    return [FabricLink(a, b, Fraction(rate), kind), FabricLink(b, a, Fraction(rate), kind)]
+
+
+def star(*rates: Fraction | int) -> Fabric:
+    """Nodes n0, n1, ... on a switch s."""
+    names = [f"n{number}" for number in range(len(rates))]
+    links = [link for name, rate in zip(names, rates, strict=True) for link in both(name, "s", rate)]
+    return Fabric.from_links("star", names, ["s"], links)
+
+
+@given(st.lists(RATES, min_size=2, max_size=8))
+def test_capacities_are_the_bandwidths_without_rounding(rates: list[Fraction]) -> None:
+    fabric = star(*rates)
+    found = {(link.src, link.dst): link.bandwidth for link in fabric.links()}
+    assert found == {
+        pair: rate for number, rate in enumerate(rates) for pair in ((f"n{number}", "s"), ("s", f"n{number}"))
+    }
+    assert math.gcd(*fabric.topology.capacity.tolist()) == 1
+
+
+@given(RATES | st.integers(1, 10**15).map(Fraction))
+def test_rates_are_written_exactly(rate: Fraction) -> None:
+    number, _, unit = format_rate(rate).partition("B/s")[0].partition("/")
+    if unit:  # 50/3GB/s
+        denominator = int("".join(filter(str.isdigit, unit)))
+        assert parse_bandwidth(f"{number}{unit.strip('0123456789')}B/s") / 8 / denominator == rate
+    else:
+        assert parse_bandwidth(format_rate(rate)) / 8 == rate
+
+
+def test_parallel_links_add_up() -> None:
+    links = [*both("a", "b", 5, "NVLink"), *both("a", "b", 10, "PCIe"), *both("a", "b", Fraction(5, 2), "NVLink")]
+    fabric = Fabric.from_links("pair", ["a", "b"], [], links)
+    assert fabric.links() == sorted(both("a", "b", Fraction(35, 2), "NVLink+PCIe"))
+    assert fabric.unit == Fraction(35, 2)
+
+
+def test_unequal_bandwidth_names_the_node_and_the_imbalance() -> None:
+    links = [*both("a", "b", 3 * GB), FabricLink("a", "b", Fraction(GB, 2)), *both("b", "c", GB)]
+    with pytest.raises(TopologyError, match=r"node 'a' has 3GB/s in but 3\.5GB/s out, 500MB/s more out .and 1 more"):
+        Fabric.from_links("uneven", ["a", "b", "c"], [], links)
+    ring = [FabricLink(a, b, Fraction(1)) for a, b in (("a", "b"), ("b", "c"), ("c", "a"))]
+    assert not Fabric.from_links("ring", ["a", "b", "c"], [], ring).topology.is_duplex  # one-way links are fine
+
+
+@pytest.mark.parametrize(
+    ("nodes", "switches", "links", "message"),
+    [
+        (["a"], [], [], "only one node"),
+        ([], ["s"], [], "no node"),
+        (["a", "b"], ["s"], both("a", "b", 1), "switch 's' is connected to no node"),
+        (["a", "b"], ["s", "t"], [*both("a", "b", 1), *both("s", "t", 1)], "switch 's' is connected to no node"),
+        (["a", "b", "a"], [], both("a", "b", 1), "'a' is there twice"),
+        (["a", "b"], ["a"], both("a", "b", 1), "'a' is there twice"),
+        (["a", "b"], [], both("a", "c", 1), "names no node or switch 'c'"),
+        (["a", "b"], [], both("a", "a", 1), "from 'a' to itself"),
+        (["a", "b"], [], both("a", "b", 0), "no bandwidth"),
+        (["a", ""], [], [], "node name ''"),
+        (["a", "b,c"], [], [], "no comma"),
+        (["a", "b\n"], [], [], "printable"),
+        (["a", "b"], [" s"], [], "switch name ' s'"),
+        (["a", "b" * 200], [], [], "1 to 100"),
+    ],
+)
+def test_what_makes_no_fabric(nodes: list[str], switches: list[str], links: list[FabricLink], message: str) -> None:
+    with pytest.raises(TopologyError, match=message):
+        Fabric.from_links("bad", nodes, switches, links)
+
+
+def test_bandwidths_without_a_common_divisor() -> None:
+    with pytest.raises(TooLargeError, match="round them"):
+        star(10**12, 10**12 + 1)
+
+
+def test_fabric_of_a_topology() -> None:
+    fabric = Fabric.from_topology(build("circulant(12,2,3)"))
+    assert fabric.topology.spec is not None
+    assert {link.bandwidth * 4 * 8 for link in fabric.links()} == {Fraction(100 * GB)}
+    loops = Fabric.from_topology(build("debruijn(2,3)"), Fraction(2))
+    graph = build("debruijn(2,3)")
+    assert len(loops.topology.src) == int((graph.src != graph.dst).sum())
+    assert {link.bandwidth for link in loops.links()} <= {Fraction(1), Fraction(2)}
+    with pytest.raises(TopologyError, match="node '0' has"):
+        Fabric.from_topology(Topology.from_links(3, [(0, 1), (1, 2)]))
+
+
+# -- fewer nodes, failures --------------------------------------------------------------------------------------------
+
+
+def test_nodes_that_take_no_part_forward_or_vanish() -> None:
+    fabric = build_fabric("mi250(1)")
+    chosen = [f"box0/gcd{number}" for number in range(6)]
+    forwarding = fabric.only(chosen, forward=True)
+    assert [forwarding.names[node] for node in forwarding.compute] == chosen
+    assert forwarding.links() == fabric.links()
+    vanished = fabric.only(chosen, forward=False)
+    assert vanished.names == tuple(chosen)
+    assert vanished.links() == [link for link in fabric.links() if {link.src, link.dst} <= set(chosen)]
+
+
+def test_switches_that_lead_nowhere_vanish_too() -> None:
+    fabric = build_fabric("dgx_h100(3)")
+    left = fabric.only([f"box1/gpu{number}" for number in range(8)], forward=False)
+    assert set(left.names) == {*(f"box1/gpu{n}" for n in range(8)), "box1/nvswitch", *(f"rail{n}" for n in range(8))}
+    assert {left.names[node] for node in left.multicast} == {"box1/nvswitch"}
+    assert left.multicast == left.aggregation
+
+
+def test_a_link_fails_in_both_directions() -> None:
+    fabric = build_fabric("tpu_torus(4,4)")
+    pair = ("chip0.0", "chip1.0")
+    left = fabric.without(links=[pair])
+    assert {(link.src, link.dst) for link in fabric.links()} - {(link.src, link.dst) for link in left.links()} == {
+        pair, pair[::-1],
+    }  # fmt: skip
+    assert left.without(vertices=["chip2.2"]) == fabric.without(vertices=["chip2.2"], links=[pair])
+
+
+def test_one_way_links_may_fail_between_nodes_but_not_at_switches() -> None:
+    ring = Fabric.from_topology(build("circulant(7,1,2)"))
+    assert len(ring.without(links=[("0", "1")]).links()) == len(ring.links()) - 2
+    simplex = Fabric.from_topology(build("dicirculant(7,1,2)"))
+    left = simplex.without(links=[("1", "0")])
+    assert len(left.links()) == len(simplex.links()) - 1
+    turning = Topology.from_links(3, [(0, 1), (1, 2), (2, 0)], switches=[2])
+    with pytest.raises(TopologyError, match="switch '2' has"):
+        Fabric.from_topology(turning).without(links=[("2", "0")])
+
+
+@pytest.mark.parametrize(
+    ("vertices", "links", "message"),
+    [
+        (["box0/gpu9"], [], "no node or switch is named 'box0/gpu9'; there are box0/gpu"),
+        ([], [("box0/gpu0", "box0/gpu1")], "no link between"),
+        ([], [("box0/gpu0", "x")], "named 'x'"),
+    ],
+)
+def test_failures_of_what_is_not_there(vertices: list[str], links: list[tuple[str, str]], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        build_fabric("dgx_a100(1)").without(vertices=vertices, links=links)
+
+
+def test_too_few_nodes_are_left() -> None:
+    fabric = build_fabric("dgx_a100(1)")
+    with pytest.raises(TopologyError, match="only one node"):
+        fabric.only(["box0/gpu3"], forward=True)
+    with pytest.raises(ParameterError, match="is a switch"):
+        fabric.only(["box0/gpu3", "box0/nvswitch"], forward=False)
+
+
+# -- known fabrics ----------------------------------------------------------------------------------------------------
+
+
+def rate_by_kind(fabric: Fabric, name: str) -> dict[str, Fraction]:
+    """GB/s out of a vertex, by class of links."""
+    rates: dict[str, Fraction] = {}
+    for link in fabric.links():
+        if link.src == name:
+            rates[link.kind] = rates.get(link.kind, Fraction(0)) + link.bandwidth / GB
+    return rates
+
+
+@pytest.mark.parametrize("spec", SAMPLES)
+def test_known_fabrics_are_sound(spec: str) -> None:
+    fabric = build_fabric(spec)
+    assert fabric.name == spec
+    assert fabric == build_fabric(spec)
+    assert fabric.topology.is_duplex
+    assert fabric.compute == tuple(range(len(fabric.compute)))  # nodes come first
+    assert nx.is_strongly_connected(fabric.topology.to_networkx())
+    assert "" not in fabric.classes
+
+
+def test_every_generator_is_sampled() -> None:
+    assert {spec.partition("(")[0] for spec in SAMPLES} == set(FABRICS)
+
+
+@pytest.mark.parametrize(
+    ("spec", "name", "rates"),
+    [
+        ("dgx_a100(1)", "box0/gpu3", {"NVLink": 300}),
+        ("dgx_a100(2)", "box1/gpu3", {"NVLink": 300, "InfiniBand": 25}),
+        ("dgx_a100(2)", "rail1", {"InfiniBand": 200}),
+        ("dgx_h100(2)", "box1/gpu3", {"NVLink": 450, "InfiniBand": 50}),
+        ("dgx_h100(2)", "rail7", {"InfiniBand": 100}),
+        ("dgx1_v100(1)", "box0/gpu5", {"NVLink": 150}),
+        ("dgx1_v100(2)", "box0/pcie2", {"PCIe": 32, "InfiniBand": Fraction(25, 2)}),
+        ("mi250(1)", "box0/gcd0", {"Infinity Fabric": 350}),
+        ("mi250(2)", "box1/gcd15", {"Infinity Fabric": 350, "InfiniBand": 16}),
+        ("mi300x(2)", "box0/gpu0", {"Infinity Fabric": 448, "Ethernet": 50}),
+        ("tpu_torus(4,2,3)", "chip1.0.2", {"ICI": 250}),
+        ("rail_optimised(3,5)", "rail4", {"InfiniBand": 150}),
+        ("fat_tree(4,6,2,3,2)", "leaf2", {"host": 300, "spine": 200}),
+        ("fat_tree(4,6,2)", "leaf2", {"host": 300, "spine": 300}),
+        ("dragonfly(9,4,2)", "group8/router3", {"host": 50, "local": 75, "global": 50}),
+    ],
+)
+def test_bandwidths_of_known_fabrics(spec: str, name: str, rates: dict[str, Fraction]) -> None:
+    assert rate_by_kind(build_fabric(spec), name) == rates
+
+
+def test_every_gpu_of_a_hybrid_cube_mesh_uses_six_links() -> None:
+    fabric = build_fabric("dgx1_v100(1)")
+    assert all(rate_by_kind(fabric, name) == {"NVLink": 150} for name in fabric.names)
+    quads = [{f"box0/gpu{n}" for n in four} for four in ((0, 1, 2, 3), (4, 5, 6, 7))]
+    pairs = {frozenset((link.src, link.dst)) for link in fabric.links()}
+    for quad in quads:  # each half is fully connected, and every GPU has one partner in the other half
+        assert all(frozenset(pair) in pairs for pair in itertools.combinations(quad, 2))
+    across = [pair for pair in pairs if not any(pair <= quad for quad in quads)]
+    assert sorted(name for pair in across for name in pair) == sorted(fabric.names)
+
+
+@pytest.mark.parametrize(("groups", "routers"), [(9, 4), (5, 2), (6, 2), (2, 3), (7, 3)])
+def test_dragonfly_has_one_global_link_between_two_groups(groups: int, routers: int) -> None:
+    fabric = build_fabric(f"dragonfly({groups},{routers},1)")
+    ends = [(link.src, link.dst) for link in fabric.links() if link.kind == "global"]
+    pairs = Counter((a.split("/")[0], b.split("/")[0]) for a, b in ends)
+    assert pairs == {(f"group{i}", f"group{j}"): 1 for i, j in itertools.permutations(range(groups), 2)}
+    per_router = Counter(a for a, _ in ends)
+    assert max(per_router.values()) <= -(-(groups - 1) // routers)
+
+
+def test_in_network_computation_is_where_it_is() -> None:
+    fabric = build_fabric("dgx_h200(2)")
+    inner = frozenset(number for number, name in enumerate(fabric.names) if name.endswith("nvswitch"))
+    assert (fabric.multicast, fabric.aggregation) == (inner, inner)
+    assert build_fabric("dgx_a100(2)").multicast == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("dgx_a10(2)", "did you mean dgx_a100"),
+        ("zzz(2)", "known are dgx_a100"),
+        ("dgx_a100(0)", "boxes must be at least 1"),
+        ("dgx_a100()", "write dgx_a100.boxes."),
+        ("dgx_a100(complete(2))", "takes integers"),
+        ("dgx_a100(1000000000)", "too many"),
+        ("rail_optimised(1,1)", "only one node"),
+        ("rail_optimised(2,1000000000)", "too many"),
+        ("fat_tree(2,0,1)", "hosts must be at least 1"),
+        ("fat_tree(2,1,1,0)", "over must be at least 1"),
+        ("dragonfly(1000000,1000000,1)", "too many"),
+        ("tpu_torus()", "at least one side"),
+    ],
+)
+def test_bad_specs_of_fabrics(spec: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        build_fabric(spec)

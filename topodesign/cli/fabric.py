@@ -1,0 +1,53 @@
+"""``topodesign fabric``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from topodesign.cli.options import json_option
+
+if TYPE_CHECKING:
+    from topodesign.fabric_file import FabricFormat
+
+
+@click.command(name="fabric")
+@click.argument("fabric")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File to write; else standard output."
+)
+@click.option(
+    "--format",
+    "file_format",
+    type=click.Choice(["yaml", "json", "graphml"]),
+    help="What to write; else as the file's ending says, or yaml.",
+)
+@json_option
+def command(fabric: str, output: Path | None, file_format: FabricFormat | None, as_json: bool) -> None:
+    """Write a fabric as a file, to look at it or to change it.
+
+    FABRIC is a file, the spec of a topology, or one of dgx_a100(boxes), dgx_h100(boxes), dgx_h200(boxes),
+    dgx1_v100(boxes), mi250(boxes), mi300x(boxes), tpu_torus(a,b,...), rail_optimised(boxes,gpus),
+    fat_tree(leaves,hosts,spines[,over[,under]]) and dragonfly(groups,routers,hosts), such as 'dgx_a100(2)' (quote it).
+    """
+    from topodesign.cli.sources import fabric_of  # noqa: PLC0415  heavy
+    from topodesign.fabric_file import write_fabric  # noqa: PLC0415
+    from topodesign.files import write_whole  # noqa: PLC0415
+
+    if as_json and file_format not in {None, "json"}:
+        raise click.UsageError(f"--json and --format {file_format} exclude each other.")
+    text = write_fabric(fabric_of(fabric), "json" if as_json else file_format or _format_of(output))
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_whole(output, text)
+
+
+def _format_of(output: Path | None) -> FabricFormat:
+    ending = ".yaml" if output is None else output.suffix.lower()
+    known: dict[str, FabricFormat] = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".graphml": "graphml"}
+    if ending not in known:
+        raise click.UsageError(f"A fabric file ends in {', '.join(known)}, not '{ending}'; or say --format.")
+    return known[ending]

@@ -1,0 +1,377 @@
+"""Fabrics: named nodes and switches, and links with exact bandwidths, scaled to a topology of integer capacities."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from topodesign.errors import ParameterError, TooLargeError, TopologyError
+from topodesign.topology import MAX_CAPACITY, Topology
+
+LONGEST_NAME = 100
+NODE_BANDWIDTH = Fraction(100 * 10**9, 8)
+"""Bytes per second of all links of a node together, for topologies that do not say (100 Gbps)."""
+
+
+class FabricLink(NamedTuple):
+    """A directed link between two named vertices.
+
+    Attributes
+    ----------
+    src, dst
+        Names of nodes or switches.
+    bandwidth
+        Bytes per second, positive.
+    kind
+        What sort of link it is, such as ``InfiniBand``; links of a kind are told and upgraded together.
+    """
+
+    src: str
+    dst: str
+    bandwidth: Fraction
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """Nodes, switches and links under their names, and the topology that the solvers work on.
+
+    Build one with :meth:`from_links` or :meth:`from_topology`.
+
+    Attributes
+    ----------
+    name
+        For people.
+    names
+        One for each vertex of the topology, switches included.
+    topology
+        Links with integer capacities, in multiples of ``unit``; parallel links are one.
+    unit
+        Bytes per second of one unit of capacity.
+    classes
+        What sort of link each of ``topology.links()`` is (``""`` if nothing is said).
+    multicast, aggregation
+        Switches that can send one input to several outputs, or reduce several inputs to one output.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    topology: Topology
+    unit: Fraction
+    classes: tuple[str, ...]
+    multicast: frozenset[int] = frozenset()
+    aggregation: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Check that the parts belong together.
+
+        Raises
+        ------
+        TopologyError
+            If names or classes do not fit the topology, or something other than a switch multicasts or aggregates.
+        """
+        if len(self.names) != self.topology.nodes or len(set(self.names)) != len(self.names):
+            raise TopologyError("a fabric needs one name for each vertex, all different")
+        if len(self.classes) != len(self.topology.src):
+            raise TopologyError("a fabric needs one class for each link")
+        if not self.multicast | self.aggregation <= self.topology.switches:
+            raise TopologyError("only switches can multicast or aggregate")
+
+    @classmethod
+    def from_links(
+        cls,
+        name: str,
+        nodes: Sequence[str],
+        switches: Sequence[str],
+        links: Iterable[FabricLink],
+        *,
+        multicast: Iterable[str] = (),
+        aggregation: Iterable[str] = (),
+    ) -> Fabric:
+        """Make a fabric from named links in any order; parallel links add up.
+
+        Vertices are numbered in the order given, nodes before switches. Capacities are the bandwidths divided by their
+        greatest common divisor, which is ``unit``; so nothing is rounded.
+
+        Raises
+        ------
+        TopologyError
+            If names are repeated, a link names none of them or joins one to itself, there are fewer than two nodes,
+            a vertex has not as much bandwidth in as out, or a switch is connected to no node.
+        TooLargeError
+            If the bandwidths have so small a common divisor that a capacity passes 2^31 - 1.
+        """
+        for group, kind in ((nodes, "node"), (switches, "switch")):
+            for word in group:
+                _check_name(word, kind)
+        fabric = _assemble(
+            name, (*nodes, *switches), frozenset(switches), links, multicast=multicast, aggregation=aggregation
+        )
+        fabric.check_nodes()
+        fabric.check_balance(range(len(fabric.names)))
+        stray = fabric.stray_switches()
+        if stray:
+            raise TopologyError(f"switch '{stray[0]}' is connected to no node; leave it out, or link it")
+        return fabric
+
+    @classmethod
+    def from_topology(cls, topology: Topology, node_bandwidth: Fraction = NODE_BANDWIDTH) -> Fabric:
+        """Make a fabric whose links are all alike; vertices are named by their numbers, and self-loops left out.
+
+        Parameters
+        ----------
+        topology
+            Any with at least two nodes; it stays as it is, spec included, unless it has self-loops.
+        node_bandwidth
+            Bytes per second of all links of the node with the most of them: B of the cost model.
+
+        Raises
+        ------
+        TopologyError
+            If there are fewer than two nodes or a vertex has not as much capacity in as out.
+        """
+        real = topology.src != topology.dst
+        plain = topology
+        if not real.all():
+            plain = Topology.from_arrays(
+                topology.nodes,
+                topology.src[real],
+                topology.dst[real],
+                topology.capacity[real],
+                switches=topology.switches,
+            )
+        compute = [node for node in range(topology.nodes) if node not in topology.switches]
+        ports = max((int(topology.out_ports[node]) for node in compute), default=0)
+        fabric = cls(
+            str(topology.spec) if topology.spec is not None else "topology",
+            tuple(map(str, range(topology.nodes))),
+            plain,
+            node_bandwidth / max(ports, 1),
+            ("",) * len(plain.src),
+        )
+        fabric.check_nodes()
+        fabric.check_balance(range(topology.nodes))
+        return fabric
+
+    @cached_property
+    def compute(self) -> tuple[int, ...]:
+        """The nodes, which take part in collectives: all vertices but the switches, ascending."""
+        return tuple(node for node in range(len(self.names)) if node not in self.topology.switches)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.names)}
+
+    def number(self, name: str) -> int:
+        """Return the number of a named vertex.
+
+        Raises
+        ------
+        ParameterError
+            If there is none of that name; similar ones are suggested.
+        """
+        if name in self._numbers:
+            return self._numbers[name]
+        close = difflib.get_close_matches(name[:LONGEST_NAME], self.names, n=3) or self.names[:3]
+        raise ParameterError(f"no node or switch is named {name[:LONGEST_NAME]!r}; there are {', '.join(close)}, ...")
+
+    def links(self) -> list[FabricLink]:
+        """Return all links with names and bandwidths, in the order of ``topology.links()``."""
+        return [
+            FabricLink(self.names[u], self.names[v], c * self.unit, kind)
+            for (u, v, c), kind in zip(self.topology.links(), self.classes, strict=True)
+        ]
+
+    def only(self, nodes: Iterable[str], *, forward: bool) -> Fabric:
+        """Return the fabric with fewer nodes taking part.
+
+        Parameters
+        ----------
+        nodes
+            Names of the nodes that do.
+        forward
+            Whether the others stay as switches, or vanish with their links (and with switches that then lead nowhere).
+
+        Raises
+        ------
+        ParameterError
+            If a name is unknown or that of a switch.
+        TopologyError
+            If fewer than two nodes are left, or a switch loses more bandwidth one way than the other.
+        """
+        chosen = {self.number(name) for name in nodes}
+        for node in sorted(chosen & self.topology.switches):
+            raise ParameterError(f"'{self.names[node]}' is a switch; only nodes take part in a collective")
+        others = [self.names[node] for node in self.compute if node not in chosen]
+        if not forward:
+            return self.without(vertices=others)
+        switches = {self.names[node] for node in self.topology.switches} | set(others)
+        return self._changed(self.names, switches, self.links())
+
+    def without(self, *, vertices: Iterable[str] = (), links: Iterable[tuple[str, str]] = ()) -> Fabric:
+        """Return what is left when nodes, switches or links fail.
+
+        A link fails in both directions, if it has two: one with a single dead fibre is of no use to a schedule, since
+        switches need as much bandwidth in as out. Switches that then lead to no node are left out. On one-way links a
+        node may end up with unequal bandwidth in and out, which does no harm; the theorems need balance at switches.
+
+        Raises
+        ------
+        ParameterError
+            If a name is unknown or there is no such link.
+        TopologyError
+            If fewer than two nodes are left, or a switch loses more bandwidth one way than the other.
+        """
+        gone = {self.names[self.number(name)] for name in vertices}
+        dead: set[tuple[str, str]] = set()
+        present = {(link.src, link.dst) for link in self.links()}
+        for a, b in links:
+            pair = {(a, b), (b, a)} & present
+            if not pair:
+                self.number(a), self.number(b)
+                raise ParameterError(f"there is no link between '{a}' and '{b}'")
+            dead |= pair
+        names = [name for name in self.names if name not in gone]
+        rest = [k for k in self.links() if (k.src, k.dst) not in dead and not {k.src, k.dst} & gone]
+        switches = {self.names[node] for node in self.topology.switches} - gone
+        return self._changed(names, switches, rest)
+
+    def _changed(self, names: Sequence[str], switches: set[str], links: list[FabricLink]) -> Fabric:
+        """Return the fabric of these vertices and links, without switches that lead to no node."""
+        multicast, aggregation = (
+            {self.names[node] for node in s} & switches for s in (self.multicast, self.aggregation)
+        )
+        fabric = _assemble(
+            self.name, tuple(names), frozenset(switches), links, multicast=multicast, aggregation=aggregation
+        )
+        stray = set(fabric.stray_switches())
+        if stray:
+            kept = [name for name in names if name not in stray]
+            return self._changed(kept, switches - stray, [k for k in links if not {k.src, k.dst} & stray])
+        fabric.check_nodes()
+        fabric.check_balance(sorted(fabric.topology.switches))
+        return fabric
+
+    def check_nodes(self) -> None:
+        """Raise TopologyError if there are fewer than two nodes."""
+        if len(self.compute) < 2:
+            count = "only one node" if self.compute else "no node"
+            raise TopologyError(f"there is {count} to take part; a collective needs two or more")
+
+    def check_balance(self, vertices: Iterable[int]) -> None:
+        """Raise TopologyError if one of these vertices has not as much bandwidth in as out."""
+        inward, outward = self.topology.in_ports, self.topology.out_ports
+        wrong = [node for node in vertices if inward[node] != outward[node]]
+        if not wrong:
+            return
+        node = wrong[0]
+        rates = [int(ports[node]) * self.unit for ports in (inward, outward)]
+        kind = "switch" if node in self.topology.switches else "node"
+        more = f" (and {len(wrong) - 1} more are unequal)" if len(wrong) > 1 else ""
+        raise TopologyError(
+            f"{kind} '{self.names[node]}' has {format_rate(rates[0])} in but {format_rate(rates[1])} out, "
+            f"{format_rate(abs(rates[0] - rates[1]))} more {'in' if rates[0] > rates[1] else 'out'}{more}; "
+            "links into and out of it must add up to the same"
+        )
+
+    def stray_switches(self) -> tuple[str, ...]:
+        """Return the switches that are connected to no node, not even over others."""
+        neighbours = defaultdict(set)
+        for u, v, _ in self.topology.links():
+            neighbours[u].add(v)
+            neighbours[v].add(u)
+        found, todo = set(self.compute), list(self.compute)
+        while todo:
+            new = neighbours[todo.pop()] - found
+            found |= new
+            todo += new
+        return tuple(name for node, name in enumerate(self.names) if node not in found)
+
+
+def format_rate(rate: Fraction) -> str:
+    """Write bytes per second exactly: a short decimal, else a fraction, such as ``12.5GB/s`` or ``50/3GB/s``."""
+    unit, prefix = next((u, p) for u, p in ((10**9, "G"), (10**6, "M"), (10**3, "k"), (1, "")) if rate >= u or u == 1)
+    value = rate / unit
+    scaled = value * 10**6
+    if scaled.denominator > 1:
+        return f"{value}{prefix}B/s"
+    whole, decimals = divmod(int(scaled), 10**6)
+    return f"{whole}.{decimals:06d}".rstrip("0").rstrip(".") + f"{prefix}B/s"
+
+
+def _check_name(name: str, kind: str) -> None:
+    if not name or name != name.strip() or len(name) > LONGEST_NAME or not name.isprintable() or "," in name:
+        raise TopologyError(
+            f"{kind} name {name[:LONGEST_NAME]!r}: names have 1 to {LONGEST_NAME} printable characters, no comma, "
+            "and no blank at the ends"
+        )
+
+
+def _assemble(
+    name: str,
+    names: tuple[str, ...],
+    switches: frozenset[str],
+    links: Iterable[FabricLink],
+    *,
+    multicast: Iterable[str],
+    aggregation: Iterable[str],
+) -> Fabric:
+    """Merge and scale links; see :meth:`Fabric.from_links`."""
+    numbers = {word: number for number, word in enumerate(names)}
+    if len(numbers) != len(names):
+        twice = next(word for number, word in enumerate(names) if numbers[word] != number)
+        raise TopologyError(f"the name '{twice}' is there twice")
+    rates: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
+    kinds: dict[tuple[int, int], dict[str, None]] = defaultdict(dict)  # in order, without repeats
+    for link in links:
+        for end in (link.src, link.dst):
+            if end not in numbers:
+                raise TopologyError(f"the link from '{link.src}' to '{link.dst}' names no node or switch '{end}'")
+        if link.src == link.dst:
+            raise TopologyError(f"there is a link from '{link.src}' to itself")
+        if link.bandwidth <= 0:
+            raise TopologyError(f"the link from '{link.src}' to '{link.dst}' has no bandwidth")
+        pair = numbers[link.src], numbers[link.dst]
+        rates[pair] += link.bandwidth
+        kinds[pair][link.kind] = None
+    unit = _common_divisor(rates.values())
+    pairs = sorted(rates)
+    capacities = [int(rates[pair] / unit) for pair in pairs]
+    if max(capacities, default=1) > MAX_CAPACITY:
+        raise TooLargeError(
+            f"the bandwidths have so small a common divisor, {format_rate(unit)}, that the largest is "
+            f"{max(capacities)} times as much (at most {MAX_CAPACITY}); round them"
+        )
+    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    topology = Topology.from_arrays(
+        len(names),
+        ends[:, 0],
+        ends[:, 1],
+        np.array(capacities, dtype=np.int64),
+        switches=[numbers[word] for word in switches],
+    )
+    return Fabric(
+        name,
+        names,
+        topology,
+        unit,
+        tuple("+".join(filter(None, kinds[pair])) for pair in pairs),
+        frozenset(numbers[word] for word in multicast),
+        frozenset(numbers[word] for word in aggregation),
+    )
+
+
+def _common_divisor(rates: Iterable[Fraction]) -> Fraction:
+    """Return the largest rate of which all are multiples (1 of none)."""
+    values = list(rates)
+    if not values:
+        return Fraction(1)
+    return Fraction(math.gcd(*(v.numerator for v in values)), math.lcm(*(v.denominator for v in values)))

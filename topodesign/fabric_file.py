@@ -1,0 +1,384 @@
+"""Fabrics in files: YAML and JSON read strictly, graphs through networkx, and written so that nothing is lost.
+
+A fabric file is, in YAML or JSON,
+
+    name: two boxes                                   # optional
+    nodes: [g0, g1]
+    switches: [s0, {name: s1, multicast: true, aggregation: true}]     # optional
+    links:
+      - {from: g0, to: s0, bandwidth: 300GB/s, duplex: true, class: NVLink}    # duplex and class are optional
+
+Repeated links add up. A bandwidth is a number with a unit, or a fraction such as ``50/3GB/s``. In YAML every scalar is
+text but ``true`` and ``false``, so that no name turns into a number; anchors, aliases and tags are refused.
+
+GraphML and networkx node-link JSON hold the same as attributes: ``switch``, ``multicast`` and ``aggregation`` of a node
+(booleans), ``bandwidth`` (text) and ``class`` of a link, ``name`` of the graph; others are ignored. Undirected
+links go both ways. Where no link has a bandwidth, ``capacity`` (an integer, 1 if missing) says how links compare.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from topodesign.errors import FileFormatError, ParameterError, TopologyError, UnitError
+from topodesign.fabric import NODE_BANDWIDTH, Fabric, FabricLink, format_rate
+from topodesign.topology_file import graphml_graph, node_link_graph, read_text, read_topology
+from topodesign.units import parse_bandwidth
+
+FabricFormat = Literal["yaml", "json", "graphml"]
+FABRIC_FORMATS: tuple[FabricFormat, ...] = get_args(FabricFormat)
+LARGEST_FABRIC = 64 * 2**20
+_DEEPEST = 8
+_FRACTION = re.compile(r"\s*([0-9]{1,30})/([0-9]{1,30})(?=\s*[A-Za-z])(.*)", re.DOTALL)
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./() -]*[A-Za-z0-9_)]|[A-Za-z]|[0-9][0-9.]*(/[0-9]+)?[A-Za-z/]+")
+_WORDS = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"}  # other programs may not take these for text
+
+
+def read_fabric(path: Path, node_bandwidth: Fraction | None = None) -> Fabric:
+    """Read a fabric from a file whose ending names the format: .yaml, .yml, .json, .graphml or .csv.
+
+    A JSON file may also hold node-link data or, like a CSV file, what :func:`topodesign.topology_file.read_topology`
+    takes.
+
+    Parameters
+    ----------
+    path
+        The file.
+    node_bandwidth
+        Bytes per second of all links of the node with the most of them, for a file that only says how links compare;
+        ``NODE_BANDWIDTH`` if None.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is missing, too large, not of its format, or makes no fabric; the message names the file and the
+        field or the line. Also if ``node_bandwidth`` is given and the file says bandwidths itself.
+    """
+    try:
+        text = read_text(path, FABRIC_ENDINGS, LARGEST_FABRIC)
+        return _READERS[path.suffix.lower()](path, text, node_bandwidth)
+    except (FileFormatError, TopologyError, ParameterError, UnitError) as error:
+        raise FileFormatError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from None
+
+
+def write_fabric(fabric: Fabric, file_format: FabricFormat) -> str:
+    """Return a fabric as text that :func:`read_fabric` takes, with nodes numbered before switches."""
+    return {"yaml": _to_yaml, "json": _to_json, "graphml": _to_graphml}[file_format](fabric)
+
+
+def _from_yaml(path: Path, text: str, node_bandwidth: Fraction | None) -> Fabric:
+    return _from_data(_parse_yaml(text), path.stem, node_bandwidth)
+
+
+def _from_json(path: Path, text: str, node_bandwidth: Fraction | None) -> Fabric:
+    data = _parse_json(text)
+    if isinstance(data, dict) and isinstance(data.get("nodes"), int):
+        return _from_links(path, text, node_bandwidth)
+    if isinstance(data, dict) and {"directed", "multigraph", "graph"} & data.keys() and "nodes" in data:
+        return _from_graph(node_link_graph(data), path.stem, node_bandwidth)
+    return _from_data(data, path.stem, node_bandwidth)
+
+
+def _from_graphml(path: Path, text: str, node_bandwidth: Fraction | None) -> Fabric:
+    return _from_graph(graphml_graph(text), path.stem, node_bandwidth)
+
+
+def _from_links(path: Path, text: str, node_bandwidth: Fraction | None) -> Fabric:
+    del text
+    fabric = Fabric.from_topology(read_topology(path), node_bandwidth or NODE_BANDWIDTH)
+    return replace(fabric, name=path.stem)
+
+
+_READERS = {
+    ".yaml": _from_yaml,
+    ".yml": _from_yaml,
+    ".json": _from_json,
+    ".graphml": _from_graphml,
+    ".csv": _from_links,
+}
+FABRIC_ENDINGS = tuple(_READERS)
+"""How the name of a file ends that :func:`read_fabric` takes."""
+
+
+def _parse_json(text: str) -> Any:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        fields = dict(pairs)
+        if len(fields) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for number, name in enumerate(names) if name in names[:number])
+            raise FileFormatError(f"the field '{twice[:50]}' is there twice in one place")
+        return fields
+
+    try:
+        return json.loads(text, object_pairs_hook=once)
+    except FileFormatError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"not JSON: {error}") from None
+
+
+def _parse_yaml(text: str) -> Any:
+    """Return the one document of a text, built from the parser's events: no objects, no references, no depth."""
+    import yaml  # noqa: PLC0415  heavy
+
+    try:
+        events = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        for event in events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                break
+        else:
+            raise FileFormatError("the file is empty")
+        value = _yaml_value(next(events), events, 0)
+        next(events)  # the end of the document
+        if not isinstance(next(events), yaml.StreamEndEvent):
+            raise FileFormatError("there is more than one document")
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f"line {mark.line + 1}: " if mark is not None else ""
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
+        raise FileFormatError(f"{line}not YAML: {problem}") from None
+    return value
+
+
+def _yaml_value(event: Any, events: Iterator[Any], depth: int) -> Any:
+    """Return what begins with an event: text, true or false, a list, or a mapping."""
+    import yaml  # noqa: PLC0415  heavy
+
+    line = event.start_mark.line + 1
+    if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
+        raise FileFormatError(f"line {line}: anchors and aliases are not accepted; write it out")
+    if event.tag is not None:
+        raise FileFormatError(f"line {line}: tags are not accepted")
+    if depth > _DEEPEST:
+        raise FileFormatError(f"line {line}: nested more than {_DEEPEST} deep")
+    if isinstance(event, yaml.ScalarEvent):
+        plain = event.implicit[0]
+        return event.value == "true" if plain and event.value in {"true", "false"} else event.value
+    if isinstance(event, yaml.SequenceStartEvent):
+        items = []
+        while not isinstance(event := next(events), yaml.SequenceEndEvent):
+            items.append(_yaml_value(event, events, depth + 1))
+        return items
+    fields: dict[str, Any] = {}
+    while not isinstance(event := next(events), yaml.MappingEndEvent):
+        key = _yaml_value(event, events, depth + 1)
+        if not isinstance(key, str):
+            raise FileFormatError(f"line {event.start_mark.line + 1}: a field's name must be text")
+        if key in fields:
+            raise FileFormatError(f"line {event.start_mark.line + 1}: the field '{key[:50]}' is there twice")
+        fields[key] = _yaml_value(next(events), events, depth + 1)
+    return fields
+
+
+def _from_data(data: Any, stem: str, node_bandwidth: Fraction | None) -> Fabric:
+    """Make a fabric from the content of a fabric file."""
+    _refuse(node_bandwidth)
+    fields = _fields(data, "", ("nodes", "links"), ("name", "switches"))
+    nodes = [_text(name, f"nodes[{row}]") for row, name in enumerate(_list(fields["nodes"], "nodes"))]
+    switches: list[str] = []
+    capable: dict[str, list[str]] = {"multicast": [], "aggregation": []}
+    for row, entry in enumerate(_list(fields.get("switches", []), "switches")):
+        where = f"switches[{row}]"
+        switch = _fields(entry, where, ("name",), tuple(capable)) if isinstance(entry, dict) else {"name": entry}
+        switches.append(_text(switch["name"], where))
+        for power, those in capable.items():
+            if _flag(switch.get(power, False), f"{where}.{power}"):
+                those.append(switches[-1])
+    links: list[FabricLink] = []
+    for row, entry in enumerate(_list(fields["links"], "links")):
+        where = f"links[{row}]"
+        link = _fields(entry, where, ("from", "to", "bandwidth"), ("duplex", "class"))
+        ends = _text(link["from"], f"{where}.from"), _text(link["to"], f"{where}.to")
+        rate = _bandwidth(link["bandwidth"], f"{where}.bandwidth")
+        kind = _text(link.get("class", ""), f"{where}.class")
+        links.append(FabricLink(*ends, rate, kind))
+        if _flag(link.get("duplex", False), f"{where}.duplex"):
+            links.append(FabricLink(ends[1], ends[0], rate, kind))
+    return Fabric.from_links(_text(fields.get("name", stem), "name"), nodes, switches, links, **capable)
+
+
+def _from_graph(graph: Any, stem: str, node_bandwidth: Fraction | None) -> Fabric:
+    """Make a fabric from a networkx graph; names that are all numbers are put in their order."""
+    if not all(isinstance(name, str | int) for name in graph):
+        raise FileFormatError("node names must be text or integers")
+    vertices = {str(name): fields for name, fields in graph.nodes(data=True)}
+    order = sorted(vertices, key=int) if all(map(_digits, vertices)) else list(vertices)
+    chosen: dict[str, list[str]] = {}
+    for power in ("switch", "multicast", "aggregation"):
+        chosen[power] = [v for v in order if _flag(vertices[v].get(power, False), f"{power} of node '{v[:50]}'")]
+    edges = [(str(u), str(v), fields) for u, v, fields in graph.edges(data=True)]
+    stated = any("bandwidth" in fields for _, _, fields in edges)
+    if stated:
+        _refuse(node_bandwidth)
+    links: list[FabricLink] = []
+    for u, v, fields in edges:
+        where = f"link '{u[:50]}', '{v[:50]}'"
+        rate = _bandwidth(fields.get("bandwidth"), where) if stated else _capacity(fields.get("capacity", 1), where)
+        kind = _text(fields.get("class", ""), f"class of {where}")
+        links.append(FabricLink(u, v, rate, kind))
+        if not graph.is_directed():
+            links.append(FabricLink(v, u, rate, kind))
+    switches = set(chosen["switch"])
+    nodes = [v for v in order if v not in switches]
+    if not stated:
+        links = _shared(links, nodes, node_bandwidth or NODE_BANDWIDTH)
+    name = _text(graph.graph.get("name") or stem, "name")
+    return Fabric.from_links(
+        name, nodes, chosen["switch"], links, multicast=chosen["multicast"], aggregation=chosen["aggregation"]
+    )
+
+
+def _shared(links: list[FabricLink], nodes: list[str], node_bandwidth: Fraction) -> list[FabricLink]:
+    """Return the links with bandwidths in place of capacities; the busiest node has ``node_bandwidth`` out."""
+    out = dict.fromkeys(nodes, Fraction(0))
+    for link in links:
+        if link.src in out:
+            out[link.src] += link.bandwidth
+    unit = node_bandwidth / max(*out.values(), Fraction(1))
+    return [link._replace(bandwidth=link.bandwidth * unit) for link in links]
+
+
+def _refuse(node_bandwidth: Fraction | None) -> None:
+    if node_bandwidth is not None:
+        raise FileFormatError("the file says the bandwidths of its links; give no other")
+
+
+def _fields(value: Any, where: str, required: tuple[str, ...], optional: tuple[str, ...]) -> dict[str, Any]:
+    """Return a mapping after a look at the names of its fields."""
+    before = f"{where}: " if where else ""
+    if not isinstance(value, dict):
+        raise FileFormatError(f"{before}expected fields {', '.join(required)}, not {_shown(value)}")
+    for field in value:
+        if field not in required + optional:
+            close = difflib.get_close_matches(field[:50], required + optional, n=1)
+            hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(required + optional)}"
+            raise FileFormatError(f"{before}unknown field {field[:50]!r}; {hint}")
+    for field in required:
+        if field not in value:
+            raise FileFormatError(f"{before}the field '{field}' is missing")
+    return value
+
+
+def _list(value: Any, where: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise FileFormatError(f"{where}: expected a list, not {_shown(value)}")
+    return value
+
+
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise FileFormatError(f"{where}: expected text, not {_shown(value)}; put it in quotes")
+    return value
+
+
+def _flag(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise FileFormatError(f"{where}: expected true or false, not {_shown(value)}")
+    return value
+
+
+def _bandwidth(value: Any, where: str) -> Fraction:
+    """Return bytes per second."""
+    try:
+        parts = _FRACTION.fullmatch(value) if isinstance(value, str) else None
+        if parts is None:
+            return parse_bandwidth(value) / 8
+        return parse_bandwidth(parts[1] + parts[3]) / 8 / int(parts[2])
+    except ZeroDivisionError:
+        raise FileFormatError(f"{where}: bandwidth {value[:50]!r} divides by zero") from None
+    except UnitError as error:
+        raise FileFormatError(f"{where}: {error}") from None
+
+
+def _capacity(value: Any, where: str) -> Fraction:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise FileFormatError(f"{where}: the capacity must be an integer above zero, not {_shown(value)}")
+    return Fraction(value)
+
+
+def _shown(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "nothing", True: "true", False: "false"}[value]
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "a mapping"
+    text = f"{value!r}" if isinstance(value, str | float) or abs(value) < 10**20 else "a huge number"
+    return text if len(text) <= 50 else f"{text[:50]}..."
+
+
+def _digits(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 18
+
+
+def _document(fabric: Fabric) -> dict[str, Any]:
+    """Return the content of a fabric file; links that are alike both ways are one duplex link."""
+    switches: list[Any] = []
+    for node in sorted(fabric.topology.switches):
+        powers = {"multicast": node in fabric.multicast, "aggregation": node in fabric.aggregation}
+        said = {power: True for power, has in powers.items() if has}
+        switches.append({"name": fabric.names[node], **said} if said else fabric.names[node])
+    links = fabric.links()
+    present = set(links)
+    rank = {name: number for number, name in enumerate(fabric.names)}
+    rows = []
+    for link in links:
+        duplex = link._replace(src=link.dst, dst=link.src) in present
+        if duplex and rank[link.src] > rank[link.dst]:
+            continue
+        row: dict[str, Any] = {"from": link.src, "to": link.dst, "bandwidth": format_rate(link.bandwidth)}
+        rows.append(row | ({"duplex": True} if duplex else {}) | ({"class": link.kind} if link.kind else {}))
+    nodes = [fabric.names[node] for node in fabric.compute]
+    return {"name": fabric.name, "nodes": nodes, "switches": switches, "links": rows}
+
+
+def _to_json(fabric: Fabric) -> str:
+    """Write one link a line."""
+    document = _document(fabric)
+    parts = []
+    for field, value in document.items():
+        if field == "links":
+            rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in value)
+            parts.append(f'"links": [\n  {rows}\n ]')
+        else:
+            parts.append(f'"{field}": {json.dumps(value, ensure_ascii=False)}')
+    return "{" + ",\n ".join(parts) + "}\n"
+
+
+def _to_yaml(fabric: Fabric) -> str:
+    document = _document(fabric)
+    lines = [f"name: {_quoted(document['name'])}"]
+    for field in ("nodes", "switches", "links"):
+        items = document[field]
+        lines += [f"{field}:", *(f"  - {_flow(item)}" for item in items)] if items else [f"{field}: []"]
+    return "\n".join(lines) + "\n"
+
+
+def _flow(item: Any) -> str:
+    if isinstance(item, dict):
+        return "{" + ", ".join(f"{field}: {_flow(value)}" for field, value in item.items()) + "}"
+    return "true" if item is True else _quoted(item)
+
+
+def _quoted(text: str) -> str:
+    """Return text as YAML: plain where nothing can be mistaken, else in double quotes."""
+    return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else json.dumps(text, ensure_ascii=False)
+
+
+def _to_graphml(fabric: Fabric) -> str:
+    import networkx as nx  # noqa: PLC0415  heavy
+
+    graph = nx.DiGraph(name=fabric.name)
+    for node in (*fabric.compute, *sorted(fabric.topology.switches)):
+        powers = {"multicast": node in fabric.multicast, "aggregation": node in fabric.aggregation}
+        said = {power: True for power, has in powers.items() if has}
+        graph.add_node(fabric.names[node], switch=node in fabric.topology.switches, **said)
+    for link in fabric.links():
+        kind = {"class": link.kind} if link.kind else {}
+        graph.add_edge(link.src, link.dst, bandwidth=format_rate(link.bandwidth), **kind)
+    return "\n".join(nx.generate_graphml(graph)) + "\n"

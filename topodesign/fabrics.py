@@ -1,0 +1,299 @@
+"""Generators of real fabrics, named by specs such as ``dgx_a100(2)``.
+
+Bandwidths are those of data sheets, per direction. Names are paths, such as ``box0/gpu3``, whose first part says what
+belongs together. Links of a sort carry its name, so that an answer can say "the InfiniBand links of box0".
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+from topodesign.errors import ParameterError, SpecError, TopologyError
+from topodesign.fabric import Fabric, FabricLink
+from topodesign.graphs.torus import torus
+from topodesign.named import call_signature, inspect_call
+from topodesign.spec import parse
+from topodesign.topology import check_buildable, require_at_least
+
+GB = 10**9
+
+# GCDs of an MI250 box and the Infinity Fabric links between them (ForestColl, figure 1 and section 7.2).
+_MI250 = (
+    "0-1:4 0-4:2 0-8:1 1-5:1 1-9:1 1-10:1 2-3:4 2-6:1 2-9:1 2-10:1 3-7:2 3-11:1 4-5:4 4-6:1 5-6:1 5-7:1 6-7:4 8-9:4 "
+    "8-12:2 9-13:1 10-11:4 10-14:1 11-15:2 12-13:4 12-14:1 13-14:1 13-15:1 14-15:4"
+)
+
+# GPUs of a DGX-1 and the NVLinks between them (six a GPU).
+_DGX1 = "0-1:1 0-2:1 0-3:2 0-4:2 1-2:2 1-3:1 1-5:2 2-3:2 2-6:1 3-7:1 4-5:1 4-6:1 4-7:2 5-6:2 5-7:1 6-7:2"
+
+
+def build_fabric(text: str) -> Fabric:
+    """Build the fabric that a spec names.
+
+    Raises
+    ------
+    SpecError
+        If the text is no spec, the name is unknown, or arguments do not fit; it points at the character.
+    """
+    spec = parse(text)
+    generator = FABRICS.get(spec.name)
+    if generator is None:
+        close = difflib.get_close_matches(spec.name.lower(), FABRICS, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"known are {', '.join(FABRICS)}"
+        raise SpecError(f"unknown fabric '{spec.name}'; {hint}", text, spec.position)
+    if not all(isinstance(argument, int) for argument in spec.args):
+        raise SpecError(f"{call_signature(generator)} takes integers", text, spec.position)
+    try:
+        inspect_call(generator, spec.args)
+        return generator(*spec.args)
+    except (ParameterError, TopologyError) as error:
+        raise SpecError(f"{spec.name}: {error}", text, spec.position) from None
+
+
+def dgx_a100(boxes: int) -> Fabric:
+    """DGX A100: 8 GPUs on an NVSwitch at 300 GB/s, and one 200 Gb/s NIC each.
+
+    Even NICs are on one InfiniBand switch, ``rail0``, and odd ones on another, ``rail1``.
+
+    References
+    ----------
+    NVIDIA DGX A100 System Architecture; ForestColl, figure 1 and section 7.3.
+    """
+    return _nvswitch_boxes(f"dgx_a100({boxes})", boxes, 8, nvlink=300, nic=25, rails=_rails(2))
+
+
+def dgx_h100(boxes: int) -> Fabric:
+    """DGX H100: 8 GPUs on an NVSwitch at 450 GB/s that multicasts and reduces (NVLS), and one 400 Gb/s NIC a GPU.
+
+    NIC i of every box is on the InfiniBand switch of rail i, of which nothing but forwarding is assumed.
+
+    References
+    ----------
+    NVIDIA DGX H100 User Guide; H100 Tensor Core GPU Architecture Overview.
+    """
+    return _nvswitch_boxes(f"dgx_h100({boxes})", boxes, 8, nvlink=450, nic=50, rails=_rails(8), nvls=True)
+
+
+def dgx_h200(boxes: int) -> Fabric:
+    """DGX H200: links and switches as in :func:`dgx_h100`; only the GPUs' memory differs.
+
+    References
+    ----------
+    NVIDIA DGX H100/H200 User Guide.
+    """
+    return _nvswitch_boxes(f"dgx_h200({boxes})", boxes, 8, nvlink=450, nic=50, rails=_rails(8), nvls=True)
+
+
+def dgx1_v100(boxes: int) -> Fabric:
+    """DGX-1 with V100: 8 GPUs in a hybrid cube mesh, six NVLinks of 25 GB/s each.
+
+    With more than one box, GPUs 2i and 2i+1 share a PCIe switch (16 GB/s to each) with a 100 Gb/s NIC, and all NICs are
+    on one InfiniBand switch. The way over the CPUs is left out.
+
+    References
+    ----------
+    NVIDIA DGX-1 With Tesla V100 System Architecture.
+    """
+    _check_boxes(boxes, 8)
+    links = [link for box in range(boxes) for link in _mesh(f"box{box}/gpu", _DGX1, 25, "NVLink")]
+    switches: list[str] = []
+    if boxes > 1:
+        for box in range(boxes):
+            for pair in range(4):
+                pcie = f"box{box}/pcie{pair}"
+                switches.append(pcie)
+                links += _duplex(f"box{box}/gpu{2 * pair}", pcie, 16, "PCIe")
+                links += _duplex(f"box{box}/gpu{2 * pair + 1}", pcie, 16, "PCIe")
+                links += _duplex(pcie, "infiniband", Fraction(25, 2), "InfiniBand")
+        switches.append("infiniband")
+    return Fabric.from_links(f"dgx1_v100({boxes})", _members(boxes, 8, "gpu"), switches, links)
+
+
+def mi250(boxes: int) -> Fabric:
+    """MI250 boxes: 16 GCDs joined by Infinity Fabric links of 50 GB/s, singly or up to four together.
+
+    With more than one box each GCD has 16 GB/s to one InfiniBand switch.
+
+    References
+    ----------
+    ForestColl, figures 1 and 9 and section 7.2.
+    """
+    _check_boxes(boxes, 16)
+    links = [link for box in range(boxes) for link in _mesh(f"box{box}/gcd", _MI250, 50, "Infinity Fabric")]
+    members = _members(boxes, 16, "gcd")
+    if boxes > 1:
+        for member in members:
+            links += _duplex(member, "infiniband", 16, "InfiniBand")
+    return Fabric.from_links(f"mi250({boxes})", members, ["infiniband"] if boxes > 1 else [], links)
+
+
+def mi300x(boxes: int) -> Fabric:
+    """MI300X boxes: 8 GPUs, each with an Infinity Fabric link of 64 GB/s to every other, and one 400 Gb/s NIC a GPU.
+
+    NIC i of every box is on the switch of rail i.
+
+    References
+    ----------
+    AMD Instinct MI300X Platform data sheet (128 GB/s a link, both directions together).
+    """
+    _check_boxes(boxes, 8)
+    pairs = " ".join(f"{i}-{j}:1" for i in range(8) for j in range(i + 1, 8))
+    links = [link for box in range(boxes) for link in _mesh(f"box{box}/gpu", pairs, 64, "Infinity Fabric")]
+    switches = list(_rails(8)) if boxes > 1 else []
+    for box in range(boxes):
+        for gpu, rail in enumerate(switches):
+            links += _duplex(f"box{box}/gpu{gpu}", rail, 50, "Ethernet")
+    return Fabric.from_links(f"mi300x({boxes})", _members(boxes, 8, "gpu"), switches, links)
+
+
+def tpu_torus(*sides: int) -> Fabric:
+    """Torus as in a TPU v4 or v5p slice: every chip has links of 50 GB/s both ways along every dimension.
+
+    A side of 2 is a single link. Chip ``chip1.0.2`` is at 1, 0, 2.
+
+    References
+    ----------
+    Jouppi et al., TPU v4: An Optically Reconfigurable Supercomputer (2023), section 2.
+    """
+    graph = torus(*sides)
+    names = []
+    for node in range(graph.nodes):
+        place, rest = [], node
+        for side in sides:
+            rest, coordinate = divmod(rest, side)
+            place.append(coordinate)
+        names.append("chip" + ".".join(map(str, place)))
+    links = [FabricLink(names[u], names[v], Fraction(50 * GB * c), "ICI") for u, v, c in graph.links()]
+    return Fabric.from_links(f"tpu_torus({','.join(map(str, sides))})", names, [], links)
+
+
+def rail_optimised(boxes: int, gpus: int) -> Fabric:
+    """Boxes with any number of GPUs on an NVSwitch at 450 GB/s, and NIC i (400 Gb/s) of every box on rail switch i.
+
+    There is no spine: traffic between rails goes through the boxes.
+
+    References
+    ----------
+    Wang et al., Rail-only: A Low-Cost High-Performance Network for Training LLMs (2023).
+    """
+    require_at_least("gpus", gpus, 1)
+    check_buildable(gpus, 0)
+    return _nvswitch_boxes(f"rail_optimised({boxes},{gpus})", boxes, gpus, nvlink=450, nic=50, rails=_rails(gpus))
+
+
+def fat_tree(leaves: int, hosts: int, spines: int, over: int = 1, under: int = 1) -> Fabric:
+    """Two-level fat tree: every leaf switch has ``hosts`` hosts at 50 GB/s (400 Gb/s) and a link to every spine.
+
+    What a leaf has to its hosts, together, is ``over / under`` times what it has to the spines: with 1 it does not
+    block, 3 and 2 mean 3:2 oversubscribed.
+
+    References
+    ----------
+    Leiserson, Fat-Trees (1985); Al-Fares, Loukissas, Vahdat (2008).
+    """
+    for what, value in (("leaves", leaves), ("hosts", hosts), ("spines", spines), ("over", over), ("under", under)):
+        require_at_least(what, value, 1)
+    check_buildable(leaves * (hosts + 1) + spines, 2 * leaves * (hosts + spines))
+    uplink = Fraction(50 * hosts * under, over * spines)
+    members, switches, links = [], [f"leaf{leaf}" for leaf in range(leaves)], []
+    for leaf in switches:
+        for host in range(hosts):
+            members.append(f"{leaf}/host{host}")
+            links += _duplex(members[-1], leaf, 50, "host")
+        for spine in range(spines):
+            links += _duplex(leaf, f"spine{spine}", uplink, "spine")
+    switches += [f"spine{spine}" for spine in range(spines)]
+    ratio = "" if (over, under) == (1, 1) else f",{over}" if under == 1 else f",{over},{under}"
+    return Fabric.from_links(f"fat_tree({leaves},{hosts},{spines}{ratio})", members, switches, links)
+
+
+def dragonfly(groups: int, routers: int, hosts: int) -> Fabric:
+    """Dragonfly: groups of fully connected routers with ``hosts`` hosts each; all links 25 GB/s (200 Gb/s).
+
+    Every two groups have one global link. That of group i to the group d further on (modulo ``groups``) is at router
+    (d - 1) mod ``routers``, so that routers have as equal a number as can be.
+
+    References
+    ----------
+    Kim, Dally, Scott, Abts, Technology-Driven, Highly-Scalable Dragonfly Topology (2008).
+    """
+    for what, value in (("groups", groups), ("routers", routers), ("hosts", hosts)):
+        require_at_least(what, value, 1)
+    check_buildable(groups * routers * (hosts + 1), groups * (groups + routers * (routers + 2 * hosts)))
+    members, switches, links = [], [], []
+    for group in range(groups):
+        for router in range(routers):
+            switches.append(f"group{group}/router{router}")
+            for host in range(hosts):
+                members.append(f"group{group}/host{router * hosts + host}")
+                links += _duplex(members[-1], switches[-1], 25, "host")
+            for other in range(router):
+                links += _duplex(f"group{group}/router{other}", switches[-1], 25, "local")
+        for other in range(group):
+            ends = (group, (other - group) % groups), (other, (group - other) % groups)
+            a, b = (f"group{g}/router{(step - 1) % routers}" for g, step in ends)
+            links += _duplex(a, b, 25, "global")
+    return Fabric.from_links(f"dragonfly({groups},{routers},{hosts})", members, switches, links)
+
+
+FABRICS: dict[str, Callable[..., Fabric]] = {
+    generator.__name__: generator
+    for generator in (
+        dgx_a100,
+        dgx_h100,
+        dgx_h200,
+        dgx1_v100,
+        mi250,
+        mi300x,
+        tpu_torus,
+        rail_optimised,
+        fat_tree,
+        dragonfly,
+    )
+}
+"""Every generator by its name in a spec."""
+
+
+def _nvswitch_boxes(
+    name: str, boxes: int, gpus: int, *, nvlink: int, nic: int, rails: tuple[str, ...], nvls: bool = False
+) -> Fabric:
+    """Return boxes of GPUs on an NVSwitch; with more than one box, NIC i is on rail i modulo their number."""
+    _check_boxes(boxes, gpus)
+    members = _members(boxes, gpus, "gpu")
+    inner = [f"box{box}/nvswitch" for box in range(boxes)]
+    links: list[FabricLink] = []
+    for number, gpu in enumerate(members):
+        links += _duplex(gpu, inner[number // gpus], nvlink, "NVLink")
+        if boxes > 1:
+            links += _duplex(gpu, rails[number % gpus % len(rails)], nic, "InfiniBand")
+    switches = [*inner, *rails] if boxes > 1 else inner
+    capable = inner if nvls else []
+    return Fabric.from_links(name, members, switches, links, multicast=capable, aggregation=capable)
+
+
+def _check_boxes(boxes: int, size: int) -> None:
+    require_at_least("boxes", boxes, 1)
+    check_buildable(2 * boxes * size, 16 * boxes * size)
+
+
+def _members(boxes: int, size: int, word: str) -> list[str]:
+    return [f"box{box}/{word}{number}" for box in range(boxes) for number in range(size)]
+
+
+def _rails(count: int) -> tuple[str, ...]:
+    return tuple(f"rail{number}" for number in range(count))
+
+
+def _mesh(prefix: str, pairs: str, rate: int, kind: str) -> Iterator[FabricLink]:
+    """Yield the links of text such as ``0-1:4 0-4:2``: the ends and how many links of ``rate`` GB/s join them."""
+    for word in pairs.split():
+        ends, count = word.split(":")
+        a, b = ends.split("-")
+        yield from _duplex(prefix + a, prefix + b, rate * int(count), kind)
+
+
+def _duplex(a: str, b: str, rate: int | Fraction, kind: str) -> list[FabricLink]:
+    """Return a link in both directions; the rate is in GB/s."""
+    return [FabricLink(a, b, Fraction(rate) * GB, kind), FabricLink(b, a, Fraction(rate) * GB, kind)]
