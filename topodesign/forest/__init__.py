@@ -1,0 +1,1 @@
+"""Throughput-optimal collectives on any fabric by packing spanning trees (ForestColl)."""

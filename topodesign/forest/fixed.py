@@ -1,0 +1,229 @@
+"""The best throughput with a given number of trees per node (ForestColl, section 5.5, D.4).
+
+With k trees per node, each for 1/k of a shard, a link of capacity b carries floor(U b) trees in a time of U/k per unit
+of shard. The least U for which the trees exist is found as the optimum is, by Newton's iteration on cuts: a cut that is
+too small says by itself which U it needs.
+
+On fabrics with one-way links, rounding down may leave more capacity into a switch than out of it, and trees need the
+same on both sides. What has to go is chosen by an integer program over the cuts that turned out to matter; its answer
+is checked exactly. U is raised until there is one, at the latest to where nothing is rounded.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from topodesign.forest.optimum import Optimum, optimum, shard_sizes, with_capacity
+from topodesign.forest.splitting import check_balance
+from topodesign.solve.maxflow import Side, compute_nodes, crossing, scaled, settle, violated_cut
+from topodesign.topology import IntArray, Topology, require_at_least
+
+_BRANCHES = 200
+"""Nodes of the search tree after which an integer program counts as infeasible."""
+
+
+@dataclass(frozen=True)
+class FixedOptimum:
+    """The best throughput with a given number of trees.
+
+    Attributes
+    ----------
+    trees
+        k, trees per root and unit of shard size.
+    inverse_rate
+        Time per unit of shard that is reached; ``trees * tree_rate * inverse_rate == 1``.
+    tree_rate
+        Capacity that a tree takes on each of its links.
+    bound
+        No k trees have a smaller ``inverse_rate`` than this. The two differ at most where capacities at switches had to
+        be balanced.
+    topology
+        The number of trees that each link may carry, as much into each switch as out of it.
+    """
+
+    trees: int
+    inverse_rate: Fraction
+    tree_rate: Fraction
+    bound: Fraction
+    topology: Topology
+
+
+def fixed_optimum(
+    topology: Topology, trees: int, *, weights: Sequence[int] | None = None, best: Optimum | None = None
+) -> FixedOptimum:
+    """Return the best throughput with exactly so many trees per node.
+
+    Parameters
+    ----------
+    topology
+        Compute nodes and switches, as much capacity into each switch as out of it.
+    trees
+        k; a node with shard size w is the root of k w trees.
+    weights
+        Relative shard sizes, as in :func:`~topodesign.forest.optimum.optimum`.
+    best
+        The optimum with any number of trees, if it is known already.
+
+    Raises
+    ------
+    ParameterError
+        If there is less than one tree, or the weights do not fit.
+    TopologyError, InfeasibleError, TooLargeError
+        As :func:`~topodesign.forest.optimum.optimum`; also if a switch is not balanced.
+    """
+    require_at_least("trees", trees, 1)
+    check_balance(topology)
+    best = optimum(topology, weights=weights) if best is None else best
+    demand = scaled(shard_sizes(topology, weights), trees)
+
+    def amounts(scale: Fraction) -> tuple[IntArray, IntArray]:
+        return _floors(topology, scale), demand
+
+    def raised(_: Fraction, side: Side) -> Fraction:
+        wanted = sum(demand[side[compute_nodes(topology)]].tolist())
+        return _least_scale(topology.capacity[crossing(topology, side)].tolist(), wanted)
+
+    least = settle(topology, trees * best.inverse_rate, amounts, raised)
+    safe = -(-trees // best.trees) * best.trees * best.inverse_rate
+    scale, capacity = _balanced_scale(topology, demand, least, safe)
+    return FixedOptimum(trees, scale / trees, 1 / scale, least / trees, with_capacity(topology, capacity))
+
+
+def scan(topology: Topology, trees: Iterable[int], *, weights: Sequence[int] | None = None) -> list[FixedOptimum]:
+    """Return the best throughput for each of several numbers of trees.
+
+    Raises
+    ------
+    ParameterError, TopologyError, InfeasibleError, TooLargeError
+        As :func:`fixed_optimum`.
+    """
+    best = optimum(topology, weights=weights)
+    return [fixed_optimum(topology, k, weights=weights, best=best) for k in trees]
+
+
+def smallest_trees(
+    topology: Topology,
+    *,
+    weights: Sequence[int] | None = None,
+    best: Optimum | None = None,
+    tries: int = 1000,
+) -> int:
+    """Return the smallest number of trees per node that reaches the optimum.
+
+    A bottleneck cut must not lose anything by rounding, so that only multiples of a number that follows from its links
+    are tried. After so many tries the answer is that of Proposition 3, which always does.
+
+    Raises
+    ------
+    ParameterError, TopologyError, InfeasibleError, TooLargeError
+        As :func:`fixed_optimum`.
+    """
+    check_balance(topology)
+    best = optimum(topology, weights=weights) if best is None else best
+    sizes = shard_sizes(topology, weights)
+    side = np.isin(np.arange(topology.nodes), sorted(best.cut))
+    q = best.inverse_rate.denominator
+    step = math.lcm(*(q // math.gcd(q, b) for b in topology.capacity[crossing(topology, side)].tolist()))
+    for trees in range(step, min(best.trees, step * tries + 1), step):
+        if _balanced(topology, _floors(topology, trees * best.inverse_rate), scaled(sizes, trees), []) is not None:
+            return trees
+    return best.trees
+
+
+def _floors(topology: Topology, scale: Fraction) -> IntArray:
+    p, q = scale.numerator, scale.denominator
+    distinct, place = np.unique(topology.capacity, return_inverse=True)
+    floors: IntArray = np.array([b * p // q for b in distinct.tolist()], dtype=np.int64)[place]
+    return floors
+
+
+def _least_scale(capacities: list[int], wanted: int) -> Fraction:
+    """Return the least U with the sum of floor(U b) at least what is wanted."""
+    scale = Fraction(wanted, sum(capacities))
+    count = Counter(capacities)
+    missing = wanted - sum(times * math.floor(scale * b) for b, times in count.items())
+    steps = [(Fraction(math.floor(scale * b) + 1, b), b) for b in count]
+    heapq.heapify(steps)
+    while missing > 0:
+        scale, b = steps[0]
+        missing -= count[b]
+        heapq.heapreplace(steps, (scale + Fraction(1, b), b))
+    return scale
+
+
+def _balanced_scale(topology: Topology, demand: IntArray, least: Fraction, safe: Fraction) -> tuple[Fraction, IntArray]:
+    """Return the least U from ``least`` to ``safe`` that leaves a balanced choice of capacities, and that choice.
+
+    Only numbers where some capacity is whole matter. At ``safe`` all are.
+    """
+    sides: list[Side] = []
+    capacity = _balanced(topology, _floors(topology, least), demand, sides)
+    if capacity is not None:
+        return least, capacity
+    distinct = np.unique(topology.capacity).tolist()
+    low, high, capacity = least, safe, _floors(topology, safe)
+    while (following := min(Fraction(math.floor(low * b) + 1, b) for b in distinct)) < high:
+        middle = (low + high) / 2
+        scale = max(following, *(Fraction(math.floor(middle * b), b) for b in distinct))
+        chosen = _balanced(topology, _floors(topology, scale), demand, sides)
+        if chosen is None:
+            low = scale
+        else:
+            high, capacity = scale, chosen
+    return high, capacity
+
+
+def _balanced(topology: Topology, most: IntArray, demand: IntArray, sides: list[Side]) -> IntArray | None:
+    """Return capacities of at most so much that are balanced at all switches and let the demand through, or None.
+
+    ``sides`` are cuts that are looked at from the start; those that turn out to be too small are added.
+    """
+    if violated_cut(topology, most, demand)[1] is not None:
+        return None
+    if not _surplus(topology, most).any():
+        return most
+    while (capacity := _chosen(topology, most, demand, sides)) is not None:
+        side = violated_cut(topology, capacity, demand)[1]
+        if side is None:
+            return capacity
+        sides.append(side)
+    return None
+
+
+def _surplus(topology: Topology, capacity: IntArray) -> IntArray:
+    """Return by how much more goes into each switch than comes out."""
+    surplus = np.zeros(topology.nodes, dtype=np.int64)
+    np.add.at(surplus, topology.dst, capacity)
+    np.subtract.at(surplus, topology.src, capacity)
+    return surplus[sorted(topology.switches)]
+
+
+def _chosen(topology: Topology, most: IntArray, demand: IntArray, sides: list[Side]) -> IntArray | None:
+    """Return balanced capacities of at most so much that are enough for the given cuts, or None if none were found."""
+    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415  heavy
+
+    nodes = compute_nodes(topology)
+    switches = np.array(sorted(topology.switches))
+    balance = (topology.dst == switches[:, None]).astype(np.int64) - (topology.src == switches[:, None])
+    rows = np.array([crossing(topology, side) for side in sides], dtype=np.int64).reshape(-1, len(most))
+    wanted = np.array([demand[side[nodes]].sum() for side in sides], dtype=np.int64)
+    result = milp(
+        -np.ones(len(most)),
+        integrality=np.ones(len(most)),
+        bounds=Bounds(0, most),
+        constraints=[LinearConstraint(balance, 0, 0), LinearConstraint(rows, wanted, np.inf)],
+        options={"node_limit": _BRANCHES},
+    )
+    if result.x is None:
+        return None
+    capacity: IntArray = np.clip(np.rint(result.x).astype(np.int64), 0, most)
+    if _surplus(topology, capacity).any() or np.any(rows @ capacity < wanted):
+        return None
+    return capacity

@@ -1,0 +1,181 @@
+"""In-network multicast and aggregation: what switches that copy or add save on the trees of a schedule.
+
+ForestColl, section 5.6. All edges of a tree carry the same data, so a switch that multicasts needs them once: what
+other nodes of the tree would send to it is left out, and it serves those they would have reached. An in-tree is an
+out-tree run backwards, with switches that aggregate. The throughput of an allgather or reduce-scatter stays what it is,
+since every node still has to receive or send all shards; the traffic goes down, and often the height.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from topodesign.errors import ParameterError
+from topodesign.topology import IntArray, Topology
+from topodesign.tree_schedule import TreeSchedule
+
+Interval = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Pruned:
+    """What is left of a tree schedule when switches multicast and aggregate.
+
+    Row i says: of the data of ``tree[i]``, cut into as many units as its weight, the units ``lo[i] <= unit < hi[i]`` go
+    from ``src[i]`` to ``dst[i]`` over a physical link. A compute node or a capable switch may send a unit of an
+    out-tree to several and receive one of an in-tree from several; any other switch passes on as often as it receives.
+
+    Attributes
+    ----------
+    schedule
+        The whole schedule.
+    tree, src, dst, lo, hi
+        int64 columns; the rows of a tree are in the order of the data.
+    before, after
+        Weight that every link of the topology carries, in-trees and out-trees apart, shape ``(2, links)``.
+    height
+        Steps from compute node to compute node on the longest way, as ``schedule.height`` counts them.
+    """
+
+    schedule: TreeSchedule
+    tree: IntArray
+    src: IntArray
+    dst: IntArray
+    lo: IntArray
+    hi: IntArray
+    before: IntArray
+    after: IntArray
+    height: int
+
+    @property
+    def saved(self) -> Fraction:
+        """Share of the traffic of all links that is saved."""
+        return _saved(self.before, self.after)
+
+    @property
+    def saved_at_nodes(self) -> Fraction:
+        """Share that is saved of the traffic that compute nodes send in out-trees and receive in in-trees."""
+        topology = self.schedule.topology
+        inner = np.array([v in topology.switches for v in range(topology.nodes)])
+        near = np.stack((~inner[topology.dst], ~inner[topology.src]))
+        return _saved(self.before[near], self.after[near])
+
+    def __str__(self) -> str:
+        """Return what is saved."""
+        return (
+            f"switches that multicast or aggregate save {float(self.saved):.1%} of the traffic of all links and "
+            f"{float(self.saved_at_nodes):.1%} of what nodes send in out-trees or receive in in-trees; "
+            f"height {self.height} instead of {self.schedule.height}"
+        )
+
+
+def _saved(before: IntArray, after: IntArray) -> Fraction:
+    return 1 - Fraction(int(after.sum()), max(1, int(before.sum())))
+
+
+def prune(schedule: TreeSchedule, multicast: frozenset[int], aggregation: frozenset[int]) -> Pruned:
+    """Leave out the traffic that capable switches make needless.
+
+    Parameters
+    ----------
+    schedule
+        A valid schedule.
+    multicast, aggregation
+        Switches that can copy what they pass on, and that can add up what they receive.
+
+    Raises
+    ------
+    ParameterError
+        If one of them is not a switch of the topology.
+
+    Notes
+    -----
+    ForestColl, section 5.6. The edges are taken from the root outwards; an edge starts at the last switch on its route
+    that has the data by then. Routes of equal data are put side by side, so that trees whose weight is split over
+    several routes save too.
+    """
+    topology = schedule.topology
+    if not multicast | aggregation <= topology.switches:
+        wrong = min((multicast | aggregation) - topology.switches)
+        raise ParameterError(f"node {wrong} is not a switch, so it neither multicasts nor aggregates")
+    rows: list[tuple[int, int, int, int, int]] = []
+    heights = [0, 0]
+    for tree in range(len(schedule)):
+        reduces = tree < schedule.reduce_trees
+        kept, height = _prune_tree(schedule, tree, aggregation if reduces else multicast)
+        if reduces:
+            kept = [(dst, src, lo, hi) for src, dst, lo, hi in reversed(kept)]
+        rows += [(tree, *row) for row in kept]
+        heights[reduces] = max(heights[reduces], height)
+    trees, src, dst, lo, hi = columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+    after = _loads(topology, schedule.reduce_trees, columns)
+    return Pruned(schedule, trees, src, dst, lo, hi, schedule.link_loads, after, sum(heights))
+
+
+def _prune_tree(
+    schedule: TreeSchedule, tree: int, capable: frozenset[int]
+) -> tuple[list[tuple[int, int, int, int]], int]:
+    """Return (src, dst, lo, hi) of the links that still carry data, from the root outwards, and the height."""
+    edges = _routes_from_root(schedule, tree, capable)
+    cuts = sorted({end for routes in edges for interval, _ in routes for end in interval})
+    kept, height = [], 0
+    for lo, hi in itertools.pairwise(cuts):
+        level = {int(schedule.root[tree]): 0}
+        for routes in edges:
+            way = next(hops for (begin, end), hops in routes if begin <= lo < end)
+            start = max(at for at, vertex in enumerate(way[:-1]) if vertex in level)
+            kept += [(u, v, lo, hi) for u, v in itertools.pairwise(way[start:])]
+            reached = level[way[start]] + (way[start] not in capable)
+            level.update((vertex, reached) for vertex in way[start + 1 :] if vertex in capable or vertex == way[-1])
+        height = max(height, *level.values())
+    return kept, height
+
+
+def _routes_from_root(
+    schedule: TreeSchedule, tree: int, capable: frozenset[int]
+) -> list[list[tuple[Interval, list[int]]]]:
+    """Return for every edge of a tree, those near the root first, its routes with the units that they carry.
+
+    The routes of an edge take their units in the order of the capable switches on them.
+    """
+    reduces = tree < schedule.reduce_trees
+    first, last = np.searchsorted(schedule.tree, (tree, tree + 1)).tolist()
+    order = range(first, last)[::-1] if reduces else range(first, last)
+    depth = {int(schedule.root[tree]): 0}
+    edges = []
+    for edge in order:
+        routes = sorted(_routes(schedule, edge, reduces=reduces), key=lambda route: _sorting(route[1], capable))
+        near, far = routes[0][1][0], routes[0][1][-1]
+        depth[far] = depth[near] + 1
+        intervals, at = [], 0
+        for weight, way in routes:
+            intervals.append(((at, at + weight), way))
+            at += weight
+        edges.append((depth[far], intervals))
+    return [intervals for _, intervals in sorted(edges, key=lambda edge: edge[0])]
+
+
+def _routes(schedule: TreeSchedule, edge: int, *, reduces: bool) -> Iterator[tuple[int, list[int]]]:
+    """Yield weight and nodes of the routes of an edge, away from the root."""
+    first, last = np.searchsorted(schedule.route_edge, (edge, edge + 1)).tolist()
+    for route in range(first, last):
+        way = schedule.hop[schedule.hop_start[route] : schedule.hop_start[route + 1]].tolist()
+        yield int(schedule.route_weight[route]), way[::-1] if reduces else way
+
+
+def _sorting(way: list[int], capable: frozenset[int]) -> tuple[list[int], list[int]]:
+    return [vertex for vertex in way if vertex in capable], way
+
+
+def _loads(topology: Topology, reduce_trees: int, columns: IntArray) -> IntArray:
+    """Return the weight that every link carries, in-trees and out-trees apart."""
+    tree, src, dst, lo, hi = columns
+    link = np.searchsorted(topology.src * topology.nodes + topology.dst, src * topology.nodes + dst)
+    loads = np.zeros((2, len(topology.src)), dtype=np.int64)
+    np.add.at(loads, ((tree >= reduce_trees).astype(np.int64), link), hi - lo)
+    return loads

@@ -1,0 +1,145 @@
+"""Exact cut conditions by integer maximum flow.
+
+The question is always the same (ForestColl, Theorems 1 and 5): when every compute node v sends ``demand[v]`` to all the
+others, is there a set S of vertices, some compute node outside, that must let out more than its links carry:
+``demand(S) > capacity out of S``? A source with a link of capacity ``demand[v]`` to every compute node v answers it: no
+such set exists if and only if the maximum flow from the source to each compute node is the whole demand, and otherwise
+the minimum cut is the set that is short of most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.errors import TooLargeError
+from topodesign.topology import IntArray, Topology
+
+if TYPE_CHECKING:
+    from topodesign.solve.flow_kernels import Network
+
+Side = NDArray[np.bool_]
+"""For every vertex, whether it is on the sending side of a cut."""
+
+LARGEST = 2**62
+"""Flows stay below it, so that no sum of two wraps round."""
+
+
+def compute_nodes(topology: Topology) -> IntArray:
+    """Return the nodes that are not switches, ascending."""
+    compute = np.ones(topology.nodes, dtype=bool)
+    compute[sorted(topology.switches)] = False
+    return np.flatnonzero(compute)
+
+
+def crossing(topology: Topology, side: Side) -> NDArray[np.bool_]:
+    """Return which links lead out of the sending side."""
+    return side[topology.src] & ~side[topology.dst]
+
+
+def rooted_network(topology: Topology, capacity: IntArray, demand: IntArray, room: int = 0) -> Network:
+    """Return the network of the links, then one link from a source (vertex ``topology.nodes``) to each compute node.
+
+    Parameters
+    ----------
+    capacity, demand
+        For every link and every compute node.
+    room
+        Further links that there is to be room for.
+
+    Raises
+    ------
+    TooLargeError
+        If the demands do not add up in 64 bits.
+    """
+    from topodesign.solve import flow_kernels  # noqa: PLC0415  numba is heavy
+
+    total = sum(demand.tolist())
+    if total >= LARGEST:
+        raise TooLargeError("capacities or shard weights are too large, or have too little in common, for 64 bits")
+    nodes = compute_nodes(topology)
+    links = len(topology.src) + len(nodes)
+    return flow_kernels.make_network(
+        topology.nodes + 1,
+        np.concatenate((topology.src, np.full(len(nodes), topology.nodes))),
+        np.concatenate((topology.dst, nodes)),
+        np.concatenate((capacity, demand)),
+        links + room,
+    )
+
+
+def scaled(values: IntArray, factor: int) -> IntArray:
+    """Return non-negative values times a factor, those that would be 2^62 or more as just that."""
+    if not len(values) or int(values.max()) * factor < LARGEST:
+        return values * factor
+    return np.array([min(value * factor, LARGEST) for value in values.tolist()], dtype=np.int64)
+
+
+def violated_cut(topology: Topology, capacity: IntArray, demand: IntArray, begin: int = 0) -> tuple[int, Side | None]:
+    """Look for a set of vertices that the links out of it are too small for.
+
+    Parameters
+    ----------
+    topology
+        Compute nodes and switches.
+    capacity, demand
+        Integers for every link (in the topology's place) and every compute node, not negative.
+    begin
+        Compute nodes before this one (counted without switches) are known to be served.
+
+    Returns
+    -------
+    int
+        The first compute node (counted without switches) that is not served; all before it are.
+    numpy.ndarray or None
+        The sending side of a minimum cut before that node; None if all are served.
+
+    Raises
+    ------
+    TooLargeError
+        If the demands do not add up in 64 bits.
+    """
+    from topodesign.solve import flow_kernels  # noqa: PLC0415  numba is heavy
+
+    sinks = compute_nodes(topology)
+    network = rooted_network(topology, capacity, demand)
+    flow = np.zeros(len(network.capacity), dtype=np.int64)
+    sink = flow_kernels.first_unserved(network, flow, sinks, begin, int(demand.sum()))
+    if sink == len(sinks):
+        return sink, None
+    return sink, network.level[: topology.nodes] >= 0
+
+
+def settle(
+    topology: Topology,
+    start: Fraction,
+    amounts: Callable[[Fraction], tuple[IntArray, IntArray]],
+    raised: Callable[[Fraction, Side], Fraction],
+) -> Fraction:
+    """Raise a number until no cut is violated (Newton's iteration on cuts); exact if both functions are.
+
+    Parameters
+    ----------
+    start
+        A lower bound.
+    amounts
+        Capacity of every link and demand of every compute node at a number; a cut that is met stays met above it.
+    raised
+        The least number at which a cut that is violated at the first argument is met.
+
+    Returns
+    -------
+    Fraction
+        The least number not below ``start`` at which all cuts are met.
+    """
+    number, served = start, 0
+    while True:
+        capacity, demand = amounts(number)
+        served, side = violated_cut(topology, capacity, demand, served)
+        if side is None:
+            return number
+        number = raised(number, side)

@@ -1,0 +1,211 @@
+"""Tree schedule files: weighted trees with the fabric they run on, in one ``.npz`` with a JSON header.
+
+The container is that of :mod:`topodesign.schedule_file`. Format version 1 has these members and nothing else:
+
+``header.json``
+    JSON object: ``format`` ("topodesign tree schedule"), ``version`` (1), ``collective``, ``rate`` ("p/q"), ``claim``
+    (null or "p/q", 1/x of the whole schedule), ``reduce_trees``, ``shard`` (list or null), ``nodes``, ``switches``,
+    ``trees``, ``edges``, ``routes``, ``hop_start``, ``hops`` and ``links`` (how many rows), and ``generator`` (object,
+    free form); and of the fabric ``fabric`` (its name), ``names`` (one for each vertex), ``unit`` ("p/q", bytes per
+    second of one unit of capacity), ``spec`` (of its topology, text or null), ``multicast`` and ``aggregation`` (lists
+    of switches).
+``root weight``, ``tree src dst``, ``route_edge route_weight``, ``hop_start``, ``hop`` (each with ``.npy``)
+    The columns of :class:`~topodesign.tree_schedule.TreeSchedule`.
+``link_src.npy link_dst.npy link_capacity.npy``
+    The links of the topology sorted by (src, dst).
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from topodesign import __version__
+from topodesign.errors import FileFormatError, ScheduleError
+from topodesign.fabric import Fabric
+from topodesign.schedule_file import (
+    FRACTION,
+    LINK_COLUMNS,
+    MAX_ROWS,
+    check_members,
+    is_format,
+    open_archive,
+    read_column,
+    read_header,
+    read_integer,
+    read_links,
+    write_archive,
+)
+from topodesign.topology import IntArray
+from topodesign.tree_schedule import COLUMN_GROUPS, TreeSchedule
+
+FORMAT = "topodesign tree schedule"
+VERSION = 1
+_COUNTS = ("trees", "edges", "routes", "hop_start", "hops")
+
+
+@dataclass(frozen=True)
+class TreeHeader:
+    """What a tree schedule file says about its schedule; none of it is checked against the schedule.
+
+    Attributes
+    ----------
+    spec
+        Text said to rebuild the topology, or None.
+    claim
+        ``inverse_rate`` said to be that of the schedule, or None; the verifier compares it.
+    generator
+        What made the schedule: program, method, options.
+    """
+
+    spec: str | None
+    claim: Fraction | None
+    generator: Mapping[str, Any]
+
+
+def save_trees(
+    path: str | Path,
+    schedule: TreeSchedule,
+    fabric: Fabric,
+    *,
+    claim: Fraction | None = None,
+    generator: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a tree schedule file; the path has either the old file or the whole new one at any time.
+
+    Parameters
+    ----------
+    path
+        Where; replaced if it exists.
+    schedule, fabric
+        What, and names and bandwidths of what it runs on; both with the same topology.
+    claim
+        ``inverse_rate`` of the schedule, as :func:`topodesign.verify_trees.verify_trees` takes it.
+    generator
+        Names and values that JSON can hold; ``program`` is added.
+
+    Raises
+    ------
+    ScheduleError
+        If the topologies differ or the schedule is too large for a file.
+    TopodesignError
+        If the file cannot be written or ``generator`` is not fit for JSON.
+    """
+    topology = fabric.topology
+    if schedule.topology != topology:
+        raise ScheduleError("the schedule is for another topology than the fabric has")
+    columns = schedule.columns()
+    counts = [len(columns[group[0]]) for group in COLUMN_GROUPS]
+    if max(counts) > MAX_ROWS:
+        raise ScheduleError(f"a schedule file holds columns of at most {MAX_ROWS} rows, not {max(counts)}")
+    fields = {
+        "format": FORMAT,
+        "version": VERSION,
+        "collective": schedule.collective,
+        "rate": str(schedule.rate),
+        "claim": None if claim is None else str(claim),
+        "reduce_trees": schedule.reduce_trees,
+        "shard": schedule.shard,
+        "nodes": topology.nodes,
+        "switches": sorted(topology.switches),
+        **dict(zip(_COUNTS, counts, strict=True)),
+        "links": len(topology.src),
+        "fabric": fabric.name,
+        "names": fabric.names,
+        "unit": str(fabric.unit),
+        "spec": None if topology.spec is None else str(topology.spec),
+        "multicast": sorted(fabric.multicast),
+        "aggregation": sorted(fabric.aggregation),
+        "generator": {"program": f"topodesign {__version__}", **(generator or {})},
+    }
+    links = dict(zip(LINK_COLUMNS, (topology.src, topology.dst, topology.capacity), strict=True))
+    write_archive(Path(path), fields, columns | links)
+
+
+def is_tree_file(path: Path) -> bool:
+    """Return whether a file says that it is a tree schedule file."""
+    return is_format(path, FORMAT)
+
+
+def load_trees(path: str | Path) -> tuple[Fabric, TreeSchedule, TreeHeader]:
+    """Read a tree schedule file.
+
+    Returns
+    -------
+    tuple
+        The fabric (without classes of links, and without a spec), the schedule and the header. The form is checked,
+        not whether the schedule is right: that is :func:`topodesign.verify_trees.verify_trees`.
+
+    Raises
+    ------
+    FileFormatError
+        If the file cannot be read, is damaged, or is not a tree schedule file of a known version.
+    """
+    with open_archive(Path(path)) as archive:
+        fields = read_header(archive, FORMAT, (VERSION,))
+        return _read_version_1(archive, fields)
+
+
+def _read_version_1(archive: zipfile.ZipFile, fields: dict[str, Any]) -> tuple[Fabric, TreeSchedule, TreeHeader]:
+    check_members(archive, [name for group in COLUMN_GROUPS for name in group])
+    topology = read_links(archive, fields)
+    unit, rate = _fraction(fields, "unit"), _fraction(fields, "rate")
+    if unit is None or rate is None or not unit or not rate:
+        raise FileFormatError("'unit' and 'rate' in header.json must be above zero")
+    spec, generator, shard = fields.get("spec"), fields.get("generator"), fields.get("shard")
+    if not (spec is None or isinstance(spec, str)):
+        raise FileFormatError("'spec' in header.json must be text or null")
+    if not isinstance(generator, dict):
+        raise FileFormatError("'generator' in header.json must be an object")
+    fabric = Fabric(
+        name=_texts([fields.get("fabric")], "fabric")[0],
+        names=_texts(fields.get("names"), "names"),
+        topology=topology,
+        unit=unit,
+        classes=("",) * len(topology.src),
+        multicast=frozenset(_integers(fields.get("multicast"), "multicast")),
+        aggregation=frozenset(_integers(fields.get("aggregation"), "aggregation")),
+    )
+    columns: dict[str, IntArray] = {}
+    for count, group in zip(_COUNTS, COLUMN_GROUPS, strict=True):
+        rows = read_integer(fields, count, 0, MAX_ROWS)
+        columns |= {name: read_column(archive, name, rows, np.int64) for name in group}
+    schedule = TreeSchedule(
+        collective=fields.get("collective", ""),
+        topology=topology,
+        rate=rate,
+        **columns,
+        reduce_trees=read_integer(fields, "reduce_trees", 0, MAX_ROWS),
+        shard=None if shard is None else _integers(shard, "shard"),
+    )
+    return fabric, schedule, TreeHeader(spec, _fraction(fields, "claim"), generator)
+
+
+def _fraction(fields: Mapping[str, Any], key: str) -> Fraction | None:
+    value = fields.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, str) or not FRACTION.fullmatch(value):
+        raise FileFormatError(f"'{key}' in header.json must be \"p/q\"")
+    try:
+        return Fraction(value)
+    except ZeroDivisionError:
+        raise FileFormatError(f"'{key}' in header.json must be \"p/q\"") from None
+
+
+def _integers(value: object, key: str) -> tuple[int, ...]:
+    if not isinstance(value, list) or not all(type(number) is int and 0 <= number < 2**62 for number in value):
+        raise FileFormatError(f"'{key}' in header.json must be a list of integers")
+    return tuple(value)
+
+
+def _texts(value: object, key: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise FileFormatError(f"'{key}' in header.json must be text")
+    return tuple(value)

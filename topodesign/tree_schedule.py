@@ -1,0 +1,256 @@
+"""The tree schedule: weighted spanning trees over a fabric and the way of their edges through its switches.
+
+ForestColl, section 4: a collective runs over weighted spanning trees of the compute nodes. The shard of a root is cut
+into parts in proportion to the weights of the root's trees, and every part flows through its tree in a pipeline of
+small chunks, so that the time for large sizes is set by the fullest link alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.errors import ScheduleError
+from topodesign.topology import IntArray, Topology
+
+TreeCollective = Literal["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce"]
+TREE_COLLECTIVES: tuple[TreeCollective, ...] = get_args(TreeCollective)
+REVERSED: dict[TreeCollective, TreeCollective] = {
+    "allgather": "reduce-scatter",
+    "reduce-scatter": "allgather",
+    "allreduce": "allreduce",
+    "broadcast": "reduce",
+    "reduce": "broadcast",
+}
+MAX_WEIGHT = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class TreeSchedule:
+    """Weighted spanning trees with the physical routes of their edges.
+
+    Data flow along tree edge ``e`` from compute node ``src[e]`` to ``dst[e]``: away from the root in an *out-tree*,
+    where nodes store and pass on what they receive, and towards it in an *in-tree*, where they add it to their own.
+    The edges of a tree come in an order in which a node has received all that it will receive before it sends. A tree
+    of weight w stands for w equal trees that carry different data.
+
+    Attributes
+    ----------
+    collective
+        One of ``TREE_COLLECTIVES``.
+    topology
+        The physical fabric, switches included.
+    rate
+        Capacity that one unit of weight takes: a tree of weight w takes ``w * rate`` of every link it goes over.
+    root, weight
+        One entry for every tree, shape ``(T,)``.
+    tree, src, dst
+        One row for every tree edge, shape ``(E,)``, all edges of one tree together, trees ascending.
+    route_edge, route_weight
+        One row for every physical route of a tree edge, shape ``(R,)``, edges ascending; the weights of an edge's
+        routes add up to the weight of its tree.
+    hop_start, hop
+        ``hop[hop_start[r]:hop_start[r + 1]]`` are the nodes of route r: the edge's src, switches, its dst.
+        ``hop_start`` has shape ``(R + 1,)``.
+    reduce_trees
+        The first so many trees are in-trees, the rest out-trees. In an allreduce the in-trees run first
+        (reduce-scatter), then the out-trees (allgather), and links are shared among the trees of each phase alone.
+    shard
+        Relative shard sizes of the compute nodes in ascending order, or None where they are equal. For broadcast and
+        reduce None, as the only shard is the root's.
+
+    All arrays are read-only int64.
+    """
+
+    collective: TreeCollective
+    topology: Topology
+    rate: Fraction
+    root: IntArray
+    weight: IntArray
+    tree: IntArray
+    src: IntArray
+    dst: IntArray
+    route_edge: IntArray
+    route_weight: IntArray
+    hop_start: IntArray
+    hop: IntArray
+    reduce_trees: int
+    shard: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the form (not the meaning: that is the verifier's) and make the columns read-only.
+
+        Raises
+        ------
+        ScheduleError
+            If a number is out of range or the columns differ in length or type.
+        """
+        if self.collective not in TREE_COLLECTIVES:
+            raise ScheduleError(f"unknown collective {self.collective!r}; known are {', '.join(TREE_COLLECTIVES)}")
+        if self.rate <= 0:
+            raise ScheduleError(f"the rate of a tree must be positive, not {self.rate}")
+        self._check_columns()
+        trees, edges, routes = len(self.root), len(self.tree), len(self.route_edge)
+        in_trees = {"allgather": 0, "broadcast": 0, "reduce-scatter": trees, "reduce": trees}
+        if not 0 <= self.reduce_trees <= trees or in_trees.get(self.collective, self.reduce_trees) != self.reduce_trees:
+            raise ScheduleError(f"{self.reduce_trees} of {trees} trees reducing does not fit {self.collective}")
+        compute = self.topology.nodes - len(self.topology.switches)
+        if self.shard is not None and (len(self.shard) != compute or min(self.shard) < 0 or max(self.shard) < 1):
+            raise ScheduleError(f"shard must hold {compute} sizes, not negative and not all zero")
+        for name in ("root", "src", "dst", "hop"):
+            _check_range(name, getattr(self, name), 0, self.topology.nodes - 1)
+        for name in ("weight", "route_weight"):
+            _check_range(name, getattr(self, name), 1, MAX_WEIGHT)
+        _check_range("tree", self.tree, 0, trees - 1)
+        _check_range("route_edge", self.route_edge, 0, edges - 1)
+        if np.any(np.diff(self.tree) < 0) or np.any(np.diff(self.route_edge) < 0):
+            raise ScheduleError("columns 'tree' and 'route_edge' must ascend")
+        starts = self.hop_start
+        if len(starts) != routes + 1 or starts[0] != 0 or starts[-1] != len(self.hop) or np.any(np.diff(starts) < 2):
+            raise ScheduleError("column 'hop_start' must cut 'hop' into routes of at least two nodes")
+
+    def _check_columns(self) -> None:
+        for names in COLUMN_GROUPS:
+            shape = (np.size(getattr(self, names[0])),)
+            for name in names:
+                column = getattr(self, name)
+                if not isinstance(column, np.ndarray) or column.dtype != np.int64 or column.shape != shape:
+                    raise ScheduleError(f"column {name!r} must be an int64 array of shape {shape}")
+                column.setflags(write=False)
+
+    def __len__(self) -> int:
+        """Return the number of different trees."""
+        return len(self.root)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether all fields are equal, columns row by row."""
+        if not isinstance(other, TreeSchedule):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+
+    def __hash__(self) -> int:
+        """Hash the header and two columns."""
+        return hash((self.collective, self.rate, self.src.tobytes(), self.dst.tobytes()))
+
+    def __repr__(self) -> str:
+        """Return a short description."""
+        return f"<TreeSchedule {self.collective}, {len(self)} trees, height {self.height}, rate {self.rate}>"
+
+    @cached_property
+    def compute_nodes(self) -> IntArray:
+        """The nodes that take part, ascending."""
+        return np.array([v for v in range(self.topology.nodes) if v not in self.topology.switches], dtype=np.int64)
+
+    @cached_property
+    def heights(self) -> IntArray:
+        """Height of every tree: tree edges on its longest way between the root and a node, shape ``(T,)``.
+
+        Switches on the way do not count.
+
+        Raises
+        ------
+        ScheduleError
+            If some edges make a circle.
+        """
+        out = self.tree >= self.reduce_trees
+        near = np.where(out, self.src, self.dst) + self.tree * self.topology.nodes
+        far = np.where(out, self.dst, self.src) + self.tree * self.topology.nodes
+        depth = np.zeros(len(self) * self.topology.nodes, dtype=np.int64)
+        for _ in range(self.topology.nodes + 1):
+            deeper = depth[near] + 1
+            if np.array_equal(depth[far], deeper):
+                heights: IntArray = depth.reshape(len(self), -1).max(axis=1, initial=0)
+                return heights
+            depth[far] = deeper
+        raise ScheduleError("the edges of a tree make a circle, or two of them lead to one node")
+
+    @property
+    def height(self) -> int:
+        """Height of the highest tree; for allreduce that of the highest in-tree and the highest out-tree together."""
+        heights = self.heights
+        phases = (heights[: self.reduce_trees], heights[self.reduce_trees :])
+        return sum(int(phase.max(initial=0)) for phase in phases)
+
+    @property
+    def inverse_rate(self) -> Fraction:
+        """Time by bandwidth alone to move shards of size one, in units of one over the unit of capacity.
+
+        That is 1/x of the paper: N shards of M/N bytes take ``M/N * inverse_rate / unit`` seconds, where ``unit`` is
+        the bytes per second of a link of capacity one. Broadcast and reduce have one shard, of M bytes. The times of
+        the two phases of an allreduce add up.
+        """
+        if self.collective in {"broadcast", "reduce"}:
+            shards = 1
+        else:
+            shards = len(self.compute_nodes) if self.shard is None else sum(self.shard)
+        weights = (int(self.weight[: self.reduce_trees].sum()), int(self.weight[self.reduce_trees :].sum()))
+        return sum((shards / (weight * self.rate) for weight in weights if weight), start=Fraction(0))
+
+    @cached_property
+    def link_loads(self) -> IntArray:
+        """Weight that every link of the topology carries, in-trees and out-trees apart, shape ``(2, links)``.
+
+        Multiplied by the rate it is the capacity taken.
+
+        Raises
+        ------
+        ScheduleError
+            If a route goes where there is no link.
+        """
+        inner = np.ones(len(self.hop), dtype=bool)
+        inner[self.hop_start[1:] - 1] = False
+        first = np.flatnonzero(inner)
+        route = np.repeat(np.arange(len(self.route_edge)), np.diff(self.hop_start) - 1)
+        nodes = self.topology.nodes
+        key = self.hop[first] * nodes + self.hop[first + 1]
+        links = self.topology.src * nodes + self.topology.dst
+        link = np.searchsorted(links, key)
+        missing = np.flatnonzero(np.append(links, -1)[link] != key)
+        if len(missing):
+            source, target = divmod(int(key[missing[0]]), nodes)
+            raise ScheduleError(f"a route goes from {source} to {target}, where there is no link")
+        phase = (self.tree[self.route_edge] >= self.reduce_trees).astype(np.int64)
+        loads = np.zeros((2, len(links)), dtype=np.int64)
+        np.add.at(loads, (phase[route], link), self.route_weight[route])
+        loads.setflags(write=False)
+        return loads
+
+    def reverse(self) -> TreeSchedule:
+        """Return the schedule run backwards in time, on the transpose of the topology.
+
+        Out-trees become in-trees: allgather and reduce-scatter change places, so do broadcast and reduce.
+        """
+        length = np.diff(self.hop_start)[::-1]
+        return TreeSchedule(
+            collective=REVERSED[self.collective],
+            topology=self.topology if self.topology.is_duplex else self.topology.transpose(),
+            rate=self.rate,
+            root=self.root[::-1].copy(),
+            weight=self.weight[::-1].copy(),
+            tree=len(self) - 1 - self.tree[::-1],
+            src=self.dst[::-1].copy(),
+            dst=self.src[::-1].copy(),
+            route_edge=len(self.tree) - 1 - self.route_edge[::-1],
+            route_weight=self.route_weight[::-1].copy(),
+            hop_start=np.concatenate(([0], np.cumsum(length))).astype(np.int64),
+            hop=self.hop[::-1].copy(),
+            reduce_trees=len(self) - self.reduce_trees,
+            shard=self.shard,
+        )
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns by name."""
+        return {name: getattr(self, name) for group in COLUMN_GROUPS for name in group}
+
+
+COLUMN_GROUPS = (("root", "weight"), ("tree", "src", "dst"), ("route_edge", "route_weight"), ("hop_start",), ("hop",))
+
+
+def _check_range(name: str, column: IntArray, least: int, most: int) -> None:
+    if len(column) and (column.min() < least or column.max() > most):
+        raise ScheduleError(f"column {name!r} must hold numbers from {least} to {most}")
