@@ -27,7 +27,8 @@ import secrets
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -60,7 +61,7 @@ _NPY_HEAD = re.compile(
     rb"\x93NUMPY\x01\x00v\x00\{'descr': '(?P<type>\|u1|<u[248])', 'fortran_order': False, "
     rb"'shape': \((?P<rows>[0-9]{1,18}),\), \} *\n"
 )
-_FRACTION = re.compile(r"[0-9]{1,1000}(/[0-9]{1,1000})?")
+FRACTION = re.compile(r"[0-9]{1,1000}(/[0-9]{1,1000})?")
 
 
 @dataclass(frozen=True)
@@ -138,14 +139,24 @@ def save_schedule(
         "claim": None if claim is None else {"steps": claim.steps, "bandwidth": str(claim.bandwidth)},
         "generator": {"program": f"topodesign {__version__}", **(generator or {})},
     }
+    arrays = schedule.columns() | dict(zip(LINK_COLUMNS, (topology.src, topology.dst, topology.capacity), strict=True))
+    write_archive(Path(path), fields, arrays)
+
+
+def write_archive(target: Path, fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write a header and arrays of non-negative integers; the path has the old file or the whole new one at any time.
+
+    Raises
+    ------
+    TopodesignError
+        If the file cannot be written, or the fields are too many or not fit for JSON.
+    """
     try:
         header = json.dumps(fields, indent=1, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
         raise TopodesignError(f"the generator's description does not fit into JSON: {error}") from None
     if len(header) > MAX_HEADER:
         raise TopodesignError(f"the header of a schedule file has at most {MAX_HEADER} bytes, not {len(header)}")
-    arrays = schedule.columns() | dict(zip(LINK_COLUMNS, (topology.src, topology.dst, topology.capacity), strict=True))
-    target = Path(path)
     try:
         temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
         try:
@@ -174,16 +185,32 @@ def load_schedule(path: str | Path) -> tuple[Topology, Schedule, Header]:
     FileFormatError
         If the file cannot be read, is damaged, or is not a schedule file of a known version.
     """
-    source = Path(path)
+    with open_archive(Path(path)) as archive:
+        fields = read_header(archive, FORMAT, _READERS)
+        return _READERS[fields["version"]](archive, fields)
+
+
+def is_format(path: Path, form: str) -> bool:
+    """Return whether a file is an archive whose header says this format, whatever else is wrong with it."""
+    try:
+        with open_archive(path) as archive:
+            fields = json.loads(read_member(archive, "header.json", MAX_HEADER))
+            return isinstance(fields, dict) and fields.get("format") == form
+    except (FileFormatError, RecursionError):
+        return False
+
+
+@contextmanager
+def open_archive(source: Path) -> Iterator[zipfile.ZipFile]:
+    """Open an archive to read it; whatever goes wrong with it inside the context becomes a FileFormatError."""
     try:
         with zipfile.ZipFile(source) as archive:
-            fields = _header(archive)
-            return _READERS[fields["version"]](archive, fields)
+            yield archive
     except (FileFormatError, ScheduleError, TopologyError) as error:
         raise FileFormatError(f"{source}: {error}") from None
     except OSError as error:
         raise FileFormatError(f"cannot read {source}: {error.strerror or error}") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, KeyError, ValueError) as error:
         raise FileFormatError(f"{source} is damaged or is no schedule file: {error}") from None
 
 
@@ -210,7 +237,7 @@ def _npy(array: NDArray[Any]) -> bytes:
     return head + array.astype(kind).tobytes()
 
 
-def _read_member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
+def read_member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
     """Return a member's bytes; neither its declared size nor what comes out of it may be above the limit.
 
     zipfile checks the CRC, and unpacks no more than is asked for.
@@ -227,35 +254,59 @@ def _read_member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
     return data
 
 
-def _header(archive: zipfile.ZipFile) -> dict[str, Any]:
+def read_header(archive: zipfile.ZipFile, form: str, versions: Collection[int]) -> dict[str, Any]:
+    """Return the fields of the header.
+
+    Raises
+    ------
+    FileFormatError
+        If there is no header of this format and one of these versions, or a member occurs twice.
+    """
     names = archive.namelist()
     if "header.json" not in names:
         raise FileFormatError("it has no header.json, so it is no schedule file")
     if len(names) != len(set(names)):
         raise FileFormatError("a member occurs twice")
     try:
-        fields = json.loads(_read_member(archive, "header.json", MAX_HEADER))
+        fields = json.loads(read_member(archive, "header.json", MAX_HEADER))
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"header.json is not JSON: {error}") from None
-    if not isinstance(fields, dict) or fields.get("format") != FORMAT:
-        raise FileFormatError(f"header.json does not say {FORMAT!r}")
-    version = _integer(fields, "version", 1, 10**6)
-    if version not in _READERS:
-        known = ", ".join(map(str, _READERS))
+    if not isinstance(fields, dict) or fields.get("format") != form:
+        raise FileFormatError(f"header.json does not say {form!r}")
+    version = read_integer(fields, "version", 1, 10**6)
+    if version not in versions:
+        known = ", ".join(map(str, versions))
         raise FileFormatError(f"it has format version {version}, this program reads {known}; use a newer program")
     return fields
 
 
-def _integer(fields: Mapping[str, Any], key: str, least: int, most: int) -> int:
+def read_integer(fields: Mapping[str, Any], key: str, least: int, most: int) -> int:
+    """Return an integer of the header.
+
+    Raises
+    ------
+    FileFormatError
+        If it is missing or out of range.
+    """
     value = fields.get(key)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise FileFormatError(f"{key!r} in header.json must be an integer from {least} to {most}")
     return value
 
 
-def _read_column(archive: zipfile.ZipFile, name: str, rows: int, kind: type[np.signedinteger[Any]]) -> NDArray[Any]:
+def read_links(archive: zipfile.ZipFile, fields: Mapping[str, Any]) -> Topology:
+    """Return the topology that the file's links and the header's nodes and switches make."""
+    nodes, links = read_integer(fields, "nodes", 1, MAX_NODES), read_integer(fields, "links", 0, MAX_LINKS)
+    switches = fields.get("switches")
+    if not isinstance(switches, list) or not all(type(node) is int for node in switches):
+        raise FileFormatError("'switches' in header.json must be a list of nodes")
+    src, dst, capacity = (read_column(archive, name, links, np.int64) for name in LINK_COLUMNS)
+    return Topology(nodes, src, dst, capacity, switches=frozenset(switches))
+
+
+def read_column(archive: zipfile.ZipFile, name: str, rows: int, kind: type[np.signedinteger[Any]]) -> NDArray[Any]:
     """Return one array; its length must be the header's, and its values fit into the type."""
-    data = _read_member(archive, f"{name}.npy", _NPY_HEADER + 8 * rows)
+    data = read_member(archive, f"{name}.npy", _NPY_HEADER + 8 * rows)
     match = _NPY_HEAD.match(data)
     stored = np.dtype(match["type"].decode()) if match else np.dtype(np.uint8)
     if match is None or int(match["rows"]) != rows or len(data) != _NPY_HEADER + rows * stored.itemsize:
@@ -271,39 +322,40 @@ def _claim(value: object) -> Cost | None:
         return None
     wrong = FileFormatError("'claim' in header.json must be null or have 'steps' and 'bandwidth' as \"p/q\"")
     text = value.get("bandwidth") if isinstance(value, dict) else None
-    if not isinstance(value, dict) or not isinstance(text, str) or not _FRACTION.fullmatch(text):
+    if not isinstance(value, dict) or not isinstance(text, str) or not FRACTION.fullmatch(text):
         raise wrong
     try:
-        return Cost(_integer(value, "steps", 0, MAX_STEPS), Fraction(text))
+        return Cost(read_integer(value, "steps", 0, MAX_STEPS), Fraction(text))
     except ZeroDivisionError:
         raise wrong from None
 
 
-def _read_version_1(archive: zipfile.ZipFile, fields: dict[str, Any]) -> tuple[Topology, Schedule, Header]:
-    names = {"header.json", *(f"{name}.npy" for name in (*COLUMNS, *LINK_COLUMNS))}
+def check_members(archive: zipfile.ZipFile, columns: Collection[str]) -> None:
+    """Raise FileFormatError unless the archive holds a header, these columns and the links, and nothing else."""
+    names = {"header.json", *(f"{name}.npy" for name in (*columns, *LINK_COLUMNS))}
     different = sorted(names ^ set(archive.namelist()))
     if different:
         problem = "is missing" if different[0] in names else "does not belong there"
         raise FileFormatError(f"{different[0]} {problem}")
-    nodes = _integer(fields, "nodes", 1, MAX_NODES)
-    rows, links = _integer(fields, "rows", 0, MAX_ROWS), _integer(fields, "links", 0, MAX_LINKS)
-    steps = _integer(fields, "steps", 0, MAX_STEPS)
-    reduce_steps = _integer(fields, "reduce_steps", 0, steps)
-    units = _integer(fields, "units", 1, MAX_UNITS)
+
+
+def _read_version_1(archive: zipfile.ZipFile, fields: dict[str, Any]) -> tuple[Topology, Schedule, Header]:
+    check_members(archive, COLUMNS)
+    topology = read_links(archive, fields)
+    rows = read_integer(fields, "rows", 0, MAX_ROWS)
+    steps = read_integer(fields, "steps", 0, MAX_STEPS)
+    reduce_steps = read_integer(fields, "reduce_steps", 0, steps)
+    units = read_integer(fields, "units", 1, MAX_UNITS)
     collective: Collective = fields.get("collective", "")
-    switches, spec, generator = fields.get("switches"), fields.get("spec"), fields.get("generator")
-    if not isinstance(switches, list) or not all(type(node) is int for node in switches):
-        raise FileFormatError("'switches' in header.json must be a list of nodes")
+    spec, generator = fields.get("spec"), fields.get("generator")
     if not (spec is None or isinstance(spec, str)):
         raise FileFormatError("'spec' in header.json must be text or null")
     if not isinstance(generator, dict):
         raise FileFormatError("'generator' in header.json must be an object")
     header = Header(1, spec, _claim(fields.get("claim")), generator)
-    src, dst, capacity = (_read_column(archive, name, links, np.int64) for name in LINK_COLUMNS)
-    topology = Topology(nodes, src, dst, capacity, switches=frozenset(switches))
-    narrow = [_read_column(archive, name, rows, np.int32) for name in COLUMNS[:4]]
-    wide = [_read_column(archive, name, rows, np.int64) for name in COLUMNS[4:]]
-    return topology, Schedule(collective, nodes, units, steps, reduce_steps, *narrow, *wide), header
+    narrow = [read_column(archive, name, rows, np.int32) for name in COLUMNS[:4]]
+    wide = [read_column(archive, name, rows, np.int64) for name in COLUMNS[4:]]
+    return topology, Schedule(collective, topology.nodes, units, steps, reduce_steps, *narrow, *wide), header
 
 
 _READERS: dict[int, Callable[[zipfile.ZipFile, dict[str, Any]], tuple[Topology, Schedule, Header]]] = {

@@ -16,7 +16,7 @@ Times are exact. They are integers over a common denominator where these fit int
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, get_args
@@ -93,15 +93,19 @@ class Loss:
     reduces_only: bool
 
     def __str__(self) -> str:
-        """Return what fails, in sentences."""
-        failed = ", ".join(f"{u}->{v}" for u, v in self.links)
+        """Return what fails, in sentences, with node numbers."""
+        return self.describe(str)
+
+    def describe(self, name: Callable[[int], str]) -> str:
+        """Return the same with other names of nodes."""
+        failed = ", ".join(f"{name(u)}->{name(v)}" for u, v in self.links)
         if not len(self.pairs):
             return f"without {failed} the collective completes all the same; {len(self.rows)} sends do not happen"
         count = f"{len(self.pairs)} pairs of owner and node never complete"
         lines = [f"without {failed} {len(self.rows)} sends cannot happen; {count}:"]
         for owner, node in self.pairs[:SHOWN].tolist():
-            what = f"the contribution of node {node} to" if self.reduces_only else f"node {node} never has"
-            lines.append(f"  {what} shard {owner}{' is lost' if self.reduces_only else ''}")
+            what = f"the contribution of node {name(node)} to" if self.reduces_only else f"node {name(node)} never has"
+            lines.append(f"  {what} shard {name(owner)}{' is lost' if self.reduces_only else ''}")
         if len(self.pairs) > SHOWN:
             lines.append(f"  ... and {len(self.pairs) - SHOWN} more")
         return "\n".join(lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 from click.core import ParameterSource
@@ -19,10 +19,12 @@ from topodesign.cli.options import (
 from topodesign.errors import ParameterError
 
 if TYPE_CHECKING:
+    from topodesign.cli.trees import AnyMethod
     from topodesign.compile.ir import Protocol
     from topodesign.schedule import Collective, Schedule
     from topodesign.schedulers import Method
     from topodesign.topology import Topology
+    from topodesign.tree_schedule import TreeCollective
 
 _LARGEST_CALL = 2**63 - 1
 
@@ -45,7 +47,14 @@ _LARGEST_CALL = 2**63 - 1
     type=click.IntRange(1, 32),
     default=1,
     show_default=True,
-    help="Split every chunk over so many channels.",
+    help="Split every chunk over so many channels; of trees, share them out among so many.",
+)
+@click.option(
+    "--parts",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Of trees: parts of the data of a tree that follow one another.",
 )
 @click.option("--min-size", default=None, metavar="SIZE", help="Smallest call that the runtime uses the program for.")
 @click.option("--max-size", default=None, metavar="SIZE", help="Largest call that the runtime uses the program for.")
@@ -57,13 +66,16 @@ _LARGEST_CALL = 2**63 - 1
 def command(
     context: click.Context,
     source: str,
-    collective: Collective,
-    method: Method,
+    collective: TreeCollective,
+    method: AnyMethod,
     chunks: int | None,
+    fixed_k: int | None,
+    root: str | None,
     runtime: str,
     protocol: Protocol,
     inplace: bool,
     channels: int,
+    parts: int,
     min_size: str | None,
     max_size: str | None,
     output: Path,
@@ -71,52 +83,97 @@ def command(
 ) -> None:
     """Compile a schedule to an MSCCL program.
 
-    SOURCE is a spec (quote it), a file of links, or a schedule file (.npz), which decides on the collective, method and
-    chunks itself. The program is checked as `topodesign verify` does before it is written.
+    SOURCE is a spec (quote it), a file of links, a fabric (a file or a spec such as 'dgx_a100(2)'), or a schedule file
+    (.npz), which decides on the collective and how it is done itself. The program is checked as `topodesign verify`
+    does before it is written. Where the best trees of a fabric are too many for the runtime, fewer are taken, and it
+    is said.
 
     Example: topodesign compile 'circulant(12,2,3)' --collective allreduce --inplace -o allreduce.xml
     """
-    from topodesign.cli.files import write_whole  # noqa: PLC0415
-    from topodesign.cli.sources import check_ending, names_schedule, topology_of  # noqa: PLC0415  heavy
-    from topodesign.compile.msccl import compile_schedule  # noqa: PLC0415
+    from topodesign.cli.sources import check_ending, names_schedule  # noqa: PLC0415  heavy
+    from topodesign.cli.trees import goes_over_trees  # noqa: PLC0415
+    from topodesign.files import write_whole  # noqa: PLC0415
     from topodesign.runtime.check import check_program  # noqa: PLC0415
     from topodesign.runtime.parse import parse_xml  # noqa: PLC0415
     from topodesign.runtime.profiles import get_profile  # noqa: PLC0415
-    from topodesign.schedulers import make_schedule  # noqa: PLC0415
+    from topodesign.tree_file import is_tree_file  # noqa: PLC0415
     from topodesign.units import parse_size  # noqa: PLC0415
 
     check_ending(output, "program")
-    if names_schedule(source):
-        names = ("collective", "method", "chunks")
-        given = [f"--{name}" for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    options: dict[str, Any] = {
+        "runtime": runtime,
+        "protocol": protocol,
+        "inplace": inplace,
+        "channels": channels,
+        "min_bytes": 0 if min_size is None else int(parse_size(min_size)),
+        "max_bytes": _LARGEST_CALL if max_size is None else int(parse_size(max_size)),
+    }
+    made = names_schedule(source)
+    if made:
+        names = ("collective", "method", "chunks", "fixed_k", "root")
+        given = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
         if given:
-            raise ParameterError(f"{source} is a schedule already, which decides {', '.join(given)}; leave that out")
-        with progress_bar("verifying"):
-            graph, schedule = _read(Path(source))
+            words = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+            raise ParameterError(f"{source} is a schedule already, which decides {words}; leave that out")
+        trees = is_tree_file(Path(source))
     else:
-        graph = topology_of(source)
-        with progress_bar("scheduling") as progress:
-            schedule = make_schedule(graph, collective, method=method, chunks=chunks, progress=progress).schedule
-    with progress_bar("compiling"):
-        text = compile_schedule(
-            graph,
-            schedule,
-            runtime=runtime,
-            protocol=protocol,
-            inplace=inplace,
-            channels=channels,
-            min_bytes=0 if min_size is None else int(parse_size(min_size)),
-            max_bytes=_LARGEST_CALL if max_size is None else int(parse_size(max_size)),
-        )
-        profile = get_profile(runtime)
+        trees = goes_over_trees(source, collective, method, fixed_k, root)
+    note = None
+    if trees:
+        if chunks is not None:
+            raise ParameterError("--chunks is for schedules of steps; use --fixed-k and --parts for trees")
+        text, note = _trees(source, None if made else (collective, fixed_k, root), {**options, "parts": parts})
+    elif parts > 1:
+        raise ParameterError("--parts is for trees; leave it out")
+    else:
+        steps = None if made else (cast("Collective", collective), cast("Method", method), chunks)
+        text = _steps(source, steps, options)
+    profile = get_profile(runtime)
+    with progress_bar("checking"):
         check = check_program(parse_xml(text, profile), profile, interleavings=3)
     if not check.ok:
         raise click.ClickException(f"the compiled program fails its check, and nothing was written:\n{check}")
     write_whole(output, text)
     if as_json:
-        print_json({**check.record(), "file": str(output)})
+        print_json({**check.record(), "fewer_trees": note, "file": str(output)})
         return
-    click.echo(f"{check}\nwritten to {output}")
+    click.echo("\n".join([str(check), *([] if note is None else [note]), f"written to {output}"]))
+
+
+def _steps(source: str, wanted: tuple[Collective, Method, int | None] | None, options: dict[str, Any]) -> str:
+    """Compile a schedule of steps, read from a file if it is not said which is wanted."""
+    from topodesign.cli.sources import topology_of  # noqa: PLC0415  heavy
+    from topodesign.compile.msccl import compile_schedule  # noqa: PLC0415
+    from topodesign.schedulers import make_schedule  # noqa: PLC0415
+
+    if wanted is None:
+        with progress_bar("verifying"):
+            graph, schedule = _read(Path(source))
+    else:
+        collective, method, chunks = wanted
+        graph = topology_of(source)
+        with progress_bar("scheduling") as progress:
+            schedule = make_schedule(graph, collective, method=method, chunks=chunks, progress=progress).schedule
+    with progress_bar("compiling"):
+        return compile_schedule(graph, schedule, **options)
+
+
+def _trees(
+    source: str, wanted: tuple[TreeCollective, int | None, str | None] | None, options: dict[str, Any]
+) -> tuple[str, str | None]:
+    """Compile a schedule of trees likewise; also return a note if there are fewer of them than are best."""
+    from topodesign.cli.trees import plan_that_fits, right_trees, trees_per_root  # noqa: PLC0415  heavy
+    from topodesign.compile.trees import compile_trees  # noqa: PLC0415
+
+    if wanted is None:
+        _, schedule = right_trees(Path(source))
+        with progress_bar("compiling"):
+            return compile_trees(schedule, **options), None
+    with progress_bar("scheduling and compiling"):
+        text, schedule, why = plan_that_fits(source, *wanted, lambda trees: compile_trees(trees, **options))
+    if why is None:
+        return text, None
+    return text, f"with {trees_per_root(schedule)} trees per root, since of the best ones {why}"
 
 
 def _read(path: Path) -> tuple[Topology, Schedule]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from topodesign.cli.options import collective_option, json_option, method_options, print_json, progress_bar
+from topodesign.errors import ParameterError
 
 if TYPE_CHECKING:
+    from topodesign.cli.trees import AnyMethod
     from topodesign.schedule import Collective
     from topodesign.schedulers import Method
+    from topodesign.tree_schedule import TreeCollective
 
 
 @click.command(name="schedule")
@@ -31,9 +34,11 @@ if TYPE_CHECKING:
 @json_option
 def command(
     topology: str,
-    collective: Collective,
-    method: Method,
+    collective: TreeCollective,
+    method: AnyMethod,
     chunks: int | None,
+    fixed_k: int | None,
+    root: str | None,
     link_table: Path | None,
     size: str,
     output: Path,
@@ -41,12 +46,15 @@ def command(
 ) -> None:
     """Write the explicit schedule of a collective: who sends what to whom, step by step.
 
-    TOPOLOGY is a spec (quote it) or a file of links. The schedule is verified before it is written: every send has its
-    data, nothing is lost or counted twice, and the cost is what is claimed.
+    TOPOLOGY is a spec (quote it), a file of links, or a fabric: a file or a spec such as 'dgx_a100(2)'. The schedule is
+    verified before it is written: every send has its data, nothing is lost or counted twice, and the cost is what is
+    claimed.
 
-    Example: topodesign schedule 'circulant(12,2,3)' --collective allreduce -o ring.npz
+    Examples: topodesign schedule 'circulant(12,2,3)' --collective allreduce -o ring.npz,
+    topodesign schedule 'mi250(2)' --collective allgather --fixed-k 2 -o boxes.npz
     """
     from topodesign.cli.sources import check_ending, topology_of  # noqa: PLC0415  heavy
+    from topodesign.cli.trees import goes_over_trees  # noqa: PLC0415
     from topodesign.link_table import read_link_table  # noqa: PLC0415
     from topodesign.schedule_file import save_schedule  # noqa: PLC0415
     from topodesign.schedulers import Unequal, make_schedule  # noqa: PLC0415
@@ -54,10 +62,21 @@ def command(
     from topodesign.verify import verify  # noqa: PLC0415
 
     check_ending(output, "schedule")
+    if goes_over_trees(topology, collective, method, fixed_k, root):
+        _refuse({"--chunks": chunks is not None, "--link-table": link_table is not None})
+        _trees(topology, collective, fixed_k, root, output, as_json)
+        return
     graph = topology_of(topology)
     unequal = None if link_table is None else Unequal(read_link_table(link_table).on(graph), parse_size(size))
     with progress_bar("scheduling") as progress:
-        made = make_schedule(graph, collective, method=method, chunks=chunks, unequal=unequal, progress=progress)
+        made = make_schedule(
+            graph,
+            cast("Collective", collective),  # the others go over trees
+            method=cast("Method", method),
+            chunks=chunks,
+            unequal=unequal,
+            progress=progress,
+        )
     with progress_bar("verifying"):
         report = verify(graph, made.schedule, made.cost)
     if not report.ok:
@@ -98,3 +117,31 @@ def command(
     )
     for name, cost in made.others:
         click.echo(f"with --method {name}: {cost.steps} steps, y = {cost.bandwidth} = {float(cost.bandwidth):.6f}")
+
+
+def _trees(
+    source: str, collective: TreeCollective, fixed_k: int | None, root: str | None, output: Path, as_json: bool
+) -> None:
+    """Make, verify and write a schedule of trees."""
+    from topodesign.cli.trees import plan, record, summary  # noqa: PLC0415  heavy
+    from topodesign.tree_file import save_trees  # noqa: PLC0415
+    from topodesign.verify_trees import verify_trees  # noqa: PLC0415
+
+    with progress_bar("scheduling"):
+        fabric, schedule = plan(source, collective, fixed_k, root)
+    with progress_bar("verifying"):
+        report = verify_trees(schedule, schedule.inverse_rate)
+    if not report.ok:
+        raise click.ClickException(f"the schedule fails verification, and nothing was written:\n{report}")
+    generator = {"method": "forest", "fixed_k": fixed_k, "root": root}
+    save_trees(output, schedule, fabric, claim=report.inverse_rate, generator=generator)
+    if as_json:
+        print_json({**record(fabric, schedule), "verified": True, "file": str(output)})
+    else:
+        click.echo(f"{summary(fabric, schedule)}\nverified, written to {output}")
+
+
+def _refuse(given: dict[str, bool]) -> None:
+    for option, is_given in given.items():
+        if is_given:
+            raise ParameterError(f"{option} is not for trees; leave it out")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from topodesign.cli.options import json_option, print_json, progress_bar, workload_options
 from topodesign.errors import ParameterError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from topodesign.cost import Cost
     from topodesign.schedule import Collective
     from topodesign.simulate import Mode, SimulationResult
+    from topodesign.simulate_trees import TreeSimulation
 
 
 @click.command(name="simulate")
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     "failed",
     multiple=True,
     metavar="U,V",
-    help="A link that carries nothing; may be given several times.",
+    help="A link that carries nothing, by the numbers of its ends (of a fabric their names); may be repeated.",
 )
 @click.option(
     "--link-table",
@@ -48,7 +50,9 @@ if TYPE_CHECKING:
 )
 @click.option("--bucket", metavar="SIZE", help="Fuse layers of the training step up to this size.")
 @json_option
+@click.pass_context
 def command(
+    context: click.Context,
     file: Path,
     alpha: str,
     sizes: tuple[str, ...],
@@ -62,8 +66,16 @@ def command(
 ) -> int:
     """Time a schedule file in the alpha-beta model; say which links are busy and what a failed link does.
 
-    Exit status 1 if the schedule is wrong or failed links prevent the collective.
+    Trees are timed as pipelines of as many chunks as are best; a fabric's bandwidths are those in the file. Exit status
+    1 if the schedule is wrong or failed links prevent the collective.
     """
+    from topodesign.tree_file import is_tree_file  # noqa: PLC0415  heavy
+
+    if is_tree_file(file):
+        for name in ("mode", "link_table", "training", "bucket"):
+            if _given(context, name):
+                raise ParameterError(f"--{name.replace('_', '-')} is not for trees; leave it out")
+        return _trees(file, alpha, sizes, bandwidth if _given(context, "bandwidth") else None, failed, as_json)
     _check_options(mode, failed, link_table, training, bucket)
     from topodesign.cli.sources import schedule_of  # noqa: PLC0415  heavy
     from topodesign.frontier import read_workload  # noqa: PLC0415
@@ -111,6 +123,32 @@ def command(
     return 1 if any(result.loss is not None and len(result.loss.pairs) for result in results) else 0
 
 
+def _given(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def _trees(
+    file: Path, alpha: str, sizes: tuple[str, ...], bandwidth: str | None, failed: tuple[str, ...], as_json: bool
+) -> int:
+    """Time a schedule of trees."""
+    from topodesign.cli.trees import simulate_file  # noqa: PLC0415  heavy
+    from topodesign.units import parse_bandwidth, parse_size, parse_time  # noqa: PLC0415
+
+    with progress_bar("simulating"):
+        results = simulate_file(
+            file,
+            parse_time(alpha),
+            tuple(map(parse_size, sizes)),
+            None if bandwidth is None else parse_bandwidth(bandwidth),
+            failed,
+        )
+    if as_json:
+        print_json({"runs": [_tree_record(*result) for result in results]})
+    else:
+        click.echo("\n\n".join(text for _, text in results))
+    return 1 if any(result.loss is not None and len(result.loss.pairs) for result, _ in results) else 0
+
+
 def _record(result: SimulationResult, size: Fraction) -> dict[str, Any]:
     return {
         "size_bytes": float(size),
@@ -122,6 +160,23 @@ def _record(result: SimulationResult, size: Fraction) -> dict[str, Any]:
         "utilisation_min": float(result.utilisation.min()),
         "loss": None if result.loss is None else str(result.loss),
         "completes": result.loss is None or not len(result.loss.pairs),
+    }
+
+
+def _tree_record(result: TreeSimulation, text: str) -> dict[str, Any]:
+    return {
+        "size_bytes": float(result.size),
+        "time_s": float(result.time),
+        "time": str(result.time),
+        "bandwidth_time_s": float(result.optimum),
+        "algorithmic_bandwidth_GBps": float(result.size / result.time) / 1e9 if result.time else None,
+        "chunks": result.chunks,
+        "phase_ends_s": [float(end) for end in result.phase_ends],
+        "utilisation_mean": float(result.utilisation.mean()),
+        "utilisation_max": float(result.utilisation.max()),
+        "utilisation_min": float(result.utilisation.min()),
+        "completes": result.loss is None or not len(result.loss.pairs),
+        "text": text,
     }
 
 

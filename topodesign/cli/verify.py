@@ -24,14 +24,18 @@ from topodesign.cli.options import json_option, print_json, progress_bar, runtim
 def command(file: Path, runtime: str, interleavings: int, seed: int, as_json: bool) -> int:
     """Check a schedule (.npz) or an MSCCL program (.xml): right, or what is wrong with it.
 
-    Which of them FILE is, its first bytes tell. A schedule is replayed symbolically, its cost recomputed and its
-    topology rebuilt. An XML file, ours or not, is read as strictly as the runtime does and executed
-    on real integers under its limits; deadlocks, races and wrong results are reported. Exit status 1 if it is wrong.
+    Which of them FILE is, its first bytes tell. A schedule is replayed symbolically (of one of trees, every tree, route
+    and link load is checked), its cost recomputed and its topology rebuilt. An XML file, ours or not, is read as
+    strictly as the runtime does and executed on real integers under its limits; deadlocks, races and wrong results are
+    reported. Exit status 1 if it is wrong.
     """
     from topodesign.cli.sources import kind_of  # noqa: PLC0415  heavy
+    from topodesign.tree_file import is_tree_file  # noqa: PLC0415
 
     if kind_of(file) == "program":
         return _xml(file, runtime, interleavings, seed, as_json)
+    if is_tree_file(file):
+        return _trees(file, as_json)
     return _schedule(file, as_json)
 
 
@@ -44,6 +48,19 @@ def _xml(file: Path, runtime: str, interleavings: int, seed: int, as_json: bool)
         print_json(report.record())
     else:
         click.echo(str(report))
+    return 0 if report.ok else 1
+
+
+def _trees(file: Path, as_json: bool) -> int:
+    from topodesign.cli.trees import record, trees_of  # noqa: PLC0415  heavy
+
+    with progress_bar("verifying"):
+        fabric, schedule, header, report = trees_of(file)
+    if as_json:
+        found = record(fabric, schedule) if report.ok else {"fabric": fabric.name, "collective": report.collective}
+        print_json({"ok": report.ok, **found, "spec": header.spec, "problems": list(report.problems)})
+    else:
+        click.echo(f"{fabric.name}, {len(fabric.compute)} nodes\n{report}")
     return 0 if report.ok else 1
 
 

@@ -49,16 +49,13 @@ class Emitter:
 
     Attributes
     ----------
-    sources
-        Ranks that it receives from.
-    channels
-        Connections that share each message.
+    arriving
+        Connections that it receives on: sender and instance.
     max_count
         The most chunks that one instruction moves.
     """
 
-    sources: list[int]
-    channels: int
+    arriving: list[tuple[int | None, int]]
     max_count: int
     scratch: int = 0
     _early: list[Operation] = field(default_factory=list)
@@ -75,8 +72,7 @@ class Emitter:
 
     def prepare(self, source: list[Place], target: list[Place]) -> None:
         """Copy before the first step, in the receiving threadblock with the least to do by then."""
-        peers: list[int | None] = [*self.sources] or [None]
-        load = {(peer, instance): 0 for peer in peers for instance in range(self.channels)}
+        load = dict.fromkeys(self.arriving or [(None, 0)], 0)
         for one in self._early:
             load[one.receive, one.instance] += one.count
         for start, stop in runs(source, target):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, get_args
 
-from topodesign.schedule import Collective
+from topodesign.tree_schedule import TreeCollective
 
 Protocol = Literal["Simple", "LL", "LL128"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
@@ -111,8 +111,9 @@ class Program:
     """A collective as every rank runs it.
 
     In place, an allgather's input is the rank's slice of the output, a reduce-scatter's output is the rank's slice of
-    the input, and an allreduce's input is its output. The program then names only the whole of the two: the output
-    for allgather and allreduce, the input for reduce-scatter. The input is never written unless it is the output too.
+    the input, and of the others input and output are one. The program then names only the whole of the two: the output
+    for allgather, allreduce and broadcast, the input for reduce-scatter and reduce. The input is never written unless
+    it is the output too.
 
     Attributes
     ----------
@@ -122,25 +123,25 @@ class Program:
         Whether input and output share memory as above; if not, they must not overlap.
     protocol
         How a connection moves data.
-    shard
-        Chunks per rank: input of an allgather, output of a reduce-scatter, 1/N of an allreduce's buffers.
+    chunks
+        Chunks of the whole collective: its data must be a multiple of this many elements.
     channels
         Number of channels in use.
     ranks
         One entry per rank.
     """
 
-    collective: Collective
+    collective: TreeCollective
     inplace: bool
     protocol: Protocol
-    shard: int
+    chunks: int
     channels: int
     ranks: tuple[RankProgram, ...]
 
     @property
-    def chunks(self) -> int:
-        """Chunks of the whole collective: its data must be a multiple of this many elements."""
-        return self.shard * len(self.ranks)
+    def shard(self) -> int:
+        """Chunks per rank: input of an allgather, output of a reduce-scatter."""
+        return self.chunks // len(self.ranks)
 
     @property
     def input_chunks(self) -> int:

@@ -85,7 +85,7 @@ def lower(
     plan = layout(schedule, channels)
     lowering = _Lowering(schedule, plan, inplace, channels, max_count)
     ranks, used = assemble(lowering.run(), schedule.reduce_steps, blocks_per_channel)
-    return Program(schedule.collective, inplace, protocol, plan.shard, used, tuple(ranks))
+    return Program(schedule.collective, inplace, protocol, plan.shard * schedule.nodes, used, tuple(ranks))
 
 
 def _check_links(topology: Topology, schedule: Schedule) -> None:
@@ -147,7 +147,8 @@ class _Lowering:
         sources: list[list[int]] = [[] for _ in range(self.schedule.nodes)]
         for src, dst in sorted({message[1:] for message in self.plan.messages}):
             sources[dst].append(src)
-        self.ranks = [Emitter(peers, self.channels, self.max_count) for peers in sources]
+        instances = range(self.channels)
+        self.ranks = [Emitter(list(itertools.product(peers, instances)), self.max_count) for peers in sources]
 
     def run(self) -> list[list[Operation]]:
         """Return the operations of each rank in serial order."""

@@ -29,7 +29,7 @@ _TYPES = {
 }
 _BUFFERS = {Buffer.INPUT: "i", Buffer.OUTPUT: "o", Buffer.SCRATCH: "s"}
 _NAME = re.compile(r"[A-Za-z0-9_.,()+-]+")
-_HELP = "use fewer channels, a schedule with fewer --chunks, or a smaller N"
+HELP = "use fewer channels, a schedule with fewer --chunks or trees (--fixed-k), or a smaller N"
 
 
 def compile_schedule(
@@ -71,7 +71,7 @@ def compile_schedule(
         As :func:`topodesign.compile.lower.lower`, and for an unknown runtime or protocol or a bad name or size.
     """
     profile = get_profile(runtime)
-    _check_options(protocol, channels, profile)
+    check_options(protocol, channels, profile)
     program = lower(
         topology,
         schedule,
@@ -182,7 +182,8 @@ def _write_step(tb: _Element, one: Instruction | None, wait: tuple[int, int], *,
     )
 
 
-def _check_options(protocol: str, channels: int, profile: RuntimeProfile) -> None:
+def check_options(protocol: str, channels: int, profile: RuntimeProfile) -> None:
+    """Raise ParameterError for an unknown protocol, InfeasibleError for more channels than the runtime has."""
     if protocol not in PROTOCOLS:
         raise ParameterError(f"unknown protocol {protocol!r}; known are {', '.join(PROTOCOLS)}")
     require_at_least("channels", channels, 1)
@@ -217,4 +218,4 @@ def _check_limits(program: Program, algo: _Element, profile: RuntimeProfile) -> 
 def _limit(profile: RuntimeProfile, what: str, most: int, number: int, rank: int | None = None) -> None:
     if number > most:
         who = "the program" if rank is None else f"rank {rank}"
-        raise InfeasibleError(f"the runtime {profile.name} allows {most} {what}, and {who} needs {number}; {_HELP}")
+        raise InfeasibleError(f"the runtime {profile.name} allows {most} {what}, and {who} needs {number}; {HELP}")

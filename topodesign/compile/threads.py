@@ -64,7 +64,11 @@ def _places(first: Place | None, size: int) -> list[Place]:
 
 
 def assemble(
-    operations: list[list[Operation]], reduce_steps: int, blocks_per_channel: int
+    operations: list[list[Operation]],
+    reduce_steps: int,
+    blocks_per_channel: int,
+    most_blocks: int = 2**31,
+    longest_block: int = 2**31,
 ) -> tuple[list[RankProgram], int]:
     """Give every rank its threadblocks with the dependencies that keep the result of the serial order.
 
@@ -76,6 +80,10 @@ def assemble(
         Steps after which partial sums are no longer sent.
     blocks_per_channel
         The most threadblocks of a rank that send on one channel, and the most that receive.
+    most_blocks
+        Threadblocks that a rank may have before sending and receiving ones are joined.
+    longest_block
+        The most instructions in a joined one.
 
     Returns
     -------
@@ -89,6 +97,7 @@ def assemble(
     groups = max(group.values(), default=0) + 1
     if groups == 1:  # a fused instruction needs both of its connections on one channel
         operations = _fuse(operations, reduce_steps)
+    operations = [_join(rank, ops, group, most_blocks, longest_block) for rank, ops in enumerate(operations)]
     ranks = [_rank(rank, ops, reduce_steps, group, groups) for rank, ops in enumerate(operations)]
     used = max((block.channel for rank in ranks for block in rank.threadblocks), default=0) + 1
     return ranks, used
@@ -103,6 +112,35 @@ def _groups(links: set[tuple[int, int]], limit: int) -> dict[tuple[int, int], in
         load.update([(src, "out", colour), (dst, "in", colour)])
         group[src, dst] = colour
     return group
+
+
+def _join(
+    rank: int, operations: list[Operation], group: dict[tuple[int, int], int], most_blocks: int, longest: int
+) -> list[Operation]:
+    """Put what only sends and what only receives on a channel into one threadblock, if there are too many of them.
+
+    Where all ranks do their operations in the order of one list of messages, no deadlock comes of it: the first message
+    of the list that is not over waits for none after it, at neither end.
+    """
+    size = Counter(one.block for one in operations)
+    surplus = len(size) - most_blocks
+    if surplus <= 0:
+        return operations
+    free: dict[tuple[int, int], tuple[list[Block], list[Block]]] = defaultdict(lambda: ([], []))
+    for block in sorted(size, key=lambda block: (size[block], str(block))):
+        send, receive, instance = block
+        if send is not None and receive is None:
+            free[group[rank, send], instance][0].append(block)
+        elif send is None and receive is not None:
+            free[group[receive, rank], instance][1].append(block)
+    pairs = [pair for senders, receivers in free.values() for pair in zip(senders[::-1], receivers, strict=False)]
+    pairs.sort(key=lambda pair: size[pair[0]] + size[pair[1]])
+    joined = {block: (a[0], b[1], a[2]) for a, b in pairs[:surplus] if size[a] + size[b] <= longest for block in (a, b)}
+    return [
+        replace(one, send=block[0], receive=block[1])
+        for one in operations
+        for block in [joined.get(one.block, one.block)]
+    ]
 
 
 def _rank(

@@ -1,0 +1,185 @@
+"""Fabrics on the command line: schedule, verify, simulate and compile over trees."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from topodesign.cli.main import run
+from topodesign.fabrics import build_fabric
+from topodesign.forest.schedule import forest_schedule
+from topodesign.schedule_file import load_schedule, write_archive
+from topodesign.tree_file import is_tree_file, load_trees, save_trees
+from topodesign.tree_schedule import TREE_COLLECTIVES, TreeCollective
+from topodesign.verify_trees import verify_trees
+
+GB = 10**9
+
+
+def document(capsys: pytest.CaptureFixture[str], *args: str, status: int = 0) -> dict[str, Any]:
+    assert run(args) == status
+    result = json.loads(capsys.readouterr().out)
+    assert isinstance(result, dict)
+    return result
+
+
+def refused(capsys: pytest.CaptureFixture[str], *args: str) -> str:
+    assert run(args) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    assert "Traceback" not in err
+    return err
+
+
+@pytest.fixture
+def boxes(tmp_path: Path) -> Path:
+    path = tmp_path / "boxes.npz"
+    assert run(["schedule", "dgx_h100(2)", "--collective", "allgather", "-o", str(path)]) == 0
+    return path
+
+
+@pytest.mark.parametrize("collective", TREE_COLLECTIVES)
+def test_from_a_fabric_to_a_checked_program(
+    collective: TreeCollective, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, program = tmp_path / "x.npz", tmp_path / "x.xml"
+    root = ["--root", "box1/gpu2"] if collective in {"broadcast", "reduce"} else []
+    made = document(capsys, "schedule", "dgx_a100(2)", "--collective", collective, *root, "-o", str(path), "--json")
+    expected = {"allgather": "1040/3", "reduce-scatter": "1040/3", "allreduce": "520/3"}.get(collective)
+    if expected is not None:  # 346.667 GB/s (ForestColl), half of it for both
+        assert Fraction(made["algorithmic_bandwidth"]) == Fraction(expected) * GB
+        assert made["k"] == 13
+    report = document(capsys, "verify", str(path), "--json")
+    assert (report["ok"], report["problems"], report["inv_x"]) == (True, [], made["inv_x"])
+    for mode in ("--inplace", "--out-of-place"):
+        compiled = document(capsys, "compile", str(path), mode, "-o", str(program), "--json")
+        assert (compiled["verdict"], compiled["fewer_trees"]) == ("ok", None)
+        checked = document(capsys, "verify", str(program), "--interleavings", "2", "--json")
+        assert (checked["verdict"], checked["root"]) == ("ok", 10 if root else None)
+    assert run(["compile", "dgx_a100(2)", "--collective", collective, *root, "-o", str(tmp_path / "y.xml")]) == 0
+    assert (tmp_path / "y.xml").read_bytes() == program.read_bytes()
+
+
+def test_simulation_tends_to_the_algorithmic_bandwidth(boxes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ("--size", "1B", "--size", "1GB", "--size", "1PB")
+    result = document(capsys, "simulate", str(boxes), "--alpha", "5us", *sizes, "--json")
+    small, large, endless = result["runs"]
+    _, schedule, _ = load_trees(boxes)
+    assert small["time_s"] == pytest.approx(schedule.height * 5e-6, rel=1e-3)
+    rates = [one["algorithmic_bandwidth_GBps"] for one in (small, large, endless)]
+    assert rates == sorted(rates)
+    assert rates[-1] == pytest.approx(533.333, rel=1e-3)
+    assert rates[-1] < 1600 / 3
+
+
+def test_a_failed_link_has_names(boxes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", str(boxes), "--failed-link", "box0/gpu0,box0/nvswitch"]) == 1
+    out, _ = capsys.readouterr()
+    assert "without box0/gpu0->box0/nvswitch" in out
+    assert "node box0/gpu1 never has shard box0/gpu0" in out
+    assert "named" in refused(capsys, "simulate", str(boxes), "--failed-link", "box0/gpu0,nowhere")
+    assert "A,B" in refused(capsys, "simulate", str(boxes), "--failed-link", "box0/gpu0")
+
+
+def test_fewer_trees_and_what_switches_save(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "x.npz")
+    two = document(capsys, "schedule", "mi250(2)", "--collective", "allgather", "--fixed-k", "2", "-o", path, "--json")
+    assert two["k"] == 2
+    assert float(two["algorithmic_bandwidth_GBps"]) == pytest.approx(341.333, abs=1e-3)
+    assert two["in_network"] is None
+    capable = document(capsys, "schedule", "dgx_h100(1)", "--collective", "allgather", "-o", path, "--json")
+    assert Fraction(capable["in_network"]["node_traffic_saved"]) > Fraction(1, 2)
+    assert capable["in_network"]["height"] == 1
+
+
+def test_plain_topologies_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "t.npz"
+    made = document(capsys, "schedule", "torus(3,3)", "--method", "forest", "-o", str(path), "--json")
+    # N/(N-1) * B/2, half of it for allreduce
+    assert Fraction(made["algorithmic_bandwidth"]) == Fraction(9, 8) * Fraction(25 * GB, 2) / 2
+    slow, fast = (
+        document(capsys, "simulate", str(path), "--bandwidth", rate, "--json")["runs"][0]["bandwidth_time_s"]
+        for rate in ("100Gbps", "400Gbps")
+    )
+    assert slow == pytest.approx(4 * fast)
+    assert run(["schedule", "torus(3,3)", "--collective", "reduce", "--root", "4", "-o", str(path)]) == 0
+    assert run(["schedule", "torus(3,3)", "-o", str(path)]) == 0
+    assert load_schedule(path)[1].nodes == 9
+
+
+def test_too_many_trees_for_a_runtime_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "odd.yaml"
+    ends = [("g0", "s", 7), ("g1", "s", 8), ("g2", "s", 11), ("g3", "s", 13), ("g0", "t", 4), ("g1", "t", 5)]
+    links = [f"  - {{from: {a}, to: {b}, bandwidth: {rate}GB/s, duplex: true}}" for a, b, rate in ends]
+    source.write_text("nodes: [g0, g1, g2, g3]\nswitches: [s, t]\nlinks:\n" + "\n".join(links) + "\n")
+    program = str(tmp_path / "odd.xml")
+    args = ("compile", str(source), "--collective", "allgather", "--parts", "300", "-o", program)
+    result = document(capsys, *args, "--json")
+    assert result["verdict"] == "ok"
+    assert "trees per root, since of the best ones" in result["fewer_trees"]
+    assert run([*args, "--fixed-k", "11"]) == 1
+    assert "--fixed-k" in capsys.readouterr().err
+
+
+def test_options_that_do_not_belong_are_refused(
+    boxes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = ["-o", str(tmp_path / "y.npz")]
+    cases = [
+        (["schedule", "torus(3,3)", "--root", "0", *output], "--root is for trees"),
+        (["schedule", "torus(3,3)", "--fixed-k", "2", *output], "--fixed-k is for trees"),
+        (["schedule", "torus(3,3)", "--collective", "reduce", *output], "give one with --root"),
+        (["schedule", "dgx_a100(1)", "--root", "box0/gpu0", *output], "leave --root out"),
+        (["schedule", "dgx_a100(1)", "--chunks", "2", *output], "--chunks is not for trees"),
+        (["schedule", "torus(3,3)", "--collective", "broadcast", "--method", "spff", *output], "over trees"),
+        (["schedule", "dgx_a100(1)", "--collective", "reduce", "--root", "gpu9", *output], "named"),
+        (["simulate", str(boxes), "--mode", "lock-step"], "--mode is not for trees"),
+        (["simulate", str(boxes), "--bandwidth", "1Gbps"], "bandwidths of its own"),
+        (["compile", str(boxes), "--fixed-k", "1", "-o", str(tmp_path / "y.xml")], "decides --fixed-k"),
+        (["compile", "torus(3,3)", "--parts", "2", "-o", str(tmp_path / "y.xml")], "--parts is for trees"),
+        (["compile", str(boxes), "--chunks", "1", "-o", str(tmp_path / "y.xml")], "decides --chunks"),
+    ]
+    for args, words in cases:
+        assert words in refused(capsys, *args)
+    assert not (tmp_path / "y.npz").exists()
+    assert not (tmp_path / "y.xml").exists()
+
+
+def test_the_file_keeps_everything(boxes: Path, tmp_path: Path) -> None:
+    fabric = build_fabric("dgx_h100(2)")
+    read, schedule, header = load_trees(boxes)
+    assert (read.names, read.topology, read.unit) == (fabric.names, fabric.topology, fabric.unit)
+    assert (read.multicast, read.aggregation) == (fabric.multicast, fabric.aggregation)
+    assert schedule == forest_schedule(fabric.topology, "allgather")
+    assert header.claim == schedule.inverse_rate
+    again = tmp_path / "again.npz"
+    save_trees(
+        again, schedule, fabric, claim=header.claim, generator={"method": "forest", "fixed_k": None, "root": None}
+    )
+    assert again.read_bytes() == boxes.read_bytes()
+    uneven = forest_schedule(fabric.topology, "allreduce", shard=[1] * 15 + [0])
+    save_trees(again, uneven, fabric)
+    assert load_trees(again)[1] == uneven
+
+
+def test_damaged_files_and_false_claims(boxes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fabric, schedule, _ = load_trees(boxes)
+    path = tmp_path / "bad.npz"
+    save_trees(path, schedule, fabric, claim=schedule.inverse_rate * 2)
+    report = document(capsys, "verify", str(path), "--json", status=1)
+    assert "claimed" in report["problems"][0]
+    assert "claimed" in refused(capsys, "simulate", str(path))
+    for cut in (10, 100, 1000, len(boxes.read_bytes()) - 5):
+        path.write_bytes(boxes.read_bytes()[:cut])
+        assert refused(capsys, "verify", str(path))
+    links = {f"link_{name}": getattr(fabric.topology, name) for name in ("src", "dst", "capacity")}
+    write_archive(path, {"format": "topodesign tree schedule", "version": 2}, links)
+    assert is_tree_file(path)
+    assert "newer program" in refused(capsys, "verify", str(path))
+    write_archive(path, {"format": "topodesign tree schedule", "version": 1}, links)
+    assert "missing" in refused(capsys, "verify", str(path))
+    assert verify_trees(schedule).ok

@@ -1,0 +1,330 @@
+"""From a tree schedule to the program of every rank: each tree is a pipeline of chunks, and nothing is copied twice."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from topodesign.compile.emit import IN, OUT, Emitter, Part, runs
+from topodesign.compile.ir import Program, Protocol
+from topodesign.compile.msccl import HELP, LARGEST_SIZE, check_options, to_xml
+from topodesign.compile.threads import ACCUMULATOR, Operation, Place, assemble
+from topodesign.errors import InfeasibleError, ScheduleError, TooLargeError
+from topodesign.runtime.profiles import get_profile
+from topodesign.topology import require_at_least
+from topodesign.tree_schedule import TreeSchedule
+from topodesign.verify_trees import verify_trees
+
+Message = tuple[int, int, int, int]
+"""Step, sender, receiver (ranks) and instance: what a connection carries in a step."""
+
+_MOVES = 2**19  # chunks that all ranks receive: about two minutes
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """A part of the data of one tree, with its edges: level (from 1), sender and receiver."""
+
+    reduces: bool
+    root: int
+    chunks: range
+    edges: list[tuple[int, int, int]]
+
+
+def compile_trees(
+    schedule: TreeSchedule,
+    *,
+    runtime: str = "msccl",
+    protocol: Protocol = "Simple",
+    inplace: bool = False,
+    channels: int = 1,
+    parts: int = 1,
+    min_bytes: int = 0,
+    max_bytes: int = LARGEST_SIZE,
+    name: str | None = None,
+) -> str:
+    """Compile a tree schedule to the XML of an MSCCL runtime.
+
+    Parameters
+    ----------
+    schedule
+        A valid schedule with equal shards. Its compute nodes, ascending, are the ranks.
+    runtime, protocol, inplace, min_bytes, max_bytes, name
+        As :func:`topodesign.compile.msccl.compile_schedule`.
+    channels
+        Connections that share the trees between two ranks; more are taken where the threadblocks would be too long.
+    parts
+        Parts that follow one another through every tree.
+
+    Raises
+    ------
+    InfeasibleError
+        If the program exceeds a limit of the runtime; the message names it.
+    ScheduleError, ParameterError
+        As :func:`lower_trees`, and for an unknown runtime or protocol or a bad name or size.
+    """
+    profile = get_profile(runtime)
+    check_options(protocol, channels, profile)
+    wider: dict[tuple[int, int], int] = {}
+    while True:
+        program = lower_trees(
+            schedule,
+            inplace=inplace,
+            channels=channels,
+            wider=wider,
+            parts=parts,
+            protocol=protocol,
+            max_count=profile.chunks_per_step,
+            blocks_per_channel=profile.threadblocks_per_channel,
+            most_blocks=min(profile.threadblocks_per_rank, profile.resident_threadblocks),
+            longest_block=profile.steps_per_threadblock,
+            most_operations=profile.xml_nodes_per_rank,
+        )
+        more = _too_narrow(program, profile.steps_per_threadblock)
+        if not more or program.channels >= profile.channels:
+            break
+        wider |= {pair: times * wider.get(pair, channels) for pair, times in more.items()}
+    nodes = schedule.topology.spec or len(schedule.compute_nodes)
+    title = f"topodesign-{schedule.collective}-trees-{nodes}" if name is None else name
+    return to_xml(program, profile=profile, name=title, min_bytes=min_bytes, max_bytes=max_bytes)
+
+
+def _too_narrow(program: Program, longest: int) -> dict[tuple[int, int], int]:
+    """Return the connections (sender, receiver) whose threadblocks are too long, and by what factor, rounded up."""
+    narrow: dict[tuple[int, int], int] = {}
+    for rank, body in enumerate(program.ranks):
+        for block in body.threadblocks:
+            steps = sum(max(1, len(one.depends)) for one in block.instructions)
+            if steps > longest:
+                ends = [(rank, block.send)] if block.send is not None else []
+                ends += [(block.receive, rank)] if block.receive is not None else []
+                narrow |= {pair: max(narrow.get(pair, 0), -(-steps // longest)) for pair in ends}
+    return narrow
+
+
+def lower_trees(
+    schedule: TreeSchedule,
+    *,
+    inplace: bool = False,
+    channels: int = 1,
+    wider: Mapping[tuple[int, int], int] | None = None,
+    parts: int = 1,
+    protocol: Protocol = "Simple",
+    max_count: int = 2**31,
+    blocks_per_channel: int = 2**31,
+    most_blocks: int = 2**31,
+    longest_block: int = 2**31,
+    most_operations: int = 2**31,
+) -> Program:
+    """Turn a tree schedule into the program of every rank.
+
+    The shard of a root is laid out tree by tree, so that what a tree carries is contiguous and is received where it
+    belongs; partial sums are added up where the next rank wants them. What the trees of one root carry over a
+    connection in the same step is one send, if it is contiguous.
+
+    Parameters
+    ----------
+    schedule
+        A valid schedule; its compute nodes, ascending, are the ranks.
+    inplace
+        Whether input and output share memory (see :class:`~topodesign.compile.ir.Program`).
+    channels
+        Connections that share the trees between two ranks, each with threadblocks of its own.
+    wider
+        Pairs (sender, receiver) of ranks with another number of them.
+    parts
+        Parts that follow one another through every tree.
+    protocol
+        Handed on to the program.
+    max_count, blocks_per_channel, most_blocks, longest_block
+        As :func:`topodesign.compile.lower.lower` and :func:`topodesign.compile.threads.assemble`.
+    most_operations
+        Most instructions of a rank, before any work is done on more of them in vain.
+
+    Returns
+    -------
+    Program
+        It ends whatever the capacity of the connections: all ranks do their part of the messages in the order of one
+        list, ordered by step, so the first of it that is not over waits for none after it.
+
+    Raises
+    ------
+    ScheduleError
+        If the schedule is not valid.
+    InfeasibleError
+        If the shards of an allgather or reduce-scatter differ, for which these runtimes have no call, or a rank has
+        more than ``most_operations``.
+    ParameterError
+        If a number is below one, or the schedule is too large to compile.
+    """
+    for what, number in (("channels", channels), ("parts", parts), ("max_count", max_count)):
+        require_at_least(what, number, 1)
+    report = verify_trees(schedule)
+    if not report.ok:
+        raise ScheduleError(f"the tree schedule is wrong: {report.problems[0]}")
+    start = _layout(schedule, parts)
+    unequal = len({end - begin for begin, end in itertools.pairwise(start)}) > 1
+    if unequal and schedule.collective in {"allgather", "reduce-scatter"}:
+        raise InfeasibleError(f"the runtimes know no {schedule.collective} of unequal shards; use equal ones")
+    streams = list(_streams(schedule, start, parts))
+    reduce_steps = max((edge[0] for one in streams if one.reduces for edge in one.edges), default=0)
+    messages = _messages(streams, reduce_steps, defaultdict(lambda: channels, wider or {}))
+    lowering = _Lowering(schedule.collective, inplace, start, max_count, messages, reduce_steps)
+    operations = lowering.run()
+    longest = max(map(len, operations))
+    if longest > most_operations:
+        raise InfeasibleError(f"some rank needs {longest} instructions, and {most_operations} are allowed; {HELP}")
+    programs, used = assemble(operations, reduce_steps, blocks_per_channel, most_blocks, longest_block)
+    return Program(schedule.collective, inplace, protocol, start[-1], used, tuple(programs))
+
+
+def _layout(schedule: TreeSchedule, parts: int) -> list[int]:
+    """Return the first chunk of every rank's shard, and at last the number of chunks: as few as the weights allow."""
+    ranks = len(schedule.compute_nodes)
+    if schedule.collective in {"broadcast", "reduce"}:
+        root = int(schedule.root[0]) if len(schedule) else int(schedule.compute_nodes[0])
+        share = [int(node == root) for node in schedule.compute_nodes]
+    else:
+        share = list(schedule.shard or [1] * ranks)
+    divisor = math.gcd(*share)
+    share = [size // divisor for size in share]
+    chunk = 1
+    for trees in _by_root(schedule).values():
+        rank = int(np.searchsorted(schedule.compute_nodes, schedule.root[trees[0]]))
+        ends = list(itertools.accumulate(schedule.weight[trees].tolist()))
+        pieces = ends[-1] // math.gcd(*ends)
+        chunk = math.lcm(chunk, pieces // math.gcd(pieces, share[rank]))
+    start = list(itertools.accumulate((size * chunk * parts for size in share), initial=0))
+    if start[-1] * (ranks - 1) * (2 if schedule.collective == "allreduce" else 1) > _MOVES:
+        raise TooLargeError(
+            f"{ranks} nodes and {start[-1]} chunks are too many to compile; use fewer trees (--fixed-k), fewer parts "
+            "of each, or a smaller N"
+        )
+    return start
+
+
+def _by_root(schedule: TreeSchedule) -> dict[tuple[bool, int], list[int]]:
+    """Return the trees of every root, in-trees and out-trees apart."""
+    trees: dict[tuple[bool, int], list[int]] = defaultdict(list)
+    for tree, root in enumerate(schedule.root.tolist()):
+        trees[tree < schedule.reduce_trees, root].append(tree)
+    return trees
+
+
+def _streams(schedule: TreeSchedule, start: list[int], parts: int) -> Iterator[_Stream]:
+    """Yield the parts of every tree with the chunks they carry; part p goes p steps later than the first."""
+    rank = {node: at for at, node in enumerate(schedule.compute_nodes.tolist())}
+    rows = np.searchsorted(schedule.tree, np.arange(len(schedule) + 1)).tolist()
+    for (reduces, node), trees in _by_root(schedule).items():
+        root = rank[node]
+        length = start[root + 1] - start[root]
+        ends = [0, *itertools.accumulate(schedule.weight[trees].tolist())]
+        for tree, (low, high) in zip(trees, itertools.pairwise(ends), strict=True):
+            first = start[root] + length * low // ends[-1]
+            size = (length * high // ends[-1] - length * low // ends[-1]) // parts
+            arrived: Counter[int] = Counter()  # level of the last arrival at each rank
+            edges = []
+            for row in range(rows[tree], rows[tree + 1]):
+                src, dst = rank[int(schedule.src[row])], rank[int(schedule.dst[row])]
+                edges.append((arrived[src] + 1, src, dst))
+                arrived[dst] = max(arrived[dst], arrived[src] + 1)
+            for part in range(parts):
+                chunks = range(first + part * size, first + (part + 1) * size)
+                yield _Stream(reduces, root, chunks, [(level + part, src, dst) for level, src, dst in edges])
+
+
+def _messages(
+    streams: list[_Stream], reduce_steps: int, width: Mapping[tuple[int, int], int]
+) -> list[tuple[Message, list[int]]]:
+    """Share the streams of two ranks out evenly among their instances; return the messages in the order to keep."""
+    load: dict[tuple[int, int], list[int]] = {}
+    carried: dict[Message, list[int]] = defaultdict(list)
+    for stream in streams:
+        for level, src, dst in stream.edges:
+            sizes = load.setdefault((src, dst), [0] * width[src, dst])
+            instance = sizes.index(min(sizes))
+            sizes[instance] += len(stream.chunks)
+            step = level if stream.reduces else reduce_steps + level
+            carried[step, src, dst, instance] += stream.chunks
+    return [(message, sorted(carried[message])) for message in sorted(carried)]
+
+
+@dataclass
+class _Lowering:
+    """Messages on their way to operations."""
+
+    collective: str
+    inplace: bool
+    start: list[int]
+    max_count: int
+    messages: list[tuple[Message, list[int]]]
+    reduce_steps: int
+    ranks: list[Emitter] = field(init=False)
+    sums: list[dict[int, Place]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        count = len(self.start) - 1
+        arriving: list[dict[tuple[int | None, int], None]] = [{} for _ in range(count)]
+        for (_, src, dst, instance), _ in self.messages:
+            arriving[dst][src, instance] = None
+        self.ranks = [Emitter(list(connections), self.max_count) for connections in arriving]
+        self.sums = [{} for _ in range(count)]  # where partial sums are by now
+
+    def run(self) -> list[list[Operation]]:
+        """Return the operations of each rank in serial order."""
+        self._copy_own()
+        for (step, src, dst, instance), chunks in self.messages:
+            reduces = step <= self.reduce_steps
+            source = [self._held(src, x, reduces=reduces) for x in chunks]
+            before = [self._held(dst, x, reduces=True) for x in chunks] if reduces else source
+            after = [self._home(dst, x) if reduces else (OUT, x) for x in chunks]
+            for first, last in runs(source, before, after):
+                for at in range(first, last, self.max_count):
+                    cut = slice(at, min(at + self.max_count, last))
+                    part = Part((step, src, dst), instance, chunks[cut])
+                    self.ranks[src].send(part, source[cut])
+                    if reduces:
+                        self.ranks[dst].receive_reduce(part, before[cut], after[cut])
+                    else:
+                        self.ranks[dst].receive(part, after[cut])
+            if reduces:
+                self.sums[dst].update(zip(chunks, after, strict=True))
+        return [emitter.operations() for emitter in self.ranks]
+
+    def _copy_own(self) -> None:
+        """Out of place, copy what is both a rank's own input and its output; a single rank does nothing else."""
+        gathers = self.collective in {"allgather", "broadcast"}
+        if self.inplace or not (gathers or len(self.ranks) == 1):
+            return
+        for rank, emitter in enumerate(self.ranks):
+            own = range(self.start[rank], self.start[rank + 1])
+            if own:
+                emitter.prepare([self._initial(rank, x) for x in own], [(OUT, x) for x in own])
+
+    def _initial(self, rank: int, x: int) -> Place:
+        """Return where a rank's input chunk is from the start."""
+        if self.inplace:
+            return (OUT if self.collective in {"allgather", "broadcast", "allreduce"} else IN), x
+        return IN, x - self.start[rank] if self.collective == "allgather" else x
+
+    def _held(self, rank: int, x: int, *, reduces: bool) -> Place:
+        """Return where a rank has a chunk: its partial sum, or in the second half the chunk itself."""
+        if reduces:
+            return self.sums[rank].get(x) or self._initial(rank, x)
+        own = self.start[rank] <= x < self.start[rank + 1]
+        return self._initial(rank, x) if own and self.collective != "allreduce" else (OUT, x)
+
+    def _home(self, rank: int, x: int) -> Place:
+        """Return where a rank adds up a chunk; input is never written unless it is the output too."""
+        if self.collective == "allreduce":
+            return OUT, x
+        if not self.start[rank] <= x < self.start[rank + 1]:
+            return ACCUMULATOR, x
+        if self.inplace:
+            return IN, x
+        return OUT, x - self.start[rank] if self.collective == "reduce-scatter" else x

@@ -1,0 +1,238 @@
+"""The simulator of tree schedules: how long a collective takes that flows through trees in chunks.
+
+Every tree has its share of every link on its way, weight times rate, for itself; the verifier has checked that these
+shares fit. Its data is cut into C chunks that follow one another. A chunk takes ``alpha + bits / share`` over a tree
+edge, whatever the switches on it, so a tree of height h is done after ``(h + C - 1) * (alpha + B / C)``, with B the
+time by bandwidth alone, the same for all trees. One chunk is best for small data, and many tend to B for large. The
+two phases of an allreduce follow one another. Times are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.errors import ParameterError
+from topodesign.simulate import Link, Loss
+from topodesign.tree_schedule import TreeSchedule
+from topodesign.units import format_bandwidth, format_size, format_time
+
+
+@dataclass(frozen=True, eq=False)
+class TreeSimulation:
+    """When a tree schedule ends.
+
+    Attributes
+    ----------
+    time
+        Seconds until the last chunk has arrived.
+    phase_ends
+        The same for every phase; of an allreduce the reduce-scatter and the allgather.
+    chunks
+        Chunks that the data of every tree was cut into.
+    optimum
+        Seconds by bandwidth alone, without latency and with endless chunks.
+    size
+        Bytes of the whole collective.
+    critical
+        Compute nodes on a longest way through a tree, in the order of the data, for every phase.
+    utilisation
+        Share of ``time`` in which each link transmits bits (float64, in the topology's order; rounded).
+    loss
+        What failed links prevent, or None if none failed. The times are then those of the edges that still carry data.
+    """
+
+    time: Fraction
+    phase_ends: tuple[Fraction, ...]
+    chunks: int
+    optimum: Fraction
+    size: Fraction
+    critical: tuple[tuple[int, ...], ...]
+    utilisation: NDArray[np.float64]
+    loss: Loss | None
+
+    def __str__(self) -> str:
+        """Return the times, the utilisation and the longest ways, with node numbers."""
+        return self.describe(str)
+
+    def describe(self, name: Callable[[int], str]) -> str:
+        """Return the same with other names of nodes."""
+        head = f"{format_size(self.size)} in trees of {self.chunks} chunk(s): {format_time(self.time)}"
+        lines = [f"{head}, by bandwidth alone {format_time(self.optimum)}"]
+        if self.time:
+            rate = format_bandwidth(8 * self.size / self.time)
+            lines.append(f"algorithmic bandwidth {rate} ({float(self.size / self.time) / 1e9:.6g} GB/s)")
+        if len(self.utilisation):
+            mean, least, most = (f(self.utilisation) for f in (np.mean, np.min, np.max))
+            lines.append(f"links transmit {mean:.1%} of the time on average, {least:.1%} to {most:.1%}")
+        lines += [f"longest way: {' -> '.join(map(name, way))}" for way in self.critical]
+        return "\n".join(lines + ([self.loss.describe(name)] if self.loss else []))
+
+
+def simulate_trees(
+    schedule: TreeSchedule,
+    *,
+    alpha: Fraction,
+    size: Fraction,
+    unit: Fraction,
+    chunks: int | None = None,
+    failed_links: Iterable[Link] = (),
+) -> TreeSimulation:
+    """Time a tree schedule.
+
+    Parameters
+    ----------
+    schedule
+        One that the verifier accepts; of another one the times mean little.
+    alpha
+        Latency of one chunk over one tree edge, in seconds.
+    size
+        Total data M, in bytes.
+    unit
+        Bandwidth of one unit of capacity, in bits per second.
+    chunks
+        Chunks of the data of every tree; None takes the number that is fastest, of at least a byte each.
+    failed_links
+        Links (u, v) that carry nothing.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or a named link not in the topology.
+    """
+    if alpha < 0 or size <= 0 or unit <= 0:
+        raise ParameterError("alpha must not be negative, size and bandwidth must be above zero")
+    if chunks is not None and chunks < 1:
+        raise ParameterError(f"the data of a tree has at least 1 chunk, not {chunks}")
+    failed = tuple(sorted(set(failed_links)))
+    happens, loss = _lose(schedule, failed)
+    phases = _phases(schedule, happens, Fraction(size), Fraction(unit))
+    if chunks is None:
+        chunks = _best_chunks(phases, Fraction(alpha))
+    ends = [(len(phase.way) + chunks - 2) * (alpha + phase.busy / chunks) for phase in phases]
+    time = sum(ends, Fraction(0))
+    sending = sum((phase.load * float(phase.busy) for phase in phases), np.zeros(len(schedule.topology.src)))
+    return TreeSimulation(
+        time=time,
+        phase_ends=tuple(sum(ends[: at + 1], Fraction(0)) for at in range(len(ends))),
+        chunks=chunks,
+        optimum=sum((phase.busy for phase in phases), Fraction(0)),
+        size=Fraction(size),
+        critical=tuple(phase.way for phase in phases),
+        utilisation=sending / float(time or 1),
+        loss=loss,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Phase:
+    """In-trees or out-trees: the longest way, the time B by bandwidth alone, bytes of a tree, use of links in B."""
+
+    way: tuple[int, ...]
+    busy: Fraction
+    smallest: Fraction
+    load: NDArray[np.float64]
+
+
+def _phases(schedule: TreeSchedule, happens: NDArray[np.bool_], size: Fraction, unit: Fraction) -> list[_Phase]:
+    phases = []
+    for reduces in (True, False):
+        edges = happens & ((schedule.tree < schedule.reduce_trees) == reduces)
+        weight = np.split(schedule.weight, [schedule.reduce_trees])[0 if reduces else 1]
+        if edges.any():
+            per_weight = size / int(weight.sum())
+            load = _link_loads(schedule, edges) * float(schedule.rate) / schedule.topology.capacity
+            busy = 8 * per_weight / (schedule.rate * unit)
+            phases.append(_Phase(_longest(schedule, edges), busy, per_weight * int(weight.min()), load))
+    return phases
+
+
+def _best_chunks(phases: list[_Phase], alpha: Fraction) -> int:
+    """Return the number of chunks for which the sum of (h + C - 1) * (alpha + B / C) over the phases is smallest.
+
+    Where it is not limited, C^2 is next to the sum of (h - 1) B over the phases, divided by their alpha.
+    """
+    waiting = sum(((len(phase.way) - 2) * phase.busy for phase in phases), Fraction(0))
+    if not waiting:
+        return 1
+    most = max(1, int(min(phase.smallest for phase in phases)))
+    near = most if alpha == 0 else math.isqrt(int(waiting / (len(phases) * alpha)))
+    candidates = {max(1, min(most, near + more)) for more in (0, 1)}
+    return min(sorted(candidates), key=lambda c: c * len(phases) * alpha + waiting / c)
+
+
+def _longest(schedule: TreeSchedule, happens: NDArray[np.bool_]) -> tuple[int, ...]:
+    """Return the nodes on the longest chain of edges of one tree, among those that happen."""
+    level = np.zeros((len(schedule), schedule.topology.nodes), dtype=np.int64)
+    before: dict[tuple[int, int], int] = {}
+    rows = np.flatnonzero(happens)
+    edges = zip(schedule.tree[rows].tolist(), schedule.src[rows].tolist(), schedule.dst[rows].tolist(), strict=True)
+    for tree, src, dst in edges:
+        if level[tree, src] >= level[tree, dst]:
+            level[tree, dst] = level[tree, src] + 1
+            before[tree, dst] = src
+    tree, node = divmod(int(level.argmax()), schedule.topology.nodes)
+    way = [node]
+    while (tree, way[-1]) in before:
+        way.append(before[tree, way[-1]])
+    return tuple(way[::-1])
+
+
+def _lose(schedule: TreeSchedule, failed: tuple[Link, ...]) -> tuple[NDArray[np.bool_], Loss | None]:
+    """Return which tree edges still carry data, and who never has what.
+
+    An edge carries nothing if one of its routes has failed. In an out-tree all below it is lost; in an in-tree what has
+    been added up below it is, while other sums go on.
+    """
+    happens = np.ones(len(schedule.tree), dtype=np.bool_)
+    if not failed:
+        return happens, None
+    for u, v in failed:
+        if not np.any((schedule.topology.src == u) & (schedule.topology.dst == v)):
+            raise ParameterError(f"the topology has no link {u}->{v}")
+    route, ends = _hops(schedule)
+    down = np.zeros(len(schedule.tree), dtype=np.bool_)
+    for u, v in failed:
+        down[schedule.route_edge[route[(ends[0] == u) & (ends[1] == v)]]] = True
+    lost = np.zeros((len(schedule), schedule.topology.nodes), dtype=np.bool_)
+    edges = list(zip(schedule.tree.tolist(), schedule.src.tolist(), schedule.dst.tolist(), strict=True))
+    first_out = int(np.searchsorted(schedule.tree, schedule.reduce_trees))
+    for row in range(first_out, len(edges)):
+        tree, src, dst = edges[row]
+        happens[row] = not (down[row] or lost[tree, src])
+        lost[tree, dst] |= not happens[row]
+    for row in reversed(range(first_out)):
+        tree, src, dst = edges[row]
+        happens[row] = not down[row]
+        lost[tree, src] |= down[row] or lost[tree, dst]
+    if schedule.collective == "allreduce":  # a shard that is not complete at its owner nobody ever has
+        lost[: schedule.reduce_trees] = lost[: schedule.reduce_trees].any(axis=1, keepdims=True)
+        lost[:, sorted(schedule.topology.switches)] = False
+    pairs = {(int(schedule.root[tree]), node) for tree, node in np.argwhere(lost).tolist()}
+    table = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+    reduces_only = schedule.collective in {"reduce-scatter", "reduce"}
+    return happens, Loss(failed, np.flatnonzero(~happens), table, reduces_only)
+
+
+def _hops(schedule: TreeSchedule) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return the route of every hop and its two ends."""
+    route = np.repeat(np.arange(len(schedule.route_edge)), np.diff(schedule.hop_start))
+    within = route[1:] == route[:-1]
+    return route[:-1][within], (schedule.hop[:-1][within], schedule.hop[1:][within])
+
+
+def _link_loads(schedule: TreeSchedule, happens: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the weight that every link carries in all."""
+    topology = schedule.topology
+    route, (src, dst) = _hops(schedule)
+    carried = happens[schedule.route_edge[route]]
+    link = np.searchsorted(topology.src * topology.nodes + topology.dst, (src * topology.nodes + dst)[carried])
+    weight = schedule.route_weight[route[carried]].astype(np.float64)
+    loads = np.zeros(len(topology.src), dtype=np.float64)
+    np.add.at(loads, link, weight)
+    return loads

@@ -1,0 +1,269 @@
+"""The verifier of tree schedules: spanning trees, real routes, capacities kept, nothing lost; exact in all of it.
+
+It shares no code with what makes the trees. A tree schedule is right if and only if
+
+* every tree spans the compute nodes: in an out-tree every node but the root receives once, and in an in-tree every node
+  but the root sends once, in an order in which a node has received all that it will receive before it sends;
+* the routes of a tree edge lead from its one end to the other over links, through switches alone, and their weights add
+  up to the weight of the tree;
+* no link carries more than its capacity in either phase: sum of the weights times the rate, in integers;
+* the weights of the trees of a root are, in each phase, in proportion to the root's shard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.topology import IntArray
+from topodesign.tree_schedule import TreeCollective, TreeSchedule
+
+SHOWN = 3
+"""Examples given of each kind of problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeReport:
+    """What the verifier found.
+
+    Attributes
+    ----------
+    ok
+        Whether the schedule is right (and the claim, if one was made, true).
+    collective
+        What it was checked to be.
+    trees, height
+        Number of different trees, and tree edges on the longest way between a root and a node; for an allreduce the
+        highest in-tree and the highest out-tree together.
+    inverse_rate
+        Recomputed time by bandwidth alone to move shards of size one, in units of one over the unit of capacity; None
+        if there are no trees.
+    fullest
+        Largest share of its capacity that a link gives.
+    problems
+        What is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them.
+    """
+
+    ok: bool
+    collective: TreeCollective
+    trees: int
+    height: int
+    inverse_rate: Fraction | None
+    fullest: Fraction
+    problems: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return the verdict and the problems, one a line."""
+        verdict = "ok" if self.ok else "WRONG"
+        head = f"{self.collective}: {verdict}, {self.trees} trees of height {self.height}, 1/x = {self.inverse_rate}"
+        return "\n".join([head, *(f"  {problem}" for problem in self.problems)])
+
+
+def verify_trees(schedule: TreeSchedule, claim: Fraction | None = None) -> TreeReport:
+    """Check every tree, route, capacity and share, and recompute the rate.
+
+    Parameters
+    ----------
+    schedule
+        What to check, with the topology that it runs on.
+    claim
+        The ``inverse_rate`` that the schedule is said to have; a different one is a problem.
+    """
+    compute = np.ones(schedule.topology.nodes, dtype=np.bool_)
+    compute[list(schedule.topology.switches)] = False
+    problems = list(_tree_problems(schedule, compute))
+    spans = not problems
+    problems += _route_problems(schedule, compute)
+    loads = _loads(schedule)
+    problems += _capacity_problems(schedule, loads)
+    problems += _share_problems(schedule, compute)
+    inverse = _inverse_rate(schedule, int(compute.sum()))
+    if claim is not None and claim != inverse:
+        problems.append(f"the claimed 1/x is {claim}, but the trees have {inverse}")
+    full = [Fraction(max(pair), int(c)) for pair, c in zip(loads.T.tolist(), schedule.topology.capacity, strict=True)]
+    return TreeReport(
+        ok=not problems,
+        collective=schedule.collective,
+        trees=len(schedule),
+        height=_height(schedule) if spans else 0,
+        inverse_rate=inverse,
+        fullest=max(full, default=Fraction(0)) * schedule.rate,
+        problems=tuple(problems),
+    )
+
+
+def _listed(bad: NDArray[np.bool_], words: Callable[[int], str], kind: str) -> Iterator[str]:
+    """Yield the first bad entries in words, and a line with the number of the rest."""
+    rows = np.flatnonzero(bad)
+    yield from (words(row) for row in rows[:SHOWN].tolist())
+    if len(rows) > SHOWN:
+        yield f"... and {len(rows) - SHOWN} more {kind}"
+
+
+def _oriented(schedule: TreeSchedule) -> tuple[NDArray[np.bool_], IntArray, IntArray]:
+    """Return for each tree edge whether its tree is an out-tree, and its end near the root and the far one."""
+    out = schedule.tree >= schedule.reduce_trees
+    near, far = np.where(out, schedule.src, schedule.dst), np.where(out, schedule.dst, schedule.src)
+    return out, near, far
+
+
+def _tree_problems(schedule: TreeSchedule, compute: NDArray[np.bool_]) -> Iterator[str]:
+    """Yield what keeps a tree from spanning the compute nodes in the right direction and order."""
+    nodes, tree, root = schedule.topology.nodes, schedule.tree, schedule.root
+    yield from _listed(
+        ~compute[root], lambda t: f"tree {t}: its root {root[t]} is a switch, which owns no data", "such roots"
+    )
+
+    def edge(row: int) -> str:
+        return f"tree {tree[row]} of root {root[tree[row]]}: edge {schedule.src[row]}->{schedule.dst[row]}"
+
+    switched = ~(compute[schedule.src] & compute[schedule.dst])
+    yield from _listed(switched, lambda row: f"{edge(row)} ends at a switch", "such edges")
+    out, near, far = _oriented(schedule)
+    wanted = np.tile(compute.astype(np.int64), (len(root), 1))
+    wanted[np.arange(len(root)), root] = 0
+    found = np.bincount(tree * nodes + far, minlength=wanted.size)
+    different = found != wanted.ravel()
+
+    def node(at: int) -> str:
+        which, vertex = divmod(at, nodes)
+        verb = "receives" if which >= schedule.reduce_trees else "sends"
+        return (
+            f"tree {which} of root {root[which]}: node {vertex} {verb} {found[at]} times instead of {wanted.flat[at]}"
+        )
+
+    yield from _listed(different, node, "such nodes")
+    place = np.full(wanted.size, -1, dtype=np.int64)  # row with which a node joins its tree
+    place[tree * nodes + far] = np.arange(len(tree))
+    place[np.arange(len(root)) * nodes + root] = -1
+    joined = place[tree * nodes + near]
+    early = np.where(out, joined >= np.arange(len(tree)), joined <= np.arange(len(tree)))
+    early &= near != root[tree]
+    yield from _listed(early, lambda row: f"{edge(row)} sends what has not all been received by then", "such edges")
+
+
+def _route_problems(schedule: TreeSchedule, compute: NDArray[np.bool_]) -> Iterator[str]:
+    """Yield edges whose routes do not carry their weight, and routes that go wrong."""
+    wanted = schedule.weight[schedule.tree]
+    carried = np.zeros(len(schedule.tree), dtype=np.int64)
+    np.add.at(carried, schedule.route_edge, schedule.route_weight)
+
+    def edge(row: int) -> str:
+        return f"tree {schedule.tree[row]}, edge {schedule.src[row]}->{schedule.dst[row]}"
+
+    yield from _listed(
+        carried != wanted,
+        lambda row: f"{edge(row)}: its routes carry {carried[row]}, the tree has weight {wanted[row]}",
+        "such edges",
+    )
+    first, last = schedule.hop[schedule.hop_start[:-1]], schedule.hop[schedule.hop_start[1:] - 1]
+    astray = (first != schedule.src[schedule.route_edge]) | (last != schedule.dst[schedule.route_edge])
+
+    def route(at: int) -> str:
+        hops = schedule.hop[schedule.hop_start[at] : schedule.hop_start[at + 1]].tolist()
+        return f"{edge(int(schedule.route_edge[at]))}: route {'->'.join(map(str, hops))}"
+
+    yield from _listed(astray, lambda at: f"{route(at)} does not lead from one end to the other", "such routes")
+    inner = np.ones(len(schedule.hop), dtype=np.bool_)
+    inner[schedule.hop_start[:-1]] = inner[schedule.hop_start[1:] - 1] = False
+    relayed = np.zeros(len(schedule.route_edge), dtype=np.bool_)
+    relayed[_route_of(schedule)[inner & compute[schedule.hop]]] = True
+    yield from _listed(relayed, lambda at: f"{route(at)} passes through a compute node", "such routes")
+    broken = np.zeros(len(schedule.route_edge), dtype=np.bool_)
+    at_route, link = _links(schedule)
+    broken[at_route[link < 0]] = True
+    yield from _listed(broken, lambda at: f"{route(at)} goes where there is no link", "such routes")
+
+
+def _route_of(schedule: TreeSchedule) -> IntArray:
+    """Return for each entry of ``hop`` its route."""
+    return np.repeat(np.arange(len(schedule.route_edge)), np.diff(schedule.hop_start))
+
+
+def _links(schedule: TreeSchedule) -> tuple[IntArray, IntArray]:
+    """Return for each hop its route and its link in the topology, -1 where there is none."""
+    topology, route = schedule.topology, _route_of(schedule)
+    within = route[1:] == route[:-1]
+    wanted = schedule.hop[:-1][within] * topology.nodes + schedule.hop[1:][within]
+    keys = np.append(topology.src * topology.nodes + topology.dst, -1)
+    link = np.searchsorted(keys[:-1], wanted)
+    return route[:-1][within], np.where(keys[link] == wanted, link, -1)
+
+
+def _loads(schedule: TreeSchedule) -> IntArray:
+    """Return the weight on each link, by phase: in-trees, then out-trees.
+
+    A sum fits into 64 bits: weights are below 2^31, and more than 2^32 hops do not fit into memory.
+    """
+    route, link = _links(schedule)
+    phase = (schedule.tree[schedule.route_edge] >= schedule.reduce_trees).astype(np.int64)
+    loads = np.zeros((2, len(schedule.topology.src)), dtype=np.int64)
+    real = link >= 0
+    np.add.at(loads, (phase[route[real]], link[real]), schedule.route_weight[route[real]])
+    return loads
+
+
+def _capacity_problems(schedule: TreeSchedule, loads: IntArray) -> Iterator[str]:
+    topology, rate = schedule.topology, schedule.rate
+    for trees, phase in zip(("in-trees", "out-trees"), loads, strict=True):
+        pairs = zip(phase.tolist(), topology.capacity.tolist(), strict=True)
+        over = np.array([load * rate.numerator > capacity * rate.denominator for load, capacity in pairs], np.bool_)
+
+        def words(link: int, trees: str = trees, phase: IntArray = phase) -> str:
+            taken = int(phase[link]) * rate
+            ends = f"{topology.src[link]}->{topology.dst[link]}"
+            return f"link {ends} of capacity {topology.capacity[link]} carries {taken} of the {trees}"
+
+        yield from _listed(over, words, "overloaded links")
+
+
+def _share_problems(schedule: TreeSchedule, compute: NDArray[np.bool_]) -> Iterator[str]:
+    """Yield roots whose trees do not carry, in one of the phases, their share of the data."""
+    totals = np.zeros((2, len(compute)), dtype=np.int64)
+    phase = (np.arange(len(schedule)) >= schedule.reduce_trees).astype(np.int64)
+    np.add.at(totals, (phase, schedule.root), schedule.weight)
+    used = {"allreduce": (0, 1), "reduce-scatter": (0,), "reduce": (0,)}.get(schedule.collective, (1,))
+    if schedule.collective in {"broadcast", "reduce"}:
+        roots = np.flatnonzero(totals[used[0]])
+        if len(roots) != 1:
+            yield f"a {schedule.collective} has one root, but the trees have {len(roots)}"
+        return
+    share = np.zeros(len(compute), dtype=object)
+    share[compute] = 1 if schedule.shard is None else schedule.shard
+    for at in used:
+        whole, parts = int(totals[at].sum()), share.sum()
+        uneven = totals[at].astype(object) * parts != share * whole
+
+        def words(node: int, at: int = at) -> str:
+            kind = "in-trees" if at == 0 else "out-trees"
+            return f"the {kind} of root {node} have weight {totals[at, node]}, which is not the share of its shard"
+
+        if whole == 0 and int(compute.sum()) > 1:
+            yield f"there are no {'in-trees' if at == 0 else 'out-trees'}"
+        yield from _listed(uneven.astype(np.bool_), words, "such roots")
+
+
+def _inverse_rate(schedule: TreeSchedule, nodes: int) -> Fraction | None:
+    """Return phases * shards / (weight of all trees of a phase * rate), None without trees."""
+    weights = [int(w.sum()) for w in np.split(schedule.weight, [schedule.reduce_trees])]
+    used = [weight for weight in weights if weight]
+    if schedule.collective in {"broadcast", "reduce"}:
+        shards = 1
+    else:
+        shards = nodes if schedule.shard is None else sum(schedule.shard)
+    return sum((shards / (weight * schedule.rate) for weight in used), Fraction(0)) if used else None
+
+
+def _height(schedule: TreeSchedule) -> int:
+    """Return the height of the highest in-tree plus that of the highest out-tree, of trees that are right."""
+    _, near, far = _oriented(schedule)
+    depth = np.zeros((len(schedule), schedule.topology.nodes), dtype=np.int64)
+    outward = np.argsort(np.where(schedule.tree >= schedule.reduce_trees, 1, -1) * np.arange(len(near)), kind="stable")
+    for tree, a, b in zip(schedule.tree[outward].tolist(), near[outward].tolist(), far[outward].tolist(), strict=True):
+        depth[tree, b] = depth[tree, a] + 1
+    heights = depth.max(axis=1, initial=0)
+    return sum(int(part.max(initial=0)) for part in np.split(heights, [schedule.reduce_trees]))
