@@ -464,26 +464,27 @@ def _pool(
     identity
         Keep the identity element.
     """
+    from topodesign.solve.lift_kernels import invert_rows, multiply_rows  # noqa: PLC0415  compiled code, slow to import
+
+    twists = [] if twist is None else list(twist.astype(np.int32))
     if base.order <= _POOL:
-        rows = list(base.table().astype(np.int32))
+        table = base.table().astype(np.int32)
     else:
-        drawn = rng.choice(np.arange(1, base.order), size=_POOL // 8, replace=False)
-        rows = list(base.multiply(base.elements()[None, :], drawn[:, None]).astype(np.int32))
-        while len(rows) < _POOL // 2:
-            one, other = rng.integers(0, len(rows), size=2)
-            rows.append(rows[other][rows[one]])
-        if twist is not None:
-            rows = rows[: _POOL // 2 // (1 + len(twist))]
-            rows += [twisted[row[np.argsort(twisted)]] for twisted in twist.astype(np.int32) for row in rows]
-        rows += [np.argsort(row).astype(np.int32) for row in rows]
-        rows.append(np.arange(base.order, dtype=np.int32))
-    by_element = {int(row[0]): row for row in rows}
+        drawn = rng.choice(np.arange(1, base.order), size=_POOL // 8 // (1 + len(twists)), replace=False)
+        rows = _POOL // 2 // (1 + len(twists))
+        closed = rows * (1 + len(twists))
+        table = np.empty((2 * closed + 1, base.order), dtype=np.int32)
+        table[: len(drawn)] = base.multiply(base.elements()[None, :], drawn[:, None])
+        multiply_rows(table, len(drawn), *rng.integers(0, np.arange(len(drawn), rows), size=(2, rows - len(drawn))))
+        for i, twisted in enumerate(twists, start=1):
+            table[rows * i : rows * (i + 1)] = twisted[table[:rows, np.argsort(twisted)]]
+        invert_rows(table, closed)
+        table[-1] = np.arange(base.order)
+    elements, where = np.unique(table[:, 0].astype(np.int64), return_index=True)
     if not identity:
-        del by_element[0]
-    elements = np.array(sorted(by_element))
-    table = np.stack([by_element[element] for element in elements.tolist()])
-    inverse = np.argmin(table, axis=1)
-    maps = [elements, inverse] + ([] if twist is None else [twisted[elements] for twisted in twist])
+        elements, where = elements[1:], where[1:]
+    table = table[where]
+    maps = [elements, np.argmin(table, axis=1), *(twisted[elements] for twisted in twists)]
     return table, np.searchsorted(elements, np.stack(maps))
 
 
@@ -536,7 +537,7 @@ def cayley_spec(base: Group, elements: Sequence[int], *, duplex: bool) -> Spec:
     return Spec("dicirculant", (n, *elements))
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=4096)
 def groups_to_search(order: int) -> list[Group]:
     """Return the groups of an order, the most promising first: metacyclic and further ones in turn, then abelian."""
     pairs = itertools.zip_longest(groups_of_order(order), further_groups(order))

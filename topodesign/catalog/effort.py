@@ -15,12 +15,15 @@ from topodesign.neighbours import REACH, search_neighbours
 from topodesign.search import Found, Target, hunt
 from topodesign.topology import Topology
 
-_FIND = 10_000_000
-"""Links that the search for symmetric digraphs looks at for one size, at effort 1."""
+_SMALL, _SMALL_FIND = 40, 100_000_000
+_FIND = ((4, 64_000_000), (8, 16_000_000), (64, 4_000_000))
+"""Links that the search for symmetric digraphs looks at for one size at effort 1: up to so many nodes, and for larger
+sizes by degree, as digraphs of high degree are good already after a few tries."""
 
 _ANNEALED = 128
 _ANNEAL = 1_000_000
-"""Up to so many nodes links are swapped one by one, with this budget for each number of steps: expansions inherit it."""
+"""Up to so many nodes links are swapped one by one, with this budget for each number of steps, as expansions inherit
+what is found."""
 
 _NEIGHBOURS = 3_000_000
 _GOOD = Fraction(106, 100)
@@ -45,7 +48,10 @@ class Effort:
 
     def find(self, target: Target, known: Sequence[Cost]) -> list[Found]:
         """Search for symmetric digraphs of a size that beat what is known."""
-        return hunt(target, self.scale * _FIND, seed=self.seed, known=known)
+        work = next(links for most, links in _FIND if target.degree <= most)
+        if target.nodes <= _SMALL:
+            work = _SMALL_FIND
+        return hunt(target, self.scale * work, seed=self.seed, known=known)
 
     def refine(self, target: Target, candidates: Mapping[Target, Sequence[Candidate]]) -> list[Found]:
         """Search beside what is known of a size, and of those with a few nodes more or less."""

@@ -14,7 +14,7 @@ the minimum cut is a set S with a larger ratio, the next guess. All numbers are 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar, cast
+from typing import TypeVar, cast
 
 import numba
 import numpy as np
@@ -323,76 +323,6 @@ SCALE = 720720
 """The least common multiple of 1 to 16: loads of up to 16 single links are whole multiples of 1/SCALE."""
 
 
-class _Scratch(NamedTuple):
-    """Arrays that pricing one connection set after another writes over."""
-
-    indptr: Ints
-    dst: Ints
-    distance: Ints
-    queue: Ints
-    mask: Masks
-    layer: Masks
-    group_mask: Masks
-    group_count: Ints
-    place: Ints
-    capacity: Ints
-    load: Ints
-
-
-@compiled
-def _scratch(nodes: int, links: int) -> _Scratch:
-    """Return scratch arrays for digraphs of so many nodes with so many links each."""
-    return _Scratch(
-        np.arange(0, nodes * links + 1, links),
-        np.empty(nodes * links, np.int64),
-        np.empty(nodes, np.int64),
-        np.empty(nodes, np.int64),
-        np.empty(nodes, np.uint64),
-        np.empty(nodes, np.uint64),
-        np.empty(nodes, np.uint64),
-        np.empty(nodes, np.int64),
-        np.zeros(_TABLE, np.int64),
-        np.ones(links, np.int64),
-        np.empty(links, np.int64),
-    )
-
-
-@compiled
-def _set_score(
-    table: Ints, chosen: Ints, weight: int, limit: int, scale: int, scratch: _Scratch
-) -> tuple[int, int, int]:
-    """Price one connection set; return steps, d * SCALE * (sum of loads) and score, or zeros if the score is too large.
-
-    The score is weight * steps + SCALE * (nodes at the largest distance) + d * SCALE * (sum of loads): the middle term
-    is small, and leads towards fewer steps. A set is given up as soon as its score is certain to pass the limit.
-    """
-    indptr, dst, distance, queue, mask, layer, group_mask, group_count, place, capacity, load = scratch
-    links = len(chosen)
-    nodes = len(distance)
-    for i in range(links):
-        row = table[chosen[i]]
-        for node in range(nodes):
-            dst[node * links + i] = row[node]
-    if search(0, indptr, dst, distance, mask, queue) < nodes:
-        return 0, 0, 0
-    steps = distance[queue[nodes - 1]]
-    last = nodes
-    while distance[queue[last - 1]] == steps:
-        last -= 1
-    score = weight * steps + SCALE * (nodes - last)
-    total = 0
-    first = 1
-    while first < nodes:
-        if score + total * links + (nodes - first) * SCALE > limit:
-            return 0, 0, 0
-        last = _layer(first, distance, queue, mask, layer)
-        groups = _group(layer[first:last], links, place, group_mask, group_count)
-        p, q = _raise_load(groups, group_mask, group_count, capacity, 0, 1, scale, load)
-        total += p * (SCALE // q)
-        first = last
-    return steps, total * links, score + total * links
-
-
 @compiled
 def _next_random(state: Masks) -> np.uint64:
     """Return the next number of a xorshift64* generator whose state is the array's one element."""
@@ -425,97 +355,6 @@ def _fill_set(chosen: Ints, size: int, partner: Ints, taken: NDArray[np.bool_], 
     for i in range(size):
         taken[chosen[i]] = False
     return size == links
-
-
-@compiled
-def climb_sets(
-    table: Ints,
-    inverse: Ints,
-    duplex: bool,
-    links: int,
-    tries: int,
-    patience: int,
-    state: Masks,
-    allowed: Ints,
-    found: Ints,
-) -> int:
-    """Improve random connection sets of a group one element at a time; keep all that are better than any before.
-
-    Parameters
-    ----------
-    table
-        ``table[i, g]`` is g times the i-th element of a pool, shape ``(pool, N)``; the identity is not in the pool.
-    inverse
-        Position in the pool of the inverse of each element of the pool.
-    duplex
-        Choose only sets that hold the inverse of each of their elements.
-    links
-        Degree d, at most 16.
-    tries
-        Number of sets to price.
-    patience
-        Tries without progress before a new random start.
-    state
-        One uint64, not zero: the random generator's state, changed in place.
-    allowed
-        ``allowed[s]`` is the number that d * SCALE * (sum of loads) must stay below with s steps; changed in place.
-    found
-        Shape ``(len(allowed), d)``: positions in the pool of the best set for each number of steps; changed in place.
-
-    Returns
-    -------
-    int
-        Number of sets that were better.
-
-    Notes
-    -----
-    A set costs what the dearer of reduce-scatter and allgather costs; the latter is a reduce-scatter with the inverses.
-    Of the two sets the dearer is kept, so that its reduce-scatter has the cost that is written down.
-    """
-    pool, nodes = table.shape
-    partner = inverse if duplex else np.arange(pool)
-    scratch = _scratch(nodes, links)
-    scale = _split_scale(links)
-    current, trial, other = np.zeros(links, np.int64), np.zeros(links, np.int64), np.zeros(links, np.int64)
-    taken = np.zeros(pool, np.bool_)
-    better, failures, starts = 0, 0, 0
-    limit, weight = LARGEST, 0
-    for _ in range(tries):
-        if failures > patience or limit == LARGEST:
-            limit, failures, kept = LARGEST, 0, 0
-            weight = nodes * SCALE >> (2 * (starts % 3))  # a step is worth y = 1, 1/4 or 1/16
-            starts += 1
-        else:
-            dropped = current[np.int64(_next_random(state) % np.uint64(links))]
-            kept = 0
-            for element in current:
-                if element not in (dropped, partner[dropped]):
-                    trial[kept] = element
-                    kept += 1
-        failures += 1
-        if not _fill_set(trial, kept, partner, taken, state):
-            continue
-        steps, cost, score = _set_score(table, trial, weight, limit, scale, scratch)
-        if steps == 0:
-            continue
-        other[:] = inverse[trial]
-        if not duplex:
-            steps, dearer, score = _set_score(table, other, weight, limit, scale, scratch)
-            if steps == 0:
-                continue
-            if dearer > cost:
-                trial, other, cost = other, trial, dearer
-            else:
-                score += cost - dearer
-        if score < limit:
-            limit, failures = score, 0
-        current[:] = trial
-        if steps < len(allowed) and cost < allowed[steps]:
-            better += 1
-            found[steps] = trial
-            for s in range(steps, len(allowed)):
-                allowed[s] = min(allowed[s], cost)
-    return better
 
 
 @compiled

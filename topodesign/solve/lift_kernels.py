@@ -30,6 +30,22 @@ MOST_STEPS = 2**14 - 1
 _FEW = 5  # with up to so many links all sets of links are looked at
 
 
+@compiled
+def multiply_rows(table: Nodes, first: int, one: Ints, other: Ints) -> None:
+    """Fill rows from ``first`` on: the multiplication by a product is one multiplication after the other."""
+    for i in range(len(one)):
+        for g in range(table.shape[1]):
+            table[first + i, g] = table[other[i], table[one[i], g]]
+
+
+@compiled
+def invert_rows(table: Nodes, rows: int) -> None:
+    """Write the inverses of the first rows, as permutations, into as many rows after them."""
+    for i in range(rows):
+        for g in range(table.shape[1]):
+            table[rows + i, table[i, g]] = g
+
+
 class _Way(NamedTuple):
     """One direction of the links: the lift (reduce-scatter) or its transpose (allgather).
 
