@@ -32,7 +32,7 @@ from topodesign.cost import Cost
 from topodesign.errors import CatalogError, ParameterError
 from topodesign.expand import EXPANSIONS
 from topodesign.finder import Finder
-from topodesign.spec import parse
+from topodesign.spec import Spec, parse
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -481,3 +481,13 @@ def test_the_shipped_files_are_whole() -> None:
             assert row.cost.steps >= 1
             assert row.cost.bandwidth >= Fraction(row.nodes - 1, row.nodes)
     assert len(COLUMNS) == len(dataclasses.fields(Row)) + 2
+
+
+def test_tables_show_the_beginning_of_long_specs() -> None:
+    from topodesign.report.table import readable
+
+    short, long = parse("line(complete(3),2)"), Spec("successors", tuple(range(3, 200)))
+    assert readable(short) == str(short)
+    assert readable(long).startswith(str(long)[:100])
+    assert len(readable(long)) < 200
+    assert str(len(str(long))) in readable(long)

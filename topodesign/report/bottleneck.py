@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from topodesign.fabric import Fabric, FabricLink
-from topodesign.throughput import Throughput
+from topodesign.rates import Throughput
 
 _GROUP = re.compile(r"[^/.:_-]+(?=[/.:_-])")
 _NUMBERS = (
@@ -43,7 +43,7 @@ def bottleneck_in_words(fabric: Fabric, result: Throughput) -> str:
     own = set(result.owners) <= set(side)
     number = len(result.owners)
     owners = "its {} nodes" if own else "the {} other nodes"
-    whose = owners.format(number) if number > 1 else fabric.names[result.owners[0]]
+    whose = owners.format(number) if number > 1 else names_in_words(fabric, result.owners)
     data = "the data of" if own is out else "its share of the sums for" if out else "the others' share of the sums for"
     verb = f"{'have' if len(links) > 1 else 'has'} to {'send out' if out else 'bring in'}"
     rate = sum((link.bandwidth for link in links), Fraction(0))
@@ -60,7 +60,7 @@ def names_in_words(fabric: Fabric, nodes: Sequence[int]) -> str:
     for node in nodes:
         group = _group(fabric.names[node])
         whole = group and total[group] > 1 and chosen[group] == total[group]
-        words[group if whole else fabric.names[node]] = None
+        words[group if whole else _called(fabric.names[node])] = None
     return _listed(list(words))
 
 
@@ -91,6 +91,11 @@ def _listed(words: list[str]) -> str:
     if len(words) > _MOST_NAMES:
         words = [*words[: _MOST_NAMES - 1], f"{len(words) - _MOST_NAMES + 1} more"]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _called(name: str) -> str:
+    """Return a name as it reads in a sentence: a number says what it counts."""
+    return f"node {name}" if name.isdecimal() else name
 
 
 def _group(name: str) -> str:

@@ -10,6 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from topodesign.report.table import readable
 from topodesign.units import format_bandwidth, format_size, format_time
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def print_range(results: Sequence[Pareto], console: Console) -> None:
             _percent(best.allreduce[0] / bound),
             "duplex" if best.duplex else "simplex",
             best.found,
-            str(best.spec),
+            readable(best.spec),
         )
     _print(table, console)
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from topodesign.cost import Cost
     from topodesign.evaluation import Evaluation
     from topodesign.frontier import Pareto
+    from topodesign.spec import Spec
 
 _PLAIN_WIDTH = 160
 _ORIGINS = {
@@ -28,6 +29,8 @@ _ORIGINS = {
 }
 _NAME_WIDTH = 40
 """Columns that a name of fair length takes."""
+_LONGEST_SPEC = 240
+"""Characters of a spec that a table shows whole."""
 
 
 def pareto_text(result: Pareto) -> str:
@@ -105,7 +108,7 @@ def _rows(result: Pareto) -> list[tuple[list[str | Text], str, str]]:
         times = zip(entry.allreduce, bounds, entry.best, strict=True)
         cells = [Text(_time(t, bound, "*" if best else " "), "bold green" if best else "") for t, bound, best in times]
         cabling = ("duplex" if entry.duplex else "simplex") + ("" if entry.source == "links" else f", {entry.source}")
-        rows.append(([*_cost(entry.cost, result.bound), *cells, cabling, entry.found], str(entry.spec), ""))
+        rows.append(([*_cost(entry.cost, result.bound), *cells, cabling, entry.found], readable(entry.spec), ""))
     no_gap = " " * len(_time(bounds[0], bounds[0])[len(format_time(bounds[0])) :])
     times_of_bound = [format_time(time) + no_gap for time in bounds]
     rows.append(([*_cost(result.bound, result.bound), *times_of_bound, "", ""], "lower bound", "dim"))
@@ -114,6 +117,14 @@ def _rows(result: Pareto) -> list[tuple[list[str | Text], str, str]]:
         plain = [_time(t, bound) for t, bound in zip(baseline.allreduce, bounds, strict=True)]
         rows.append(([*cost, *plain, "", ""], f"{baseline.name}: {baseline.model}", "dim"))
     return rows
+
+
+def readable(spec: Spec) -> str:
+    """Return a spec as tables show it: of one that is written out link by link, the beginning."""
+    text = str(spec)
+    if len(text) <= _LONGEST_SPEC:
+        return text
+    return f"{text[: _LONGEST_SPEC // 2]}... ({len(text)} characters; --json has them all)"
 
 
 def print_evaluation(result: Evaluation, work: Workload, console: Console) -> None:
