@@ -17,8 +17,8 @@ from topodesign.topology import Topology
 
 _SMALL, _SMALL_FIND = 40, 100_000_000
 _FIND = ((4, 64_000_000), (8, 16_000_000), (64, 4_000_000))
-"""Links that the search for symmetric digraphs looks at for one size at effort 1: up to so many nodes, and for larger
-sizes by degree, as digraphs of high degree are good already after a few tries."""
+"""Links that the search for symmetric digraphs looks at for one size at full effort: up to so many nodes, and for
+larger sizes by degree, as digraphs of high degree are good already after a few tries."""
 
 _ANNEALED = 128
 _ANNEAL = 1_000_000
@@ -39,32 +39,35 @@ class Effort:
     ----------
     seed
         Seed of all searches.
-    scale
-        1 builds the shipped catalog; 0 does not search at all, but takes known families and their expansions only.
+    percent
+        100 builds the shipped catalog; 0 does not search at all, but takes known families and their expansions only.
     """
 
     seed: int = 0
-    scale: int = 1
+    percent: int = 100
+
+    def _share(self, work: int) -> int:
+        return work * self.percent // 100
 
     def find(self, target: Target, known: Sequence[Cost]) -> list[Found]:
         """Search for symmetric digraphs of a size that beat what is known."""
         work = next(links for most, links in _FIND if target.degree <= most)
         if target.nodes <= _SMALL:
             work = _SMALL_FIND
-        return hunt(target, self.scale * work, seed=self.seed, known=known)
+        return hunt(target, self._share(work), seed=self.seed, known=known)
 
     def refine(self, target: Target, candidates: Mapping[Target, Sequence[Candidate]]) -> list[Found]:
         """Search beside what is known of a size, and of those with a few nodes more or less."""
         own = candidates.get(target, ())
         bound = lower_bound(target.nodes, target.degree, duplex=target.duplex)
-        if not self.scale or not own or target.degree > MOST_PORTS or any(one.cost == bound for one in own):
+        if not self.percent or not own or target.degree > MOST_PORTS or any(one.cost == bound for one in own):
             return []
         known = [one.cost for one in own]
         if target.nodes <= _ANNEALED:
             return self._annealed(target, min(own, key=lambda one: one.rank), known)
         if min(map(_runtime, known)) <= _GOOD * _runtime(bound):
             return []
-        work = self.scale * _NEIGHBOURS
+        work = self._share(_NEIGHBOURS)
         return search_neighbours(target, list(_bases(target, candidates)), work, seed=self.seed, known=known)
 
     def _annealed(self, target: Target, start: Candidate, known: Sequence[Cost]) -> list[Found]:
@@ -74,7 +77,7 @@ class Effort:
         for steps in range(bound.steps, optimal):
             found += anneal(
                 build(start.spec),
-                self.scale * _ANNEAL,
+                self._share(_ANNEAL),
                 duplex=target.duplex,
                 steps=steps,
                 seed=self.seed,

@@ -41,7 +41,7 @@ class Journal:
 
     def __init__(self, path: Path, effort: Effort) -> None:
         self.results: dict[Task, list[Row]] = {}
-        head = json.dumps({"catalog": VERSION, "seed": effort.seed, "effort": effort.scale})
+        head = json.dumps({"catalog": VERSION, "seed": effort.seed, "effort": effort.percent})
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             good = self._read(path, head) if path.exists() else 0

@@ -27,9 +27,10 @@ from topodesign.cli.options import json_option, print_json, progress_bar
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all searches.")
 @click.option(
     "--effort",
-    type=click.IntRange(0, 1000),
-    default=1,
+    type=click.IntRange(0, 100_000),
+    default=100,
     show_default=True,
+    metavar="PERCENT",
     help="How hard to search; 0 takes known families and their expansions only.",
 )
 @click.option("--jobs", type=click.IntRange(1, 256), help="Processes to use.  [default: one per core]")
