@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.cost import Cost, lower_bound, moore_bound
+from topodesign.cost import Cost, moore_bound
 from topodesign.errors import TopodesignError
 from topodesign.library import build
-from topodesign.search import Found, Target
+from topodesign.search import Found
 from topodesign.spec import LONGEST_SPEC, Spec
 from topodesign.topology import IntArray, Topology
 
@@ -86,10 +86,19 @@ class Walk:
 
         return self._bandwidth(max(kernels.side_cost(self.side)[1], kernels.side_cost(self.other)[1]))
 
+    def steps_but_for(self, pairs: Fraction) -> int:
+        """Return the fewest steps that leave at most so many pairs of nodes too far apart."""
+        by_distance: list[int] = self.side.census.sum(axis=(0, 2)).tolist()
+        steps, beyond = len(by_distance) - 1, 0
+        while steps > 1 and beyond + by_distance[steps] <= pairs:
+            beyond += by_distance[steps]
+            steps -= 1
+        return steps
+
     def aim(self, steps: int, far_load: Fraction) -> Walk:
         """Return the walk with another aim: a pair of nodes too far apart is as bad as so many shards per port."""
         for side in (self.side, self.other):
-            side.far[0] = side.count[:, steps + 1 :].sum()
+            side.far[0] = side.census[:, steps + 1 :].sum()
         energy = int(far_load * _unit(self.topology.degree))
         rules = self.rules._replace(allowed=steps, far_energy=energy)
         return Walk(
@@ -186,18 +195,27 @@ def start_walk(
 
 
 def anneal(
-    target: Target, starts: Sequence[Topology], work: int, *, seed: int = 0, known: Sequence[Cost] = ()
+    start: Topology,
+    work: int,
+    *,
+    duplex: bool = False,
+    steps: int | None = None,
+    seed: int = 0,
+    known: Sequence[Cost] = (),
 ) -> list[Found]:
-    """Search digraphs of a small size by exchanging links of given ones and of random ones.
+    """Search digraphs of a small size by exchanging links of a given one and of random ones.
 
     Parameters
     ----------
-    target
-        The size; degrees beyond ``MOST_PORTS`` are left alone.
-    starts
-        Digraphs of this size; those that are not regular are passed over.
+    start
+        A digraph of the size to search; degrees beyond ``MOST_PORTS`` are left alone. One that is not regular, or not
+        duplex though that is asked for, only tells the size.
     work
         Sources looked at and nodes changed, all in all; some 5 million take a second.
+    duplex
+        Keep to duplex digraphs.
+    steps
+        Number of steps to aim at, Moore's bound by default; what has other numbers of steps is found by the way.
     seed
         Seed of all random choices.
     known
@@ -208,20 +226,20 @@ def anneal(
     list of Found
         What no other found or known one dominates, by steps.
     """
-    if not _can_be_annealed(target):
+    nodes, degree = start.nodes, start.degree
+    few = 3 if duplex else 2  # a duplex digraph of degree 2 is a ring
+    if not few <= degree <= MOST_PORTS or nodes <= degree + 1:
         return []
-    rng = np.random.Generator(np.random.PCG64([seed, target.nodes, target.degree, target.duplex]))
-    bound = lower_bound(target.nodes, target.degree, duplex=target.duplex)
-    aims = [steps for steps in (bound.steps, bound.steps + 1) if not _settled(steps, bound, known)]
-    usable = [one for one in starts if _fits(one, target)]
+    rng = np.random.Generator(np.random.PCG64([seed, nodes, degree, duplex]))
+    aim = moore_bound(nodes, degree, duplex=duplex) if steps is None else steps
     found: list[Found] = []
     for turn in range(_STARTS):
-        for steps in aims:
-            start = usable[turn] if turn < len(usable) else _random(target, rng)
-            walk = None if start is None else start_walk(start, duplex=target.duplex, rng=rng)
-            if walk is not None:
-                walk.aim(steps, Fraction(1, 4)).run(work // (_STARTS * len(aims)), Fraction(1, 10))
-                found += walk.found()
+        fits = turn == 0 and start.is_regular and (start.is_duplex or not duplex)
+        walk = start_walk(start, duplex=duplex, rng=rng) if fits else _random_walk(nodes, degree, duplex, rng)
+        if walk is not None:
+            walk = walk.aim(aim, Fraction(1, 4))
+            walk.run(work // _STARTS, Fraction(1, 10))
+            found += walk.found()
     return undominated(found, known)
 
 
@@ -261,27 +279,13 @@ def swaps_between(topology: Topology, out: NDArray[np.int32]) -> list[int]:
     return swaps
 
 
-def _can_be_annealed(target: Target) -> bool:
-    few = 3 if target.duplex else 2  # a duplex digraph of degree 2 is a ring
-    return few <= target.degree <= MOST_PORTS and target.nodes > target.degree + 1
-
-
-def _fits(topology: Topology, target: Target) -> bool:
-    size = (topology.nodes, topology.degree) == (target.nodes, target.degree)
-    return size and topology.is_regular and (topology.is_duplex or not target.duplex)
-
-
-def _settled(steps: int, bound: Cost, known: Sequence[Cost]) -> bool:
-    """Whether something known has the least bandwidth with at most so many steps."""
-    return any(cost.steps <= steps and cost.bandwidth == bound.bandwidth for cost in known)
-
-
-def _random(target: Target, rng: np.random.Generator) -> Topology | None:
-    family = "randomregulargraph" if target.duplex else "randomregular"
+def _random_walk(nodes: int, degree: int, duplex: bool, rng: np.random.Generator) -> Walk | None:
+    family = "randomregulargraph" if duplex else "randomregular"
     try:
-        return build(Spec(family, (target.nodes, target.degree, int(rng.integers(2**31)))))
+        topology = build(Spec(family, (nodes, degree, int(rng.integers(2**31)))))
     except TopodesignError:
-        return None
+        return None  # there is none of that size
+    return start_walk(topology, duplex=duplex, rng=rng)
 
 
 def _unit(degree: int) -> int:

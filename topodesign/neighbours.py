@@ -2,13 +2,14 @@
 
 A new node is put in the middle of d links; a deleted one has its in-links joined to its out-links. Either does damage:
 some nodes are then a step farther from some others, and some have more to send than all others. So the best digraphs to
-start from are not those with the least bandwidth factor but compact ones, most of whose nodes are near: their steps stay
-the same. What is left of the damage is moved about, and links are swapped, while that makes it less.
+start from are not those with the least bandwidth factor but compact ones, most of whose nodes are near: they keep their
+steps. What is left of the damage is moved about, and links are swapped, while that makes it less.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
@@ -17,27 +18,35 @@ import numpy as np
 from topodesign.annealing import MOST_PORTS, Walk, start_walk, undominated
 from topodesign.cost import Cost
 from topodesign.errors import TopodesignError
-from topodesign.expand import delete, insert, swap
-from topodesign.library import build
+from topodesign.expand import delete, insert, line, swap
 from topodesign.graphs.groups import Group
-from topodesign.search import Found, Target, cayley_spec, groups_of_order
+from topodesign.library import build
+from topodesign.search import Found, Target, cayley_spec, groups_to_search
 from topodesign.spec import Spec
-from topodesign.topology import Topology
+from topodesign.topology import IntArray, Topology
 
 REACH = 8
 """Nodes that are inserted or deleted at most."""
 
-_COMPACT_REACH = 4
-"""Sizes for which compact Cayley digraphs are sought: up to so many nodes more or less."""
+_COMPACT_BASES = 8
+"""Compact digraphs to start from, those of the nearest sizes that have any."""
 _COMPACT_LINKS, _COMPACT_TRIES = 2**23, 4096
 """Links to look at in the search for one, and sets to try at most: about a tenth of a second."""
 _POOL = 128
 _PATIENCE = 200
-_BEST_BASES, _STARTS, _WALKS = 3, 6, 2
+_GROUPS = 4
+_LOOSE = Fraction(8, 5)
+"""Cayley digraphs whose sum of cubed distances is so much above the least possible are not compact."""
+_NONE = 2**62
+"""What the search for compact digraphs returns if it finds none."""
+_BEST_BASES, _WALKS = 6, 2
+_MOST_STARTS = 64
 _STEP = Fraction(119, 1000)
 """Bandwidth factor that a step is worth when starts are compared: 10us against 1 MiB at 100 Gbps."""
-_FILL = 20
-"""Nodes whose loads take as much time to compute as one unit of work."""
+_MANY = 10
+"""Pairs of nodes too far apart that make it likely that some will stay so."""
+_START, _FILL = 5000, 20
+"""What a start takes: units of work, and pairs of nodes whose distance takes as much time as one unit."""
 
 
 def search_neighbours(
@@ -69,20 +78,26 @@ def search_neighbours(
     if not few <= target.degree <= MOST_PORTS or target.nodes <= 2 * target.degree:
         return []
     rng = np.random.Generator(np.random.PCG64([seed, target.nodes, target.degree, target.duplex]))
-    usable = [base for base in [*bases, *_compact_neighbours(target, seed)] if _serves(base, target)]
-    fill = 2 * target.nodes * target.nodes // _FILL
-    walks = [(base, walk) for base in usable for walk in _starts(base, target, 1, rng)]
-    walks.sort(key=lambda pair: _rank(pair[1]))
-    work -= fill * len(usable)
-    again = min(_STARTS, max(0, work // (2 * fill * _BEST_BASES)))
-    tried = [walk for _, walk in walks]
-    for base, _ in walks[:_BEST_BASES]:
-        tried += _starts(base, target, again, rng)
-        work -= fill * again
-    tried.sort(key=_rank)
-    for walk in tried[:_WALKS]:
-        _improve(walk, max(0, work) // _WALKS)
-    return undominated([one for walk in tried for one in walk.found()], known)
+    near = itertools.islice(_compact_neighbours(target, seed), _COMPACT_BASES)
+    usable = [base for base in [*bases, *near] if _serves(base, target)]
+    fill = _START + 2 * target.nodes * target.nodes // _FILL
+    first = {id(walk): (walk, base) for base in usable for walk in _starts(base, target, 1, rng)}
+    walks = _pick([walk for walk, _ in first.values()], _BEST_BASES)
+    work = max(0, work - fill * len(usable))
+    again = min(_MOST_STARTS, work // (2 * fill * _BEST_BASES))
+    for base in [first[id(walk)][1] for walk in walks]:
+        walks = _pick([*walks, *_starts(base, target, again, rng)], _WALKS)
+    for walk in walks:
+        _improve(walk, (work - _BEST_BASES * again * fill) // _WALKS)
+    return undominated([one for walk in walks for one in walk.found()], known)
+
+
+def _pick(walks: Sequence[Walk], count: int) -> list[Walk]:
+    """Return the most promising walks, every other one of those that aim at the fewest steps."""
+    by_rank = sorted(walks, key=_rank)
+    by_steps = sorted(by_rank, key=lambda walk: walk.steps)
+    mixed = {id(walk): walk for pair in zip(by_rank, by_steps, strict=True) for walk in pair}
+    return list(mixed.values())[:count]
 
 
 def _improve(walk: Walk, work: int) -> None:
@@ -92,8 +107,8 @@ def _improve(walk: Walk, work: int) -> None:
 
 
 def _rank(walk: Walk) -> Fraction:
-    """Return about what a walk will reach: pairs of nodes too far apart will come nearer."""
-    return walk.steps * _STEP + walk.bandwidth + Fraction(walk.far, walk.topology.nodes)
+    """Return about what a walk will reach: a few pairs of nodes too far apart may come nearer, many will not."""
+    return (walk.steps + min(Fraction(1), Fraction(walk.far, _MANY))) * _STEP + walk.bandwidth
 
 
 def _serves(base: Topology, target: Target) -> bool:
@@ -120,9 +135,7 @@ def _starts(base: Topology, target: Target, count: int, rng: np.random.Generator
         if made.degree == target.degree and made.is_regular and (made.is_duplex or not target.duplex):
             walk = start_walk(made, duplex=target.duplex, rng=rng, first_new=base.nodes if change > 0 else None)
             if walk is not None:
-                pairs = walk.side.count.sum(axis=(0, 2))
-                steps = int(np.argmax(pairs[::-1].cumsum()[::-1] * 20 <= target.nodes)) - 1
-                yield walk.aim(steps, Fraction(2))
+                yield walk.aim(walk.steps_but_for(Fraction(target.nodes, 20)), Fraction(2))
 
 
 def _inserted(base: Topology, count: int, duplex: bool, rng: np.random.Generator) -> Topology:
@@ -170,7 +183,7 @@ def _links_apart(base: Topology, count: int, duplex: bool, rng: np.random.Genera
 
 
 def _deleted(base: Topology, count: int, target: Target, rng: np.random.Generator) -> Topology:
-    """Delete random nodes; in a duplex digraph the links of each are joined in pairs, at odd degree of two neighbours."""
+    """Delete random nodes; the links of duplex ones are joined in pairs, at odd degree those of two neighbours."""
     topology = base
     numbers: list[int] = []
     while count:
@@ -213,27 +226,43 @@ def _number(order: Sequence[int]) -> int:
 
 
 def _compact_neighbours(target: Target, seed: int) -> Iterator[Topology]:
-    for distance in range(1, _COMPACT_REACH + 1):
-        for nodes in (target.nodes - distance, target.nodes + distance):
-            if nodes > 2 * target.degree and not (target.duplex and nodes * target.degree % 2):
-                base = compact(Target(nodes, target.degree, target.duplex), seed)
-                if base is not None:
-                    yield base
+    """Yield compact Cayley digraphs of neighbouring sizes, the nearest first, and the line graphs of such."""
+    sizes = [target.nodes + change for shift in range(1, REACH + 1) for change in (-shift, shift)]
+    degree = target.degree
+    for nodes in sizes:
+        if (
+            nodes % degree == 0
+            and not target.duplex
+            and (base := compact(Target(nodes // degree, degree, False), seed))
+        ):
+            yield line(base)
+        if not (target.duplex and nodes * degree % 2) and (base := compact(Target(nodes, degree, target.duplex), seed)):
+            yield base
 
 
 @functools.lru_cache(maxsize=256)
 def compact(target: Target, seed: int) -> Topology | None:
     """Return a Cayley digraph most of whose nodes are near, None if none is found.
 
-    Of the two groups in which the fewest elements commute, the better one after a few tries is searched.
+    Of the most promising groups, that with the best digraph after a few tries is searched.
     """
-    tries = min(_COMPACT_TRIES, _COMPACT_LINKS // (target.nodes * target.degree))
-    groups = groups_of_order(target.nodes)[:2]
-    drafts = [_climb(target, group, seed, tries // 8) for group in groups]
-    best = min(range(len(groups)), key=lambda place: drafts[place][0], default=None)
-    if best is None or drafts[best][1] is None:
+    if target.nodes < 2 * target.degree:
         return None
-    return build(str(_climb(target, groups[best], seed, tries)[1]))
+    tries = min(_COMPACT_TRIES, _COMPACT_LINKS // (target.nodes * target.degree))
+    groups = groups_to_search(target.nodes)[:_GROUPS]
+    drafts = [_climb(target, group, seed, tries // 16)[0] for group in groups]
+    if not drafts or min(drafts) > _LOOSE * _least_sum(target):
+        return None
+    return build(str(_climb(target, groups[drafts.index(min(drafts))], seed, tries)[1]))
+
+
+def _least_sum(target: Target) -> int:
+    """Return the sum of the cubed distances from a node if as many nodes as possible are near."""
+    total, left, layer, x = 0, target.nodes - 1, target.degree, 1
+    while left > 0:
+        total += min(left, layer) * x**3
+        left, layer, x = left - layer, layer * (target.degree - target.duplex), x + 1
+    return total
 
 
 def _climb(target: Target, group: Group, seed: int, tries: int) -> tuple[int, Spec | None]:
@@ -244,15 +273,20 @@ def _climb(target: Target, group: Group, seed: int, tries: int) -> tuple[int, Sp
     elements = np.arange(1, group.order, dtype=np.int64)
     if len(elements) > _POOL:
         elements = np.sort(rng.choice(elements, size=_POOL, replace=False))
-    inverse = np.array([int(np.argmax(group.multiply(group.elements(), element) == 0)) for element in elements])
     if target.duplex:
-        elements = np.unique(np.concatenate((elements, inverse)))
-        inverse = np.array([int(np.argmax(group.multiply(group.elements(), element) == 0)) for element in elements])
-    partner = np.searchsorted(elements, inverse) if target.duplex else np.arange(len(elements))
+        elements = np.unique(np.concatenate((elements, _inverses(group, elements))))
+    places = np.arange(len(elements))
+    partner = np.searchsorted(elements, _inverses(group, elements)) if target.duplex else places
     table = group.multiply(group.elements()[None, :], elements[:, None])
     chosen = np.zeros(target.degree, dtype=np.int64)
     state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     least = int(kernels.climb_compact(table, partner, target.degree, tries, _PATIENCE, state, chosen))
-    if least == kernels.LARGEST:
+    if least == _NONE:
         return least, None
     return least, cayley_spec(group, sorted(elements[chosen].tolist()), duplex=target.duplex)
+
+
+def _inverses(group: Group, elements: IntArray) -> IntArray:
+    """Return the inverse of each element: the identity is 0."""
+    products = group.multiply(elements[:, None], group.elements()[None, :])
+    return np.asarray(np.argmax(products == 0, axis=1))

@@ -17,11 +17,11 @@ _MOST_PORTS = 20
 
 
 def graph(base: Topology, *numbers: int) -> Topology:
-    """Return G without node v, its in-links joined to its out-links by the m-th permutation; all others keep their ports.
+    """Return G without node v, its in-links joined to its out-links by the m-th permutation.
 
     The i-th link into v, sorted, is led on to the head of the p(i)-th link out of v, sorted, where p is the m-th
-    permutation in lexicographic order, from 0. Self-loops of v go with it. Later nodes are numbered down by one. More
-    pairs v, m are carried out one after the other.
+    permutation in lexicographic order, from 0. All other nodes keep their ports; self-loops of v go with it. Later
+    nodes are numbered down by one. More pairs v, m are carried out one after the other.
     """
     topology = require_base(base, _SIGNATURE)
     if not numbers or len(numbers) % 2:

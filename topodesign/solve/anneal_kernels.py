@@ -3,7 +3,7 @@
 A side holds, for every source, the distances and next-hop masks of all nodes (see :mod:`topodesign.solve.kernels`), how
 many nodes of each mask there are in each layer, and the load U(u, x) of every layer. A swap of the heads of two links
 changes few of them, and only those are computed anew: nodes that lose their last link from a nearer node, nodes that
-come nearer, and then the masks behind them, layer by layer. What is changed is logged, so that a swap can be taken back.
+come nearer, and then the masks behind them, layer by layer. What changes is logged, so that a swap can be taken back.
 The dearer of the two collectives counts, so a digraph has two sides, the other that of its transpose.
 
 Ports, not neighbours, are the bits of a mask: a parallel link sets two bits and the bit of a self-loop is never set,
@@ -36,7 +36,7 @@ class Side(NamedTuple):
         Heads of the links out of each node and tails of those into it, shape ``(N, d)``.
     distance, mask
         From each source (row) to each node.
-    count
+    census
         Nodes by source, layer and mask.
     load
         Scaled loads, shape ``(layers, N)``.
@@ -49,7 +49,7 @@ class Side(NamedTuple):
     log_place, log_load
         Changes of loads: layer * N + source, and what was there before.
     used
-        Entries of the two logs in use, and entries of the first that are not counted in ``count`` yet.
+        Entries of the two logs in use, and entries of the first that are not in ``census`` yet.
     bucket, fill
         Nodes to look at by layer, and how many.
     stamp
@@ -62,7 +62,7 @@ class Side(NamedTuple):
     into: Words
     distance: Bytes
     mask: Shorts
-    count: Words
+    census: Words
     load: Ints
     weight: Ints
     far: Ints
@@ -160,12 +160,12 @@ def fill_side(side: Side, rules: Rules) -> bool:
     layers = len(side.load)
     queue = np.empty(nodes, np.int64)
     subset = np.empty(1 << ports, np.int64)
-    side.count[:] = 0
+    side.census[:] = 0
     side.load[:] = 0
     side.far[0] = 0
     side.used[:] = 0
     for source in range(nodes):
-        distance, mask, count = side.distance[source], side.mask[source], side.count[source]
+        distance, mask, count = side.distance[source], side.mask[source], side.census[source]
         distance[:] = 255
         mask[:] = 0
         distance[source] = 0
@@ -224,7 +224,7 @@ def _logarithm(number: int) -> int:
 @compiled
 def side_energy(side: Side, rules: Rules) -> int:
     """Return the energy: for each layer a smooth maximum of the loads, and something for each pair too far apart."""
-    energy = side.far[0] * rules.far_energy
+    energy: int = side.far[0] * rules.far_energy
     for x in range(1, len(side.load)):
         energy += rules.reference[x] * UNIT + (_logarithm(side.weight[x] + 1) * rules.sharpness)
     return energy
@@ -350,11 +350,8 @@ def _approach(side: Side, source: int, heads: Ints, now: int, count: int) -> boo
             distance[node] = x
             for port in range(side.out.shape[1]):
                 other = side.out[node, port]
-                if waiting[other] == now:
-                    closer = side.nearer[other] > x + 1
-                else:
-                    closer = distance[other] > x + 1
-                if closer and x + 1 < layers:
+                before = side.nearer[other] if waiting[other] == now else distance[other]
+                if before > x + 1 and x + 1 < layers:
                     waiting[other] = now
                     side.nearer[other] = x + 1
                     _push(side, x + 1, other)
@@ -409,7 +406,7 @@ def _mask_anew(side: Side, source: int, heads: Ints, now: int) -> bool:
 def _settle(side: Side, rules: Rules, source: int, subset: Ints) -> None:
     """Count the changes of a source and compute the loads of the layers that they are in."""
     nodes = len(side.out)
-    count = side.count[source]
+    count = side.census[source]
     touched = 0
     for i in range(side.used[2], side.used[0]):
         node = side.log[i] - source * nodes
@@ -489,8 +486,8 @@ def undo(side: Side, rules: Rules) -> None:
         source, node = divmod(side.log[i], nodes)
         x, y = side.log_distance[i], side.distance[source, node]
         if i < side.used[2]:
-            side.count[source, x, side.log_mask[i]] += 1
-            side.count[source, y, side.mask[source, node]] -= 1
+            side.census[source, x, side.log_mask[i]] += 1
+            side.census[source, y, side.mask[source, node]] -= 1
             side.far[0] += (x > rules.allowed) - (y > rules.allowed)
         side.distance[source, node] = x
         side.mask[source, node] = side.log_mask[i]
@@ -517,7 +514,7 @@ def side_cost(side: Side) -> tuple[int, int]:
 
 @compiled
 def _random_below(state: Masks, limit: int) -> int:
-    return np.int64(_next_random(state) % np.uint64(limit))  # type: ignore[no-any-return]
+    return np.int64(_next_random(state) % np.uint64(limit))  # type: ignore[return-value]  # int() stays unsigned
 
 
 @compiled
@@ -593,7 +590,7 @@ def _critical_link(side: Side, rules: Rules, subset: Ints, state: Masks, links: 
     largest = side.load[x].max()
     while side.load[x, source] < largest:
         source = (source + 1) % nodes
-    worst = _worst_ports(side.count[source, x], rules.inverse, subset)
+    worst = _worst_ports(side.census[source, x], rules.inverse, subset)
     distance, mask = side.distance[source], side.mask[source]
     node = _random_below(state, nodes)
     while distance[node] != x or mask[node] & ~worst:
@@ -610,10 +607,8 @@ def _critical_link(side: Side, rules: Rules, subset: Ints, state: Masks, links: 
     links[0, 0], links[0, 1], links[0, 2], links[0, 3] = tail, _place(side.out[tail], node), node, port
     taker = _random_below(state, nodes)
     for _ in range(nodes):
-        if side.far[0]:
-            fits = distance[taker] < rules.allowed
-        else:
-            fits = distance[taker] == x - 1 and mask[taker] & ~worst
+        alike = distance[taker] == x - 1 and mask[taker] & ~worst
+        fits = distance[taker] < rules.allowed if side.far[0] else alike
         if fits and taker not in (source, tail):
             break
         taker = (taker + 1) % nodes
@@ -637,7 +632,7 @@ def _slide(out: Words, into: Words, first_new: int, state: Masks, links: Ints) -
 def _choose(
     side: Side, other: Side, rules: Rules, duplex: bool, first_new: int, subset: Ints, state: Masks, links: Ints
 ) -> int:
-    """Choose links whose heads to rotate, and return how many: a critical one and another, three of a slide, any two."""
+    """Choose links whose heads to rotate and return how many: a critical one and another, those of a slide, any two."""
     nodes, ports = side.out.shape
     kind = _random_below(state, 16)
     if first_new < nodes and kind < 11:
