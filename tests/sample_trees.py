@@ -58,6 +58,7 @@ def tree_schedule(
     *,
     per_root: int = 3,
     shard: tuple[int, ...] | None = None,
+    concurrent: bool = False,
 ) -> TreeSchedule:
     """Random spanning trees with random weights and routes; the rate is what the fullest link allows."""
     compute = [v for v in range(topology.nodes) if v not in topology.switches]
@@ -102,7 +103,9 @@ def tree_schedule(
         "hop": [vertex for *_, way in routes for vertex in way or ()],
     }
     arrays = {name: np.array(column, dtype=np.int64) for name, column in columns.items()}
-    made = TreeSchedule(collective, topology, Fraction(1), **arrays, reduce_trees=in_trees, shard=shard)
-    loads = made.link_loads.max(axis=0).tolist()
+    made = TreeSchedule(
+        collective, topology, Fraction(1), **arrays, reduce_trees=in_trees, shard=shard, concurrent=concurrent
+    )
+    loads = (made.link_loads.sum(axis=0) if concurrent else made.link_loads.max(axis=0)).tolist()
     fullest = max(map(Fraction, loads, topology.capacity.tolist()), default=Fraction(0))
     return replace(made, rate=1 / fullest) if fullest else made

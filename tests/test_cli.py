@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -466,6 +467,13 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     code = f"import sys, topodesign; sys.exit(','.join(name for name in {HEAVY} if name in sys.modules) or 0)"
     done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_public_names_are_not_those_of_modules() -> None:
+    """A module of the same name would take the place of the function as soon as something imports it."""
+    for name in topodesign.__all__:
+        assert getattr(topodesign, name) is not None
+        assert importlib.util.find_spec(f"topodesign.{name}") is None
 
 
 def test_python_dash_m() -> None:

@@ -22,8 +22,8 @@ from topodesign.fabric import Fabric, FabricLink
 from topodesign.fabric_file import read_fabric
 from topodesign.fabrics import GB, build_fabric
 from topodesign.library import build
+from topodesign.rates import FABRIC_COLLECTIVES, FabricCollective, limited, throughput, upgrades
 from topodesign.report.bottleneck import bottleneck_in_words
-from topodesign.throughput import FABRIC_COLLECTIVES, FabricCollective, limited, throughput, upgrades
 from topodesign.topology import Topology
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -164,6 +164,12 @@ def test_words(spec: str, words: str) -> None:
     assert bottleneck_in_words(fabric, throughput(fabric)).startswith(words)
 
 
+def test_numbers_are_called_nodes() -> None:
+    fabric = Fabric.from_topology(build("complete(2)"))
+    words = "the link of node 0, 12.5 GB/s, has to bring in the data of node 1"
+    assert bottleneck_in_words(fabric, throughput(fabric)) == words
+
+
 # -- two ways ---------------------------------------------------------------------------------------------------------
 
 
@@ -266,6 +272,8 @@ def test_a_better_allreduce_is_told(cli: Cli) -> None:
     assert "of another kind" in cli("optimum", "genkautz(2,7)", "--collective", "allreduce").out
     document = cli("optimum", "mi300x(1)", "--collective", "allreduce", "--json").json()
     assert document["best_allreduce"]["composed_is_best"]
+    assert "only forward" not in cli("optimum", "mi300x(1)", "--collective", "allreduce").out
+    assert "only forward" in cli("optimum", "dgx_h100(1)", "--collective", "allreduce").out
     assert (
         "best_allreduce" not in cli("optimum", "mi300x(1)", "--collective", "allreduce", "--no-proof", "--json").json()
     )
@@ -385,6 +393,25 @@ def test_written_fabrics_are_read(cli: Cli, tmp_path: Path, name: str) -> None:
     assert cli("fabric", "dgx_h100(2)", "-o", tmp_path / name) == Result(0, "", "")
     assert read_fabric(tmp_path / name) == build_fabric("dgx_h100(2)")
     assert cli("fabric", tmp_path / name, "--json").out == cli("fabric", "dgx_h100(2)", "--format", "json").out
+
+
+@pytest.mark.parametrize("command", ["evaluate", "links"])
+@pytest.mark.parametrize("fabric", ["mi250(2)", "boxes.yaml"])
+def test_commands_for_plain_topologies_say_so(cli: Cli, command: str, fabric: str) -> None:
+    assert f"{fabric} is a fabric" in cli(command, fabric).message()
+
+
+def test_what_is_left_is_written(cli: Cli, tmp_path: Path) -> None:
+    part = ("mi250(2)", "--only", "box*/gcd[0-7]", "--others", "forward", "--without", "box0/gcd0-box0/gcd1")
+    path = tmp_path / "left.yaml"
+    assert cli("fabric", *part, "-o", path).status == 0
+    written, direct = cli("optimum", path, "--json").json(), cli("optimum", *part, "--json").json()
+    for key in ("nodes", "switches", "links", "collectives", "sensitivity"):
+        assert written[key] == direct[key]
+    assert written["fabric"] == direct["fabric"] == "part of mi250(2)"
+    message = cli("fabric", "uniring(1,5)", "--without", "0-1", "-o", tmp_path / "one-way.yaml").message()
+    assert "node '0' has 12.5GB/s in but 0B/s out" in message
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_bad_usage_of_fabric(cli: Cli, tmp_path: Path) -> None:

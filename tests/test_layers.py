@@ -51,7 +51,7 @@ LAYERS = (
     "neighbours",
     "finder",
     "baselines",
-    "throughput",
+    "rates",
     "evaluation",
     "catalog",
     "explore",

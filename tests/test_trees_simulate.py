@@ -37,22 +37,28 @@ def shards(schedule: TreeSchedule) -> int:
 def by_events(schedule: TreeSchedule, size: int, chunks: int, alpha: Fraction) -> Fraction:
     """Send chunk after chunk over every tree edge as soon as the edge is free and all of the chunk is there."""
     begin = Fraction(0)
+    complete: dict[tuple[int, int], Fraction] = {}  # when a root has a chunk from all its in-trees
     for phase in (schedule.tree < schedule.reduce_trees, schedule.tree >= schedule.reduce_trees):
         there: dict[tuple[int, int, int], Fraction] = {}
         for row in np.flatnonzero(phase).tolist():
             tree, src, dst = int(schedule.tree[row]), int(schedule.src[row]), int(schedule.dst[row])
             root, weight = int(schedule.root[tree]), int(schedule.weight[tree])
-            same = (schedule.root == root) & (
-                (np.arange(len(schedule)) < schedule.reduce_trees) == (tree < schedule.reduce_trees)
-            )
-            data = Fraction(size, shards(schedule)) * weight / int(schedule.weight[same].sum())
+            together = (np.arange(len(schedule)) < schedule.reduce_trees) == (tree < schedule.reduce_trees)
+            data = Fraction(size) * weight / int(schedule.weight[together].sum())
             takes = alpha + 8 * data / chunks / (weight * schedule.rate * UNIT)
             free = begin
             for chunk in range(chunks):
-                free = max(free, there.get((tree, src, chunk), begin)) + takes
+                ready = complete.get((root, chunk), begin) if src == root else begin
+                free = max(free, there.get((tree, src, chunk), ready)) + takes
                 there[tree, dst, chunk] = max(there.get((tree, dst, chunk), begin), free)
-        begin = max(there.values(), default=begin)
-    return begin
+        end = max(there.values(), default=begin)
+        if not schedule.concurrent:
+            begin = end
+            continue
+        for (tree, node, chunk), time in there.items():
+            if node == schedule.root[tree]:
+                complete[node, chunk] = max(complete.get((node, chunk), begin), time)
+    return end
 
 
 @settings(max_examples=40, deadline=None)

@@ -18,9 +18,14 @@ if TYPE_CHECKING:
     from topodesign.cost import lower_bound as lower_bound
     from topodesign.cost import moore_bound as moore_bound
     from topodesign.evaluation import evaluate as evaluate
+    from topodesign.fabric import Fabric as Fabric
+    from topodesign.fabric_file import read_fabric as read_fabric
+    from topodesign.fabrics import build_fabric as build_fabric
+    from topodesign.forest.schedule import forest_schedule as forest_schedule
     from topodesign.frontier import Pareto as Pareto
     from topodesign.frontier import pareto as pareto
     from topodesign.library import build as build
+    from topodesign.rates import throughput as throughput
     from topodesign.schedule import Schedule as Schedule
     from topodesign.solve.spff import price as price
     from topodesign.spec import Spec as Spec
@@ -36,12 +41,17 @@ _HOMES = {
     "lower_bound": "cost",
     "moore_bound": "cost",
     "evaluate": "evaluation",
+    "Fabric": "fabric",
+    "read_fabric": "fabric_file",
+    "build_fabric": "fabrics",
+    "forest_schedule": "forest.schedule",
     "Pareto": "frontier",
     "pareto": "frontier",
     "Schedule": "schedule",
     "price": "solve.spff",
     "Spec": "spec",
     "parse": "spec",
+    "throughput": "rates",
     "Topology": "topology",
 }
 

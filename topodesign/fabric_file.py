@@ -120,7 +120,9 @@ def _parse_json(text: str) -> Any:
         return json.loads(text, object_pairs_hook=once)
     except FileFormatError:
         raise
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise FileFormatError("not JSON that makes sense: nested too deep") from None
+    except ValueError as error:
         raise FileFormatError(f"not JSON: {error}") from None
 
 

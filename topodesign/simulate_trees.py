@@ -4,7 +4,8 @@ Every tree has its share of every link on its way, weight times rate, for itself
 shares fit. Its data is cut into C chunks that follow one another. A chunk takes ``alpha + bits / share`` over a tree
 edge, whatever the switches on it, so a tree of height h is done after ``(h + C - 1) * (alpha + B / C)``, with B the
 time by bandwidth alone, the same for all trees. One chunk is best for small data, and many tend to B for large. The
-two phases of an allreduce follow one another. Times are exact.
+two phases of an allreduce follow one another. Concurrent ones count as one: chunk c of every tree of a root is of the
+same part c of the shard, which goes up the in-trees and then down the out-trees. Times are exact.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class TreeSimulation:
     time
         Seconds until the last chunk has arrived.
     phase_ends
-        The same for every phase; of an allreduce the reduce-scatter and the allgather.
+        The same for every phase; of an allreduce the reduce-scatter and the allgather, unless they are concurrent.
     chunks
         Chunks that the data of every tree was cut into.
     optimum
@@ -131,7 +132,7 @@ def simulate_trees(
 
 @dataclass(frozen=True, eq=False)
 class _Phase:
-    """In-trees or out-trees: the longest way, the time B by bandwidth alone, bytes of a tree, use of links in B."""
+    """In-trees, out-trees or both: longest way, time B by bandwidth alone, bytes of a tree, use of links in B."""
 
     way: tuple[int, ...]
     busy: Fraction
@@ -140,12 +141,12 @@ class _Phase:
 
 
 def _phases(schedule: TreeSchedule, happens: NDArray[np.bool_], size: Fraction, unit: Fraction) -> list[_Phase]:
+    inward = np.arange(len(schedule)) < schedule.reduce_trees
     phases = []
-    for reduces in (True, False):
-        edges = happens & ((schedule.tree < schedule.reduce_trees) == reduces)
-        weight = np.split(schedule.weight, [schedule.reduce_trees])[0 if reduces else 1]
+    for trees in [inward | ~inward] if schedule.concurrent else [inward, ~inward]:
+        edges, weight = happens & trees[schedule.tree], schedule.weight[trees]
         if edges.any():
-            per_weight = size / int(weight.sum())
+            per_weight = size * (2 if schedule.concurrent else 1) / int(weight.sum())
             load = _link_loads(schedule, edges) * float(schedule.rate) / schedule.topology.capacity
             busy = 8 * per_weight / (schedule.rate * unit)
             phases.append(_Phase(_longest(schedule, edges), busy, per_weight * int(weight.min()), load))
@@ -167,19 +168,27 @@ def _best_chunks(phases: list[_Phase], alpha: Fraction) -> int:
 
 
 def _longest(schedule: TreeSchedule, happens: NDArray[np.bool_]) -> tuple[int, ...]:
-    """Return the nodes on the longest chain of edges of one tree, among those that happen."""
+    """Return the nodes on the longest chain of edges, among those that happen.
+
+    A chain stays in one tree, or goes up an in-tree and then down an out-tree of the same root.
+    """
     level = np.zeros((len(schedule), schedule.topology.nodes), dtype=np.int64)
-    before: dict[tuple[int, int], int] = {}
+    before: dict[tuple[int, int], tuple[int, int]] = {}
+    last: dict[int, tuple[int, int]] = {}  # root to the in-tree that its data come over last
     rows = np.flatnonzero(happens)
     edges = zip(schedule.tree[rows].tolist(), schedule.src[rows].tolist(), schedule.dst[rows].tolist(), strict=True)
     for tree, src, dst in edges:
-        if level[tree, src] >= level[tree, dst]:
-            level[tree, dst] = level[tree, src] + 1
-            before[tree, dst] = src
-    tree, node = divmod(int(level.argmax()), schedule.topology.nodes)
-    way = [node]
-    while (tree, way[-1]) in before:
-        way.append(before[tree, way[-1]])
+        begins = tree >= schedule.reduce_trees and src == schedule.root[tree]
+        at, to = last.get(src, (tree, src)) if begins else (tree, src), (tree, dst)
+        if level[at] >= level[to]:
+            level[to], before[to] = level[at] + 1, at
+        if tree < schedule.reduce_trees and dst == schedule.root[tree]:
+            last[dst] = max(last.get(dst, to), to, key=level.__getitem__)
+    at = divmod(int(level.argmax()), schedule.topology.nodes)
+    way = [at[1]]
+    while at in before:
+        at = before[at]
+        way.append(at[1])
     return tuple(way[::-1])
 
 

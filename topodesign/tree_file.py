@@ -4,11 +4,11 @@ The container is that of :mod:`topodesign.schedule_file`. Format version 1 has t
 
 ``header.json``
     JSON object: ``format`` ("topodesign tree schedule"), ``version`` (1), ``collective``, ``rate`` ("p/q"), ``claim``
-    (null or "p/q", 1/x of the whole schedule), ``reduce_trees``, ``shard`` (list or null), ``nodes``, ``switches``,
-    ``trees``, ``edges``, ``routes``, ``hop_start``, ``hops`` and ``links`` (how many rows), and ``generator`` (object,
-    free form); and of the fabric ``fabric`` (its name), ``names`` (one for each vertex), ``unit`` ("p/q", bytes per
-    second of one unit of capacity), ``spec`` (of its topology, text or null), ``multicast`` and ``aggregation`` (lists
-    of switches).
+    (null or "p/q", 1/x of the whole schedule), ``reduce_trees``, ``shard`` (list or null), ``concurrent`` (true or
+    false), ``nodes``, ``switches``, ``trees``, ``edges``, ``routes``, ``hop_start``, ``hops`` and ``links`` (how many
+    rows), and ``generator`` (object, free form); and of the fabric ``fabric`` (its name), ``names`` (one for each
+    vertex), ``unit`` ("p/q", bytes per second of one unit of capacity), ``spec`` (of its topology, text or null),
+    ``multicast`` and ``aggregation`` (lists of switches).
 ``root weight``, ``tree src dst``, ``route_edge route_weight``, ``hop_start``, ``hop`` (each with ``.npy``)
     The columns of :class:`~topodesign.tree_schedule.TreeSchedule`.
 ``link_src.npy link_dst.npy link_capacity.npy``
@@ -112,6 +112,7 @@ def save_trees(
         "claim": None if claim is None else str(claim),
         "reduce_trees": schedule.reduce_trees,
         "shard": schedule.shard,
+        "concurrent": schedule.concurrent,
         "nodes": topology.nodes,
         "switches": sorted(topology.switches),
         **dict(zip(_COUNTS, counts, strict=True)),
@@ -163,6 +164,9 @@ def _read_version_1(archive: zipfile.ZipFile, fields: dict[str, Any]) -> tuple[F
         raise FileFormatError("'spec' in header.json must be text or null")
     if not isinstance(generator, dict):
         raise FileFormatError("'generator' in header.json must be an object")
+    concurrent = fields.get("concurrent")
+    if not isinstance(concurrent, bool):
+        raise FileFormatError("'concurrent' in header.json must be true or false")
     fabric = Fabric(
         name=_texts([fields.get("fabric")], "fabric")[0],
         names=_texts(fields.get("names"), "names"),
@@ -183,6 +187,7 @@ def _read_version_1(archive: zipfile.ZipFile, fields: dict[str, Any]) -> tuple[F
         **columns,
         reduce_trees=read_integer(fields, "reduce_trees", 0, MAX_ROWS),
         shard=None if shard is None else _integers(shard, "shard"),
+        concurrent=concurrent,
     )
     return fabric, schedule, TreeHeader(spec, _fraction(fields, "claim"), generator)
 

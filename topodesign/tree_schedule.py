@@ -63,6 +63,9 @@ class TreeSchedule:
     shard
         Relative shard sizes of the compute nodes in ascending order, or None where they are equal. For broadcast and
         reduce None, as the only shard is the root's.
+    concurrent
+        Whether the phases of an allreduce run at the same time: a root sends every chunk out as soon as it is complete
+        there, and links are shared among the trees of both phases, whose weights add up to the same.
 
     All arrays are read-only int64.
     """
@@ -81,6 +84,7 @@ class TreeSchedule:
     hop: IntArray
     reduce_trees: int
     shard: tuple[int, ...] | None = None
+    concurrent: bool = False
 
     def __post_init__(self) -> None:
         """Check the form (not the meaning: that is the verifier's) and make the columns read-only.
@@ -99,6 +103,10 @@ class TreeSchedule:
         in_trees = {"allgather": 0, "broadcast": 0, "reduce-scatter": trees, "reduce": trees}
         if not 0 <= self.reduce_trees <= trees or in_trees.get(self.collective, self.reduce_trees) != self.reduce_trees:
             raise ScheduleError(f"{self.reduce_trees} of {trees} trees reducing does not fit {self.collective}")
+        if self.concurrent and self.collective != "allreduce":
+            raise ScheduleError(f"only an allreduce has phases that can be concurrent, {self.collective} has one")
+        if self.concurrent and len(set(self.phase_weights)) > 1:
+            raise ScheduleError("the in-trees and the out-trees of a concurrent allreduce must have the same weight")
         compute = self.topology.nodes - len(self.topology.switches)
         if self.shard is not None and (len(self.shard) != compute or min(self.shard) < 0 or max(self.shard) < 1):
             raise ScheduleError(f"shard must hold {compute} sizes, not negative and not all zero")
@@ -171,10 +179,19 @@ class TreeSchedule:
 
     @property
     def height(self) -> int:
-        """Height of the highest tree; for allreduce that of the highest in-tree and the highest out-tree together."""
-        heights = self.heights
-        phases = (heights[: self.reduce_trees], heights[self.reduce_trees :])
-        return sum(int(phase.max(initial=0)) for phase in phases)
+        """Height of the highest tree; for allreduce that of the highest in-tree and the highest out-tree together.
+
+        Where the phases are concurrent only an in-tree and an out-tree of the same root follow one another.
+        """
+        highest = np.zeros((2, self.topology.nodes), dtype=np.int64)
+        phase = (np.arange(len(self)) >= self.reduce_trees).astype(np.int64)
+        np.maximum.at(highest, (phase, self.root), self.heights)
+        return int(highest.sum(axis=0).max() if self.concurrent else highest.max(axis=1).sum())
+
+    @property
+    def phase_weights(self) -> tuple[int, int]:
+        """Weight of all in-trees and of all out-trees."""
+        return int(self.weight[: self.reduce_trees].sum()), int(self.weight[self.reduce_trees :].sum())
 
     @property
     def inverse_rate(self) -> Fraction:
@@ -182,13 +199,13 @@ class TreeSchedule:
 
         That is 1/x of the paper: N shards of M/N bytes take ``M/N * inverse_rate / unit`` seconds, where ``unit`` is
         the bytes per second of a link of capacity one. Broadcast and reduce have one shard, of M bytes. The times of
-        the two phases of an allreduce add up.
+        the two phases of an allreduce add up unless they are concurrent.
         """
         if self.collective in {"broadcast", "reduce"}:
             shards = 1
         else:
             shards = len(self.compute_nodes) if self.shard is None else sum(self.shard)
-        weights = (int(self.weight[: self.reduce_trees].sum()), int(self.weight[self.reduce_trees :].sum()))
+        weights = self.phase_weights[: 1 if self.concurrent else 2]
         return sum((shards / (weight * self.rate) for weight in weights if weight), start=Fraction(0))
 
     @cached_property
@@ -241,6 +258,7 @@ class TreeSchedule:
             hop=self.hop[::-1].copy(),
             reduce_trees=len(self) - self.reduce_trees,
             shard=self.shard,
+            concurrent=self.concurrent,
         )
 
     def columns(self) -> dict[str, NDArray[Any]]:

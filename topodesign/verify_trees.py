@@ -6,7 +6,8 @@ It shares no code with what makes the trees. A tree schedule is right if and onl
   but the root sends once, in an order in which a node has received all that it will receive before it sends;
 * the routes of a tree edge lead from its one end to the other over links, through switches alone, and their weights add
   up to the weight of the tree;
-* no link carries more than its capacity in either phase: sum of the weights times the rate, in integers;
+* no link carries more than its capacity in either phase, or in both together where they are concurrent: sum of the
+  weights times the rate, in integers;
 * the weights of the trees of a root are, in each phase, in proportion to the root's shard.
 """
 
@@ -38,7 +39,7 @@ class TreeReport:
         What it was checked to be.
     trees, height
         Number of different trees, and tree edges on the longest way between a root and a node; for an allreduce the
-        highest in-tree and the highest out-tree together.
+        highest in-tree and the highest out-tree together, of the same root where they are concurrent.
     inverse_rate
         Recomputed time by bandwidth alone to move shards of size one, in units of one over the unit of capacity; None
         if there are no trees.
@@ -84,7 +85,7 @@ def verify_trees(schedule: TreeSchedule, claim: Fraction | None = None) -> TreeR
     inverse = _inverse_rate(schedule, int(compute.sum()))
     if claim is not None and claim != inverse:
         problems.append(f"the claimed 1/x is {claim}, but the trees have {inverse}")
-    full = [Fraction(max(pair), int(c)) for pair, c in zip(loads.T.tolist(), schedule.topology.capacity, strict=True)]
+    full = [Fraction(max(load), int(c)) for load, c in zip(loads.T.tolist(), schedule.topology.capacity, strict=True)]
     return TreeReport(
         ok=not problems,
         collective=schedule.collective,
@@ -195,7 +196,7 @@ def _links(schedule: TreeSchedule) -> tuple[IntArray, IntArray]:
 
 
 def _loads(schedule: TreeSchedule) -> IntArray:
-    """Return the weight on each link, by phase: in-trees, then out-trees.
+    """Return the weight on each link that it carries at the same time: of in-trees, of out-trees, or of all together.
 
     A sum fits into 64 bits: weights are below 2^31, and more than 2^32 hops do not fit into memory.
     """
@@ -204,12 +205,13 @@ def _loads(schedule: TreeSchedule) -> IntArray:
     loads = np.zeros((2, len(schedule.topology.src)), dtype=np.int64)
     real = link >= 0
     np.add.at(loads, (phase[route[real]], link[real]), schedule.route_weight[route[real]])
-    return loads
+    return loads.sum(axis=0, keepdims=True) if schedule.concurrent else loads
 
 
 def _capacity_problems(schedule: TreeSchedule, loads: IntArray) -> Iterator[str]:
     topology, rate = schedule.topology, schedule.rate
-    for trees, phase in zip(("in-trees", "out-trees"), loads, strict=True):
+    kinds = ("in-trees and out-trees together",) if schedule.concurrent else ("in-trees", "out-trees")
+    for trees, phase in zip(kinds, loads, strict=True):
         pairs = zip(phase.tolist(), topology.capacity.tolist(), strict=True)
         over = np.array([load * rate.numerator > capacity * rate.denominator for load, capacity in pairs], np.bool_)
 
@@ -248,22 +250,34 @@ def _share_problems(schedule: TreeSchedule, compute: NDArray[np.bool_]) -> Itera
 
 
 def _inverse_rate(schedule: TreeSchedule, nodes: int) -> Fraction | None:
-    """Return phases * shards / (weight of all trees of a phase * rate), None without trees."""
+    """Return the sum over phases of shards / (weight of all trees * rate), of the slower one if they are concurrent.
+
+    None without trees.
+    """
     weights = [int(w.sum()) for w in np.split(schedule.weight, [schedule.reduce_trees])]
     used = [weight for weight in weights if weight]
     if schedule.collective in {"broadcast", "reduce"}:
         shards = 1
     else:
         shards = nodes if schedule.shard is None else sum(schedule.shard)
-    return sum((shards / (weight * schedule.rate) for weight in used), Fraction(0)) if used else None
+    times = [shards / (weight * schedule.rate) for weight in used]
+    if not times:
+        return None
+    return max(times) if schedule.concurrent else sum(times, Fraction(0))
 
 
 def _height(schedule: TreeSchedule) -> int:
-    """Return the height of the highest in-tree plus that of the highest out-tree, of trees that are right."""
+    """Return the height of the highest in-tree plus that of the highest out-tree, of trees that are right.
+
+    Where they are concurrent it is the largest such sum of one root.
+    """
     _, near, far = _oriented(schedule)
     depth = np.zeros((len(schedule), schedule.topology.nodes), dtype=np.int64)
     outward = np.argsort(np.where(schedule.tree >= schedule.reduce_trees, 1, -1) * np.arange(len(near)), kind="stable")
     for tree, a, b in zip(schedule.tree[outward].tolist(), near[outward].tolist(), far[outward].tolist(), strict=True):
         depth[tree, b] = depth[tree, a] + 1
     heights = depth.max(axis=1, initial=0)
-    return sum(int(part.max(initial=0)) for part in np.split(heights, [schedule.reduce_trees]))
+    roots = sorted(set(schedule.root.tolist())) if schedule.concurrent else []
+    groups = [schedule.root == root for root in roots] or [np.ones(len(heights), dtype=np.bool_)]
+    inward = np.arange(len(heights)) < schedule.reduce_trees
+    return max(sum(int(heights[group & phase].max(initial=0)) for phase in (inward, ~inward)) for group in groups)

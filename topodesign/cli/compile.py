@@ -162,7 +162,7 @@ def _trees(
     source: str, wanted: tuple[TreeCollective, int | None, str | None] | None, options: dict[str, Any]
 ) -> tuple[str, str | None]:
     """Compile a schedule of trees likewise; also return a note if there are fewer of them than are best."""
-    from topodesign.cli.trees import plan_that_fits, right_trees, trees_per_root  # noqa: PLC0415  heavy
+    from topodesign.cli.trees import plan_that_fits, right_trees  # noqa: PLC0415  heavy
     from topodesign.compile.trees import compile_trees  # noqa: PLC0415
 
     if wanted is None:
@@ -170,10 +170,7 @@ def _trees(
         with progress_bar("compiling"):
             return compile_trees(schedule, **options), None
     with progress_bar("scheduling and compiling"):
-        text, schedule, why = plan_that_fits(source, *wanted, lambda trees: compile_trees(trees, **options))
-    if why is None:
-        return text, None
-    return text, f"with {trees_per_root(schedule)} trees per root, since of the best ones {why}"
+        return plan_that_fits(source, *wanted, lambda trees: compile_trees(trees, **options))
 
 
 def _read(path: Path) -> tuple[Topology, Schedule]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from topodesign.cli.options import json_option
+from topodesign.cli.options import json_option, part_options
 
 if TYPE_CHECKING:
     from topodesign.fabric_file import FabricFormat
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 @click.command(name="fabric")
 @click.argument("fabric")
+@part_options
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File to write; else standard output."
 )
@@ -25,20 +26,30 @@ if TYPE_CHECKING:
     help="What to write; else as the file's ending says, or yaml.",
 )
 @json_option
-def command(fabric: str, output: Path | None, file_format: FabricFormat | None, as_json: bool) -> None:
-    """Write a fabric as a file, to look at it or to change it.
+def command(
+    fabric: str,
+    only: tuple[str, ...],
+    others: Literal["vanish", "forward"],
+    without: tuple[str, ...],
+    output: Path | None,
+    file_format: FabricFormat | None,
+    as_json: bool,
+) -> None:
+    """Write a fabric, or what is left of it, as a file: to look at it, to change it, or to schedule it.
 
     FABRIC is a file, the spec of a topology, or one of dgx_a100(boxes), dgx_h100(boxes), dgx_h200(boxes),
     dgx1_v100(boxes), mi250(boxes), mi300x(boxes), tpu_torus(a,b,...), rail_optimised(boxes,gpus),
     fat_tree(leaves,hosts,spines[,over[,under]]) and dragonfly(groups,routers,hosts), such as 'dgx_a100(2)' (quote it).
     """
-    from topodesign.cli.sources import fabric_of  # noqa: PLC0415  heavy
+    from topodesign.cli.sources import fabric_of, part_of  # noqa: PLC0415  heavy
     from topodesign.fabric_file import write_fabric  # noqa: PLC0415
     from topodesign.files import write_whole  # noqa: PLC0415
 
     if as_json and file_format not in {None, "json"}:
         raise click.UsageError(f"--json and --format {file_format} exclude each other.")
-    text = write_fabric(fabric_of(fabric), "json" if as_json else file_format or _format_of(output))
+    part = part_of(fabric_of(fabric), only, others, without)
+    part.check_balance(range(len(part.names)))  # a file that is not balanced could not be read again
+    text = write_fabric(part, "json" if as_json else file_format or _format_of(output))
     if output is None:
         click.echo(text, nl=False)
     else:

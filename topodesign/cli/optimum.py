@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from topodesign.cli.options import json_option, print_json, progress_bar
+from topodesign.cli.options import json_option, part_options, print_json, progress_bar
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from topodesign.fabric import Fabric
-    from topodesign.throughput import BestAllreduce, FabricCollective, Limited, Throughput, Upgrade
+    from topodesign.rates import BestAllreduce, FabricCollective, Limited, Throughput, Upgrade
 
 
 _MOST_LINKS = 8
@@ -30,25 +30,7 @@ _MOST_LINKS = 8
     help="Whose bottleneck and number of trees to tell.",
 )
 @click.option("--root", metavar="NODE", help="The node that a broadcast comes from or a reduce goes to.")
-@click.option(
-    "--only",
-    multiple=True,
-    metavar="NODES",
-    help="Nodes that take part: names or patterns such as 'box0/*', with commas between; may be repeated.",
-)
-@click.option(
-    "--others",
-    type=click.Choice(["vanish", "forward"]),
-    default="vanish",
-    show_default=True,
-    help="What nodes do that do not take part.",
-)
-@click.option(
-    "--without",
-    multiple=True,
-    metavar="A-B",
-    help="A link that is down (both directions), or the name of a node or switch; may be repeated.",
-)
+@part_options
 @click.option(
     "--bandwidth",
     metavar="RATE",
@@ -60,7 +42,7 @@ _MOST_LINKS = 8
     "--proof/--no-proof",
     default=True,
     show_default=True,
-    help="Whether to ask, for an allreduce, if any beats reduce-scatter and allgather; slow beyond some 30 nodes.",
+    help="Whether to ask, for an allreduce of at most 64 nodes, if any beats reduce-scatter and then allgather.",
 )
 @json_option
 def command(
@@ -83,11 +65,11 @@ def command(
 
     Algorithmic bandwidth is the whole data over the time, without latency.
     """
-    from topodesign.cli.sources import fabric_of  # noqa: PLC0415  heavy
-    from topodesign.throughput import best_allreduce  # noqa: PLC0415
+    from topodesign.cli.sources import fabric_of, part_of  # noqa: PLC0415  heavy
+    from topodesign.rates import best_allreduce  # noqa: PLC0415
 
     whole = fabric_of(fabric, bandwidth)
-    left = _left(whole, only, without, forward=others == "forward")
+    left = part_of(whole, only, others, without)
     answer = _answer(left, collective, root, fixed_k, scan)
     if proof and collective == "allreduce":
         with progress_bar("looking for a better allreduce"):
@@ -111,48 +93,10 @@ class _Answer:
     allreduce: BestAllreduce | None = None
 
 
-def _left(fabric: Fabric, only: tuple[str, ...], without: tuple[str, ...], *, forward: bool) -> Fabric:
-    """Return what takes part and works."""
-    vertices = [text for text in without if text in fabric.names]
-    links = [_ends(fabric, text) for text in without if text not in fabric.names]
-    if without:
-        fabric = fabric.without(vertices=vertices, links=links)
-    if only:
-        fabric = fabric.only(_chosen(fabric, only), forward=forward)
-    return fabric
-
-
-def _ends(fabric: Fabric, text: str) -> tuple[str, str]:
-    """Split ``A-B`` where both sides are names, which may contain the sign themselves."""
-    from topodesign.errors import ParameterError  # noqa: PLC0415
-
-    pairs = [(text[:i], text[i + 1 :]) for i, character in enumerate(text) if character == "-"]
-    known = [pair for pair in pairs if set(pair) <= set(fabric.names)]
-    if known:
-        return known[0]
-    for pair in pairs[:1]:
-        fabric.number(pair[0]), fabric.number(pair[1])
-    raise ParameterError(f"--without {text[:100]}: write a link as A-B, or the name of a node or switch")
-
-
-def _chosen(fabric: Fabric, only: tuple[str, ...]) -> list[str]:
-    """Return the nodes that names and patterns stand for."""
-    from fnmatch import fnmatchcase  # noqa: PLC0415
-
-    nodes = [fabric.names[node] for node in fabric.compute]
-    chosen: dict[str, None] = {}
-    for word in (word.strip() for text in only for word in text.split(",")):
-        matches = [name for name in nodes if fnmatchcase(name, word)] if word not in fabric.names else [word]
-        if not matches:
-            fabric.number(word)
-        chosen.update(dict.fromkeys(matches))
-    return list(chosen)
-
-
 def _answer(
     fabric: Fabric, collective: FabricCollective, root: str | None, fixed_k: int | None, scan: int | None
 ) -> _Answer:
-    from topodesign.throughput import limited, smallest_number_of_trees, throughput, upgrades  # noqa: PLC0415  heavy
+    from topodesign.rates import limited, smallest_number_of_trees, throughput, upgrades  # noqa: PLC0415  heavy
 
     best = throughput(fabric, collective, root=root)
     three: list[FabricCollective] = ["allgather", "reduce-scatter", "allreduce"]
@@ -170,7 +114,7 @@ def _answer(
 def _before(fabric: Fabric, collective: FabricCollective, root: str | None) -> Throughput | None:
     """Return the throughput of the whole fabric, None if it had none."""
     from topodesign.errors import InfeasibleError  # noqa: PLC0415
-    from topodesign.throughput import throughput  # noqa: PLC0415
+    from topodesign.rates import throughput  # noqa: PLC0415
 
     try:
         return throughput(fabric, collective, root=root)
@@ -242,9 +186,9 @@ def _lines(answer: _Answer, before: Throughput | None) -> list[str]:
     fabric, best = answer.fabric, answer.best
     switches = len(fabric.topology.switches)
     lines = [f"{fabric.name}: {len(fabric.compute)} nodes, {switches} switch{'' if switches == 1 else 'es'}", ""]
-    lines += _columns([[other.collective, _speed(other.bandwidth)] for other in answer.others])
+    lines += _columns([_collective(other) for other in answer.others])
     if answer.allreduce is not None:
-        lines += ["", _proof(answer.allreduce)]
+        lines += ["", _proof(answer.allreduce, fabric)]
     if before is not None:
         lines += ["", f"before: {_speed(before.bandwidth)}; {_change(best.bandwidth, before.bandwidth)} now"]
     trees = "1 tree per root reaches" if answer.trees == 1 else f"{answer.trees} trees per root reach"
@@ -264,11 +208,18 @@ def _lines(answer: _Answer, before: Throughput | None) -> list[str]:
     return lines
 
 
-def _proof(best: BestAllreduce) -> str:
+def _collective(result: Throughput) -> list[str]:
+    how = "reduce-scatter, then allgather" if result.collective == "allreduce" else ""
+    return [result.collective, _speed(result.bandwidth), how]
+
+
+def _proof(best: BestAllreduce, fabric: Fabric) -> str:
+    capable = fabric.multicast | fabric.aggregation
+    how = "linear program for switches that only forward; those here can copy or add" if capable else "linear program"
     if best.composed_is_best:
-        return "no allreduce beats a reduce-scatter followed by an allgather (linear program)"
+        return f"no allreduce beats a reduce-scatter followed by an allgather ({how})"
     bound = "the best" if best.bandwidth == best.bound else f"none reaches more than {_speed(best.bound)}"
-    return f"an allreduce of another kind reaches {_speed(best.bandwidth)}, {bound} (linear program)"
+    return f"an allreduce of another kind reaches {_speed(best.bandwidth)}, {bound} ({how})"
 
 
 def _upgrade(upgrade: Upgrade, now: Fraction) -> list[str]:

@@ -69,6 +69,33 @@ def method_options(function: _Command) -> _Command:
     return function
 
 
+def part_options(function: _Command) -> _Command:
+    """Add ``--only``, ``--others`` and ``--without``, which leave a part of a fabric, to a command."""
+    for option in (
+        click.option(
+            "--without",
+            multiple=True,
+            metavar="A-B",
+            help="A link that is down (both directions), or the name of a node or switch; may be repeated.",
+        ),
+        click.option(
+            "--others",
+            type=click.Choice(["vanish", "forward"]),
+            default="vanish",
+            show_default=True,
+            help="What nodes do that do not take part.",
+        ),
+        click.option(
+            "--only",
+            multiple=True,
+            metavar="NODES",
+            help="Nodes that take part: names or patterns such as 'box0/*', with commas between; may be repeated.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
 def workload_options(function: _Command) -> _Command:
     """Add ``--alpha``, ``--size`` (several) and ``--bandwidth`` to a command."""
     for option in (

@@ -128,7 +128,7 @@ def _trees(
     from topodesign.verify_trees import verify_trees  # noqa: PLC0415
 
     with progress_bar("scheduling"):
-        fabric, schedule = plan(source, collective, fixed_k, root)
+        fabric, schedule, kind = plan(source, collective, fixed_k, root)
     with progress_bar("verifying"):
         report = verify_trees(schedule, schedule.inverse_rate)
     if not report.ok:
@@ -136,9 +136,10 @@ def _trees(
     generator = {"method": "forest", "fixed_k": fixed_k, "root": root}
     save_trees(output, schedule, fabric, claim=report.inverse_rate, generator=generator)
     if as_json:
-        print_json({**record(fabric, schedule), "verified": True, "file": str(output)})
+        print_json({**record(fabric, schedule), "allreduce": kind, "verified": True, "file": str(output)})
     else:
-        click.echo(f"{summary(fabric, schedule)}\nverified, written to {output}")
+        lines = [summary(fabric, schedule), *([] if kind is None else [kind]), f"verified, written to {output}"]
+        click.echo("\n".join(lines))
 
 
 def _refuse(given: dict[str, bool]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 from dataclasses import replace
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
@@ -26,8 +27,18 @@ _HEAD = 4096
 
 
 def topology_of(text: str) -> Topology:
-    """Read a file if the text has a known ending, or no brackets and another ending or a slash; else build a spec."""
+    """Read a file if the text has a known ending, or no brackets and another ending or a slash; else build a spec.
+
+    Raises
+    ------
+    FileFormatError, SpecError
+        If the file or the spec cannot be read.
+    ParameterError
+        If it names a fabric.
+    """
     path = Path(text)
+    if path.suffix.lower() in {".yaml", ".yml"} or text.partition("(")[0].strip() in FABRICS:
+        raise ParameterError(f"{text[:100]} is a fabric; this is for plain topologies, see 'topodesign optimum --help'")
     if path.suffix.lower() in READERS or ("(" not in text and (path.suffix or "/" in text)):
         return read_topology(path)
     return build(text)
@@ -61,6 +72,59 @@ def fabric_of(text: str, bandwidth: str | None = None) -> Fabric:
             raise ParameterError(f"{name} has bandwidths of its own; leave out --bandwidth")
         return fabric
     return Fabric.from_topology(build(text), NODE_BANDWIDTH if rate is None else rate)
+
+
+def part_of(
+    fabric: Fabric, only: tuple[str, ...], others: Literal["vanish", "forward"], without: tuple[str, ...]
+) -> Fabric:
+    """Return what takes part and works.
+
+    Parameters
+    ----------
+    fabric
+        The whole.
+    only
+        Names and patterns of nodes, with commas between; all if empty.
+    others
+        What nodes do that are none of these.
+    without
+        Links as ``A-B``, and names of nodes and switches.
+
+    Raises
+    ------
+    ParameterError, TopologyError
+        As :meth:`~topodesign.fabric.Fabric.only` and :meth:`~topodesign.fabric.Fabric.without`.
+    """
+    part = fabric
+    if without:
+        links = [_ends(fabric, text) for text in without if text not in fabric.names]
+        part = part.without(vertices=[text for text in without if text in fabric.names], links=links)
+    if only:
+        part = part.only(_chosen(part, only), forward=others == "forward")
+    return fabric if part is fabric else replace(part, name=f"part of {fabric.name}")
+
+
+def _ends(fabric: Fabric, text: str) -> tuple[str, str]:
+    """Split ``A-B`` where both sides are names, which may contain the sign themselves."""
+    pairs = [(text[:i], text[i + 1 :]) for i, character in enumerate(text) if character == "-"]
+    known = [pair for pair in pairs if set(pair) <= set(fabric.names)]
+    if known:
+        return known[0]
+    for pair in pairs[:1]:
+        fabric.number(pair[0]), fabric.number(pair[1])
+    raise ParameterError(f"--without {text[:100]!r}: write a link as A-B, or the name of a node or switch")
+
+
+def _chosen(fabric: Fabric, only: tuple[str, ...]) -> list[str]:
+    """Return the nodes that names and patterns stand for."""
+    nodes = [fabric.names[node] for node in fabric.compute]
+    chosen: dict[str, None] = {}
+    for word in (word.strip() for text in only for word in text.split(",")):
+        matches = [name for name in nodes if fnmatchcase(name, word)] if word not in fabric.names else [word]
+        if not matches:
+            fabric.number(word)
+        chosen.update(dict.fromkeys(matches))
+    return list(chosen)
 
 
 def names_fabric(text: str) -> bool:

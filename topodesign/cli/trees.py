@@ -13,6 +13,7 @@ from topodesign.errors import InfeasibleError, ParameterError, SpecError, TooLar
 from topodesign.fabric import Fabric
 from topodesign.forest.multicast import Pruned, prune
 from topodesign.library import build
+from topodesign.rates import smallest_number_of_trees
 from topodesign.schedulers import Method
 from topodesign.simulate_trees import TreeSimulation, simulate_trees
 from topodesign.tree_file import TreeHeader, load_trees
@@ -47,13 +48,17 @@ def goes_over_trees(
     return trees
 
 
-def plan(source: str, collective: TreeCollective, fixed_k: int | None, root: str | None) -> tuple[Fabric, TreeSchedule]:
-    """Read or build a fabric and make the schedule."""
-    from topodesign.forest.schedule import forest_schedule  # noqa: PLC0415  heavy
+def plan(
+    source: str, collective: TreeCollective, fixed_k: int | None, root: str | None
+) -> tuple[Fabric, TreeSchedule, str | None]:
+    """Read or build a fabric and make the schedule; of an allreduce also tell which of its kinds was chosen and why."""
+    from topodesign.forest.schedule import allreduce_schedule, forest_schedule  # noqa: PLC0415  heavy
 
     fabric = fabric_of(source)
     number = None if root is None else fabric.number(root)
-    return fabric, forest_schedule(fabric.topology, collective, k=fixed_k, root=number)
+    if collective == "allreduce" and fixed_k is None:
+        return fabric, *allreduce_schedule(fabric.topology)
+    return fabric, forest_schedule(fabric.topology, collective, k=fixed_k, root=number), None
 
 
 def plan_that_fits(
@@ -62,25 +67,34 @@ def plan_that_fits(
     fixed_k: int | None,
     root: str | None,
     compile_schedule: Callable[[TreeSchedule], str],
-) -> tuple[str, TreeSchedule, str | None]:
+) -> tuple[str, str | None]:
     """Make a schedule that compiles: without ``fixed_k`` with fewer trees per root where the best has too many.
+
+    Concurrent phases of an allreduce are given up first.
 
     Returns
     -------
     tuple
-        The program, the schedule, and why it has fewer trees than the best, or None if it has not.
+        The program, and how and why its trees differ from the best, or None if they do not.
     """
-    _, schedule = plan(source, collective, fixed_k, root)
-    why = None
+    fabric, best, _ = plan(source, collective, fixed_k, root)
+    schedule, why = best, None
     while True:
         try:
-            return compile_schedule(schedule), schedule, why
+            text = compile_schedule(schedule)
         except (InfeasibleError, TooLargeError) as error:
-            fewer = trees_per_root(schedule) // 2
+            if schedule.concurrent:
+                fewer = smallest_number_of_trees(fabric, collective)
+            else:
+                fewer = trees_per_root(schedule) // 2
             if fixed_k is not None or not fewer:
                 raise
             why = why or str(error)
-            _, schedule = plan(source, collective, fewer, root)
+            _, schedule, _ = plan(source, collective, fewer, root)
+        else:
+            trees = f"{trees_per_root(schedule)} trees per root"
+            turn = ", one phase after the other" if best.concurrent else ""
+            return text, why and f"with {trees}{turn}, since of the best ones {why}"
 
 
 def trees_of(path: Path) -> tuple[Fabric, TreeSchedule, TreeHeader, TreeReport]:
@@ -131,10 +145,11 @@ def record(fabric: Fabric, schedule: TreeSchedule) -> dict[str, Any]:
         "switches": len(fabric.topology.switches),
         "collective": schedule.collective,
         "method": "forest",
+        "concurrent": schedule.concurrent,
         "k": trees_per_root(schedule),
         "trees": len(schedule),
         "height": schedule.height,
-        "inv_x": str(schedule.inverse_rate / fabric.unit),
+        "inv_x": str((1 if schedule.collective in ROOTED else len(fabric.compute)) / bandwidth),
         "algorithmic_bandwidth": str(bandwidth),
         "algorithmic_bandwidth_GBps": float(bandwidth) / 1e9,
         "in_network": None
@@ -154,7 +169,8 @@ def summary(fabric: Fabric, schedule: TreeSchedule) -> str:
     text = (
         f"{schedule.collective} on {fabric.name}: {len(fabric.compute)} nodes, {switches} switch(es)\n"
         f"algorithmic bandwidth {float(bandwidth) / 1e9:.6g} GB/s ({format_bandwidth(8 * bandwidth)})\n"
-        f"{trees_per_root(schedule)} tree(s) per root, {len(schedule)} different ones, height {schedule.height}"
+        f"{'up to ' if schedule.concurrent else ''}{trees_per_root(schedule)} tree(s) per root, "
+        f"{len(schedule)} different ones, height {schedule.height}"
     )
     pruned = _in_network(fabric, schedule)
     return text if pruned is None else f"{text}\n{pruned}"

@@ -123,9 +123,10 @@ def lower_trees(
 ) -> Program:
     """Turn a tree schedule into the program of every rank.
 
-    The shard of a root is laid out tree by tree, so that what a tree carries is contiguous and is received where it
-    belongs; partial sums are added up where the next rank wants them. What the trees of one root carry over a
-    connection in the same step is one send, if it is contiguous.
+    The shard of a root is laid out part by part, and tree by tree within a part, so that what a tree carries is
+    contiguous and is received where it belongs; partial sums are added up where the next rank wants them. What the
+    trees of one root carry over a connection in the same step is one send, if it is contiguous. Where concurrent phases
+    share a connection, each has channels of its own on it, so that neither waits for the other's turn.
 
     Parameters
     ----------
@@ -134,7 +135,8 @@ def lower_trees(
     inplace
         Whether input and output share memory (see :class:`~topodesign.compile.ir.Program`).
     channels
-        Connections that share the trees between two ranks, each with threadblocks of its own.
+        Connections that share the trees (of each of two concurrent phases) between two ranks, each with threadblocks
+        of its own.
     wider
         Pairs (sender, receiver) of ranks with another number of them.
     parts
@@ -173,7 +175,8 @@ def lower_trees(
         raise InfeasibleError(f"the runtimes know no {schedule.collective} of unequal shards; use equal ones")
     streams = list(_streams(schedule, start, parts))
     reduce_steps = max((edge[0] for one in streams if one.reduces for edge in one.edges), default=0)
-    messages = _messages(streams, reduce_steps, defaultdict(lambda: channels, wider or {}))
+    width = defaultdict(lambda: channels, wider or {})
+    messages = _messages(streams, reduce_steps, width, apart=schedule.concurrent)
     lowering = _Lowering(schedule.collective, inplace, start, max_count, messages, reduce_steps)
     operations = lowering.run()
     longest = max(map(len, operations))
@@ -222,11 +225,10 @@ def _streams(schedule: TreeSchedule, start: list[int], parts: int) -> Iterator[_
     rows = np.searchsorted(schedule.tree, np.arange(len(schedule) + 1)).tolist()
     for (reduces, node), trees in _by_root(schedule).items():
         root = rank[node]
-        length = start[root + 1] - start[root]
+        length = (start[root + 1] - start[root]) // parts
         ends = [0, *itertools.accumulate(schedule.weight[trees].tolist())]
         for tree, (low, high) in zip(trees, itertools.pairwise(ends), strict=True):
-            first = start[root] + length * low // ends[-1]
-            size = (length * high // ends[-1] - length * low // ends[-1]) // parts
+            first, last = length * low // ends[-1], length * high // ends[-1]
             arrived: Counter[int] = Counter()  # level of the last arrival at each rank
             edges = []
             for row in range(rows[tree], rows[tree + 1]):
@@ -234,21 +236,28 @@ def _streams(schedule: TreeSchedule, start: list[int], parts: int) -> Iterator[_
                 edges.append((arrived[src] + 1, src, dst))
                 arrived[dst] = max(arrived[dst], arrived[src] + 1)
             for part in range(parts):
-                chunks = range(first + part * size, first + (part + 1) * size)
+                begin = start[root] + part * length
+                chunks = range(begin + first, begin + last)
                 yield _Stream(reduces, root, chunks, [(level + part, src, dst) for level, src, dst in edges])
 
 
 def _messages(
-    streams: list[_Stream], reduce_steps: int, width: Mapping[tuple[int, int], int]
+    streams: list[_Stream], reduce_steps: int, width: Mapping[tuple[int, int], int], *, apart: bool
 ) -> list[tuple[Message, list[int]]]:
-    """Share the streams of two ranks out evenly among their instances; return the messages in the order to keep."""
-    load: dict[tuple[int, int], list[int]] = {}
+    """Share the streams of two ranks out evenly among their instances; return the messages in the order to keep.
+
+    If the phases are to be apart, where both need a connection the second has instances after those of the first.
+    """
+    reduced = {(src, dst) for stream in streams if stream.reduces for _, src, dst in stream.edges}
+    load: dict[tuple[bool, int, int], list[int]] = {}
     carried: dict[Message, list[int]] = defaultdict(list)
     for stream in streams:
         for level, src, dst in stream.edges:
-            sizes = load.setdefault((src, dst), [0] * width[src, dst])
-            instance = sizes.index(min(sizes))
-            sizes[instance] += len(stream.chunks)
+            second = apart and not stream.reduces and (src, dst) in reduced
+            sizes = load.setdefault((second, src, dst), [0] * width[src, dst])
+            lightest = sizes.index(min(sizes))
+            sizes[lightest] += len(stream.chunks)
+            instance = lightest + second * len(sizes)
             step = level if stream.reduces else reduce_steps + level
             carried[step, src, dst, instance] += stream.chunks
     return [(message, sorted(carried[message])) for message in sorted(carried)]

@@ -45,6 +45,7 @@ _ROUNDS = 300
 _DENOMINATORS = (12, 60, 1000)  # tried for the numbers of the solver; at last multiples of 1 / _GRID
 _GRID = 2**24
 _SLACK = 1e-7
+_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -167,8 +168,9 @@ def _solve(topology: Topology, nodes: list[int], known: float) -> _Solution:
 
 
 def _linear_program(topology: Topology, nodes: list[int], cuts: list[Cut], paths: list[Path]) -> _Solution:
+    """Solve with these sets and paths; of the best solutions take one with most traffic, which other sets bind less."""
     from scipy.optimize import linprog  # noqa: PLC0415  heavy
-    from scipy.sparse import coo_array  # noqa: PLC0415
+    from scipy.sparse import coo_array, vstack  # noqa: PLC0415
 
     columns = [(phase, path) for path in paths for phase in PHASES]
     entries = [(row, at, 1.0) for row, (_, side) in enumerate(cuts) for at, node in enumerate(nodes) if node in side]
@@ -179,18 +181,19 @@ def _linear_program(topology: Topology, nodes: list[int], cuts: list[Cut], paths
         crossed = inside[first] & ~inside[last] & (reduces == (phase == "reduction"))
         entries += [(row, column, -1.0) for row in np.flatnonzero(crossed).tolist()]
         entries += [(len(cuts) + link, column, 1.0) for link in _links(topology, path)]
-    rows, places, values = zip(*entries, strict=True)
+    rows, places, factors = zip(*entries, strict=True)
     shape = len(cuts) + len(topology.src), len(nodes) + len(columns)
-    result = linprog(
-        np.r_[-np.ones(len(nodes)), np.zeros(len(columns))],
-        A_ub=coo_array((values, (rows, places)), shape=shape).tocsr(),
-        b_ub=np.r_[np.zeros(len(cuts)), topology.capacity.astype(float)],
-        method="highs",
-    )
+    matrix = coo_array((factors, (rows, places)), shape=shape).tocsr()
+    limits = np.r_[np.zeros(len(cuts)), topology.capacity.astype(float)]
+    shares = np.r_[np.ones(len(nodes)), np.zeros(len(columns))]
+    result = linprog(-shares, A_ub=matrix, b_ub=limits, method="highs")
     dual = np.maximum(-result.ineqlin.marginals, 0)
+    kept = vstack((matrix, coo_array(-shares[None, :]))).tocsr()
+    full = linprog(shares - 1, A_ub=kept, b_ub=np.r_[limits, result.fun * (1 - _TOLERANCE)], method="highs-ds")
+    values = np.maximum(result.x if full.x is None else full.x, 0)
     return _Solution(
-        np.maximum(result.x[: len(nodes)], 0),
-        dict(zip(columns, np.maximum(result.x[len(nodes) :], 0).tolist(), strict=True)),
+        values[: len(nodes)],
+        dict(zip(columns, values[len(nodes) :].tolist(), strict=True)),
         dict(zip(cuts, dual[: len(cuts)].tolist(), strict=True)),
         dual[len(cuts) :],
     )

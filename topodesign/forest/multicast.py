@@ -104,17 +104,19 @@ def prune(schedule: TreeSchedule, multicast: frozenset[int], aggregation: frozen
         wrong = min((multicast | aggregation) - topology.switches)
         raise ParameterError(f"node {wrong} is not a switch, so it neither multicasts nor aggregates")
     rows: list[tuple[int, int, int, int, int]] = []
-    heights = [0, 0]
+    heights = np.zeros((2, topology.nodes), dtype=np.int64)  # of in-trees and out-trees, by root
     for tree in range(len(schedule)):
         reduces = tree < schedule.reduce_trees
         kept, height = _prune_tree(schedule, tree, aggregation if reduces else multicast)
         if reduces:
             kept = [(dst, src, lo, hi) for src, dst, lo, hi in reversed(kept)]
         rows += [(tree, *row) for row in kept]
-        heights[reduces] = max(heights[reduces], height)
+        root = int(schedule.root[tree])
+        heights[int(reduces), root] = max(heights[int(reduces), root], height)
     trees, src, dst, lo, hi = columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T
     after = _loads(topology, schedule.reduce_trees, columns)
-    return Pruned(schedule, trees, src, dst, lo, hi, schedule.link_loads, after, sum(heights))
+    highest = heights.sum(axis=0).max() if schedule.concurrent else heights.max(axis=1).sum()
+    return Pruned(schedule, trees, src, dst, lo, hi, schedule.link_loads, after, int(highest))
 
 
 def _prune_tree(

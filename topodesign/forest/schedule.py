@@ -10,17 +10,20 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.errors import ParameterError, TooLargeError
+from topodesign.forest.allreduce import MOST_NODES, AllreduceOptimum, Phase, allreduce_optimum
 from topodesign.forest.fixed import fixed_optimum, smallest_trees
 from topodesign.forest.optimum import optimum, shard_sizes
 from topodesign.forest.packing import pack_trees
-from topodesign.forest.splitting import Split, remove_switches
-from topodesign.solve.maxflow import compute_nodes
+from topodesign.forest.splitting import Pieces, Split, check_balance, joined, remove_switches
+from topodesign.solve.maxflow import compute_nodes, violated_cut
 from topodesign.topology import IntArray, Topology
-from topodesign.tree_schedule import MAX_WEIGHT, TreeCollective, TreeSchedule
+from topodesign.tree_schedule import MAX_WEIGHT, REVERSED, TreeCollective, TreeSchedule
 
 ROOTED = ("broadcast", "reduce")
 MOST_SMALL = 8
 """Largest number of trees per root that a frontier tries besides the best."""
+
+_TRIES = 100
 
 
 @dataclass(frozen=True)
@@ -47,14 +50,15 @@ def forest_schedule(
     topology
         Compute nodes and switches; as much capacity into each switch as out of it.
     collective
-        Reduce-scatter and reduce are allgather and broadcast on the transpose, run backwards. An allreduce is a
-        reduce-scatter and then an allgather.
+        Reduce-scatter and reduce are allgather and broadcast on the transpose, run backwards. An allreduce is that of
+        :func:`allreduce_schedule`; with ``k`` or ``shard`` it is a reduce-scatter and then an allgather.
     k
         Number of trees per root (per unit of shard size); the smallest that reaches the optimum if None.
     root
         The root of a broadcast or reduce, a compute node.
     shard
-        Relative shard sizes of the compute nodes in ascending order; equal if None.
+        Relative shard sizes of the compute nodes in ascending order; equal if None, but for an allreduce as it is
+        fastest.
 
     Raises
     ------
@@ -68,19 +72,44 @@ def forest_schedule(
         If the capacities and shards need more than 64 bits.
     """
     sizes = _sizes(topology, collective, root, shard)
-    forward: TreeCollective = "broadcast" if collective in ROOTED else "allgather"
+    if collective in {"allgather", "broadcast"}:
+        return _out_trees(topology, collective, k, sizes)
+    if collective != "allreduce":
+        return _backwards(_out_trees(topology.transpose(), REVERSED[collective], k, sizes), topology)
+    if k is None and sizes is None:
+        return allreduce_schedule(topology)[0]
+    return _in_turn(topology, k, sizes)
 
-    def spreading(graph: Topology) -> TreeSchedule:
-        return _out_trees(graph, forward, k, sizes)
 
-    if collective == forward:
-        return spreading(topology)
-    if topology.is_duplex:
-        out = spreading(topology)
-        back = out.reverse()
-        return _in_turn(back, out) if collective == "allreduce" else back
-    back = replace(spreading(topology.transpose()).reverse(), topology=topology)
-    return _in_turn(back, spreading(topology)) if collective == "allreduce" else back
+def allreduce_schedule(topology: Topology) -> tuple[TreeSchedule, str]:
+    """Return the fastest allreduce for large sizes, and in words what it is and whether there may be a faster one.
+
+    It is concurrent where that is faster than a reduce-scatter and then an allgather (ForestColl, appendix F). The
+    roots then own different shares of the data.
+
+    Raises
+    ------
+    TopologyError, InfeasibleError, TooLargeError
+        As :func:`forest_schedule`.
+    """
+    check_balance(topology)
+    plain = "a reduce-scatter and then an allgather"
+    if len(compute_nodes(topology)) > MOST_NODES:
+        words = f"{plain}; whether another allreduce is faster is not asked for more than {MOST_NODES} nodes"
+        return _in_turn(topology, None, None), words
+    best = allreduce_optimum(topology)
+    more = "" if best.exact else f"more than {float(best.bound / best.throughput - 1):.2%} "
+    limit = f"over trees of nodes none is {more}faster"
+    if best.throughput == best.composed:
+        return _in_turn(topology, None, None), f"{plain}; {limit}"
+    gain = f"{float(best.throughput / best.composed - 1):.1%}"
+    try:
+        return _concurrent(
+            topology, best
+        ), f"reduced and broadcast at the same time, {gain} faster than {plain}; {limit}"
+    except TooLargeError:
+        words = f"{plain}; doing both at the same time would be {gain} faster, but needs too many trees"
+        return _in_turn(topology, None, None), words
 
 
 def frontier(topology: Topology, numbers: Iterable[int] | None = None) -> list[FrontierRow]:
@@ -139,6 +168,20 @@ def _out_trees(
     fixed = fixed_optimum(topology, k, weights=sizes, best=best)
     numbers = [k * size for size in shard_sizes(topology, sizes).tolist()]
     split = remove_switches(fixed.topology, numbers)
+    shard = None if collective == "broadcast" else sizes
+    return _packed(topology, collective, split, numbers, rate=fixed.tree_rate, shard=shard)
+
+
+def _packed(
+    topology: Topology,
+    collective: TreeCollective,
+    split: Split,
+    numbers: Sequence[int],
+    *,
+    rate: Fraction,
+    shard: tuple[int, ...] | None,
+) -> TreeSchedule:
+    """Return so many out-trees per compute node, packed into logical links."""
     packing = pack_trees(split.topology, [(node, number) for node, number in enumerate(numbers) if number])
     nodes = np.array(split.nodes)
     trees = len(packing.root)
@@ -152,7 +195,7 @@ def _out_trees(
     return TreeSchedule(
         collective=collective,
         topology=topology,
-        rate=fixed.tree_rate,
+        rate=rate,
         root=nodes[packing.root],
         weight=packing.weight,
         tree=tree,
@@ -163,7 +206,7 @@ def _out_trees(
         hop_start=hop_start,
         hop=split.hop[place],
         reduce_trees=0,
-        shard=None if collective == "broadcast" else sizes,
+        shard=shard,
     )
 
 
@@ -195,8 +238,69 @@ def _routed(split: Split, src: IntArray, dst: IntArray, weight: IntArray) -> tup
     return edge, np.minimum((start + weight)[edge], route_end[route]) - begin, route
 
 
-def _in_turn(first: TreeSchedule, second: TreeSchedule) -> TreeSchedule:
-    """Return the allreduce of a reduce-scatter and then an allgather; rates become one by scaling the weights."""
+def _backwards(out_trees: TreeSchedule, topology: Topology) -> TreeSchedule:
+    """Return in-trees on a topology, from out-trees on its transpose."""
+    return replace(out_trees.reverse(), topology=topology)
+
+
+def _in_turn(topology: Topology, k: int | None, sizes: tuple[int, ...] | None) -> TreeSchedule:
+    """Return a reduce-scatter and then an allgather."""
+    out = _out_trees(topology, "allgather", k, sizes)
+    back = out if topology.is_duplex else _out_trees(topology.transpose(), "allgather", k, sizes)
+    return _together(_backwards(back, topology), out, concurrent=False)
+
+
+def _concurrent(topology: Topology, best: AllreduceOptimum) -> TreeSchedule:
+    """Return the allreduce whose in-trees and out-trees share the links as the optimum says, with few trees.
+
+    If trees are so thin that shares and traffic are whole numbers of them, nothing is lost; often thicker ones, with
+    the traffic rounded down, do as well.
+
+    Raises
+    ------
+    TooLargeError
+        If there are too many trees.
+    """
+    nodes = compute_nodes(topology)
+    shares = [share * best.throughput for share in best.roots]
+    thickest = _common_part(shares)
+    most = int(thickest / _common_part([*shares, *(a for paths in best.traffic.values() for a in paths.values())]))
+    for times in (*range(1, min(most, _TRIES)), most):
+        rate = thickest / times
+        if best.throughput / rate > MAX_WEIGHT:
+            raise TooLargeError(f"{best.throughput / rate} trees are too many")
+        numbers = np.array([int(share / rate) for share in shares])
+        back, out = (_split(nodes, best, phase, rate) for phase in ("reduction", "broadcast"))
+        if all(violated_cut(split.topology, split.topology.capacity, numbers)[1] is None for split in (back, out)):
+            break
+    shard = tuple((numbers // np.gcd.reduce(numbers)).tolist())
+    in_trees = _packed(topology.transpose(), "allgather", back, numbers.tolist(), rate=rate, shard=shard)
+    out_trees = _packed(topology, "allgather", out, numbers.tolist(), rate=rate, shard=shard)
+    return _together(_backwards(in_trees, topology), out_trees, concurrent=True)
+
+
+def _common_part(amounts: Iterable[Fraction]) -> Fraction:
+    """Return the largest number that all amounts are multiples of."""
+    amounts = list(amounts)
+    common = math.lcm(*(amount.denominator for amount in amounts))
+    return Fraction(math.gcd(*(int(amount * common) for amount in amounts)), common)
+
+
+def _split(nodes: IntArray, best: AllreduceOptimum, phase: Phase, rate: Fraction) -> Split:
+    """Return the whole trees of this rate that the traffic of a phase has room for, a reduction seen from the root."""
+    pieces: dict[tuple[int, int], Pieces] = {}
+    whole = best.throughput / rate  # no link is in more trees
+    for path, traffic in best.traffic[phase].items():
+        way = path if phase == "broadcast" else path[::-1]
+        carried = pieces.setdefault((way[0], way[-1]), [])
+        amount = int(min(traffic / rate, whole - sum(amount for amount, _ in carried)))
+        if amount:
+            carried.append((amount, way))
+    return joined(nodes, pieces)
+
+
+def _together(first: TreeSchedule, second: TreeSchedule, *, concurrent: bool) -> TreeSchedule:
+    """Return the allreduce of a reduce-scatter and an allgather; rates become one by scaling the weights."""
     rate = Fraction(
         math.gcd(first.rate.numerator * second.rate.denominator, second.rate.numerator * first.rate.denominator),
         first.rate.denominator * second.rate.denominator,
@@ -218,4 +322,5 @@ def _in_turn(first: TreeSchedule, second: TreeSchedule) -> TreeSchedule:
         **{name: np.concatenate(parts) for name, parts in columns.items()},
         reduce_trees=len(first),
         shard=first.shard,
+        concurrent=concurrent,
     )

@@ -10,7 +10,7 @@ and only a part of it, so that the logical topology stays close to what the swit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,8 @@ _TIGHT_CUTS = 256
 """Tight cuts that are remembered, to save the search that would find them again."""
 
 _Path = tuple[int, ...]
-_Pieces = list[tuple[int, _Path]]
+Pieces = list[tuple[int, _Path]]
+"""Amounts and the paths that carry them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +87,12 @@ def remove_switches(topology: Topology, trees: int | Sequence[int], *, fan: int 
     if len(demand) != len(nodes) or demand.min() < 0:
         raise ParameterError(f"the numbers of trees must be {len(nodes)}, one for each compute node, and not negative")
     check_balance(topology)
-    pieces: dict[tuple[int, int], _Pieces] = {
+    pieces: dict[tuple[int, int], Pieces] = {
         (u, v): [(capacity, (u, v))] for u, v, capacity in topology.links() if u != v
     }
     if topology.switches:
         _replay(pieces, _splits(topology, nodes, demand, fan))
-    return _assemble(nodes, pieces)
+    return joined(nodes, pieces)
 
 
 def check_balance(topology: Topology) -> None:
@@ -149,7 +150,7 @@ def _fresh(network: Network, flows: IntArray, switch: int) -> tuple[Network, Int
     return network, np.pad(flows[:, kept], ((0, 0), (0, more))), len(kept)
 
 
-def _replay(pieces: dict[tuple[int, int], _Pieces], splits: list[tuple[int, int, int, int]]) -> None:
+def _replay(pieces: dict[tuple[int, int], Pieces], splits: list[tuple[int, int, int, int]]) -> None:
     """Do to the paths of every link what was done to its capacity."""
     for u, w, t, amount in splits:
         first, second = _taken(pieces[u, w], amount), _taken(pieces[w, t], amount)
@@ -159,16 +160,16 @@ def _replay(pieces: dict[tuple[int, int], _Pieces], splits: list[tuple[int, int,
         while first and second:
             (a, start), (b, end) = first.pop(), second.pop()
             both = min(a, b)
-            gained.append((both, _joined(start, end)))
+            gained.append((both, _chained(start, end)))
             if a > both:
                 first.append((a - both, start))
             if b > both:
                 second.append((b - both, end))
 
 
-def _taken(pieces: _Pieces, amount: int) -> _Pieces:
+def _taken(pieces: Pieces, amount: int) -> Pieces:
     """Take an amount out of the pieces of a link, the last ones first."""
-    taken: _Pieces = []
+    taken: Pieces = []
     while amount:
         available, path = pieces.pop()
         part = min(available, amount)
@@ -179,7 +180,7 @@ def _taken(pieces: _Pieces, amount: int) -> _Pieces:
     return taken
 
 
-def _joined(start: _Path, end: _Path) -> _Path:
+def _chained(start: _Path, end: _Path) -> _Path:
     """Return one path after the other, without a round trip where they meet more than once."""
     place = {vertex: i for i, vertex in enumerate(start)}
     for i in range(len(end) - 1, -1, -1):
@@ -188,7 +189,8 @@ def _joined(start: _Path, end: _Path) -> _Path:
     raise ValueError("the paths do not meet")
 
 
-def _assemble(nodes: IntArray, pieces: dict[tuple[int, int], _Pieces]) -> Split:
+def joined(nodes: IntArray, pieces: Mapping[tuple[int, int], Pieces]) -> Split:
+    """Return the logical topology whose links, between these nodes, are the given pieces; amounts are above zero."""
     number = {node: i for i, node in enumerate(nodes.tolist())}
     kept = sorted((number[u], number[v], parts) for (u, v), parts in pieces.items() if parts)
     links, amounts, paths = [], [], []

@@ -97,7 +97,7 @@ class Limited:
 
 @dataclass(frozen=True)
 class BestAllreduce:
-    """The best allreduce that need not be a reduce-scatter followed by an allgather.
+    """The best allreduce that need not be a reduce-scatter followed by an allgather, with switches that only forward.
 
     Attributes
     ----------
