@@ -19,11 +19,12 @@ COMMANDS = {
     "evaluate": "Price one topology and set it against the bounds.",
     "links": "Print the links of a topology.",
     "optimum": "Find the best throughput of a fabric, and what limits it.",
-    "fabric": "Write the file of a known fabric.",
+    "fabric": "Write a fabric, or what is left of it, as a file.",
     "schedule": "Write the explicit schedule of a collective.",
     "verify": "Check a schedule or an MSCCL program.",
     "simulate": "Time a schedule, with failed links or a training step.",
     "compile": "Compile a schedule to an MSCCL program.",
+    "wire": "Plan, export, check and change the wiring of a topology.",
 }
 """Commands in the order of the help text; the function is ``command`` in the module of that name in this folder."""
 

@@ -30,7 +30,7 @@ def kept(have: Matrix, want: Matrix, place: Ints) -> int:
 
 
 @compiled
-def _held(have: Matrix, want: Matrix, near: Ints, start: Ints, place: Ints, node: int, other: int) -> int:
+def _held(have: Matrix, want: Matrix, near: Ints, start: Ints, place: Ints, node: np.int64, other: np.int64) -> int:
     """Return the links kept between a node and all others but one."""
     total = 0
     here = place[node]
@@ -162,7 +162,9 @@ def _most(matrix: Ints, free_row: NDArray[np.bool_], free_column: NDArray[np.boo
 
 
 @compiled
-def exhaust(one: Matrix, other: Matrix, order: Ints, group: Matrix, best: Ints, least: int, grain: int, limit: int) -> int:
+def exhaust(
+    one: Matrix, other: Matrix, order: Ints, group: Matrix, best: Ints, least: int, grain: int, limit: int
+) -> int:
     """Search all matchings of two sets of nodes for one that keeps more links than ``least``, by branch and bound.
 
     Parameters

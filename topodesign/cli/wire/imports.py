@@ -30,8 +30,8 @@ def command(plan: Path, export: Path, file_format: str, as_json: bool) -> int:
     missing, extra = differences(wanted, found)
     same = not missing and not extra
     if as_json:
-        links = [list(link) for link in found.links()]
-        print_json({"same": same, "nodes": found.nodes, "links": links, "missing": missing, "extra": extra})
+        rows = {"links": found.links(), "missing": missing, "extra": extra}
+        print_json({"same": same, "nodes": found.nodes, **rows})
     elif same:
         click.echo(f"{export} makes the links of the plan")
     else:

@@ -1,0 +1,365 @@
+"""From the wiring that exists to the wiring wanted, with few patches moved.
+
+Hosts can change their roles without anybody touching a cable, so the nodes of the wanted topology go where most links
+stay (:mod:`topodesign.wiring.relabel`). Links that are still missing get fibres that are free or become free. Both ends
+of a patch must be in one field of panels: where no field has a fibre left at both ends, links that could stay change
+their fields along an alternating path, as in the proof of König's theorem.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from topodesign.errors import InfeasibleError, ParameterError
+from topodesign.topology import Topology
+from topodesign.wiring.inventory import Mode
+from topodesign.wiring.pairing import Pairing, Spot
+from topodesign.wiring.plan import CrossConnect, End, Plan
+from topodesign.wiring.plan_check import check_plan
+from topodesign.wiring.relabel import relabel
+
+
+class Fibre(NamedTuple):
+    """A place that one end of a patch is plugged into.
+
+    Attributes
+    ----------
+    panel, panel_port
+        The panel port.
+    side
+        ``A`` or ``B``; ``AB`` for both, of a duplex patch.
+    """
+
+    panel: str
+    panel_port: str
+    side: str
+
+
+Key = tuple[str, str]
+"""Where links are counted: a host and a side."""
+
+Pair = tuple[str, str]
+"""The hosts of a patch, from the first to the second."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A plan and what has to be moved to get there.
+
+    Attributes
+    ----------
+    before, after
+        The wiring that exists, and the one wanted.
+    removed, made
+        Patches that go and patches that come. Where a cable only moves one end, the new patch has its name.
+    fewest
+        Whether it is proven that fewer do not suffice, whatever the order of the hosts if that was free.
+    """
+
+    before: Plan
+    after: Plan
+    removed: tuple[CrossConnect, ...]
+    made: tuple[CrossConnect, ...]
+    fewest: bool
+
+    @property
+    def moves(self) -> int:
+        """Number of patches to move, to plug in or to take out."""
+        return max(len(self.removed), len(self.made))
+
+
+def fibres(connect: CrossConnect) -> tuple[Fibre, Fibre]:
+    """Return the places that the two ends of a patch take."""
+    sides = ("A", "B") if connect.mode == "simplex" else ("AB", "AB")
+    return (
+        Fibre(connect.a.panel, connect.a.panel_port, sides[0]),
+        Fibre(connect.b.panel, connect.b.panel_port, sides[1]),
+    )
+
+
+def wired_topology(hosts: Sequence[str], connects: Iterable[CrossConnect]) -> Topology:
+    """Return the links that patches make between these hosts, numbered in this order; others are left out."""
+    number = {host: node for node, host in enumerate(hosts)}
+    links = []
+    for connect in connects:
+        u, v = number.get(connect.a.host), number.get(connect.b.host)
+        if u is not None and v is not None:
+            links += [(u, v)] if connect.mode == "simplex" else [(u, v), (v, u)]
+    return Topology.from_links(len(hosts), links)
+
+
+def rewire(
+    plan: Plan,
+    wanted: Topology,
+    *,
+    hosts: Sequence[str] | None = None,
+    seed: int = 0,
+    prefer: Iterable[CrossConnect] = (),
+) -> Change:
+    """Plan the fewest patches that turn a wiring into a topology.
+
+    Parameters
+    ----------
+    plan
+        The wiring as it is: its cross-connects count, not its topology.
+    wanted
+        Any topology with at most as many nodes as there are cabled hosts.
+    hosts
+        Host of each node, if that is settled; else the best order that is found.
+    seed
+        Of the search.
+    prefer
+        Patches to be kept, or made as they are here, where there is a choice.
+
+    Raises
+    ------
+    InfeasibleError
+        If the plan is duplex and the topology is not, a host has too few lanes at panels, or no fields are found for
+        all links.
+    ParameterError
+        If there are switches, more nodes than hosts, or the hosts are not all different.
+    """
+    if wanted.switches:
+        raise ParameterError("a wiring plan joins hosts directly; the topology has switches")
+    if plan.mode == "duplex" and not wanted.is_duplex:
+        raise InfeasibleError("the wiring is duplex, and the topology has links without their reverse")
+    cabled = [*plan.hosts, *dict.fromkeys(fixed.host for fixed in plan.fixed if fixed.host not in plan.node)]
+    if hosts is None:
+        found = relabel(wired_topology(cabled, plan.connects), wanted, seed=seed)
+        placed, proven = tuple(cabled[place] for place in found.place), found.proven
+    else:
+        placed, proven = _checked(hosts, wanted, cabled), True
+    wiring = _Wiring(plan)
+    prefer = tuple(prefer)
+    missing = wiring.keep(_links(wanted, placed, plan.mode), prefer)
+    made = wiring.patches(wiring.settle(missing, seed), prefer)
+    number = {host: node for node, host in enumerate(placed)}
+    new = tuple(_numbered(connect, number) for connect in made)
+    kept = [_numbered(connect, number) for connect in wiring.kept]
+    connects = tuple(sorted((*kept, *new), key=wiring.place))
+    after = Plan(plan.inventory, wanted, placed, plan.mode, connects, plan.fixed)
+    check_plan(after)
+    fewest = proven and len(new) == len(missing)
+    return Change(plan, after, tuple(wiring.removed), new, fewest=fewest)
+
+
+def _checked(hosts: Sequence[str], wanted: Topology, cabled: Sequence[str]) -> tuple[str, ...]:
+    if len(hosts) != wanted.nodes or len(set(hosts)) != len(hosts):
+        raise ParameterError(f"{wanted.nodes} nodes need as many hosts, all different")
+    unknown = sorted(set(hosts) - set(cabled))
+    if unknown:
+        raise InfeasibleError(f"host '{unknown[0]}' is not cabled to a panel in the plan")
+    return tuple(hosts)
+
+
+def _links(wanted: Topology, hosts: Sequence[str], mode: Mode) -> Counter[Pair]:
+    """Return the patches that the topology needs, by their hosts; duplex ones once, the earlier node first."""
+    return Counter(
+        {(hosts[u], hosts[v]): capacity for u, v, capacity in wanted.links() if u < v or (u > v and mode == "simplex")}
+    )
+
+
+def _numbered(connect: CrossConnect, number: dict[str, int]) -> CrossConnect:
+    link = number[connect.a.host], number[connect.b.host]
+    return CrossConnect(connect.cable, connect.mode, link, connect.a, connect.b)
+
+
+def as_simplex(plan: Plan) -> Plan:
+    """Return a duplex plan with two one-way patches for each, so that they can go different ways.
+
+    Raises
+    ------
+    InfeasibleError
+        If a panel port can only be patched both ways together.
+    """
+    if plan.mode == "simplex":
+        return plan
+    stuck = next((end for c in plan.connects for end in (c.a, c.b) if not _splits(plan, end)), None)
+    if stuck is not None:
+        raise InfeasibleError(f"port '{stuck.panel_port}' of '{stuck.panel}' cannot be patched one way")
+    connects = [
+        CrossConnect(f"{connect.cable}-{number}", "simplex", link, *ends)
+        for connect in plan.connects
+        for number, link, ends in (
+            (1, connect.link, (connect.a, connect.b)),
+            (2, connect.link[::-1], (connect.b, connect.a)),
+        )
+    ]
+    return replace(plan, mode="simplex", connects=tuple(connects))
+
+
+def usable(plan: Plan, end: End) -> bool:
+    """Return whether the mode of the plan can use the panel port of an end."""
+    return plan.mode == "duplex" or _splits(plan, end)
+
+
+def _splits(plan: Plan, end: End) -> bool:
+    return plan.inventory.panel_port[end.panel, end.panel_port].mode == "simplex"
+
+
+class _Wiring:
+    """The patches of a plan as they are being changed: those kept, those removed, and the fibres that are open."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.field = {panel.name: panel.field for panel in plan.inventory.panels}
+        self.sides = ("A", "B") if plan.mode == "simplex" else ("AB", "AB")
+        self.ends = [end for end in plan.end.values() if usable(plan, end)]
+        self.position = {end: row for row, end in enumerate(plan.inventory.panel_port)}
+        self.kept: list[CrossConnect] = []
+        self.removed: list[CrossConnect] = []
+
+    def place(self, connect: CrossConnect) -> int:
+        """Return where the first end of a patch is, for putting patches in order."""
+        return self.position[connect.a.panel, connect.a.panel_port]
+
+    def keys(self, pair: Pair) -> tuple[Key, Key]:
+        """Return where the ends of a link between two hosts are counted."""
+        return (pair[0], self.sides[0]), (pair[1], self.sides[1])
+
+    def keep(self, wanted: Counter[Pair], prefer: tuple[CrossConnect, ...]) -> list[Pair]:
+        """Keep what can stay as it is, rather what is preferred; return the links that are missing then."""
+        missing = Counter(wanted)
+        preferred = set(map(fibres, prefer))
+        for connect in sorted(self.plan.connects, key=lambda connect: fibres(connect) not in preferred):
+            pair = connect.a.host, connect.b.host
+            if connect.mode == "duplex" and not missing[pair]:
+                pair = pair[::-1]
+            if missing[pair]:
+                missing[pair] -= 1
+                self.kept.append(connect)
+            else:
+                self.removed.append(connect)
+        return list(missing.elements())
+
+    def settle(self, missing: list[Pair], seed: int) -> list[tuple[Pair, str]]:
+        """Choose fields for the missing links; of those kept, some may have to move to another field, too.
+
+        Returns
+        -------
+        list
+            Hosts and field of every link to be made.
+        """
+        from topodesign.solve import field_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
+
+        room = self._room()
+        self._check_lanes(missing, room)
+        names, keys = list(dict.fromkeys(self.field.values())), list(dict.fromkeys(key for key, _ in room))
+        field_number, key_number = ({x: i for i, x in enumerate(all_of)} for all_of in (names, keys))
+        table = np.zeros((len(keys), len(names)), dtype=np.int64)
+        for (key, field), count in room.items():
+            table[key_number[key], field_number[field]] = count
+        pairs = [(connect.a.host, connect.b.host) for connect in self.kept] + missing
+        ends = np.array([[key_number[key] for key in self.keys(pair)] for pair in pairs], dtype=np.int64).reshape(-1, 2)
+        home = np.full(len(pairs), -1, dtype=np.int64)
+        home[: len(self.kept)] = [field_number[self.field[connect.a.panel]] for connect in self.kept]
+        at = np.zeros((*table.shape, int(table.max(initial=0)) + 1), dtype=np.int64)
+        state = kernels.Fields(ends, home, np.full_like(home, -1), table, at, np.zeros_like(table))
+        for link in range(len(self.kept)):
+            kernels.put(state, link, home[link])
+        failed = kernels.place_all(state, np.array([2 * seed + 1], dtype=np.uint64))
+        if failed >= 0:
+            a, b = pairs[failed]
+            raise InfeasibleError(
+                f"no field of panels is found that has a free fibre both for '{a}' and for '{b}'; cable the lanes of "
+                "all hosts to the panels alike"
+            )
+        fields = [names[number] for number in state.field.tolist()]
+        strays = [link for link in range(len(self.kept)) if state.field[link] != home[link]]
+        self.removed += [self.kept[link] for link in strays]
+        self.removed.sort(key=self.place)
+        self.kept = [connect for link, connect in enumerate(self.kept) if link not in set(strays)]
+        return [(pairs[link], fields[link]) for link in (*strays, *range(len(home) - len(missing), len(home)))]
+
+    def _room(self) -> Counter[tuple[Key, str]]:
+        room: Counter[tuple[Key, str]] = Counter()
+        for end in self.ends:
+            for side in set(self.sides):
+                room[(end.host, side), self.field[end.panel]] += 1
+        return room
+
+    def _check_lanes(self, missing: Iterable[Pair], room: Counter[tuple[Key, str]]) -> None:
+        """Raise InfeasibleError if a host has too few lanes, wherever they are."""
+        lanes: Counter[Key] = Counter()
+        for (key, _), count in room.items():
+            lanes[key] += count
+        kept = [(connect.a.host, connect.b.host) for connect in self.kept]
+        for (host, side), count in Counter(key for pair in (*kept, *missing) for key in self.keys(pair)).items():
+            if count > lanes[host, side]:
+                raise InfeasibleError(
+                    f"host '{host}' has {lanes[host, side]} lane(s) at panels and needs {count}; cable more of its "
+                    "lanes, or take another host"
+                )
+
+    def patches(self, links: list[tuple[Pair, str]], prefer: Iterable[CrossConnect]) -> list[CrossConnect]:
+        """Return patches for links, with their fibres and names."""
+        spots = [self._spots(pair, field) for pair, field in links]
+        old = []
+        for connect in self.removed:
+            one, two = self._spots((connect.a.host, connect.b.host), self.field[connect.a.panel])
+            old.append(((one, connect.a), (two, connect.b)))
+        pairing = Pairing(spots, old, self._free_ends())
+        wishes = _wishes(prefer)
+        wished: dict[int, str] = {}
+        for number, (pair, _) in enumerate(links):
+            wish = next((one for one in wishes[pair] if pairing.wish(number, one[1:])), None)
+            if wish is not None:
+                wishes[pair].remove(wish)
+                wished[number] = wish[0]
+        names = _Names(self.plan, self.removed)
+        return [
+            CrossConnect(names.take(ends, self.sides, wished.get(number)), self.plan.mode, (0, 0), *ends)
+            for number, ends in enumerate(pairing.settle())
+        ]
+
+    def _spots(self, pair: Pair, field: str) -> tuple[Spot, Spot]:
+        (a, b), (one, two) = pair, self.sides
+        return (a, one, field), (b, two, field)
+
+    def _free_ends(self) -> dict[Spot, list[End]]:
+        """Return the ends whose fibres are free as it is."""
+        taken = {fibre for connect in self.plan.connects for fibre in fibres(connect)}
+        free: dict[Spot, list[End]] = defaultdict(list)
+        for end in self.ends:
+            for side in dict.fromkeys(self.sides):
+                if Fibre(end.panel, end.panel_port, side) not in taken:
+                    free[end.host, side, self.field[end.panel]].append(end)
+        return free
+
+
+def _wishes(prefer: Iterable[CrossConnect]) -> dict[Pair, list[tuple[str, End, End]]]:
+    """Return names and ends by hosts."""
+    wishes: dict[Pair, list[tuple[str, End, End]]] = defaultdict(list)
+    for connect in prefer:
+        wishes[connect.a.host, connect.b.host].append((connect.cable, connect.a, connect.b))
+        if connect.mode == "duplex":
+            wishes[connect.b.host, connect.a.host].append((connect.cable, connect.b, connect.a))
+    return wishes
+
+
+class _Names:
+    """Names for new patches: that of the cable that is plugged in at one of its ends, or a new one."""
+
+    def __init__(self, plan: Plan, removed: Iterable[CrossConnect]) -> None:
+        self.used = {connect.cable for connect in plan.connects}
+        self.plugged = {fibre: connect.cable for connect in removed for fibre in fibres(connect)}
+        self.spare = set(self.plugged.values())
+        self.next = len(plan.connects) + 1
+
+    def take(self, ends: tuple[End, End], sides: tuple[str, str], wish: str | None) -> str:
+        """Return a name for a patch between two ends, which should have a certain one if it needs a new one."""
+        for end, side in zip(ends, sides, strict=True):
+            name = self.plugged.get(Fibre(end.panel, end.panel_port, side))
+            if name in self.spare:
+                self.spare.remove(name)
+                return name
+        while f"C{self.next}" in self.used:
+            self.next += 1
+        name = wish if wish is not None and wish not in self.used else f"C{self.next}"
+        self.used.add(name)
+        return name

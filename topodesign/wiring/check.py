@@ -1,0 +1,261 @@
+"""Whether what was wired is what was planned, and if not, what is wrong and how few patches set it right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from topodesign.wiring.change import Change, rewire, wired_topology
+from topodesign.wiring.decompose import without_loops
+from topodesign.wiring.observed import Lane, Observed
+from topodesign.wiring.plan import CrossConnect, End, Plan
+from topodesign.wiring.relabel import isomorphism
+from topodesign.wiring.words import lane_in_words, place_in_words
+
+Fault = Literal["swapped", "wrong port", "missing", "dark", "unexpected", "cabling", "unseen"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is not as planned.
+
+    Attributes
+    ----------
+    fault
+        ``swapped``: patches have each other's ends. ``wrong port``: a receiver hears another transmitter than planned.
+        ``missing``: a receiver hears nothing, and its transmitter is heard elsewhere. ``dark``: nothing hears the
+        transmitter. ``unexpected``: a receiver hears something and should hear nothing. ``cabling``: no patch can do
+        this, so the fixed cabling is not as recorded. ``unseen``: a host has not told what it hears.
+    cables
+        The planned patches that it concerns.
+    words
+        What is seen, and where to look.
+    """
+
+    fault: Fault
+    cables: tuple[str, ...]
+    words: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """What became of a plan.
+
+    Attributes
+    ----------
+    findings
+        What is wrong; none if everything is as planned.
+    built
+        The wiring as it is, with the hosts of the plan as its nodes. Receivers that are not seen count as planned.
+    to_plan
+        Patches to be made until every port is as planned.
+    repair
+        The fewest patches that make the links of the plan, whatever the ports.
+    other_order
+        The fewest patches found if hosts may be other nodes than planned. With none, its hosts are an order in which
+        the wiring already is the wanted topology.
+    decided
+        Whether it is certain if such an order exists.
+    """
+
+    findings: tuple[Finding, ...]
+    built: Plan
+    to_plan: int
+    repair: Change
+    other_order: Change
+    decided: bool
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything was seen and is as planned."""
+        return not self.findings
+
+
+def check(plan: Plan, observed: Observed, *, seed: int = 0) -> Check:
+    """Hold what was observed against a plan.
+
+    Every link that is missing needs a patch of its own, so the repairs need no fewer than they name: as many as links
+    are missing, for these hosts.
+
+    Parameters
+    ----------
+    plan
+        What was wanted.
+    observed
+        What was seen.
+    seed
+        Of the search for another order of the hosts.
+    """
+    view = _View(plan, observed)
+    connects, findings = view.built(), tuple(view.findings())
+    topology = wired_topology(plan.hosts, connects)
+    built = replace(plan, topology=topology, connects=connects)
+    repair = rewire(built, plan.topology, hosts=plan.hosts, prefer=plan.connects)
+    pairs = {(connect.a, connect.b) for connect in connects}
+    pairs |= {pair[::-1] for pair in pairs if plan.mode == "duplex"}
+    to_plan = sum((connect.a, connect.b) not in pairs for connect in plan.connects)
+    if not repair.made:
+        return Check(findings, built, to_plan, repair, repair, decided=True)
+    found = isomorphism(topology, without_loops(plan.topology))
+    if found.place is not None:
+        order = tuple(plan.hosts[place] for place in found.place)
+        return Check(findings, built, to_plan, repair, rewire(built, plan.topology, hosts=order), decided=True)
+    other = rewire(built, plan.topology, seed=seed)
+    other = other if other.moves < repair.moves else repair
+    return Check(findings, built, to_plan, repair, other, found.decided or not other.made)
+
+
+class _View:
+    """A plan and what was seen of it, receiver by receiver."""
+
+    def __init__(self, plan: Plan, observed: Observed) -> None:
+        self.plan = plan
+        self.observed = observed
+        self.end = {Lane(end.host, end.port, end.lane): end for end in plan.end.values()}
+        self.field = {panel.name: panel.field for panel in plan.inventory.panels}
+        self.wanted: dict[Lane, tuple[Lane, str]] = {}
+        for connect in plan.connects:
+            a, b = _lane(connect.a), _lane(connect.b)
+            self.wanted[b] = a, connect.cable
+            if connect.mode == "duplex":
+                self.wanted[a] = b, connect.cable
+        self.receiver = {sender: receiver for receiver, (sender, _) in self.wanted.items()}
+        self.heard_by = {sender: receiver for receiver, sender in observed.heard.items()}
+        self.sides = ("A", "B") if plan.mode == "simplex" else ("AB", "AB")
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what is wrong: first what no patch does, then rings of swapped patches, then the rest."""
+        for host in sorted(self.observed.unseen):
+            yield Finding("unseen", (), f"{host} has not told what it hears; its receivers are taken to be as planned")
+        wrong = {
+            receiver: sender
+            for receiver, sender in self.observed.heard.items()
+            if self.wanted.get(receiver, (None, ""))[0] != sender and receiver.host in self.plan.node
+        }
+        for receiver, sender in list(wrong.items()):
+            if not self._possible(sender, receiver):
+                del wrong[receiver]
+                yield self._impossible(receiver, sender)
+        rings = list(self._rings(wrong))
+        told: set[frozenset[str]] = set()
+        for ring in rings:
+            cables = frozenset(self.wanted[receiver][1] for receiver in ring)
+            if cables not in told:  # a duplex patch tells in both directions
+                told.add(cables)
+                yield self._swapped(ring)
+        ringed = {receiver for ring in rings for receiver in ring}
+        yield from self._once(
+            [self._misled(receiver, sender) for receiver, sender in wrong.items() if receiver not in ringed]
+        )
+        for receiver, words in self.observed.strangers.items():
+            yield Finding("wrong port", self._cables(receiver), f"{self._at(receiver, 1)} hears {words}, no host")
+        silent = [r for r in self.wanted if r not in self.observed.heard and r not in self.observed.strangers]
+        yield from self._once([self._silent(r) for r in silent if r.host not in self.observed.unseen])
+
+    def built(self) -> tuple[CrossConnect, ...]:
+        """Return the patches that are there, each with the name of the planned one that begins there."""
+        heard = {r: s for r, s in self.observed.heard.items() if self._possible(s, r)}
+        taken = set(heard.values())
+        for receiver, (sender, _) in self.wanted.items():
+            if receiver.host in self.observed.unseen and receiver not in heard and sender not in taken:
+                heard[receiver] = sender
+        pairs = [(sender, receiver) for receiver, sender in heard.items()]
+        if self.plan.mode == "duplex":
+            pairs = [pair for pair in pairs if pair[0] < pair[1] and heard.get(pair[0]) == pair[1]]
+        begins = dict(self.wanted.values())
+        names = {connect.cable for connect in self.plan.connects}
+        used: set[str] = set()
+        connects = []
+        for sender, receiver in sorted(pairs):
+            ends = (sender, receiver) if self.plan.mode == "duplex" else (sender,)
+            name = next((begins[lane] for lane in ends if lane in begins and begins[lane] not in used), "")
+            name = name or next(f"U{i}" for i in range(1, len(pairs) + 2) if f"U{i}" not in names | used)
+            used.add(name)
+            link = self.plan.node[sender.host], self.plan.node[receiver.host]
+            connects.append(CrossConnect(name, self.plan.mode, link, self.end[sender], self.end[receiver]))
+        return tuple(connects)
+
+    def _possible(self, sender: Lane, receiver: Lane) -> bool:
+        """Return whether a patch can join the two lanes of nodes, by the fixed cabling."""
+        a, b = self.end.get(sender), self.end.get(receiver)
+        if a is None or b is None or not {a.host, b.host} <= self.plan.node.keys():
+            return False
+        return self.field[a.panel] == self.field[b.panel]
+
+    def _rings(self, wrong: dict[Lane, Lane]) -> Iterator[list[Lane]]:
+        """Yield receivers each of which hears what the next should hear, the last what the first should."""
+        after = {receiver: self.receiver.get(sender) for receiver, sender in wrong.items()}
+        done: set[Lane] = set()
+        for start in wrong:
+            trail: dict[Lane, None] = {}
+            receiver: Lane | None = start
+            while receiver in after and receiver not in done and receiver not in trail:
+                trail[receiver] = None
+                receiver = after[receiver]
+            if receiver in trail:
+                order = list(trail)
+                yield order[order.index(receiver) :]
+            done |= trail.keys()
+
+    def _once(self, findings: list[Finding]) -> Iterator[Finding]:
+        """Yield findings, of duplex patches the first only: they are wrong in both directions."""
+        told = set()
+        for finding in findings:
+            key = finding.fault, finding.cables
+            if self.plan.mode == "simplex" or not finding.cables or key not in told:
+                yield finding
+            told.add(key)
+
+    def _swapped(self, ring: list[Lane]) -> Finding:
+        cables = tuple(self.wanted[receiver][1] for receiver in ring)
+        places = " and ".join(place_in_words(self.end[receiver], self.sides[1]) for receiver in ring)
+        act = "exchange the two" if len(ring) == 2 else "each end belongs where the one before it in this list is now"
+        seen = "; ".join(self._hears(receiver, self.observed.heard[receiver]) for receiver in ring)
+        return Finding("swapped", cables, f"the ends in {places} are swapped ({act}): {seen}")
+
+    def _misled(self, receiver: Lane, sender: Lane) -> Finding:
+        if receiver not in self.wanted:
+            owner = self.receiver.get(sender)
+            belongs = "" if owner is None else f"; the other end of that belongs at {self._at(owner, 1)}"
+            words = f"{self._at(receiver, 1)} should hear nothing and hears {self._name(sender)}{belongs}"
+            return Finding("unexpected", self._cables(owner), words)
+        same = sender.host == self.wanted[receiver][0].host
+        note = ": the right host, another lane" if same else ""
+        place = place_in_words(self.end[receiver], self.sides[1])
+        words = f"wrong fibre in {place}: {self._hears(receiver, sender)}{note}"
+        return Finding("wrong port", self._cables(receiver), words)
+
+    def _silent(self, receiver: Lane) -> Finding:
+        sender, cable = self.wanted[receiver]
+        elsewhere = self.heard_by.get(sender)
+        if elsewhere is not None:
+            words = f"{self._at(receiver, 1)} hears nothing; its light from {self._name(sender)} ends at "
+            return Finding("missing", (cable,), words + self._at(elsewhere, 1))
+        words = (
+            f"no light from {self._at(sender, 0)} to {self._at(receiver, 1)}: is {cable} plugged in, clean and whole?"
+        )
+        return Finding("dark", (cable,), words)
+
+    def _impossible(self, receiver: Lane, sender: Lane) -> Finding:
+        words = f"{self._hears(receiver, sender)}; no patch can do that, so the fixed cabling is not as recorded"
+        return Finding("cabling", self._cables(receiver), words)
+
+    def _cables(self, receiver: Lane | None) -> tuple[str, ...]:
+        return (self.wanted[receiver][1],) if receiver in self.wanted else ()
+
+    def _hears(self, receiver: Lane, sender: Lane) -> str:
+        wanted = self.wanted.get(receiver)
+        instead = "" if wanted is None else f" instead of {self._name(wanted[0])}"
+        return f"{self._name(receiver)} hears {self._name(sender)}{instead}"
+
+    def _name(self, lane: Lane) -> str:
+        return lane_in_words(self.plan, End(lane.host, lane.port, lane.lane, "", ""))
+
+    def _at(self, lane: Lane, side: int) -> str:
+        end = self.end.get(lane)
+        return self._name(lane) + (f" ({place_in_words(end, self.sides[side])})" if end is not None else "")
+
+
+def _lane(end: End) -> Lane:
+    return Lane(end.host, end.port, end.lane)

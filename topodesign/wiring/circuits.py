@@ -1,0 +1,54 @@
+"""Circuits: which side A of a panel port light goes into and which side B it comes out of, and the links that makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from topodesign.errors import FileFormatError
+from topodesign.topology import Topology
+from topodesign.wiring.plan import Plan
+
+PanelEnd = tuple[str, str]
+"""A panel and the label of a port."""
+
+
+class Circuit(NamedTuple):
+    """Light goes from side A of the port ``a`` to side B of the port ``b``."""
+
+    a: PanelEnd
+    b: PanelEnd
+
+
+def circuits(plan: Plan) -> Iterator[Circuit]:
+    """Yield the circuits of a plan in its order; a duplex cross-connect is two."""
+    for connect in plan.connects:
+        a, b = (connect.a.panel, connect.a.panel_port), (connect.b.panel, connect.b.panel_port)
+        yield Circuit(a, b)
+        if connect.mode == "duplex":
+            yield Circuit(b, a)
+
+
+def topology_of(made: Iterable[Circuit], plan: Plan) -> Topology:
+    """Return the links that circuits make with the fixed cabling and the hosts of a plan.
+
+    Raises
+    ------
+    FileFormatError
+        If a circuit ends where no lane of a node is cabled, leaves its field, or two use one side of a port.
+    """
+    links = []
+    field = {panel.name: panel.field for panel in plan.inventory.panels}
+    taken: set[tuple[PanelEnd, str]] = set()
+    for circuit in made:
+        for end, side in ((circuit.a, "A"), (circuit.b, "B")):
+            lane = plan.end.get(end)
+            if lane is None or lane.host not in plan.node:
+                raise FileFormatError(f"no lane of a node is cabled to port '{end[1]}' of panel '{end[0]}'")
+            if (end, side) in taken:
+                raise FileFormatError(f"two circuits use side {side} of port '{end[1]}' of panel '{end[0]}'")
+            taken.add((end, side))
+        if field[circuit.a[0]] != field[circuit.b[0]]:
+            raise FileFormatError(f"panels '{circuit.a[0]}' and '{circuit.b[0]}' are not in one field")
+        links.append((plan.node[plan.end[circuit.a].host], plan.node[plan.end[circuit.b].host]))
+    return Topology.from_links(len(plan.hosts), links)

@@ -1,0 +1,370 @@
+"""Links split into parts that need few ports of every node, one part for each panel.
+
+A d-regular digraph is a union of d permutations (König 1916), and an undirected 2k-regular graph one of k 2-factors
+(Petersen 1891). So a topology can be wired on d panels with one simplex port pair a node each, or on k panels with two
+duplex ports a node each.
+
+Both follow from halving. Pair the links at every node; that makes cycles of links, and one direction round each of them
+gives an orientation or a half with the same number of links everywhere. Where the degree is odd, a perfect matching is
+taken out first. Topologies that are not regular are filled up with links that are dropped again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.errors import InfeasibleError, TopologyError
+from topodesign.topology import IntArray, Topology
+from topodesign.wiring.edge_search import search_split
+
+NO_LINK = -1
+"""Where a node has no link in a permutation or 2-factor of a topology that is not regular."""
+
+
+def permutations(topology: Topology) -> IntArray:
+    """Split the links into permutations.
+
+    Parameters
+    ----------
+    topology
+        Any; self-loops are links here like others.
+
+    Returns
+    -------
+    IntArray
+        Shape ``(d, nodes)`` with d the degree: row i has the node that the i-th link of each node goes to, or
+        ``NO_LINK``; no node is twice in a row.
+    """
+    src, dst = unit_links(topology)
+    colour = _matchings(topology.nodes, src, dst, topology.degree)
+    rows = np.full((topology.degree, topology.nodes), NO_LINK)
+    rows[colour, src] = dst
+    check_permutations(topology, rows)
+    return rows
+
+
+def two_factors(topology: Topology) -> IntArray:
+    """Split the links of a duplex topology, a link and its reverse together, into 2-factors.
+
+    Returns
+    -------
+    IntArray
+        Shape ``(ceil(d/2), nodes)`` with d the degree without self-loops, which are left out: row i has, for each node,
+        the node that follows it on its cycle of the i-th 2-factor, or ``NO_LINK``. So a node has at most two duplex
+        links in a row, one to its successor and one to its predecessor.
+
+    Raises
+    ------
+    TopologyError
+        If the topology is not duplex.
+    """
+    u, v = unit_edges(topology)
+    ends = np.bincount(np.concatenate((u, v)), minlength=topology.nodes)
+    count = (int(ends.max()) + 1) // 2
+    factor, src, dst = _factors(topology.nodes, u, v, count)
+    rows = np.full((count, topology.nodes), NO_LINK)
+    rows[factor, src] = dst
+    check_two_factors(topology, rows)
+    return rows
+
+
+def check_permutations(topology: Topology, rows: IntArray) -> None:
+    """Prove that rows are permutations, as far as they have links, and that their links are those of the topology.
+
+    Raises
+    ------
+    TopologyError
+        If they are not.
+    """
+    if not np.array_equal(_rows_to_links(topology.nodes, rows), _links_table(topology)):
+        raise TopologyError("the permutations do not have the links of the topology")
+
+
+def check_two_factors(topology: Topology, rows: IntArray) -> None:
+    """Prove that the links of the rows and their reverses are those of the topology, its self-loops aside.
+
+    Raises
+    ------
+    TopologyError
+        If they are not, or a row has a node twice.
+    """
+    src, dst = _rows_to_links(topology.nodes, rows).T
+    both = np.stack((np.concatenate((src, dst)), np.concatenate((dst, src))), axis=1)
+    if not np.array_equal(_sorted(both), _links_table(without_loops(topology))):
+        raise TopologyError("the 2-factors do not have the links of the topology")
+
+
+def split(topology: Topology, lanes: IntArray, *, duplex: bool, seed: int = 0) -> tuple[IntArray, IntArray, IntArray]:
+    """Split the links, without self-loops, into parts so that no node has more links in a part than it has lanes there.
+
+    Parameters
+    ----------
+    topology
+        Any; a duplex one if ``duplex``.
+    lanes
+        Shape ``(nodes, parts)``: lanes of each node for each part. A lane serves one link out and one link in.
+    duplex
+        A link and its reverse are one, and together take one lane at either end.
+    seed
+        Of the search below.
+
+    Returns
+    -------
+    src, dst, part
+        int64 arrays of equal length, an entry a link (parallel links are several), or a pair of opposite links.
+
+    Raises
+    ------
+    InfeasibleError
+        If there is no such split, or none was found. If all nodes have the same lanes one is always found, unless
+        ``duplex`` and some of them are odd: the search then need not end well, and a split need not exist.
+    """
+    src, dst = unit_edges(topology) if duplex else unit_links(without_loops(topology))
+    out, into = np.bincount(src, minlength=topology.nodes), np.bincount(dst, minlength=topology.nodes)
+    needed = out + into if duplex else np.maximum(out, into)
+    short = np.flatnonzero(needed > lanes.sum(axis=1))
+    if len(short):
+        node = int(short[0])
+        raise InfeasibleError(f"node {node} has {needed[node]} links but {lanes[node].sum()} lanes")
+    sides = _two_sides(topology) if duplex else None
+    if sides is not None:  # all links point from one side to the other, and the parts are those of a simplex wiring
+        turned = sides[src]
+        src, dst = np.where(turned, dst, src), np.where(turned, src, dst)
+    if lanes.shape[1] == 1:
+        part = np.zeros(len(src), dtype=np.int64)
+    elif duplex and sides is None:
+        src, dst, part = _split_edges(topology.nodes, src, dst, lanes, seed)
+    else:
+        part = _split_links(topology.nodes, src, dst, lanes, seed)
+    check_split(topology, lanes, src, dst, part, duplex=duplex)
+    return src, dst, part
+
+
+def check_split(
+    topology: Topology, lanes: IntArray, src: IntArray, dst: IntArray, part: IntArray, *, duplex: bool
+) -> None:
+    """Prove what :func:`split` promises.
+
+    Raises
+    ------
+    TopologyError
+        If it is broken.
+    """
+    links = np.stack((src, dst), axis=1)
+    links = np.concatenate((links, links[:, ::-1])) if duplex else links
+    if not np.array_equal(_sorted(links), _links_table(without_loops(topology))):
+        raise TopologyError("the parts do not have the links of the topology")
+    out, into = np.zeros_like(lanes), np.zeros_like(lanes)
+    np.add.at(out, (src, part), 1)
+    np.add.at(into, (dst, part), 1)
+    if np.any((out + into if duplex else np.maximum(out, into)) > lanes):
+        raise TopologyError("a part has more links at a node than there are lanes")
+
+
+def unit_links(topology: Topology) -> tuple[IntArray, IntArray]:
+    """Return source and target of all links, parallel ones repeated."""
+    return np.repeat(topology.src, topology.capacity), np.repeat(topology.dst, topology.capacity)
+
+
+def unit_edges(topology: Topology) -> tuple[IntArray, IntArray]:
+    """Return the ends u < v of all pairs of opposite links, parallel ones repeated and self-loops left out.
+
+    Raises
+    ------
+    TopologyError
+        If the topology is not duplex.
+    """
+    if not topology.is_duplex:
+        raise TopologyError("the topology has links without their reverses, so it is not duplex")
+    src, dst = unit_links(topology)
+    return src[src < dst], dst[src < dst]
+
+
+def without_loops(topology: Topology) -> Topology:
+    """Return the topology without its self-loops (and then without a spec)."""
+    if not topology.self_loops:
+        return topology
+    kept = topology.src != topology.dst
+    return Topology.from_arrays(topology.nodes, topology.src[kept], topology.dst[kept], topology.capacity[kept])
+
+
+def _split_links(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray, seed: int) -> IntArray:
+    """Return the part of each link, counting what a node sends and what it receives apart."""
+    if np.all(lanes == lanes[0]):
+        slots = np.repeat(np.arange(lanes.shape[1]), lanes[0])
+        return slots[_matchings(nodes, src, dst, len(slots))]
+    if lanes.shape[1] == 2:
+        return _two_parts(nodes, src, dst, lanes)
+    return search_split(src, dst + nodes, np.concatenate((lanes, lanes)), seed)
+
+
+def _split_edges(
+    nodes: int, u: IntArray, v: IntArray, lanes: IntArray, seed: int
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the ends and the part of each undirected edge."""
+    if np.all(lanes == lanes[0]) and not np.any(lanes % 2):
+        slots = np.repeat(np.arange(lanes.shape[1]), lanes[0] // 2)
+        factor, src, dst = _factors(nodes, u, v, len(slots))
+        return src, dst, slots[factor]
+    tight = np.array_equal(np.bincount(np.concatenate((u, v)), minlength=nodes), lanes.sum(axis=1))
+    odd = np.flatnonzero(lanes.sum(axis=0) % 2)
+    if tight and len(odd):
+        words = f"panel {odd[0] + 1} has an odd number of them, {lanes[:, odd[0]].sum()}"
+        raise InfeasibleError(f"a duplex link takes two lanes, all lanes are needed, and {words}")
+    return u, v, search_split(u, v, lanes, seed)
+
+
+def _matchings(nodes: int, src: IntArray, dst: IntArray, degree: int) -> IntArray:
+    """Return a number below ``degree`` for each link; links of one number share neither source nor target."""
+    out, into = np.bincount(src, minlength=nodes), np.bincount(dst, minlength=nodes)
+    everyone = np.arange(nodes)
+    left = np.concatenate((src, np.repeat(everyone, degree - out)))
+    right = np.concatenate((dst, np.repeat(everyone, degree - into)))
+    colour = np.empty(len(left), dtype=np.int64)
+    todo = [(np.arange(len(left)), 0, degree)]  # links of a regular graph, and their first number and degree
+    while todo:
+        links, first, size = todo.pop()
+        if size == 1:
+            colour[links] = first
+        elif size % 2:
+            chosen = _perfect_matching(nodes, left[links], right[links])
+            colour[links[chosen]] = first
+            todo.append((np.delete(links, chosen), first + 1, size - 1))
+        elif size:
+            second = _halves(left[links], right[links])
+            todo += [(links[~second], first, size // 2), (links[second], first + size // 2, size // 2)]
+    return colour[: len(src)]
+
+
+def _perfect_matching(nodes: int, left: IntArray, right: IntArray) -> IntArray:
+    """Return the rows of a perfect matching of a regular bipartite multigraph; it has one, says König."""
+    from scipy.sparse import csr_array  # noqa: PLC0415  heavy
+    from scipy.sparse.csgraph import maximum_bipartite_matching  # noqa: PLC0415
+
+    key, row = np.unique(left * nodes + right, return_index=True)
+    ones = np.ones(len(key), dtype=np.int8)
+    partner = maximum_bipartite_matching(csr_array((ones, (key // nodes, key % nodes)), shape=(nodes, nodes)), "column")
+    chosen: IntArray = row[np.searchsorted(key, np.arange(nodes) * nodes + partner)]
+    return chosen
+
+
+def _halves(left: IntArray, right: IntArray) -> NDArray[np.bool_]:
+    """Return which links of an even bipartite multigraph are in its second half; every node has as many in both."""
+    at_left, at_right = _pairs(left), _pairs(right)
+    orbit = _orbits(at_right[at_left])
+    return orbit > orbit[at_left]
+
+
+def _factors(nodes: int, u: IntArray, v: IntArray, count: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Return for each edge its 2-factor, below ``count``, and the ends turned so that they go round its cycles."""
+    missing = 2 * count - np.bincount(np.concatenate((u, v)), minlength=nodes)
+    stubs = np.repeat(np.arange(nodes), missing)
+    begin, end = np.concatenate((u, stubs[::2])), np.concatenate((v, stubs[1::2]))
+    edges = len(begin)
+    half = np.arange(2 * edges)  # ends of the edges: those where they begin, then those where they end
+    other = np.roll(half, edges)
+    orbit = _orbits(_pairs(np.concatenate((begin, end)))[other])
+    forward = orbit[:edges] < orbit[edges:]
+    src, dst = np.where(forward, begin, end), np.where(forward, end, begin)
+    return _matchings(nodes, src, dst, count)[: len(u)], src[: len(u)], dst[: len(u)]
+
+
+def _pairs(ends: IntArray) -> IntArray:
+    """Pair entries of equal value; every value is there an even number of times. Returns the partner of each entry."""
+    order = np.argsort(ends, kind="stable").reshape(-1, 2)
+    partner = np.empty(len(ends), dtype=np.int64)
+    partner[order] = order[:, ::-1]
+    return partner
+
+
+def _orbits(image: IntArray) -> IntArray:
+    """Return the number of the orbit of each entry under a permutation."""
+    from scipy.sparse import csr_array  # noqa: PLC0415  heavy
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    size = len(image)
+    graph = csr_array((np.ones(size, dtype=np.int8), image, np.arange(size + 1)), shape=(size, size))
+    orbit: IntArray = connected_components(graph, directed=False)[1]
+    return orbit
+
+
+def _two_sides(topology: Topology) -> NDArray[np.bool_] | None:
+    """Return the side of each node of a bipartite topology, or None if it is not bipartite."""
+    from scipy.sparse import csr_array  # noqa: PLC0415  heavy
+    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+
+    nodes, kept = topology.nodes, topology.src != topology.dst
+    src, dst = topology.src[kept], topology.dst[kept]
+    # in the double cover, where links change the side, both copies of a node are joined unless the graph is bipartite
+    ones = np.ones(len(src), dtype=np.int8)
+    cover = csr_array((ones, (src, dst + nodes)), shape=(2 * nodes, 2 * nodes))
+    component = connected_components(cover, directed=False)[1]
+    first, second = component[:nodes], component[nodes:]
+    sides: NDArray[np.bool_] = first > second
+    return None if np.any(first == second) else sides
+
+
+def _two_parts(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray) -> IntArray:
+    """Split links into two parts by a flow: as many in the first that the rest fits the second, and no more than fits.
+
+    Raises
+    ------
+    InfeasibleError
+        If there is no such split.
+    """
+    from scipy.sparse import coo_array  # noqa: PLC0415  heavy
+    from scipy.sparse.csgraph import maximum_flow  # noqa: PLC0415
+
+    key, count = np.unique(src * nodes + dst, return_counts=True)
+    have = [np.bincount(ends, minlength=nodes) for ends in (src, dst)]
+    least = [np.maximum(some - lanes[:, 1], 0) for some in have]
+    free = [np.minimum(some, lanes[:, 0]) - low for some, low in zip(have, least, strict=True)]
+    # nodes as sources, nodes as targets, then the ends of the flow and the ends of what it must carry at least
+    outs, ins = np.arange(nodes), np.arange(nodes, 2 * nodes)
+    source, sink, begin, end = range(2 * nodes, 2 * nodes + 4)
+    one = np.ones(nodes, dtype=np.int64)
+    arcs = [
+        (key // nodes, key % nodes + nodes, count),
+        (source * one, outs, free[0]),
+        (begin * one, outs, least[0]),
+        (ins, sink * one, free[1]),
+        (ins, end * one, least[1]),
+        (
+            np.array([source, begin, sink]),
+            np.array([end, sink, source]),
+            np.array([least[0].sum(), least[1].sum(), len(src)]),
+        ),
+    ]
+    tail, head, capacity = (np.concatenate([arc[column] for arc in arcs]) for column in range(3))
+    size = 2 * nodes + 4
+    graph = coo_array((capacity.astype(np.int32), (tail, head)), shape=(size, size)).tocsr()
+    result = maximum_flow(graph, begin, end)
+    if result.flow_value < least[0].sum() + least[1].sum():
+        raise InfeasibleError("there is no split of the links over the two panels that suits the cabling of every host")
+    carried = np.asarray(result.flow.tocsr()[key // nodes, key % nodes + nodes]).ravel()
+    link = src * nodes + dst
+    order = np.argsort(link, kind="stable")
+    nth = np.arange(len(link)) - np.searchsorted(link[order], link[order])  # among the links that are parallel to it
+    part = np.empty(len(link), dtype=np.int64)
+    part[order] = nth >= np.repeat(carried, count)
+    return part
+
+
+def _rows_to_links(nodes: int, rows: IntArray) -> IntArray:
+    """Return the links of permutations as sorted rows (src, dst), after a look that none goes twice to a node."""
+    if rows.ndim != 2 or rows.shape[1] != nodes or (rows.size and (rows.min() < NO_LINK or rows.max() >= nodes)):
+        raise TopologyError(f"expected rows of {nodes} nodes")
+    for row in rows:
+        if len(np.unique(row[row != NO_LINK])) < np.count_nonzero(row != NO_LINK):
+            raise TopologyError("a row has a node twice")
+    _, src = np.nonzero(rows != NO_LINK)
+    return _sorted(np.stack((src, rows[rows != NO_LINK]), axis=1))
+
+
+def _links_table(topology: Topology) -> IntArray:
+    return np.stack(unit_links(topology), axis=1)
+
+
+def _sorted(links: IntArray) -> IntArray:
+    return links[np.lexsort((links[:, 1], links[:, 0]))]

@@ -1,0 +1,164 @@
+"""The cables of a plan as people handle them: names, labels of both ends, polarity, length, colour.
+
+There are two kinds. *Fixed* cables join a lane of a host to a panel port: the transmitter to side A, the receiver to
+side B; those of an MPO-12 port are the legs ``F1-1`` to ``F1-4`` of one breakout cable. *Cross-connects* join panel
+ports: patch cords on a patch panel, circuits (without a cable) in a switch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from topodesign.wiring.inventory import Fixed, Inventory, Place, Port, lanes_of
+from topodesign.wiring.lengths import FIXED, PATCH, CableType, length
+from topodesign.wiring.plan import CrossConnect, End, Plan
+
+Kind = Literal["fixed", "patch", "circuit"]
+
+COLOURS = {
+    "blue": "0000ff",
+    "orange": "ff8000",
+    "green": "008000",
+    "brown": "804000",
+    "slate": "708090",
+    "white": "ffffff",
+    "red": "ff0000",
+    "black": "000000",
+    "yellow": "ffff00",
+    "violet": "8000ff",
+    "rose": "ff80a0",
+    "aqua": "00ffff",
+}
+"""The twelve fibre colours of TIA-598 in their order, with a hexadecimal RGB value each."""
+
+_NAMES = tuple(COLOURS)
+MPO_FIBRES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Termination:
+    """One end of a cable.
+
+    Attributes
+    ----------
+    place
+        Site, rack and unit.
+    device, port
+        Host and port, or panel and label of the port.
+    lane
+        Of a host's port; None at a panel.
+    side
+        The fibres: ``Tx+Rx`` at a host, ``A``, ``B`` or ``A+B`` at a panel.
+    """
+
+    place: Place
+    device: str
+    port: str
+    lane: int | None
+    side: str
+
+    @property
+    def label(self) -> str:
+        """Rack, unit, device, port and lane or side, as on the label of the cable."""
+        last = self.side if self.lane is None else str(self.lane)
+        return f"{self.place.rack}-{self.place.unit}-{self.device}-{self.port}-{last}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cable:
+    """A cable or a circuit.
+
+    Attributes
+    ----------
+    name
+        Unique in the plan.
+    kind, sort
+        What it is, and the type of cable, or None of a circuit.
+    a, b
+        Its ends: host and panel of a fixed cable; of a cross-connect, the panel ports that light goes from and to.
+    polarity
+        Which fibre goes where.
+    colour
+        The TIA-598 colour for the number of the lane on its host: that of the fixed cable, or the one that transmits.
+    sends, receives
+        Labels of the host lanes that a cross-connect joins (of duplex ones, each does both); empty for fixed cables.
+    length
+        Metres, or None where the inventory does not say where the racks are; a circuit has no length either.
+    """
+
+    name: str
+    kind: Kind
+    sort: CableType | None
+    a: Termination
+    b: Termination
+    polarity: str
+    colour: str
+    sends: str
+    receives: str
+    length: Fraction | None
+
+
+def cables(plan: Plan) -> Iterator[Cable]:
+    """Yield the fixed cables in the order of the plan, then the cross-connects."""
+    inventory = plan.inventory
+    colour = _lane_colours(inventory)
+    port = {(host.name, port.name): port for host in inventory.hosts for port in host.ports}
+    number = {end: row for row, end in enumerate(dict.fromkeys((f.host, f.port) for f in plan.fixed), start=1)}
+    for fixed in plan.fixed:
+        a, b = _host_end(inventory, fixed), _panel_end(inventory, fixed.panel, fixed.panel_port, "A+B")
+        here = port[fixed.host, fixed.port]
+        name = f"F{number[fixed.host, fixed.port]}" + (f"-{fixed.lane}" if here.lanes > 1 else "")
+        shade = colour[fixed.host, fixed.port, fixed.lane]
+        sort = FIXED[here.connector]
+        metres = length(inventory, fixed.host, fixed.panel, sort)
+        yield Cable(name, "fixed", sort, a, b, _fixed_polarity(here, fixed.lane), shade, "", "", metres)
+    for connect in plan.connects:
+        yield _cross_connect(inventory, connect, colour[connect.a.host, connect.a.port, connect.a.lane])
+
+
+def _cross_connect(inventory: Inventory, connect: CrossConnect, colour: str) -> Cable:
+    simplex = connect.mode == "simplex"
+    a, b = (
+        _panel_end(inventory, end.panel, end.panel_port, side if simplex else "A+B")
+        for end, side in ((connect.a, "A"), (connect.b, "B"))
+    )
+    circuit = inventory.panel[connect.a.panel].kind == "ocs"
+    sort = PATCH[connect.mode]
+    return Cable(
+        connect.cable,
+        "circuit" if circuit else "patch",
+        None if circuit else sort,
+        a,
+        b,
+        "A to B" if simplex else "A to B, B to A",
+        colour,
+        _host_end(inventory, connect.a).label,
+        _host_end(inventory, connect.b).label,
+        None if circuit else length(inventory, connect.a.panel, connect.b.panel, sort),
+    )
+
+
+def _host_end(inventory: Inventory, end: Fixed | End) -> Termination:
+    return Termination(inventory.place(end.host), end.host, end.port, end.lane, "Tx+Rx")
+
+
+def _panel_end(inventory: Inventory, panel: str, port: str, side: str) -> Termination:
+    return Termination(inventory.place(panel), panel, port, None, side)
+
+
+def _fixed_polarity(port: Port, lane: int) -> str:
+    """Return which fibre goes where; lane i of an MPO-12 sends on fibre i and receives on fibre 13 - i."""
+    if port.connector == "LC":
+        return "Tx to A, Rx to B"
+    return f"Tx fibre {lane} to A, Rx fibre {MPO_FIBRES + 1 - lane} to B"
+
+
+def _lane_colours(inventory: Inventory) -> dict[tuple[str, str, int], str]:
+    return {
+        (host.name, port.name, lane): _NAMES[number % len(_NAMES)]
+        for host in inventory.hosts
+        for number, (port, lane) in enumerate(lanes_of(host))
+    }

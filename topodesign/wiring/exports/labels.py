@@ -1,0 +1,137 @@
+"""Label sheets: two labels for each cable, one for either end, on A4 sheets of 65 labels of 38.1 mm by 21.2 mm.
+
+A label names the cable, the end it is for, and the far end, and has the cable's colour at its edge. Circuits have no
+cable and get none. Sheets are laid out once, as boxes and lines of text, and then written as SVG or PDF.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+
+from topodesign.errors import ParameterError
+from topodesign.wiring.exports.cables import COLOURS, Cable, cables
+from topodesign.wiring.plan import Plan
+
+PAGE_WIDTH, PAGE_HEIGHT = 210.0, 297.0
+_COLUMNS, _ROWS = 5, 13
+_WIDTH, _HEIGHT, _PITCH = 38.1, 21.2, 40.6
+_LEFT, _TOP = (PAGE_WIDTH - 4 * _PITCH - _WIDTH) / 2, (PAGE_HEIGHT - _ROWS * _HEIGHT) / 2
+_MARGIN, _STRIPE = 2.5, 1.5
+_WIDE = 0.6  # advance of a letter of Courier, in its size: so a line's width is known without measuring
+_POINT = 72 / 25.4
+PER_SHEET = _COLUMNS * _ROWS
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of text: where its left end stands on the page, and the size of its letters, all in millimetres."""
+
+    x: float
+    y: float
+    size: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label: its upper left corner in millimetres, the RGB value of its stripe, and its text."""
+
+    x: float
+    y: float
+    colour: str
+    lines: tuple[Line, ...]
+
+
+def sheets(plan: Plan) -> list[list[Label]]:
+    """Return the labels of every sheet.
+
+    Raises
+    ------
+    ParameterError
+        If there is nothing to label.
+    """
+    texts = [text for cable in cables(plan) if cable.kind != "circuit" for text in _texts(cable)]
+    if not texts:
+        raise ParameterError("there are no cables to label: every cross-connect is a circuit of a switch")
+    full = [texts[first : first + PER_SHEET] for first in range(0, len(texts), PER_SHEET)]
+    return [[_label(place, *text) for place, text in enumerate(sheet)] for sheet in full]
+
+
+def to_svg(plan: Plan) -> dict[str, str]:
+    """Return a file for each sheet, ``sheet-001.svg`` and so on."""
+    return {f"sheet-{number:03}.svg": _svg(sheet) for number, sheet in enumerate(sheets(plan), start=1)}
+
+
+def to_pdf(plan: Plan) -> bytes:
+    """Return a PDF with a page for each sheet; needs reportlab.
+
+    Raises
+    ------
+    ParameterError
+        If reportlab is missing, or a name has letters beyond Latin-1, which the fonts that every reader has lack.
+    """
+    try:
+        from reportlab.pdfgen.canvas import Canvas  # noqa: PLC0415  heavy and optional
+    except ImportError:
+        raise ParameterError("PDF needs reportlab: pip install 'topodesign[print]', or export SVG") from None
+    pages = sheets(plan)
+    out = io.BytesIO()
+    canvas = Canvas(out, pagesize=(PAGE_WIDTH * _POINT, PAGE_HEIGHT * _POINT), invariant=True)
+    canvas.setTitle("Cable labels")
+    for sheet in pages:
+        for label in sheet:
+            canvas.setFillColor(f"#{label.colour}")
+            canvas.setLineWidth(0.3)
+            bottom = PAGE_HEIGHT - label.y - _HEIGHT
+            stripe = (label.x, bottom + _MARGIN, _STRIPE, _HEIGHT - 2 * _MARGIN)
+            canvas.rect(*(value * _POINT for value in stripe), fill=1)
+            canvas.setFillColor("black")
+            for line in label.lines:
+                _check_latin(line.text)
+                canvas.setFont("Courier-Bold", line.size * _POINT)
+                canvas.drawString(line.x * _POINT, (PAGE_HEIGHT - line.y) * _POINT, line.text)
+        canvas.showPage()
+    canvas.save()
+    return out.getvalue()
+
+
+def _texts(cable: Cable) -> Iterator[tuple[str, str, str, str]]:
+    """Yield colour, name, near and far end of the two labels of a cable."""
+    for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
+        yield COLOURS[cable.colour], cable.name, near.label, far.label
+
+
+def _label(place: int, colour: str, name: str, near: str, far: str) -> Label:
+    row, column = divmod(place, _COLUMNS)
+    x, y = _LEFT + column * _PITCH, _TOP + row * _HEIGHT
+    left = x + _STRIPE + _MARGIN
+    room = _WIDTH - _STRIPE - 2 * _MARGIN
+    rows = ((6.5, 4.2, name), (11.5, 3.2, near), (14.3, 2.0, "to"), (18.0, 3.2, far))
+    lines = tuple(
+        Line(left, y + down, min(size, room / (_WIDE * max(len(text), 1))), text) for down, size, text in rows
+    )
+    return Label(x, y, colour, lines)
+
+
+def _svg(sheet: list[Label]) -> str:
+    size = f'width="{PAGE_WIDTH:g}mm" height="{PAGE_HEIGHT:g}mm" viewBox="0 0 {PAGE_WIDTH:g} {PAGE_HEIGHT:g}"'
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="Courier, monospace" font-weight="bold">']
+    for label in sheet:
+        box = f'x="{label.x:.2f}" y="{label.y + _MARGIN:.2f}" width="{_STRIPE}" height="{_HEIGHT - 2 * _MARGIN:.2f}"'
+        lines.append(f'<rect {box} fill="#{label.colour}" stroke="black" stroke-width="0.1"/>')
+        for line in label.lines:
+            width = len(line.text) * line.size * _WIDE  # said, so that a font that is wider cannot leave the label
+            room = f'textLength="{width:.2f}" lengthAdjust="spacingAndGlyphs"'
+            where = f'x="{line.x:.2f}" y="{line.y:.2f}" font-size="{line.size:.2f}"'
+            lines.append(f"<text {where} {room}>{escape(line.text)}</text>")
+    return "\n".join([*lines, "</svg>"]) + "\n"
+
+
+def _check_latin(text: str) -> None:
+    try:
+        text.encode("latin-1")
+    except UnicodeEncodeError:
+        raise ParameterError(f"the PDF's fonts have no letters for {text!r}; export SVG") from None

@@ -1,0 +1,69 @@
+"""Binary files and directories that appear whole or not at all."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from topodesign.errors import FileFormatError, ParameterError
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file under a temporary name beside it, then rename it.
+
+    Raises
+    ------
+    FileFormatError
+        If it cannot be written; an old file is then still there.
+    """
+    try:
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as directory:
+            temporary = Path(directory) / path.name
+            temporary.write_bytes(data)
+            temporary.replace(path)
+    except OSError as error:
+        raise FileFormatError(f"{path}: {error.strerror or error}") from None
+
+
+def write_directory(path: Path, files: Mapping[str, str]) -> None:
+    """Write a directory of text files under a temporary name beside it, then rename it.
+
+    Parameters
+    ----------
+    path
+        Must not be there yet, or be an empty directory: what is in a directory is never thrown away.
+    files
+        Texts by name. A slash or another character that file names should not have becomes an underscore.
+
+    Raises
+    ------
+    ParameterError
+        If two names come out the same.
+    FileFormatError
+        If it cannot be written or there is something already.
+    """
+    names = {name: file_name(name) for name in files}
+    if len({name.lower() for name in names.values()}) < len(names):
+        raise ParameterError(f"the names of the files for {path} differ too little; rename the panels")
+    try:
+        if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
+            raise FileFormatError(f"{path} is there already; name a new directory")
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+        try:
+            for name, text in files.items():
+                (temporary / names[name]).write_text(text, encoding="utf-8", newline="\n")
+            temporary.chmod(0o755)
+            temporary.rename(path)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise FileFormatError(f"{path}: {error.strerror or error}") from None
+
+
+def file_name(name: str) -> str:
+    """Return the name with an underscore for everything but letters, digits, dots, hyphens and underscores."""
+    safe = "".join(letter if letter.isalnum() or letter in "._-" else "_" for letter in name)
+    return f"_{safe[1:]}" if safe.startswith(".") else safe

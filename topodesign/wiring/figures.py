@@ -1,0 +1,49 @@
+"""How good a fabric is while links of it are dark: how many may still fail, and how fast a collective can be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from topodesign.errors import InfeasibleError
+from topodesign.forest.optimum import optimum
+from topodesign.topology import Topology
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What the links that are lit can do.
+
+    Attributes
+    ----------
+    links
+        Links that are lit, parallel ones and both directions counted.
+    connectivity
+        Fewest links whose loss leaves some node unable to reach some other; 0 if that is so already.
+    allgather, allreduce
+        Best algorithmic bandwidth of any schedule, in bytes of the whole data per second (an allreduce being a
+        reduce-scatter and an allgather); None if no collective exists.
+    """
+
+    links: int
+    connectivity: int
+    allgather: Fraction | None
+    allreduce: Fraction | None
+
+
+def figures(topology: Topology, speed: Fraction) -> Figures:
+    """Return the figures of links that have ``speed`` bits per second each; all zero for fewer than two nodes."""
+    links = int(topology.capacity[topology.src != topology.dst].sum())
+    if topology.nodes < 2:
+        return Figures(links, 0, None, None)
+    back = topology.transpose()
+    try:
+        forth_rate, back_rate = (optimum(way).inverse_rate * 8 / speed for way in (topology, back))
+    except InfeasibleError:
+        return Figures(links, 0, None, None)
+    # a set that leaves some node out leaves node 0 out, or has it; so cuts around node 0, both ways round, are all
+    first = np.eye(1, topology.nodes, dtype=int)[0].tolist()
+    cuts = [1 / optimum(way, weights=first).inverse_rate for way in (topology, back)]
+    return Figures(links, int(min(cuts)), topology.nodes / forth_rate, topology.nodes / (forth_rate + back_rate))

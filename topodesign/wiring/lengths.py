@@ -1,0 +1,60 @@
+"""How long a cable has to be, and which one to take from the stock."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal
+
+from topodesign.errors import InfeasibleError
+from topodesign.wiring.inventory import Connector, Inventory, Mode
+
+CableType = Literal["LC simplex", "LC duplex", "MPO-12 breakout"]
+
+UNIT = Fraction(4445, 100000)
+"""Height of a rack unit in metres (IEC 60297: 44.45 mm)."""
+
+FIXED: dict[Connector, CableType] = {"LC": "LC duplex", "MPO-12": "MPO-12 breakout"}
+"""The type of a fixed cable by the connector of the host's port; at the panel it ends in LC connectors."""
+
+PATCH: dict[Mode, CableType] = {"simplex": "LC simplex", "duplex": "LC duplex"}
+"""The type of a patch cord by its mode."""
+
+
+def distance(inventory: Inventory, a: str, b: str) -> Fraction | None:
+    """Return the metres that a cable between two devices runs, without slack; None if nobody says where they stand.
+
+    Between racks it runs along trays at right angles, ``|dx| + |dy|``, and the slack has to do for the ways up and
+    down; within a rack it runs from unit to unit.
+    """
+    here, there = inventory.place(a), inventory.place(b)
+    if here.site != there.site:
+        return None
+    if here.rack == there.rack:
+        return abs(here.unit - there.unit) * UNIT
+    racks = inventory.racks.get(here.site, {})
+    if here.rack not in racks or there.rack not in racks:
+        return None
+    (x1, y1), (x2, y2) = racks[here.rack], racks[there.rack]
+    return abs(x1 - x2) + abs(y1 - y2)
+
+
+def length(inventory: Inventory, a: str, b: str, kind: CableType) -> Fraction | None:
+    """Return the metres of the shortest cable of a type that joins two devices; None if the distance is unknown.
+
+    Raises
+    ------
+    InfeasibleError
+        If no cable in the stock is long enough.
+    """
+    run = distance(inventory, a, b)
+    if run is None:
+        return None
+    needed = run + inventory.slack
+    if kind not in inventory.stock:
+        return Fraction(-(-needed // 1))
+    found = min((metres for metres in inventory.stock[kind] if metres >= needed), default=None)
+    if found is None:
+        longest = max(inventory.stock[kind], default=Fraction(0))
+        words = f"needs {float(needed):g} m; the longest there is has {float(longest):g} m"
+        raise InfeasibleError(f"a cable of type '{kind}' from {a} to {b} {words}")
+    return found

@@ -1,0 +1,107 @@
+"""YAML and CSV with their line numbers, read strictly: text, lists and mappings, and nothing that refers elsewhere."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from topodesign.errors import FileFormatError
+
+_DEEPEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A value of a file: text, a list of located values or a mapping of text to such, and the line it begins on."""
+
+    value: Any
+    line: int
+
+
+def parse_yaml(text: str) -> Located:
+    """Return the one document of a text. Every scalar is text.
+
+    Raises
+    ------
+    FileFormatError
+        If it is not YAML, has no document or several, or uses anchors, aliases, tags or the same key twice.
+    """
+    import yaml  # noqa: PLC0415  heavy
+
+    try:
+        events = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        if not any(isinstance(event, yaml.DocumentStartEvent) for event in events):
+            raise FileFormatError("the file is empty")
+        document = _value(next(events), events, 0)
+        next(events)  # the end of the document
+        if not isinstance(next(events), yaml.StreamEndEvent):
+            raise FileFormatError("there is more than one document")
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f"line {mark.line + 1}: " if mark is not None else ""
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
+        raise FileFormatError(f"{line}not YAML: {problem}") from None
+    return document
+
+
+def parse_csv(text: str, required: Sequence[str], optional: Sequence[str]) -> Iterator[dict[str, Located]]:
+    """Yield the rows below the header as mappings of columns to text; empty cells are left out, and blanks around text.
+
+    Raises
+    ------
+    FileFormatError
+        If it is not CSV, the header has unknown or missing columns or one twice, or a row has more or fewer cells or
+        leaves a required one empty; with the line.
+    """
+    reader = csv.reader(io.StringIO(text), strict=True)
+    try:
+        header = [cell.strip() for cell in next(reader, [])]
+        unknown = [name for name in header if name not in {*required, *optional}]
+        missing = [name for name in required if name not in header]
+        if unknown or missing or len(set(header)) < len(header):
+            words = f"unknown {unknown[0][:50]!r}" if unknown else f"missing '{missing[0]}'" if missing else "one twice"
+            known = f"{', '.join(required)}, and as needed {', '.join(optional)}"
+            raise FileFormatError(f"line 1: the header has columns {known}; {words}")
+        for cells in reader:
+            line = reader.line_num
+            if cells and len(cells) != len(header):
+                raise FileFormatError(f"line {line}: {len(cells)} cells, the header has {len(header)}")
+            row = {name: Located(cell.strip(), line) for name, cell in zip(header, cells, strict=False) if cell.strip()}
+            empty = next((name for name in required if name not in row), None)
+            if row and empty is not None:
+                raise FileFormatError(f"line {line}: {empty}: the cell is empty")
+            if row:
+                yield row
+    except csv.Error as error:
+        raise FileFormatError(f"line {reader.line_num}: not CSV: {error}") from None
+
+
+def _value(event: Any, events: Iterator[Any], depth: int) -> Located:
+    import yaml  # noqa: PLC0415  heavy
+
+    line = event.start_mark.line + 1
+    if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
+        raise FileFormatError(f"line {line}: anchors and aliases are not accepted; write it out")
+    if event.tag is not None:
+        raise FileFormatError(f"line {line}: tags are not accepted")
+    if depth > _DEEPEST:
+        raise FileFormatError(f"line {line}: nested more than {_DEEPEST} deep")
+    if isinstance(event, yaml.ScalarEvent):
+        return Located(event.value, line)
+    if isinstance(event, yaml.SequenceStartEvent):
+        items = []
+        while not isinstance(event := next(events), yaml.SequenceEndEvent):
+            items.append(_value(event, events, depth + 1))
+        return Located(items, line)
+    fields: dict[str, Located] = {}
+    while not isinstance(event := next(events), yaml.MappingEndEvent):
+        key = _value(event, events, depth + 1)
+        if not isinstance(key.value, str):
+            raise FileFormatError(f"line {key.line}: a field's name must be text")
+        if key.value in fields:
+            raise FileFormatError(f"line {key.line}: the field '{key.value[:50]}' is there twice")
+        fields[key.value] = _value(next(events), events, depth + 1)
+    return Located(fields, line)

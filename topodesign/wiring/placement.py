@@ -1,0 +1,243 @@
+"""Which host is which node, so that little fibre is needed, and what has to be bought.
+
+The cords of a patch field run between the panels that the hosts are cabled to, so that neighbours in the topology had
+better be neighbours in the room: a quadratic assignment problem (Koopmans and Beckmann 1957). Small ones start from
+what scipy's solver finds, and all are improved by exchanging two hosts as long as that helps. Where all hosts of a
+field share a panel, every order needs the same fibre.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from topodesign.errors import InfeasibleError
+from topodesign.topology import IntArray, Topology, require_at_least
+from topodesign.wiring.cabling import lanes_by_field, nearest
+from topodesign.wiring.decompose import without_loops
+from topodesign.wiring.inventory import Fixed, Host, Inventory, Mode
+from topodesign.wiring.lengths import FIXED, PATCH, CableType, length
+from topodesign.wiring.plan import Plan
+from topodesign.wiring.planner import make_plan
+
+_SMALL = 256  # hosts up to which scipy's solver is quick
+_RANDOM_STARTS = 3
+_MOST_SWEEPS = 50
+_FAR = 10**9  # millimetres; for what no cable reaches
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A line of the bill of materials: so many cables of a type and a length in metres (None if unknown)."""
+
+    kind: CableType
+    length: Fraction | None
+    count: int
+
+
+def bill(plan: Plan) -> tuple[Item, ...]:
+    """Return the bill of materials: fixed cables and patch cords, by type and length.
+
+    A breakout cable, whose four legs may end at different panels, is as long as its longest leg. What runs inside a
+    circuit switch is no cable.
+
+    Raises
+    ------
+    InfeasibleError
+        If no cable in the stock is long enough.
+    """
+    inventory = plan.inventory
+    connector = {(host.name, port.name): port.connector for host in inventory.hosts for port in host.ports}
+    panels: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for fixed in plan.fixed:
+        panels[fixed.host, fixed.port].add(fixed.panel)
+    count: Counter[tuple[CableType, Fraction | None]] = Counter()
+    for (host, port), ends in panels.items():
+        kind = FIXED[connector[host, port]]
+        legs = [length(inventory, host, panel, kind) for panel in ends]
+        known = [leg for leg in legs if leg is not None]
+        count[kind, max(known) if len(known) == len(legs) else None] += 1
+    for connect in plan.connects:
+        if inventory.panel[connect.a.panel].kind != "ocs":
+            kind = PATCH[connect.mode]
+            count[kind, length(inventory, connect.a.panel, connect.b.panel, kind)] += 1
+    lines = sorted(count.items(), key=lambda line: (line[0][0], line[0][1] is None, line[0][1] or 0))
+    return tuple(Item(kind, metres, number) for (kind, metres), number in lines)
+
+
+def total(items: tuple[Item, ...]) -> Fraction | None:
+    """Return the metres of all cables together, or None if the length of some is unknown."""
+    if any(item.length is None for item in items):
+        return None
+    return sum((item.length * item.count for item in items if item.length is not None), Fraction(0))
+
+
+def place(topology: Topology, inventory: Inventory, *, mode: Mode | None = None, seed: int = 0) -> Plan:
+    """Plan the wiring of a topology with the order of hosts that needs least fibre, as far as is found.
+
+    Parameters
+    ----------
+    topology, inventory, mode
+        As for :func:`topodesign.wiring.planner.make_plan`.
+    seed
+        Of all random choices: the same seed gives the same plan.
+
+    Returns
+    -------
+    Plan
+        Never with more metres of cable than in the order of the inventory.
+
+    Raises
+    ------
+    InfeasibleError
+        As :func:`make_plan` does, and if the racks of some cable have no coordinates or the stock no cable long enough.
+    """
+    require_at_least("seed", seed, 0)
+    plain = make_plan(topology, inventory, mode=mode, seed=seed)
+    best, least = plain, total(bill(plain))
+    if least is None:
+        raise InfeasibleError("hosts cannot be placed: racks without coordinates, or cables between sites")
+    problem = _problem(plain)
+    everyone = {fixed.host for fixed in plain.fixed} == inventory.host.keys()
+    cabled = replace(inventory, cabling=plain.fixed) if everyone else inventory  # then it is the same for all orders
+    rng = np.random.default_rng(seed)
+    for spots in _starts(problem, rng) if problem.depends_on_order else ():
+        _exchange(problem, spots, rng)
+        names = tuple(inventory.hosts[spot].name for spot in spots[: topology.nodes])
+        try:
+            found = make_plan(topology, cabled, mode=plain.mode, hosts=names, seed=seed)
+            needed = total(bill(found))
+        except InfeasibleError:  # other hosts may have too few lanes, or stand too far away
+            continue
+        if needed is not None and needed < least:
+            best, least = replace(found, inventory=inventory), needed
+    return best
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """Where to put nodes, so that the sum over their cords of the metres between their spots is least.
+
+    It only proposes orders, whose bills are then compared exactly; so it counts in whole millimetres.
+
+    Attributes
+    ----------
+    cords
+        Number of cords between two nodes: a symmetric sparse matrix, with rows without any for spots left empty.
+    between
+        Millimetres of a cord between two spots (hosts), a symmetric matrix.
+    at
+        Millimetres of the fixed cables of a spot that are only needed if it is taken, as a node in each row: zeros for
+        nodes that are none.
+    """
+
+    cords: Any
+    between: IntArray
+    at: IntArray
+
+    @property
+    def depends_on_order(self) -> bool:
+        """Whether another order can need less."""
+        return len(np.unique(self.between)) > 1 or len(np.unique(self.at)) > 1
+
+
+def _problem(plan: Plan) -> _Problem:
+    from scipy.sparse import csr_array  # noqa: PLC0415  heavy
+
+    inventory, topology = plan.inventory, without_loops(plan.topology)
+    spots = len(inventory.hosts)
+    cords = csr_array((topology.capacity, (topology.src, topology.dst)), shape=(spots, spots))
+    cords = cords if plan.mode == "duplex" else cords + cords.T
+    groups = lanes_by_field(inventory, plan.fixed, plan.mode)
+    between = np.zeros((spots, spots), dtype=np.int64)
+    homes = []
+    for field, panels in inventory.fields.items():
+        number = {panel.name: row for row, panel in enumerate(panels)}
+        home = np.array([number[_home(inventory, host, field, groups)] for host in inventory.hosts])
+        homes.append([panels[row].name for row in home])
+        lanes = max(len(group) for (_, name), group in groups.items() if name == field) if groups else 0
+        if panels[0].kind != "ocs":
+            kind = PATCH[plan.mode]
+            table = np.array([[_millimetres(inventory, a.name, b.name, kind) for b in panels] for a in panels])
+            between += lanes * table[home][:, home]
+    at = np.zeros((spots, spots), dtype=np.int64)
+    if {fixed.host for fixed in plan.fixed} != inventory.host.keys():
+        at[: topology.nodes] = [
+            _fixed_millimetres(inventory, host, [home[row] for home in homes])
+            for row, host in enumerate(inventory.hosts)
+        ]
+    return _Problem(cords, between, at)
+
+
+def _fixed_millimetres(inventory: Inventory, host: Host, panels: list[str]) -> int:
+    """Return what the fixed cables of a host need if each reaches all its panels."""
+    kinds = [FIXED[port.connector] for port in host.ports]
+    return sum(max(_millimetres(inventory, host.name, panel, kind) for panel in panels) for kind in kinds)
+
+
+def _home(inventory: Inventory, host: Host, field: str, groups: dict[tuple[str, str], list[Fixed]]) -> str:
+    """Return the panel of a field that a host is cabled to, or would be."""
+    lanes = groups.get((host.name, field))
+    if lanes:
+        return lanes[0].panel
+    return nearest(inventory, host, field)[0].name
+
+
+def _millimetres(inventory: Inventory, a: str, b: str, kind: CableType) -> int:
+    try:
+        metres = length(inventory, a, b, kind)
+    except InfeasibleError:
+        metres = None
+    return _FAR if metres is None else min(round(metres * 1000), _FAR)
+
+
+def _starts(problem: _Problem, rng: np.random.Generator) -> Iterator[IntArray]:
+    """Yield orders to improve: as it is, along bands of the topology, what scipy finds, and random ones."""
+    from scipy.optimize import quadratic_assignment  # noqa: PLC0415  heavy
+    from scipy.sparse.csgraph import reverse_cuthill_mckee  # noqa: PLC0415
+
+    spots = len(problem.between)
+    yield np.arange(spots)
+    yield np.argsort(reverse_cuthill_mckee(problem.cords, symmetric_mode=True)).astype(np.int64)
+    if spots <= _SMALL:
+        found = quadratic_assignment(problem.cords.toarray().astype(float), problem.between.astype(float))
+        yield found.col_ind.astype(np.int64)
+    for _ in range(_RANDOM_STARTS):
+        yield rng.permutation(spots)
+
+
+def _exchange(problem: _Problem, spots: IntArray, rng: np.random.Generator) -> None:
+    """Exchange the spots of two nodes as long as that helps; changes ``spots``, the spot of each node."""
+    cords, between = problem.cords, problem.between
+    # cost of each node at each spot, the others staying where they are
+    cost = cords @ between[spots] + problem.at
+    own = np.diag(between)
+    everyone = np.arange(len(spots))
+    for _ in range(_MOST_SWEEPS):
+        better = False
+        for i in rng.permutation(len(spots)):
+            a = spots[i]
+            gain = cost[i, spots] - cost[i, a] + cost[:, a] - cost[everyone, spots]
+            near, count = _row(cords, i)
+            b = spots[near]
+            gain[near] += count * (2 * between[a, b] - own[a] - own[b])  # the cords between the two stay as they are
+            j = int(np.argmin(gain))
+            if gain[j] < 0:
+                better = True
+                for node, old, new in ((i, a, spots[j]), (j, spots[j], a)):
+                    near, count = _row(cords, node)
+                    cost[near] += np.outer(count, between[new] - between[old])
+                spots[i], spots[j] = spots[j], a
+        if not better:
+            return
+
+
+def _row(cords: Any, node: int) -> tuple[IntArray, IntArray]:
+    """Return the neighbours of a node and the number of cords to each."""
+    begin, end = cords.indptr[node], cords.indptr[node + 1]
+    return cords.indices[begin:end], cords.data[begin:end]

@@ -1,0 +1,49 @@
+"""Proof of a wiring plan: what its patches make by the fixed cabling alone is the topology."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from topodesign.errors import FileFormatError, TopologyError
+from topodesign.wiring.circuits import circuits, topology_of
+from topodesign.wiring.decompose import without_loops
+from topodesign.wiring.plan import Plan
+
+
+def check_plan(plan: Plan) -> None:
+    """Check a plan against its inventory and its topology.
+
+    Raises
+    ------
+    TopologyError
+        If hosts, fibres or the names of cables are used twice, a panel port cannot be patched as planned, a
+        cross-connect says other lanes or nodes than the fixed cabling, or the links are not those of the topology.
+    InventoryError
+        If the fixed cabling contradicts the inventory.
+    """
+    inventory = replace(plan.inventory, cabling=plan.fixed)
+    if plan.inventory.cabling and set(plan.fixed) != set(plan.inventory.cabling):
+        raise TopologyError("the plan has other fixed cabling than the inventory")
+    if len(plan.hosts) != plan.topology.nodes or len(set(plan.hosts)) < len(plan.hosts):
+        raise TopologyError("every node needs a host of its own")
+    if not set(plan.hosts) <= inventory.host.keys():
+        raise TopologyError("a host of the plan is not in the inventory")
+    names = Counter(connect.cable for connect in plan.connects)
+    if len(names) < len(plan.connects):
+        raise TopologyError(f"there are two cables '{names.most_common(1)[0][0]}'")
+    try:
+        made = topology_of(circuits(plan), plan)
+    except FileFormatError as error:
+        raise TopologyError(str(error)) from None
+    if made != without_loops(plan.topology):
+        raise TopologyError("the cross-connects do not make the links of the topology")
+    for connect in plan.connects:
+        for node, end in zip(connect.link, (connect.a, connect.b), strict=True):
+            key = (end.panel, end.panel_port)
+            if plan.end[key] != end or plan.hosts[node] != end.host:
+                raise TopologyError(f"cable '{connect.cable}' says other lanes or nodes than the fixed cabling")
+            if plan.mode == "simplex" and inventory.panel_port[key].mode == "duplex":
+                raise TopologyError(f"port '{end.panel_port}' of '{end.panel}' cannot be patched one way")
+        if connect.mode != plan.mode:
+            raise TopologyError(f"cable '{connect.cable}' is {connect.mode} in a {plan.mode} plan")

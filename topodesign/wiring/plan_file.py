@@ -1,0 +1,323 @@
+"""Plan files: one JSON document with the inventory, the topology and every cross-connect.
+
+Format version 1, an object with
+
+``format``, ``version``
+    ``"topodesign wiring plan"`` and 1.
+``spec``, ``nodes``, ``links``
+    The topology: text or null, the number of nodes, rows ``[u, v, capacity]``.
+``mode``, ``hosts``
+    ``simplex`` or ``duplex``; the name of the host that is each node.
+``connects``
+    Rows ``[cable, panel, port, panel, port]``: from the panel port of the first end to that of the second. Which lanes
+    and nodes those are, the fixed cabling says.
+``fixed``
+    Rows ``[host, port, lane, panel, panel port]``.
+``inventory``
+    ``name``, ``slack``, ``hosts`` (``name, site, rack, unit, ports`` with rows ``[name, connector, speed]``),
+    ``panels`` (``name, site, rack, unit, kind, field, ports`` with rows ``[label, mode, blocked, loss_db]``),
+    ``cabling`` (rows as in ``fixed``), ``stock`` (lengths by type), ``racks`` (``[x, y]`` by site and rack).
+
+Fractions are text ``"p/q"``. The same plan gives the same bytes. A plan may get new keys without a new version, and
+readers ignore keys they do not know.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from topodesign.errors import FileFormatError, ParameterError, SpecError, TopologyError
+from topodesign.files import write_whole
+from topodesign.library import build
+from topodesign.topology import Topology
+from topodesign.topology_file import read_text
+from topodesign.wiring.circuits import circuits, topology_of
+from topodesign.wiring.inventory import (
+    LANES,
+    MODES,
+    PANEL_KINDS,
+    Fixed,
+    Host,
+    Inventory,
+    Panel,
+    PanelPort,
+    Port,
+)
+from topodesign.wiring.plan import CrossConnect, End, Plan
+
+FORMAT = "topodesign wiring plan"
+VERSION = 1
+ENDING = ".json"
+_FRACTION = re.compile(r"-?[0-9]{1,1000}(/0*[1-9][0-9]{0,999})?")
+_WORDS = {str: "printable text", int: "an integer", bool: "true or false", list: "a list", dict: "an object"}
+
+
+def write_plan(path: Path, plan: Plan) -> None:
+    """Write a plan file; the path has either the old file or the whole new one at any time.
+
+    Raises
+    ------
+    ParameterError
+        If the name does not end in .json.
+    FileFormatError
+        If it cannot be written.
+    """
+    if path.suffix.lower() != ENDING:
+        raise ParameterError(f"{path} would be a wiring plan; give it the ending {ENDING}")
+    write_whole(path, plan_text(plan))
+
+
+def plan_text(plan: Plan) -> str:
+    """Return the text of a plan file."""
+    topology = plan.topology
+    fields = {
+        "format": json.dumps(FORMAT),
+        "version": json.dumps(VERSION),
+        "spec": json.dumps(None if topology.spec is None else str(topology.spec)),
+        "mode": json.dumps(plan.mode),
+        "nodes": json.dumps(topology.nodes),
+        "links": _lines(topology.links()),
+        "hosts": _lines(plan.hosts),
+        "connects": _lines((c.cable, c.a.panel, c.a.panel_port, c.b.panel, c.b.panel_port) for c in plan.connects),
+        "fixed": _lines(_fixed_row(fixed) for fixed in plan.fixed),
+        "inventory": _inventory_text(plan.inventory),
+    }
+    return "{\n" + ",\n".join(f'"{key}": {value}' for key, value in fields.items()) + "\n}\n"
+
+
+def read_plan(path: Path) -> Plan:
+    """Read a plan file and check that its cross-connects make its topology.
+
+    Raises
+    ------
+    FileFormatError
+        If it cannot be read, is no plan file of a known version, or contradicts itself; the message names the field.
+    """
+    try:
+        return _plan(_document(read_text(path, (ENDING,))))
+    except (FileFormatError, ParameterError, TopologyError, SpecError) as error:
+        raise FileFormatError(f"{path}: {error}") from None
+
+
+def _document(text: str) -> dict[str, Any]:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"not JSON: {error}") from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise FileFormatError(f"it does not say that it is a {FORMAT}")
+    if data.get("version") != VERSION:
+        raise FileFormatError(f"it has format version {data.get('version')}, this program reads {VERSION}")
+    return data
+
+
+def _plan(data: dict[str, Any]) -> Plan:
+    _keys(data, {"mode": str, "nodes": int, "links": list, "hosts": list, "connects": list, "fixed": list}, "the plan")
+    inventory = _inventory(data.get("inventory"))
+    topology = _topology(data)
+    fixed = _cabling(data["fixed"], "fixed")
+    checked = Inventory(inventory.hosts, inventory.panels, fixed)  # as strict with the cabling of a plan
+    hosts = tuple(data["hosts"])
+    if not all(isinstance(host, str) and host in checked.host for host in hosts) or len(set(hosts)) < len(hosts):
+        raise FileFormatError("hosts must be different hosts of the inventory")
+    if len(hosts) != topology.nodes:
+        raise FileFormatError(f"there are {len(hosts)} hosts for {topology.nodes} nodes")
+    mode = _choice(data["mode"], MODES, "mode")
+    empty = Plan(inventory, topology, hosts, mode, (), fixed)
+    rows = [_row(row, (str,) * 5, f"connects[{number}]") for number, row in enumerate(data["connects"])]
+    connects = tuple(_connect(row, empty, f"connects[{number}]") for number, row in enumerate(rows))
+    plan = Plan(inventory, topology, hosts, mode, connects, fixed)
+    _check(plan)
+    return plan
+
+
+def _connect(row: list[Any], plan: Plan, where: str) -> CrossConnect:
+    ends: list[End] = []
+    for panel, port in (row[1:3], row[3:5]):
+        end = plan.end.get((panel, port))
+        if end is None or end.host not in plan.node:
+            raise FileFormatError(f"{where}: no lane of a node is cabled to port '{port}' of panel '{panel}'")
+        ends.append(end)
+    a, b = ends
+    return CrossConnect(row[0], plan.mode, (plan.node[a.host], plan.node[b.host]), a, b)
+
+
+def _check(plan: Plan) -> None:
+    """Raise FileFormatError if a fibre or a cable's name is used twice, or other links come out than are wanted."""
+    names = Counter(connect.cable for connect in plan.connects)
+    if len(names) < len(plan.connects):
+        raise FileFormatError(f"there are two cables '{names.most_common(1)[0][0]}'")
+    if topology_of(circuits(plan), plan) != loopless(plan.topology):
+        raise FileFormatError("the cross-connects do not make the links of the topology")
+
+
+def loopless(topology: Topology) -> Topology:
+    """Return the topology without its self-loops, which nobody patches, and without a spec."""
+    keep = topology.src != topology.dst
+    return Topology.from_arrays(topology.nodes, topology.src[keep], topology.dst[keep], topology.capacity[keep])
+
+
+def _topology(data: dict[str, Any]) -> Topology:
+    links = [tuple(_row(row, (int,) * 3, f"links[{number}]")) for number, row in enumerate(data["links"])]
+    if any(not -(2**63) <= value < 2**63 for link in links for value in link):
+        raise FileFormatError("links must hold integers of at most 64 bits")
+    topology = Topology.from_links(data["nodes"], links)
+    spec = data.get("spec")
+    if spec is None:
+        return topology
+    if not isinstance(spec, str):
+        raise FileFormatError("spec must be text or null")
+    named = build(spec)
+    if named != topology:
+        raise FileFormatError(f"the spec {spec[:100]!r} does not give the links in the file")
+    return named
+
+
+def _inventory(data: object) -> Inventory:
+    kinds = {"name": str, "slack": str, "hosts": list, "panels": list, "cabling": list, "stock": dict, "racks": dict}
+    fields = _keys(data, kinds, "inventory")
+    return Inventory(
+        tuple(_host(host, f"inventory.hosts[{number}]") for number, host in enumerate(fields["hosts"])),
+        tuple(_panel(panel, f"inventory.panels[{number}]") for number, panel in enumerate(fields["panels"])),
+        _cabling(fields["cabling"], "inventory.cabling"),
+        {kind: _fractions(values, f"inventory.stock.{kind}") for kind, values in fields["stock"].items()},
+        {site: _places(racks, f"inventory.racks.{site}") for site, racks in fields["racks"].items()},
+        _fraction(fields["slack"], "inventory.slack"),
+        fields["name"],
+    )
+
+
+def _host(data: object, where: str) -> Host:
+    fields = _keys(data, {"name": str, "site": str, "rack": str, "unit": int, "ports": list}, where)
+    ports = []
+    for number, row in enumerate(fields["ports"]):
+        name, connector, speed = _row(row, (str, str, str), f"{where}.ports[{number}]")
+        ports.append(Port(name, _choice(connector, tuple(LANES), f"{where}.ports[{number}]"), _fraction(speed, where)))
+    return Host(fields["name"], fields["site"], fields["rack"], fields["unit"], tuple(ports))
+
+
+def _panel(data: object, where: str) -> Panel:
+    kinds = {"name": str, "site": str, "rack": str, "unit": int, "kind": str, "field": str, "ports": list}
+    fields = _keys(data, kinds, where)
+    ports = []
+    for number, row in enumerate(fields["ports"]):
+        place = f"{where}.ports[{number}]"
+        if not isinstance(row, list) or len(row) != 4:
+            raise FileFormatError(f"{place} must be a row of 4")
+        label, mode, blocked = _row(row[:3], (str, str, bool), place)
+        loss = None if row[3] is None else _fraction(row[3], place)
+        ports.append(PanelPort(label, _choice(mode, MODES, place), blocked, loss))
+    kind = _choice(fields["kind"], PANEL_KINDS, f"{where}.kind")
+    name, site, rack, unit = (fields[key] for key in ("name", "site", "rack", "unit"))
+    return Panel(name, site, rack, unit, kind, tuple(ports), fields["field"])
+
+
+def _cabling(rows: list[Any], where: str) -> tuple[Fixed, ...]:
+    kinds = (str, str, int, str, str)
+    return tuple(Fixed(*_row(row, kinds, f"{where}[{number}]")) for number, row in enumerate(rows))
+
+
+def _places(data: object, where: str) -> dict[str, tuple[Fraction, Fraction]]:
+    if not isinstance(data, dict):
+        raise FileFormatError(f"{where} must be an object")
+    places = {}
+    for rack, values in data.items():
+        x, y = _row(values, (str, str), f"{where}.{rack}")
+        places[rack] = (_fraction(x, where), _fraction(y, where))
+    return places
+
+
+def _keys(data: object, kinds: Mapping[str, type], where: str) -> dict[str, Any]:
+    """Return the fields of an object, of which these must be there and of these types."""
+    if not isinstance(data, dict):
+        raise FileFormatError(f"{where} must be an object")
+    for key, kind in kinds.items():
+        if not _is(data.get(key), kind):
+            raise FileFormatError(f"{where}: '{key}' must be {_WORDS[kind]}")
+    return data
+
+
+def _row(data: object, kinds: Sequence[type], where: str) -> list[Any]:
+    if not isinstance(data, list) or len(data) != len(kinds) or not all(map(_is, data, kinds)):
+        raise FileFormatError(f"{where} must be a row of {', '.join(_WORDS[kind] for kind in kinds)}")
+    return data
+
+
+def _is(value: object, kind: type) -> bool:
+    """Whether a value is of a type and, if it is text, can be printed: files and labels hold no control characters."""
+    return type(value) is kind and (not isinstance(value, str) or value.isprintable())
+
+
+def _choice(value: str, known: Iterable[Any], where: str) -> Any:
+    if value not in known:
+        raise FileFormatError(f"{where}: {value[:40]!r} is none of {', '.join(known)}")
+    return value
+
+
+def _fraction(value: object, where: str) -> Fraction:
+    if isinstance(value, str) and _FRACTION.fullmatch(value):
+        return Fraction(value)
+    raise FileFormatError(f'{where}: a number must be text such as "3/2"')
+
+
+def _fractions(values: object, where: str) -> tuple[Fraction, ...]:
+    if not isinstance(values, list):
+        raise FileFormatError(f"{where} must be a list")
+    return tuple(_fraction(value, where) for value in values)
+
+
+def _inventory_text(inventory: Inventory) -> str:
+    hosts = [
+        {
+            "name": host.name,
+            "site": host.site,
+            "rack": host.rack,
+            "unit": host.unit,
+            "ports": [[port.name, port.connector, str(port.speed)] for port in host.ports],
+        }
+        for host in inventory.hosts
+    ]
+    panels = [
+        {
+            "name": panel.name,
+            "site": panel.site,
+            "rack": panel.rack,
+            "unit": panel.unit,
+            "kind": panel.kind,
+            "field": panel.field,
+            "ports": [
+                [port.label, port.mode, port.blocked, None if port.loss_db is None else str(port.loss_db)]
+                for port in panel.ports
+            ],
+        }
+        for panel in inventory.panels
+    ]
+    racks = {
+        site: {rack: [str(value) for value in place] for rack, place in places.items()}
+        for site, places in inventory.racks.items()
+    }
+    fields = {
+        "name": json.dumps(inventory.name),
+        "slack": json.dumps(str(inventory.slack)),
+        "hosts": _lines(hosts),
+        "panels": _lines(panels),
+        "cabling": _lines(_fixed_row(fixed) for fixed in inventory.cabling),
+        "stock": json.dumps({kind: [str(value) for value in values] for kind, values in inventory.stock.items()}),
+        "racks": json.dumps(racks),
+    }
+    return "{\n" + ",\n".join(f'"{key}": {value}' for key, value in fields.items()) + "\n}"
+
+
+def _fixed_row(fixed: Fixed) -> tuple[str, str, int, str, str]:
+    return fixed.host, fixed.port, fixed.lane, fixed.panel, fixed.panel_port
+
+
+def _lines(rows: Iterable[object]) -> str:
+    """Return a JSON array with a line for each row, so that files can be compared by eye and by diff."""
+    return "[\n" + ",\n".join(map(json.dumps, rows)) + "\n]"
