@@ -104,15 +104,25 @@ def test_duplex_swaps_keep_duplex() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("delete(complete(4))", "pair"), ("delete(complete(4),1)", "pair"), ("delete(complete(4),4,0)", "no node 4"),
-        ("delete(complete(4),0,6)", "6 permutations"), ("delete(complete(4),-1,0)", "at least 0"), ("delete(3,0,0)", "topology"),
-        ("delete(complete(40),0,0)", "at most 20"), ("delete(complete(2),0,0,0,0)", "to delete"),
-        ("insert(complete(4),0,1)", "3 links"), ("insert(complete(4))", "3 links"), ("insert(uniring(1,4),0,2)", "0->2"),
-        ("insert(uniring(1,4),0,9)", "0->9"), ("insert(complete(3),0,1,0,1)", "0->1"), ("swap(complete(4))", "four nodes"),
-        ("swap(complete(4),0,1,2)", "four nodes"), ("swap(uniring(1,4),0,1,2,1)", "2->1"),
+        ("delete(complete(4))", "pair"),
+        ("delete(complete(4),1)", "pair"),
+        ("delete(complete(4),4,0)", "no node 4"),
+        ("delete(complete(4),0,6)", "6 permutations"),
+        ("delete(complete(4),-1,0)", "at least 0"),
+        ("delete(3,0,0)", "topology"),
+        ("delete(complete(40),0,0)", "at most 20"),
+        ("delete(complete(2),0,0,0,0)", "to delete"),
+        ("insert(complete(4),0,1)", "3 links"),
+        ("insert(complete(4))", "3 links"),
+        ("insert(uniring(1,4),0,2)", "0->2"),
+        ("insert(uniring(1,4),0,9)", "0->9"),
+        ("insert(complete(3),0,1,0,1)", "0->1"),
+        ("swap(complete(4))", "four nodes"),
+        ("swap(complete(4),0,1,2)", "four nodes"),
+        ("swap(uniring(1,4),0,1,2,1)", "2->1"),
         ("swap(uniring(1,4),0,1,1,2,0,1,2,3)", "0->1"),
     ],
-)  # fmt: skip
+)
 def test_refusals_say_what_is_wrong(text: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         build(text)
@@ -123,9 +133,11 @@ def test_a_deleted_node_needs_as_many_links_in_as_out() -> None:
         delete(Topology.from_links(3, [(0, 1), (1, 2), (2, 0), (0, 2)]), 0, 0)
 
 
-@pytest.mark.parametrize("text", ["delete(kautz(2,2),0,1)", "insert(diamond(),0,1,5,6)", "swap(genkautz(2,9),0,8,1,6)"])
+@pytest.mark.parametrize(
+    "text", ["delete(kautz(2,2),0,1)", "insert(dicirculant(8,1,3),0,1,4,5)", "swap(genkautz(2,9),0,8,1,6)"]
+)
 def test_their_schedules_are_spff(text: str) -> None:
-    topology = build(text) if "diamond" not in text else insert(build("diamond()"), *(end for link in build("diamond()").links()[:2] for end in link[:2]))  # fmt: skip
+    topology = build(text)
     made = make_schedule(topology, "allreduce")
     assert made.method == "spff"
     assert verify(topology, made.schedule, made.cost).ok
@@ -134,10 +146,17 @@ def test_their_schedules_are_spff(text: str) -> None:
     assert swap.claim(None) is None
 
 
-@pytest.mark.parametrize(("text", "change"), [
-    ("circulant(12,1,5)", 1), ("circulant(12,1,5)", 3), ("randomregulargraph(12,3,1)", 2), ("randomregulargraph(12,3,1)", 4),
-    ("randomregulargraph(14,5,1)", 2), ("hypercube(4)", 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        ("circulant(12,1,5)", 1),
+        ("circulant(12,1,5)", 3),
+        ("randomregulargraph(12,3,1)", 2),
+        ("randomregulargraph(12,3,1)", 4),
+        ("randomregulargraph(14,5,1)", 2),
+        ("hypercube(4)", 1),
+    ],
+)
 @pytest.mark.parametrize("seed", range(4))
 def test_duplex_stays_duplex(text: str, change: int, seed: int) -> None:
     base = build(text)
@@ -150,8 +169,14 @@ def test_duplex_stays_duplex(text: str, change: int, seed: int) -> None:
 
 @pytest.mark.parametrize(
     "target",
-    [Target(23, 2, duplex=False), Target(29, 3, duplex=False), Target(101, 4, duplex=False), Target(53, 4, duplex=True), Target(46, 3, duplex=True)],
-)  # fmt: skip
+    [
+        Target(23, 2, duplex=False),
+        Target(29, 3, duplex=False),
+        Target(101, 4, duplex=False),
+        Target(53, 4, duplex=True),
+        Target(46, 3, duplex=True),
+    ],
+)
 def test_found_costs_what_its_spec_costs(target: Target) -> None:
     found = search_neighbours(target, [], 300_000)
     assert found

@@ -247,6 +247,15 @@ def test_duplex_and_one_way() -> None:
     check_plan(rewire(simplex, wanted).after)
 
 
+@pytest.mark.parametrize("mode", ["simplex", "duplex"])
+def test_cables_are_moved_and_not_replaced(mode: str) -> None:
+    plan = wired(build("circulant(12,2,3)"), 4, mode=mode)  # type: ignore[arg-type]
+    change = rewire(plan, build("degree(biring(2,6),2)"))
+    old = {connect.cable: set(fibres(connect)) for connect in change.removed}
+    assert {connect.cable for connect in change.made} == old.keys()
+    assert all(old[connect.cable].intersection(fibres(connect)) for connect in change.made)
+
+
 def test_too_much_is_refused() -> None:
     plan = wired(build("biring(2,6)"), 2)
     with pytest.raises(ParameterError, match="7 nodes do not fit on 6 hosts"):

@@ -114,86 +114,105 @@ def test_shipped_examples(path: Path) -> None:
     make_plan(topodesign.build(spec), inventory)
 
 
-def replaced(old: str, new: str, text: str = ROOM) -> str:
-    assert text.count(old) == 1
-    return text.replace(old, new)
+# What to replace, by what, a text on the line at fault (after that), and the message; of YAML, then of tables.
+WRONG = [
+    ("name: small", "name: &x small", "&x", "anchors"),
+    ("name: small", "name: !!str small", "!!str", "tags"),
+    ("slack: 1.5m", "name: again", "again", "the field 'name' is there twice"),
+    ("    unit: 40", "    units: 40", "units", "panels: unknown field 'units'; did you mean 'unit'"),
+    ("big\n    rack: r2", "big", "big", "hosts: the field 'rack' is missing"),
+    ("1.5m", "1.5", "1.5", "slack: '1.5' is no length"),
+    ("1.5m", "-1m", "slack", "slack: '-1m' is no length"),
+    ("LC duplex: [", "LC duplexx: [", "duplexx", "stock: unknown field 'LC duplexx'; did you mean 'LC duplex'"),
+    ("connector: MPO-12", "connector: MPO-16", "MPO-16", "hosts.ports.connector: 'MPO-16' is none of LC, MPO-12"),
+    ("100Gbps", "100", "MPO-12", "hosts.ports.speed: bandwidth '100' has no unit"),
+    ("unit: 40", "unit: top", "top", "panels.unit: 'top' is no integer"),
+    ("kind: patch panel", "kind: switch", "switch", "panels.kind: 'switch' is none of patch panel, ocs"),
+    ("mode: duplex", "mode: both", "both", "panels.ports.mode: 'both' is none of simplex, duplex"),
+    ("0.5dB", "0.5", "0.5", "panels.ports.loss: '0.5' is no loss"),
+    ("[2-4]", "[2-5]", "h[08", "hosts: ranges of different lengths: name 3, unit 4"),
+    ('h[08-10]"\n', 'h[08-10][1-2]"\n', "h[08", "hosts.name: 'h[08-10][1-2]' should have one range"),
+    ("[2-4]", "[4-2]", "[4-2]", "hosts.unit: the range in '[4-2]' is empty"),
+    ("[2-4]", "[2-4:0]", "[2-4:0]", "hosts.unit: the range in '[2-4:0]' is empty"),
+    ("[2-4]", "[1-999999999]", "[1-", "hosts.unit: the range in '[1-999999999]' is empty or too long"),
+    (
+        '"r[1-2]", x: "[0-600:600]mm"',
+        '"r1[1-1]", x: 0m}\n  - {rack: r11, x: 0m',
+        "r1[",
+        "racks: the field 'y' is missing",
+    ),
+    ("[1-2]", "[1-1]", "r[1", "racks: ranges of different lengths: rack 1, x 2"),
+    ("name: big", "name: h09", "h09", "hosts.name: there are two hosts 'h09'"),
+    ('"eth[0-1]"', "eth0, connector: LC, speed: 25Gbps}\n      - {name: eth0", "eth0", "hosts.ports.name: host 'h08'"),
+    ("100Gbps", "400Gbps", "400Gbps", "hosts.ports.speed: mixed speeds: 'q' has 100Gbps a lane, ports before 25Gbps"),
+    ("{name: S", "{name: big", "{name: big", "panels.name: there are two devices 'big'"),
+    ("{label: B,", "{label: A2, mode: duplex}\n      - {label: B,", "A2", "panels.ports.label: panel 'P' has two"),
+    ('"A[3-4]", B', "C", "blocked", "panels.blocked: there is no port 'C' to block"),
+    ("kind: ocs", "kind: ocs, field: hall", "kind: ocs", "panels.field: a circuit switch is a field of its own"),
+    ("host: big", "host: bog", "bog", "cabling.host: there is no host 'bog'"),
+    ("port: q", "port: r", "port: r", "cabling.port: host 'big' has no port 'r'"),
+    ("lane: ", 'lane: "[2-5]"} #', "[2-5]", "cabling: the field 'panel' is missing"),
+    ('"[1-4]"', '"[2-5]"', "[2-5]", "cabling.lane: port 'q' has no lane 5"),
+    ('S, panel_port: "[5-8]"', 'T, panel_port: "[5-8]"', "T,", "cabling.panel: there is no panel 'T'"),
+    ("[5-8]", "[6-9]", "[6-9]", "cabling.panel_port: panel 'S' has no port '9'"),
+    ("[5-8]", "[3-6]", "[3-6]", "cabling.panel_port: port '3' of 'S' takes two lanes"),
+    ('S, panel_port: "[5-8]"', 'P, panel_port: "A[1-4]"', "A[1-4]", "cabling.panel_port: port 'A3' is blocked"),
+    ('lane: "[1-4]"', "lane: 1", "lane", "cabling.lane: lane 1 of 'big', 'q' is cabled twice"),
+]
 
-
-WRONG = {
-    "not YAML": ("hosts: [", "line 1: not YAML"),
-    "a list": ("- 1", "line 1: inventory: expected the fields"),
-    "empty": ("", "the file is empty"),
-    "alias": (replaced("name: small", "name: &x small"), "line 1: anchors"),
-    "tag": (replaced("name: small", "name: !!str small"), "line 1: tags"),
-    "field twice": (replaced("slack: 1.5m", "name: again"), "line 2: the field 'name' is there twice"),
-    "no hosts": ("panels: []", "hosts.name: there are no hosts"),
-    "unknown field": (replaced("    unit: 40", "    units: 40"), "line 21: panels: unknown field 'units'; did you mean 'unit'"),
-    "missing field": (replaced("big\n    rack: r2", "big"), "line 14: hosts: the field 'rack' is missing"),
-    "length": (replaced("1.5m", "1.5"), "line 2: slack: '1.5' is no length"),
-    "negative": (replaced("1.5m", "-1m"), "line 2: slack: '-1m' is no length"),
-    "cable": (replaced("LC duplex: [", "LC triplex: ["), "line 4: stock: unknown field 'LC triplex'; did you mean 'LC duplex'"),
-    "connector": (replaced("connector: MPO-12", "connector: MPO-16"), "line 17: hosts.ports.connector: 'MPO-16' is none of"),
-    "speed": (replaced("100Gbps", "100"), "line 17: hosts.ports.speed: bandwidth '100' has no unit"),
-    "unit": (replaced("unit: 40", "unit: top"), "line 21: panels.unit: 'top' is no integer"),
-    "kind": (replaced("kind: patch panel", "kind: switch"), "line 19: panels.kind: 'switch' is none of patch panel, ocs"),
-    "mode": (replaced("{label: B, mode: duplex}", "{label: B, mode: both}"), "line 25: panels.ports.mode: 'both' is none of"),
-    "ranges": (replaced('unit: "[2-4]"', 'unit: "[2-5]"'), "line 8: hosts: ranges of different lengths: name 3, unit 4"),
-    "two ranges": (replaced('"h[08-10]"\n', '"h[08-10][1-2]"\n'), "line 8: hosts.name: 'h[08-10][1-2]' should have one range"),
-    "empty range": (replaced('unit: "[2-4]"', 'unit: "[4-2]"'), "line 11: hosts.unit: the range in '[4-2]' is empty"),
-    "endless range": (replaced('unit: "[2-4]"', 'unit: "[2-4:0]"'), "line 11: hosts.unit: the range"),
-    "huge range": (replaced('unit: "[2-4]"', 'unit: "[1-999999999]"'), "line 11: hosts.unit: the range"),
-    "rack twice": (replaced('"r[1-2]"', '"r[1-1]"').replace('"[0-600:600]mm"', "0m").replace("hosts:", "  - {site: lab, rack: r1, x: 0m, y: 0m}\nhosts:", 1), "line 7: racks.rack: there are two racks 'r1'"),
-    "host twice": (replaced("name: big", "name: h09").replace("host: big", "host: h09"), "line 14: hosts.name: there are two hosts 'h09'"),
-    "port twice": (replaced('"eth[0-1]"', '"eth0[0-1]"').replace("- {name: q,", "- {name: q, connector: LC, speed: 25Gbps}\n      - {name: q,"), "line 18: hosts.ports.name: host 'big' has two ports 'q'"),
-    "mixed speeds": (replaced("100Gbps", "400Gbps"), "line 17: hosts.ports.speed: mixed speeds: 'q' has 100Gbps a lane, ports before 25Gbps"),
-    "device twice": (replaced("- {name: S,", "- {name: big,"), "line 27: panels.name: there are two devices 'big'"),
-    "label twice": (replaced("label: B,", "label: A2,"), "line 25: panels.ports.label: panel 'P' has two ports labelled 'A2'"),
-    "blocked": (replaced('["A[3-4]", B]', "[C]"), "line 26: panels.blocked: there is no port 'C' to block"),
-    "ocs field": (replaced("kind: ocs,", "kind: ocs, field: hall,"), "line 27: panels.field: a circuit switch is a field of its own"),
-    "host missing": (replaced("host: big", "host: bog"), "line 30: cabling.host: there is no host 'bog'"),
-    "port missing": (replaced("port: q", "port: r"), "line 30: cabling.port: host 'big' has no port 'r'"),
-    "lane missing": (replaced('lane: "[1-4]"', 'lane: "[2-5]"'), "line 30: cabling.lane: port 'q' has no lane 5"),
-    "panel missing": (replaced('panel: S, panel_port: "[5-8]"', 'panel: T, panel_port: "[5-8]"'), "line 30: cabling.panel: there is no panel 'T'"),
-    "panel port missing": (replaced('"[5-8]"', '"[6-9]"'), "line 30: cabling.panel_port: panel 'S' has no port '9'"),
-    "panel port taken": (replaced('"[5-8]"', '"[3-6]"'), "line 30: cabling.panel_port: port '3' of 'S' takes two lanes"),
-    "panel port blocked": (replaced('panel: S, panel_port: "[5-8]"', 'panel: P, panel_port: "A[1-4]"'), "line 30: cabling.panel_port: port 'A3' is blocked"),
-    "cabled twice": (replaced('lane: "[1-4]"', "lane: 1"), "line 30: cabling.lane: lane 1 of 'big', 'q' is cabled twice"),
-}  # fmt: skip
-
-WRONG_TABLES = {
-    "header": (replaced("device,kind", "device,sort", TABLE), "line 1: the header has columns"),
-    "column missing": ("device,kind,rack\n", "line 1: the header"),
-    "cells": (replaced("5 6 7 8,,,", "5 6 7 8,,", TABLE), "line 3: 11 cells, the header has 12"),
-    "empty cell": (replaced("b,host,r1,4", "b,host,,4", TABLE), "line 3: rack: the cell is empty"),
-    "quotes": (replaced("b,host", 'b,"ho"st', TABLE), "line 3: not CSV"),
-    "kind": (replaced("b,host", "b,hast", TABLE), "line 3: kind: 'hast' is none of host, patch panel, ocs"),
-    "disagree": (replaced("P,ocs,r2,,2", "P,ocs,r3,,2", TABLE), "line 6: rack: the first row of 'P' says otherwise"),
-    "labels": (replaced("5 6 7 8", "5 6 7", TABLE), "line 3: panel_ports: expected a panel and a label for each of 4 lane(s)"),
-    "taken": (replaced("5 6 7 8", "4 5 6 7", TABLE), "line 3: cabling.panel_port: port '4' of 'P' takes two lanes"),
-    "blocked": (replaced("8,,,,,simplex,,", "8,,,,,simplex,yes,", TABLE), "line 3: cabling.panel_port: port '8' is blocked"),
-    "label twice": (replaced("P,ocs,r2,,2", "P,ocs,r2,,1", TABLE), "line 6: panels.ports.label: panel 'P' has two ports labelled '1'"),
-    "speeds": (replaced("b,host,r1,4,eth0,MPO-12,4x25Gbps", "b,host,r1,4,eth0,MPO-12,4x10Gbps", TABLE), "line 3: hosts.ports.speed: mixed speeds"),
-    "no speed": (replaced("b,host,r1,4,eth0,MPO-12,4x25Gbps", "b,host,r1,4,eth0,MPO-12,", TABLE), "line 3: the field 'speed' is missing"),
-    "mode of a host": (replaced("5 6 7 8,,,", "5 6 7 8,simplex,,", TABLE), "line 3: mode: a host has none"),
-}  # fmt: skip
+WRONG_TABLES = [
+    ("device,kind", "device,sort", "sort", "the header has columns"),
+    (",blocked", "", "a,", "12 cells, the header has 11"),
+    (",port,", ",", "device", "the header has columns"),
+    ("5 6 7 8,,,", "5 6 7 8,,", "b,", "11 cells, the header has 12"),
+    ("b,host,r1", "b,host,", "b,", "rack: the cell is empty"),
+    ("b,host", 'b,"ho"st', "b,", "not CSV"),
+    ("b,host", "b,hast", "b,", "kind: 'hast' is none of host, patch panel, ocs"),
+    ("P,ocs,r2,,2", "P,ocs,r3,,2", "r3", "rack: the first row of 'P' says otherwise"),
+    ("5 6 7 8", "5 6 7", "b,", "panel_ports: expected a panel and a label for each of 4 lane(s) of 'eth0'"),
+    ("5 6 7 8", "4 5 6 7", "b,", "cabling.panel_port: port '4' of 'P' takes two lanes"),
+    (",,8,,,,,simplex,,", ",,8,,,,,simplex,yes,", "b,", "cabling.panel_port: port '8' is blocked"),
+    ("P,ocs,r2,,2", "P,ocs,r2,,1", "1dB", "panels.ports.label: panel 'P' has two ports labelled '1'"),
+    ("4,eth0,MPO-12,4x25Gbps", "4,eth0,MPO-12,4x10Gbps", "b,", "hosts.ports.speed: mixed speeds"),
+    ("4,eth0,MPO-12,4x25Gbps", "4,eth0,MPO-12,", "b,", "the field 'speed' is missing"),
+    ("5 6 7 8,,,", "5 6 7 8,simplex,,", "b,", "mode: a host has none"),
+]
 
 
 @pytest.mark.parametrize(
-    ("text", "message", "name"),
+    ("name", "case"), [*(("room.yaml", case) for case in WRONG), *(("ports.csv", case) for case in WRONG_TABLES)]
+)
+def test_errors_name_file_line_and_field(tmp_path: Path, name: str, case: tuple[str, str, str, str]) -> None:
+    old, new, at, message = case
+    text = TABLE if name == "ports.csv" else ROOM
+    assert old in text
+    wrong = text.replace(old, new, 1)
+    lines = [line for line, content in enumerate(wrong.splitlines(), start=1) if at in content]
+    path = written(tmp_path, wrong, name)
+    with pytest.raises(FileFormatError) as caught:
+        read_inventory(path)
+    assert any(str(caught.value).startswith(f"{path}: line {line}: {message}") for line in lines), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
     [
-        *(pytest.param(*case, "room.yaml", id=name) for name, case in WRONG.items()),
-        *(pytest.param(*case, "ports.csv", id=f"table, {name}") for name, case in WRONG_TABLES.items()),
+        ("hosts: [", "line 2: not YAML"),
+        ("- 1", "line 1: inventory: expected the fields"),
+        ("", "the file is empty"),
+        ("name: a\n---\nname: b\n", "there is more than one document"),
+        ("panels: []", "hosts.name: there are no hosts"),
     ],
 )
-def test_errors_name_file_line_and_field(tmp_path: Path, text: str, message: str, name: str) -> None:
-    path = written(tmp_path, text, name)
+def test_files_that_are_no_inventories(tmp_path: Path, text: str, message: str) -> None:
+    path = written(tmp_path, text)
     with pytest.raises(FileFormatError) as caught:
         read_inventory(path)
     assert str(caught.value).startswith(f"{path}: {message}")
 
 
 def test_the_file_at_fault_is_named(tmp_path: Path) -> None:
-    table = written(tmp_path, WRONG_TABLES["taken"][0], "ports.csv")
+    table = written(tmp_path, TABLE.replace("5 6 7 8", "4 5 6 7"), "ports.csv")
     path = written(tmp_path, "port_table: ports.csv\n")
     with pytest.raises(FileFormatError, match=r"ports\.csv: line 3: cabling\.panel_port"):
         read_inventory(path)

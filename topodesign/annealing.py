@@ -119,7 +119,7 @@ class Walk:
         Parameters
         ----------
         work
-            Sources looked at and nodes changed, all in all; some 5 million take a second.
+            Sources looked at and nodes changed, all in all; some 3 million take a second.
         hot
             At first an exchange may be worse by so many shards per port on average.
         """
@@ -211,7 +211,7 @@ def anneal(
         A digraph of the size to search; degrees beyond ``MOST_PORTS`` are left alone. One that is not regular, or not
         duplex though that is asked for, only tells the size.
     work
-        Sources looked at and nodes changed, all in all; some 5 million take a second.
+        Sources looked at and nodes changed, all in all; some 3 million take a second.
     duplex
         Keep to duplex digraphs.
     steps

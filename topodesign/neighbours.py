@@ -12,6 +12,7 @@ import functools
 import itertools
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,6 +25,10 @@ from topodesign.library import build
 from topodesign.search import Found, Target, cayley_spec, groups_to_search
 from topodesign.spec import Spec
 from topodesign.topology import IntArray, Topology
+
+_Any = TypeVar("_Any")
+_Ranked = tuple[Fraction, int, _Any]
+"""About what it will cost, the number of steps it aims at, and what it is."""
 
 REACH = 8
 """Nodes that are inserted or deleted at most."""
@@ -62,7 +67,7 @@ def search_neighbours(
         Topologies of its degree with at most ``REACH`` nodes more or less; those that are not regular or have no spec
         are passed over. Compact Cayley digraphs of the nearest sizes are tried in any case.
     work
-        Sources looked at and nodes changed, some 5 million a second. The search for compact digraphs comes on top of
+        Sources looked at and nodes changed, some 3 million a second. The search for compact digraphs comes on top of
         that, once for each size and process.
     seed
         Seed of all random choices.
@@ -81,23 +86,30 @@ def search_neighbours(
     near = itertools.islice(_compact_neighbours(target, seed), _COMPACT_BASES)
     usable = [base for base in [*bases, *near] if _serves(base, target)]
     fill = _START + 2 * target.nodes * target.nodes // _FILL
-    first = {id(walk): (walk, base) for base in usable for walk in _starts(base, target, 1, rng)}
-    walks = _pick([walk for walk, _ in first.values()], _BEST_BASES)
+    walks: list[_Ranked[Walk]] = []
+    tried: list[_Ranked[Topology]] = []
+    for base in usable:
+        for walk in _starts(base, target, 1, rng):
+            tried.append((_rank(walk), walk.steps, base))
+            walks = _pick([*walks, (_rank(walk), walk.steps, walk)], _WALKS)  # no more, as they take much memory
     work = max(0, work - fill * len(usable))
     again = min(_MOST_STARTS, work // (2 * fill * _BEST_BASES))
-    for base in [first[id(walk)][1] for walk in walks]:
-        walks = _pick([*walks, *_starts(base, target, again, rng)], _WALKS)
-    for walk in walks:
+    for _, _, base in _pick(tried, _BEST_BASES):
+        for walk in _starts(base, target, again, rng):
+            walks = _pick([*walks, (_rank(walk), walk.steps, walk)], _WALKS)
+    found: list[Found] = []
+    for _, _, walk in walks:
         _improve(walk, (work - _BEST_BASES * again * fill) // _WALKS)
-    return undominated([one for walk in walks for one in walk.found()], known)
+        found += walk.found()
+    return undominated(found, known)
 
 
-def _pick(walks: Sequence[Walk], count: int) -> list[Walk]:
-    """Return the most promising walks, every other one of those that aim at the fewest steps."""
-    by_rank = sorted(walks, key=_rank)
-    by_steps = sorted(by_rank, key=lambda walk: walk.steps)
-    mixed = {id(walk): walk for pair in zip(by_rank, by_steps, strict=True) for walk in pair}
-    return list(mixed.values())[:count]
+def _pick(ranked: Sequence[_Ranked[_Any]], count: int) -> list[_Ranked[_Any]]:
+    """Return the most promising, every other one of those that aim at the fewest steps."""
+    by_rank = sorted(range(len(ranked)), key=lambda place: ranked[place][0])
+    by_steps = sorted(by_rank, key=lambda place: ranked[place][1])
+    mixed = dict.fromkeys(place for pair in zip(by_rank, by_steps, strict=True) for place in pair)
+    return [ranked[place] for place in list(mixed)[:count]]
 
 
 def _improve(walk: Walk, work: int) -> None:

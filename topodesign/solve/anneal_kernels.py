@@ -21,7 +21,6 @@ from topodesign.solve.kernels import LARGEST, Ints, Masks, _fill_set, _next_rand
 
 Words = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
-Shorts = NDArray[np.uint16]
 
 UNIT = 2**16
 """Fractions of a scaled load in which energies are counted."""
@@ -61,14 +60,14 @@ class Side(NamedTuple):
     out: Words
     into: Words
     distance: Bytes
-    mask: Shorts
+    mask: Bytes
     census: Words
     load: Ints
     weight: Ints
     far: Ints
     log: Ints
     log_distance: Bytes
-    log_mask: Shorts
+    log_mask: Bytes
     log_place: Ints
     log_load: Ints
     used: Ints
@@ -117,14 +116,14 @@ def make_side(out: Words, into: Words, layers: int) -> Side:
         out,
         into,
         np.zeros((nodes, nodes), np.uint8),
-        np.zeros((nodes, nodes), np.uint16),
+        np.zeros((nodes, nodes), np.uint8),
         np.zeros((nodes, layers, 1 << ports), np.int32),
         np.zeros((layers, nodes), np.int64),
         np.zeros(layers, np.int64),
         np.zeros(1, np.int64),
         np.zeros(entries, np.int64),
         np.zeros(entries, np.uint8),
-        np.zeros(entries, np.uint16),
+        np.zeros(entries, np.uint8),
         np.zeros(nodes * layers, np.int64),
         np.zeros(nodes * layers, np.int64),
         np.zeros(3, np.int64),
@@ -187,7 +186,7 @@ def fill_side(side: Side, rules: Rules) -> bool:
                     queue[reached] = other
                     reached += 1
                 if distance[other] == near:
-                    mask[other] |= np.uint16(1 << port) if node == source else mask[node]
+                    mask[other] |= np.uint8(1 << port) if node == source else mask[node]
         if reached < nodes:
             return False
         for x in range(1, distance[queue[nodes - 1]] + 1):
@@ -231,16 +230,16 @@ def side_energy(side: Side, rules: Rules) -> int:
 
 
 @compiled
-def _pull_mask(side: Side, source: int, node: int, near: int, distance: Bytes, mask: Shorts) -> np.uint16:
+def _pull_mask(side: Side, source: int, node: int, near: int, distance: Bytes, mask: Bytes) -> np.uint8:
     """Return the mask of a node from those of the nodes before it, which are at distance ``near``."""
-    result = np.uint16(0)
+    result = np.uint8(0)
     for port in range(side.into.shape[1]):
         other = side.into[node, port]
         if distance[other] == near:
             if other == source:
                 for i in range(side.out.shape[1]):
                     if side.out[source, i] == node:
-                        result |= np.uint16(1 << i)
+                        result |= np.uint8(1 << i)
             else:
                 result |= mask[other]
     return result

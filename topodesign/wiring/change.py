@@ -8,7 +8,8 @@ their fields along an alternating path, as in the proof of König's theorem.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+import itertools
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -311,11 +312,26 @@ class _Wiring:
             if wish is not None:
                 wishes[pair].remove(wish)
                 wished[number] = wish[0]
-        names = _Names(self.plan, self.removed)
-        return [
-            CrossConnect(names.take(ends, self.sides, wished.get(number)), self.plan.mode, (0, 0), *ends)
-            for number, ends in enumerate(pairing.settle())
-        ]
+        ends = pairing.settle()
+        names = self._names(ends, wished)
+        return [CrossConnect(name, self.plan.mode, (0, 0), *pair) for name, pair in zip(names, ends, strict=True)]
+
+    def _names(self, ends: list[tuple[End, End]], wished: dict[int, str]) -> list[str]:
+        """Return names for patches: that of a cable that is plugged in at one end, else that wished, else a new one."""
+        plugged = {fibre: connect.cable for connect in self.removed for fibre in fibres(connect)}
+        options: list[dict[str, None]] = []
+        for pair in ends:
+            places = (Fibre(end.panel, end.panel_port, side) for end, side in zip(pair, self.sides, strict=True))
+            options.append(dict.fromkeys(plugged[fibre] for fibre in places if fibre in plugged))
+        found = _one_each(options)
+        used = {connect.cable for connect in self.plan.connects}
+        fresh = (name for name in map("C{}".format, itertools.count(len(used) + 1)) if name not in used)
+        for number in range(len(ends)):
+            if number not in found:
+                wish = wished.get(number)
+                found[number] = next(fresh) if wish is None or wish in used else wish
+                used.add(found[number])
+        return [found[number] for number in range(len(ends))]
 
     def _spots(self, pair: Pair, field: str) -> tuple[Spot, Spot]:
         (a, b), (one, two) = pair, self.sides
@@ -342,24 +358,23 @@ def _wishes(prefer: Iterable[CrossConnect]) -> dict[Pair, list[tuple[str, End, E
     return wishes
 
 
-class _Names:
-    """Names for new patches: that of the cable that is plugged in at one of its ends, or a new one."""
-
-    def __init__(self, plan: Plan, removed: Iterable[CrossConnect]) -> None:
-        self.used = {connect.cable for connect in plan.connects}
-        self.plugged = {fibre: connect.cable for connect in removed for fibre in fibres(connect)}
-        self.spare = set(self.plugged.values())
-        self.next = len(plan.connects) + 1
-
-    def take(self, ends: tuple[End, End], sides: tuple[str, str], wish: str | None) -> str:
-        """Return a name for a patch between two ends, which should have a certain one if it needs a new one."""
-        for end, side in zip(ends, sides, strict=True):
-            name = self.plugged.get(Fibre(end.panel, end.panel_port, side))
-            if name in self.spare:
-                self.spare.remove(name)
-                return name
-        while f"C{self.next}" in self.used:
-            self.next += 1
-        name = wish if wish is not None and wish not in self.used else f"C{self.next}"
-        self.used.add(name)
-        return name
+def _one_each(options: list[dict[str, None]]) -> dict[int, str]:
+    """Give each number one of its options, no two the same; as many as can be if an option is wanted at most twice."""
+    users: dict[str, list[int]] = defaultdict(list)
+    for number, names in enumerate(options):
+        for name in names:
+            users[name].append(number)
+    found: dict[int, str] = {}
+    queue = deque(number for number, names in enumerate(options) if len(names) == 1)
+    for number in range(len(options)):
+        queue.append(number)
+        while queue:
+            chooser = queue.popleft()
+            if chooser in found or not options[chooser]:
+                continue
+            found[chooser] = name = next(iter(options[chooser]))
+            for user in users[name]:
+                options[user].pop(name, None)
+                if len(options[user]) == 1:
+                    queue.appendleft(user)
+    return found

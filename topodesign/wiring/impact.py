@@ -26,6 +26,7 @@ from topodesign.wiring.plan_check import check_plan
 FailureKind = Literal["host", "port", "panel port", "cable"]
 KINDS: tuple[FailureKind, ...] = ("host", "port", "panel port", "cable")
 
+_Pairs = tuple[tuple[End, End], ...]
 _MOST_MATCHINGS = 720
 _DRAWN = 200
 
@@ -182,7 +183,8 @@ def best_repair(plan: Plan, failure: Failure, *, seed: int = 0) -> Repair | None
     """
     _check(plan, failure)
     lost = tuple(connect for connect in plan.connects if _hits(failure, connect))
-    broken = _without(plan, failure, lost)
+    left = [connect for connect in plan.connects if not _hits(failure, connect)]
+    broken = _rest(plan, failure, left)
     if failure.kind != "host":
         try:
             change = rewire(broken, plan.topology, hosts=plan.hosts)
@@ -190,23 +192,25 @@ def best_repair(plan: Plan, failure: Failure, *, seed: int = 0) -> Repair | None
             pass  # too few lanes are left
         else:
             return Repair(change, intact(plan), restored=True)
-    best: tuple[State, tuple[CrossConnect, ...]] = _state(plan, broken.hosts, broken.connects), ()
+    chosen: _Pairs = ()
+    best = _state(plan, broken.hosts, left)
     tried: set[tuple[Pair, ...]] = set()
     for pairs in _joins(plan, failure, lost, seed):
-        made = tuple(_connect(broken, pair, number) for number, pair in enumerate(pairs, start=1))
-        links = tuple(sorted((connect.a.host, connect.b.host) for connect in made))
+        links = tuple(sorted((a.host, b.host) for a, b in pairs))
         if links in tried:
             continue
         tried.add(links)
-        state = _state(plan, broken.hosts, (*broken.connects, *made))
-        if _order(state, len(made)) < _order(best[0], len(best[1])):
-            best = state, made
-    state, made = best
-    if not made or state.topology is None:
+        trial = [*left, *_patches(plan, pairs)]
+        state = _state(plan, _hosts_left(plan, failure, trial), trial)
+        if _order(state, len(pairs)) < _order(best, len(chosen)):
+            best, chosen = state, pairs
+    if not chosen or best.topology is None:
         return None
-    after = replace(broken, topology=state.topology, connects=(*broken.connects, *made))
+    after = replace(_rest(plan, failure, [*left, *_patches(plan, chosen)]), topology=best.topology)
     check_plan(after)
-    return Repair(Change(broken, after, (), made, fewest=False), state, restored=False)
+    names = {connect.cable for connect in left}
+    made = tuple(connect for connect in after.connects if connect.cable not in names)
+    return Repair(Change(broken, after, (), made, fewest=False), best, restored=False)
 
 
 def _check(plan: Plan, failure: Failure) -> None:
@@ -234,21 +238,18 @@ def _hits(failure: Failure, connect: CrossConnect) -> bool:
     return _kills(failure, connect.a) or _kills(failure, connect.b)
 
 
-def _without(plan: Plan, failure: Failure, lost: tuple[CrossConnect, ...]) -> Plan:
-    """Return the plan of what is left."""
-    gone = set(lost)
-    left = [connect for connect in plan.connects if connect not in gone]
-    hosts = _hosts_left(plan, failure, left)
+def _rest(plan: Plan, failure: Failure, connects: list[CrossConnect]) -> Plan:
+    """Return the plan of what is not dead, with these patches, and without a topology yet."""
+    hosts = _hosts_left(plan, failure, connects)
     number = {host: node for node, host in enumerate(hosts)}
-    connects = tuple(
+    kept = tuple(
         replace(connect, link=(number[connect.a.host], number[connect.b.host]))
-        for connect in left
+        for connect in connects
         if connect.a.host in number and connect.b.host in number
     )
     fixed = tuple(one for one in plan.fixed if not _kills(failure, one))
     inventory = replace(plan.inventory, cabling=fixed if plan.inventory.cabling else ())
-    # without a topology yet: what counts are the patches
-    return Plan(inventory, Topology.from_links(max(len(hosts), 1), []), hosts, plan.mode, connects, fixed)
+    return Plan(inventory, Topology.from_links(max(len(hosts), 1), []), hosts, plan.mode, kept, fixed)
 
 
 def _hosts_left(plan: Plan, failure: Failure, left: Iterable[CrossConnect]) -> tuple[str, ...]:
@@ -283,17 +284,15 @@ def _order(state: State, patches: int) -> tuple[bool, int, int, Fraction, int]:
     return False, -len(state.hosts), state.cost.steps, state.cost.bandwidth, patches
 
 
-def _connect(broken: Plan, ends: tuple[End, End], number: int) -> CrossConnect:
-    used = {connect.cable for connect in broken.connects}
-    name = f"R{number}"
-    while name in used:
-        name += "+"
-    return CrossConnect(name, broken.mode, (broken.node[ends[0].host], broken.node[ends[1].host]), *ends)
+def _patches(plan: Plan, pairs: _Pairs) -> Iterator[CrossConnect]:
+    """Yield patches for ends, with names that the plan does not have."""
+    used = {connect.cable for connect in plan.connects}
+    names = (name for name in map("R{}".format, itertools.count(1)) if name not in used)
+    for (a, b), name in zip(pairs, names, strict=False):
+        yield CrossConnect(name, plan.mode, (plan.node[a.host], plan.node[b.host]), a, b)
 
 
-def _joins(
-    plan: Plan, failure: Failure, lost: tuple[CrossConnect, ...], seed: int
-) -> Iterator[tuple[tuple[End, End], ...]]:
+def _joins(plan: Plan, failure: Failure, lost: tuple[CrossConnect, ...], seed: int) -> Iterator[_Pairs]:
     """Yield ways to join the fibres that are idle at hosts that lost a link."""
     hosts = {end.host for connect in lost for end in (connect.a, connect.b)}
     spare = [one for one in plan.spare if one.end.host in hosts]
@@ -315,9 +314,6 @@ def _joins(
         choices = ([way.draw(rng) for way in ways] for _ in range(_DRAWN))
     for choice in choices:
         yield tuple(pair for pairs in choice for pair in pairs if pair[0].host != pair[1].host)
-
-
-_Pairs = tuple[tuple[End, End], ...]
 
 
 @dataclass(frozen=True)

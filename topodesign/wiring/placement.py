@@ -205,7 +205,8 @@ def _starts(problem: _Problem, rng: np.random.Generator) -> Iterator[IntArray]:
     yield np.arange(spots)
     yield np.argsort(reverse_cuthill_mckee(problem.cords, symmetric_mode=True)).astype(np.int64)
     if spots <= _SMALL:
-        found = quadratic_assignment(problem.cords.toarray().astype(float), problem.between.astype(float))
+        matrices = (problem.cords.toarray().astype(float), problem.between.astype(float))
+        found = quadratic_assignment(*matrices, options={"rng": rng})
         yield found.col_ind.astype(np.int64)
     for _ in range(_RANDOM_STARTS):
         yield rng.permutation(spots)

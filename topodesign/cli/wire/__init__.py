@@ -6,7 +6,7 @@ import click
 
 from topodesign.cli.wire.check import command as check
 from topodesign.cli.wire.diff import command as diff
-from topodesign.cli.wire.export import command as export
+from topodesign.cli.wire.export import command as export_command
 from topodesign.cli.wire.impact import command as impact
 from topodesign.cli.wire.imports import command as import_command
 from topodesign.cli.wire.plan import command as plan
@@ -20,5 +20,5 @@ def command() -> None:
     """
 
 
-for subcommand in (plan, export, import_command, diff, check, impact):
+for subcommand in (plan, export_command, import_command, diff, check, impact):
     command.add_command(subcommand)
