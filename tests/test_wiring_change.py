@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -25,8 +26,11 @@ from topodesign.topology import Topology
 from topodesign.wiring.change import Change, Fibre, as_simplex, fibres, rewire, wired_topology
 from topodesign.wiring.decompose import without_loops
 from topodesign.wiring.figures import figures
+from topodesign.wiring.inventory import Mode
+from topodesign.wiring.inventory_file import read_inventory
 from topodesign.wiring.plan_check import check_plan
 from topodesign.wiring.plan_file import read_plan, write_plan
+from topodesign.wiring.planner import make_plan
 from topodesign.wiring.relabel import isomorphism, relabel
 from topodesign.wiring.stages import Stage, stages
 
@@ -210,6 +214,24 @@ def test_the_testbed_of_the_paper_moves_twelve_patches() -> None:
     assert figures(stage.after, speed).allgather == 12 * 4 * speed / 8 / 11
 
 
+@pytest.mark.parametrize(("mode", "moves"), [("simplex", 12), ("duplex", 6)])
+def test_the_testbed_as_planned_from_its_inventory(mode: Mode, moves: int) -> None:
+    inventory = read_inventory(Path(__file__).parent.parent / "configs" / "inventory_testbed.yaml")
+    plan = make_plan(build("circulant(12,2,3)"), inventory, mode=mode)
+    change = rewire(plan, build("degree(biring(2,6),2)"))
+    assert (change.moves, change.fewest) == (moves, True)
+    check_stages(change, stages(change, 1), 1)
+
+
+def test_hosts_with_few_lanes_are_passed_over() -> None:
+    plan = bare(6, 4)
+    few = replace(plan, fixed=tuple(one for one in plan.fixed if one.host != "h1" or one.lane <= 2))
+    ring = rewire(few, build("biring(2,4)"), hosts=plan.hosts[:4]).after
+    change = rewire(ring, build("circulant(5,1,2)"))
+    check_plan(change.after)
+    assert "h1" not in change.after.hosts
+
+
 def test_a_ring_cannot_be_turned_round_without_falling_apart() -> None:
     plan = wired(build("uniring(1,6)"), 1)
     backwards = build("uniring(1,6)").transpose()
@@ -243,8 +265,12 @@ def test_duplex_and_one_way() -> None:
         rewire(duplex, wanted)
     with pytest.raises(InfeasibleError, match="one way"):
         as_simplex(duplex)
-    simplex = wired(build("biring(2,6)"), 2)
-    check_plan(rewire(simplex, wanted).after)
+    both_ways = replace(bare(6, 2), mode="duplex")  # at ports that can be patched one way
+    ring = rewire(both_ways, build("biring(2,6)"), hosts=both_ways.hosts).after
+    change = rewire(as_simplex(ring), wanted)
+    check_plan(as_simplex(ring))
+    check_plan(change.after)
+    assert change.after.mode == "simplex"
 
 
 @pytest.mark.parametrize("mode", ["simplex", "duplex"])

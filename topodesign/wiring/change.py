@@ -22,6 +22,7 @@ from topodesign.wiring.inventory import Mode
 from topodesign.wiring.pairing import Pairing, Spot
 from topodesign.wiring.plan import CrossConnect, End, Plan
 from topodesign.wiring.plan_check import check_plan
+from topodesign.wiring.planner import lanes_needed
 from topodesign.wiring.relabel import relabel
 
 
@@ -129,12 +130,7 @@ def rewire(
         raise ParameterError("a wiring plan joins hosts directly; the topology has switches")
     if plan.mode == "duplex" and not wanted.is_duplex:
         raise InfeasibleError("the wiring is duplex, and the topology has links without their reverse")
-    cabled = [*plan.hosts, *dict.fromkeys(fixed.host for fixed in plan.fixed if fixed.host not in plan.node)]
-    if hosts is None:
-        found = relabel(wired_topology(cabled, plan.connects), wanted, seed=seed)
-        placed, proven = tuple(cabled[place] for place in found.place), found.proven
-    else:
-        placed, proven = _checked(hosts, wanted, cabled), True
+    placed, proven = _best_hosts(plan, wanted, seed) if hosts is None else (_checked(plan, hosts, wanted), True)
     wiring = _Wiring(plan)
     prefer = tuple(prefer)
     missing = wiring.keep(_links(wanted, placed, plan.mode), prefer)
@@ -149,10 +145,24 @@ def rewire(
     return Change(plan, after, tuple(wiring.removed), new, fewest=fewest)
 
 
-def _checked(hosts: Sequence[str], wanted: Topology, cabled: Sequence[str]) -> tuple[str, ...]:
+def _best_hosts(plan: Plan, wanted: Topology, seed: int) -> tuple[tuple[str, ...], bool]:
+    """Return the host of each node so that most links stay, and whether it is proven that no others keep more."""
+    lanes = Counter(end.host for end in plan.end.values() if usable(plan, end))
+    cabled = [*plan.hosts, *(host for host in lanes if host not in plan.node)]
+    needed = lanes_needed(wanted)
+    roomy = [host for host in cabled if lanes[host] >= needed.max()]
+    every = len(roomy) == len(cabled)
+    if not every and len(roomy) >= wanted.nodes:
+        cabled = roomy
+    found = relabel(wired_topology(cabled, plan.connects), wanted, seed=seed)
+    alike = bool(needed.min() == needed.max())
+    return tuple(cabled[place] for place in found.place), found.proven and (every or alike)
+
+
+def _checked(plan: Plan, hosts: Sequence[str], wanted: Topology) -> tuple[str, ...]:
     if len(hosts) != wanted.nodes or len(set(hosts)) != len(hosts):
         raise ParameterError(f"{wanted.nodes} nodes need as many hosts, all different")
-    unknown = sorted(set(hosts) - set(cabled))
+    unknown = sorted(set(hosts) - {fixed.host for fixed in plan.fixed})
     if unknown:
         raise InfeasibleError(f"host '{unknown[0]}' is not cabled to a panel in the plan")
     return tuple(hosts)

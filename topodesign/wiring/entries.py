@@ -15,7 +15,7 @@ from topodesign.wiring.located import Located
 Entry = Mapping[str, Located]
 """Fields of one thing by name, each a text with its line."""
 
-MOST = 2**20
+MOST = 2**17
 """How many texts a range may stand for, and how many things of a kind an inventory may have."""
 
 _RANGE = re.compile(r"\[([0-9]{1,9})-([0-9]{1,9})(?::([0-9]{1,9}))?\]")

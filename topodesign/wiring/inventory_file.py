@@ -148,8 +148,8 @@ class _Draft:
     def came_from(self, path: Path, part: str, line: int, ports: dict[str, int] | None = None) -> None:
         """Note where what was appended last to a part comes from, and the line of each of its ports."""
         row = len(getattr(self, part)) - 1
-        if row >= MOST:
-            raise FileFormatError(f"line {line}: {part}: more than {MOST}")
+        if row >= MOST or len(self.origin) >= 4 * MOST:
+            raise FileFormatError(f"line {line}: {part}: too many of them, or of their ports")
         self.origin[part, row, None] = f"{path}: line {line}"
         for port, its_line in (ports or {}).items():
             self.origin[part, row, port] = f"{path}: line {its_line}"
