@@ -21,6 +21,7 @@ from sample_wirings import bare, wired
 from topodesign import build
 from topodesign.cli.wire.diff import command as diff
 from topodesign.errors import InfeasibleError, ParameterError
+from topodesign.expand.isomorphism import isomorphism
 from topodesign.solve import relabel_kernels
 from topodesign.topology import Topology
 from topodesign.wiring.change import Change, Fibre, as_simplex, fibres, rewire, wired_topology
@@ -31,7 +32,7 @@ from topodesign.wiring.inventory_file import read_inventory
 from topodesign.wiring.plan_check import check_plan
 from topodesign.wiring.plan_file import read_plan, write_plan
 from topodesign.wiring.planner import make_plan
-from topodesign.wiring.relabel import isomorphism, relabel
+from topodesign.wiring.relabel import relabel
 from topodesign.wiring.stages import Stage, stages
 
 

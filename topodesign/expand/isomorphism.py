@@ -1,85 +1,126 @@
-"""The isomorphism from a topology to its transpose, where there is one."""
+"""Isomorphisms: the order of one topology's nodes in which it is another, and from a topology to its transpose."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from topodesign.errors import InfeasibleError
 from topodesign.topology import IntArray, Topology
 
-_MOST_WORK = 2**25
-"""Table entries that the search may look at: some five seconds."""
+_EFFORT = 2**23
+_MIRROR_EFFORT = 2**25
+"""Table entries that a search may look at: some seconds."""
+
+
+@dataclass(frozen=True)
+class Isomorphism:
+    """Whether two topologies are the same but for the order of their nodes.
+
+    Attributes
+    ----------
+    place
+        ``place[v]`` is the node of the first topology that node v of the second is, None if there is no such order or
+        none was found.
+    decided
+        Whether the search came to an end.
+    """
+
+    place: tuple[int, ...] | None
+    decided: bool
 
 
 def mirror(topology: Topology) -> IntArray:
     """Return a permutation g of the nodes, shape ``(nodes,)``, such that link uv has the capacity of link g(v)g(u).
-
-    The nodes of G and of its transpose get colours that are refined together until nodes of one colour have alike
-    neighbours. Then nodes of one colour are matched in order. If that is no isomorphism, a node of G is matched with
-    each node of its colour on the other side in turn, and the colours are refined again.
 
     Raises
     ------
     InfeasibleError
         If there is none, or none is found with reasonable effort.
     """
-    nodes = topology.nodes
     if topology.is_duplex:
-        return np.arange(nodes)
-    ports = _ports(topology)
-    pending = [iter([np.zeros(2 * nodes, dtype=np.int64)])]
-    work = 0
+        return np.arange(topology.nodes)
+    found = isomorphism(topology.transpose(), topology, effort=_MIRROR_EFFORT)
+    if not found.decided:
+        raise InfeasibleError("no isomorphism of the topology to its transpose is found with reasonable effort")
+    if found.place is None:
+        raise InfeasibleError("the topology is not isomorphic to its transpose")
+    return np.array(found.place, dtype=np.int64)
+
+
+def isomorphism(existing: Topology, wanted: Topology, *, effort: int = _EFFORT) -> Isomorphism:
+    """Look for the order of the nodes of one topology in which it is the other, capacities included.
+
+    The nodes of both get colours that are refined together until nodes of one colour have alike neighbours. Then nodes
+    of one colour are matched in order. If that is no isomorphism, a node is matched with each node of its colour on the
+    other side in turn, and the colours are refined again.
+
+    Parameters
+    ----------
+    existing, wanted
+        Any topologies.
+    effort
+        Table entries that the search may look at before it gives up undecided.
+    """
+    nodes = wanted.nodes
+    if existing.nodes != nodes or sorted(existing.capacity.tolist()) != sorted(wanted.capacity.tolist()):
+        return Isomorphism(None, decided=True)
+    if wanted.vertex_transitive and not existing.vertex_transitive:  # then it is the side to choose one node on
+        turned = isomorphism(wanted, existing, effort=effort)
+        back = None if turned.place is None else tuple(np.argsort(turned.place).tolist())
+        return Isomorphism(back, turned.decided)
+    ports = _ports(wanted, existing)
+    pending: list[Iterator[IntArray]] = [iter([np.zeros(2 * nodes, dtype=np.int64)])]
     while pending:
         colours = next(pending[-1], None)
         if colours is None:
             pending.pop()
             continue
         colours, rounds = _refine(colours, ports)
-        work += rounds * ports[0].size
-        if work > _MOST_WORK:
-            raise InfeasibleError("no isomorphism of the topology to its transpose is found with reasonable effort")
+        effort -= rounds * ports[0].size
+        if effort < 0 and len(pending) > 1:
+            return Isomorphism(None, decided=False)
         order, image = np.argsort(colours[:nodes], kind="stable"), np.argsort(colours[nodes:], kind="stable")
-        if not np.array_equal(colours[order], colours[nodes + image]):
-            continue
-        match = np.empty(nodes, dtype=np.int64)
-        match[order] = image
-        if _mirrors(topology, match):
-            return match
-        pending.append(_branches(colours, only_first=topology.vertex_transitive and len(pending) == 1))
-    raise InfeasibleError("the topology is not isomorphic to its transpose")
+        if np.array_equal(colours[order], colours[nodes + image]):
+            place = np.empty(nodes, dtype=np.int64)
+            place[order] = image
+            if _moved(wanted, place) == existing:
+                return Isomorphism(tuple(place.tolist()), decided=True)
+            pending.append(_branches(colours, only_first=existing.vertex_transitive and len(pending) == 1))
+    return Isomorphism(None, decided=True)
 
 
-def _mirrors(topology: Topology, match: IntArray) -> bool:
-    source, target = match[topology.dst], match[topology.src]
-    order = np.lexsort((target, source))
-    return (
-        np.array_equal(source[order], topology.src)
-        and np.array_equal(target[order], topology.dst)
-        and np.array_equal(topology.capacity[order], topology.capacity)
+def _moved(topology: Topology, place: IntArray) -> Topology:
+    return Topology.from_arrays(
+        topology.nodes,
+        place[topology.src],
+        place[topology.dst],
+        topology.capacity,
+        switches=[int(place[node]) for node in topology.switches],
     )
 
 
-def _ports(topology: Topology) -> tuple[IntArray, IntArray]:
-    """Return the neighbours of the nodes of G and then of its transpose, and the links' capacities.
+def _ports(wanted: Topology, existing: Topology) -> tuple[IntArray, IntArray]:
+    """Return the neighbours of the nodes of both topologies, one after the other, and the links' capacities.
 
     Both have the shape (2, 2 * nodes, distinct neighbours): along links out and along links in. Where a node has fewer
     neighbours the capacity is 0.
     """
-    nodes = topology.nodes
-    tail = np.concatenate((topology.src, topology.dst + nodes))
-    head = np.concatenate((topology.dst, topology.src + nodes))
-    capacity = np.tile(topology.capacity, 2)
-    width = int(np.bincount(tail).max())
+    nodes = wanted.nodes
+    tail = np.concatenate((wanted.src, existing.src + nodes))
+    head = np.concatenate((wanted.dst, existing.dst + nodes))
+    capacity = np.concatenate((wanted.capacity, existing.capacity))
+    width = max(int(np.bincount(ends).max(initial=0)) for ends in (tail, head))
     neighbour = np.zeros((2, 2 * nodes, width), dtype=np.int64)
     weight = np.zeros_like(neighbour)
     for side, (here, there) in enumerate(((tail, head), (head, tail))):
         order = np.argsort(here, kind="stable")
         row = here[order]
-        place = np.arange(len(row)) - np.searchsorted(row, row)
-        neighbour[side, row, place] = there[order]
-        weight[side, row, place] = capacity[order]
+        column = np.arange(len(row)) - np.searchsorted(row, row)
+        neighbour[side, row, column] = there[order]
+        weight[side, row, column] = capacity[order]
     return neighbour, weight
 
 
@@ -87,24 +128,24 @@ def _refine(colours: IntArray, ports: tuple[IntArray, IntArray]) -> tuple[IntArr
     """Split colours until nodes of one colour have alike neighbours; return the colours and the number of rounds."""
     neighbour, capacity = ports
     count, rounds = 0, 0
-    kinds = np.unique(capacity, return_inverse=True)[1].reshape(capacity.shape)
+    values, kinds = np.unique(capacity, return_inverse=True)
+    kinds = kinds.reshape(capacity.shape)
     while True:
         rounds += 1
-        seen = np.where(capacity > 0, colours[neighbour] * (kinds.max() + 1) + kinds, -1)
+        seen = np.where(capacity > 0, colours[neighbour] * len(values) + kinds, -1)
         seen.sort(axis=2)
-        looks = np.concatenate((colours[:, None], *seen), axis=1)
-        values, colours = np.unique(looks, axis=0, return_inverse=True)
+        looks, colours = np.unique(np.concatenate((colours[:, None], *seen), axis=1), axis=0, return_inverse=True)
         colours = colours.reshape(-1)
-        if len(values) == count:
+        if len(looks) == count:
             return colours, rounds
-        count = len(values)
+        count = len(looks)
 
 
 def _branches(colours: IntArray, *, only_first: bool) -> Iterator[IntArray]:
     """Match the first node of the smallest colour with each node of the other side in turn, or with the first alone."""
     nodes = len(colours) // 2
     size = np.bincount(colours[:nodes])
-    colour = int(np.argmin(np.where(size > 1, size, len(colours))))
+    colour = int(np.argmin(np.where(size > 1, size, 2 * nodes)))
     node = int(np.argmax(colours[:nodes] == colour))
     for image in np.flatnonzero(colours[nodes:] == colour)[: 1 if only_first else None].tolist():
         branch = colours.copy()

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from topodesign.expand.isomorphism import isomorphism
 from topodesign.wiring.change import Change, rewire, wired_topology
 from topodesign.wiring.decompose import without_loops
 from topodesign.wiring.observed import Lane, Observed
 from topodesign.wiring.plan import CrossConnect, End, Plan
-from topodesign.wiring.relabel import isomorphism
 from topodesign.wiring.words import lane_in_words, place_in_words
 
 Fault = Literal["swapped", "wrong port", "missing", "dark", "unexpected", "cabling", "unseen"]

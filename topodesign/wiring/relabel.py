@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from topodesign.errors import ParameterError
+from topodesign.expand.isomorphism import isomorphism
 from topodesign.topology import IntArray, Topology
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ _BRANCHES = 2**22
 _GROUP = 2**14
 _PROPOSALS = 2**22
 _STARTS = 4
-_REFINED = 2**23  # table entries that the search for an isomorphism may look at: some five seconds
 
 
 @dataclass(frozen=True)
@@ -42,23 +41,6 @@ class Relabelling:
     place: tuple[int, ...]
     kept: int
     proven: bool
-
-
-@dataclass(frozen=True)
-class Isomorphism:
-    """Whether two topologies are the same but for the order of their nodes.
-
-    Attributes
-    ----------
-    place
-        ``place[v]`` is the node of the first topology that node v of the second is, None if there is no such order or
-        none was found.
-    decided
-        Whether the search came to an end.
-    """
-
-    place: tuple[int, ...] | None
-    decided: bool
 
 
 def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelling:
@@ -100,48 +82,6 @@ def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelli
     return Relabelling(place, best.kept, proven=best.proven or best.kept == most)
 
 
-def isomorphism(existing: Topology, wanted: Topology, *, effort: int = _REFINED) -> Isomorphism:
-    """Look for the order of the nodes of one topology in which it is the other, capacities included.
-
-    The nodes of both get colours that are refined together until nodes of one colour have alike neighbours. Then nodes
-    of one colour are matched in order. If that is no isomorphism, a node is matched with each node of its colour on the
-    other side in turn, and the colours are refined again.
-
-    Parameters
-    ----------
-    existing, wanted
-        Any topologies.
-    effort
-        Table entries that the search may look at before it gives up undecided.
-    """
-    nodes = wanted.nodes
-    if existing.nodes != nodes or sorted(existing.capacity.tolist()) != sorted(wanted.capacity.tolist()):
-        return Isomorphism(None, decided=True)
-    if wanted.vertex_transitive and not existing.vertex_transitive:  # then it is the side to choose one node on
-        turned = isomorphism(wanted, existing, effort=effort)
-        back = None if turned.place is None else tuple(np.argsort(turned.place).tolist())
-        return Isomorphism(back, turned.decided)
-    ports = _ports(wanted, existing)
-    pending: list[Iterator[IntArray]] = [iter([np.zeros(2 * nodes, dtype=np.int64)])]
-    while pending:
-        colours = next(pending[-1], None)
-        if colours is None:
-            pending.pop()
-            continue
-        colours, rounds = _refine(colours, ports)
-        effort -= rounds * ports[0].size
-        if effort < 0 and len(pending) > 1:
-            return Isomorphism(None, decided=False)
-        order, image = np.argsort(colours[:nodes], kind="stable"), np.argsort(colours[nodes:], kind="stable")
-        if np.array_equal(colours[order], colours[nodes + image]):
-            place = np.empty(nodes, dtype=np.int64)
-            place[order] = image
-            if _moved(wanted, place) == existing:
-                return Isomorphism(tuple(place.tolist()), decided=True)
-            pending.append(_branches(colours, only_first=existing.vertex_transitive and len(pending) == 1))
-    return Isomorphism(None, decided=True)
-
-
 def _plain(topology: Topology) -> Topology:
     """Return the topology without self-loops; what is known of its symmetry stays true."""
     real = topology.src != topology.dst
@@ -151,16 +91,6 @@ def _plain(topology: Topology) -> Topology:
         topology.dst[real],
         topology.capacity[real],
         representatives=topology.representatives,
-    )
-
-
-def _moved(topology: Topology, place: IntArray) -> Topology:
-    return Topology.from_arrays(
-        topology.nodes,
-        place[topology.src],
-        place[topology.dst],
-        topology.capacity,
-        switches=[int(place[node]) for node in topology.switches],
     )
 
 
@@ -233,54 +163,3 @@ def _search_order(matrix: NDArray[np.int32]) -> IntArray:
         score += linked[order[place]] * len(matrix) * int(linked.max(initial=0))
         score[order[: place + 1]] = -1
     return order
-
-
-def _ports(wanted: Topology, existing: Topology) -> tuple[IntArray, IntArray]:
-    """Return the neighbours of the nodes of both topologies, one after the other, and the links' capacities.
-
-    Both have the shape (2, 2 * nodes, distinct neighbours): along links out and along links in. Where a node has fewer
-    neighbours the capacity is 0.
-    """
-    nodes = wanted.nodes
-    tail = np.concatenate((wanted.src, existing.src + nodes))
-    head = np.concatenate((wanted.dst, existing.dst + nodes))
-    capacity = np.concatenate((wanted.capacity, existing.capacity))
-    width = max(int(np.bincount(ends).max(initial=0)) for ends in (tail, head))
-    neighbour = np.zeros((2, 2 * nodes, width), dtype=np.int64)
-    weight = np.zeros_like(neighbour)
-    for side, (here, there) in enumerate(((tail, head), (head, tail))):
-        order = np.argsort(here, kind="stable")
-        row = here[order]
-        column = np.arange(len(row)) - np.searchsorted(row, row)
-        neighbour[side, row, column] = there[order]
-        weight[side, row, column] = capacity[order]
-    return neighbour, weight
-
-
-def _refine(colours: IntArray, ports: tuple[IntArray, IntArray]) -> tuple[IntArray, int]:
-    """Split colours until nodes of one colour have alike neighbours; return the colours and the number of rounds."""
-    neighbour, capacity = ports
-    count, rounds = 0, 0
-    values, kinds = np.unique(capacity, return_inverse=True)
-    kinds = kinds.reshape(capacity.shape)
-    while True:
-        rounds += 1
-        seen = np.where(capacity > 0, colours[neighbour] * len(values) + kinds, -1)
-        seen.sort(axis=2)
-        looks, colours = np.unique(np.concatenate((colours[:, None], *seen), axis=1), axis=0, return_inverse=True)
-        colours = colours.reshape(-1)
-        if len(looks) == count:
-            return colours, rounds
-        count = len(looks)
-
-
-def _branches(colours: IntArray, *, only_first: bool) -> Iterator[IntArray]:
-    """Match the first node of the smallest colour with each node of the other side in turn, or with the first alone."""
-    nodes = len(colours) // 2
-    size = np.bincount(colours[:nodes])
-    colour = int(np.argmin(np.where(size > 1, size, 2 * nodes)))
-    node = int(np.argmax(colours[:nodes] == colour))
-    for image in np.flatnonzero(colours[nodes:] == colour)[: 1 if only_first else None].tolist():
-        branch = colours.copy()
-        branch[[node, nodes + image]] = len(size)
-        yield branch
