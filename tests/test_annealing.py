@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from sample_topologies import regular_digraphs
 
 from topodesign import build, price
-from topodesign.annealing import Walk, anneal, start_walk, swaps_between, undominated
+from topodesign.annealing import Walk, anneal, start_walk, swaps_between
 from topodesign.cost import Cost, lower_bound
 from topodesign.expand import swap
-from topodesign.search import Found
+from topodesign.search import Found, undominated
 from topodesign.solve import anneal_kernels as kernels
 from topodesign.spec import Spec, parse
 from topodesign.topology import Topology

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from topodesign.cost import Cost, moore_bound
 from topodesign.errors import TopodesignError
 from topodesign.library import build
-from topodesign.search import Found
+from topodesign.search import Found, undominated
 from topodesign.spec import LONGEST_SPEC, Spec
 from topodesign.topology import IntArray, Topology
 
@@ -241,15 +241,6 @@ def anneal(
             walk.run(work // _STARTS, Fraction(1, 10))
             found += walk.found()
     return undominated(found, known)
-
-
-def undominated(found: Sequence[Found], known: Sequence[Cost] = ()) -> list[Found]:
-    """Return those that no other and nothing known dominates, by steps; the plainest of equal ones."""
-    kept: list[Found] = []
-    for one in sorted(found, key=lambda one: (one.cost.steps, one.cost.bandwidth, len(str(one.spec)), str(one.spec))):
-        if not any(cost.dominates(one.cost) for cost in [*known, *(other.cost for other in kept)]):
-            kept.append(one)
-    return kept
 
 
 def swaps_between(topology: Topology, out: NDArray[np.int32]) -> list[int]:

@@ -14,7 +14,7 @@ import functools
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -146,7 +146,7 @@ def hunt(
         state = _Hunt(target, count, seed, [*known, *(found.cost for found in best.values())])
         work -= share - state.run(share)
         best |= {found.cost.steps: found for found in state.results()}
-    return _undominated(best)
+    return undominated(best.values())
 
 
 def orbit_counts(nodes: int, degree: int) -> list[int]:
@@ -155,12 +155,12 @@ def orbit_counts(nodes: int, degree: int) -> list[int]:
     return [m for m in range(2, most + 1) if nodes % m == 0][:_MOST_COUNTS]
 
 
-def _undominated(best: Mapping[int, Found]) -> list[Found]:
-    """Return what is better than all with fewer steps, by steps."""
+def undominated(found: Iterable[Found], known: Sequence[Cost] = ()) -> list[Found]:
+    """Return those that no other and nothing known dominates, by steps; the plainest of equal ones."""
     kept: list[Found] = []
-    for _, found in sorted(best.items()):
-        if not kept or found.cost.bandwidth < kept[-1].cost.bandwidth:
-            kept.append(found)
+    for one in sorted(found, key=lambda one: (one.cost.steps, one.cost.bandwidth, len(str(one.spec)), str(one.spec))):
+        if not any(cost.dominates(one.cost) for cost in [*known, *(other.cost for other in kept)]):
+            kept.append(one)
     return kept
 
 
@@ -371,7 +371,7 @@ class _Hunt:
 
     def results(self) -> list[Found]:
         """Return what was found and is still undominated, by steps."""
-        return _undominated(self.best)
+        return undominated(self.best.values())
 
 
 def _random_shares(nodes: int, growth: int, most: int) -> list[float]:
