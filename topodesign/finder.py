@@ -393,7 +393,7 @@ def _fitting(target: Target, option: _Plain | _Expanded) -> Topology | None:
 
 def _offer(shelf: _Shelf, option: _Plain | _Expanded, topology: Topology) -> None:
     """Price a topology and keep it, unless some of its nodes rule it out."""
-    if shelf.finished:
+    if shelf.finished or any(kept.spec == option.spec for kept in (*shelf.front, *shelf.spare)):
         return
     if _can_be_priced(topology):
         with contextlib.suppress(DisconnectedError):  # a family member that is not connected

@@ -18,7 +18,7 @@ import numpy as np
 
 from topodesign.annealing import MOST_PORTS, Walk, start_walk
 from topodesign.cost import Cost
-from topodesign.errors import TopodesignError
+from topodesign.errors import ParameterError, TopodesignError
 from topodesign.expand import delete, insert, line, swap
 from topodesign.graphs.groups import Group
 from topodesign.library import build
@@ -45,6 +45,8 @@ _LOOSE = Fraction(8, 5)
 _NONE = 2**62
 """What the search for compact digraphs returns if it finds none."""
 _BEST_BASES, _WALKS = 6, 2
+_STARTS_SHARE = 3
+"""What part of the work, at most, the first starts take."""
 _MOST_STARTS = 64
 _STEP = Fraction(119, 1000)
 """Bandwidth factor that a step is worth when starts are compared: 10us against 1 MiB at 100 Gbps."""
@@ -83,9 +85,11 @@ def search_neighbours(
     if not few <= target.degree <= MOST_PORTS or target.nodes <= 2 * target.degree:
         return []
     rng = np.random.Generator(np.random.PCG64([seed, target.nodes, target.degree, target.duplex]))
-    near = itertools.islice(_compact_neighbours(target, seed), _COMPACT_BASES)
-    usable = [base for base in [*bases, *near] if _serves(base, target)]
     fill = _START + 2 * target.nodes * target.nodes // _FILL
+    affordable = max(2, work // (_STARTS_SHARE * fill))
+    near = itertools.islice(_compact_neighbours(target, seed), min(_COMPACT_BASES, affordable))
+    mixed = itertools.chain.from_iterable(itertools.zip_longest(bases, near))
+    usable = [base for base in mixed if base is not None and _serves(base, target)][:affordable]
     walks: list[_Ranked[Walk]] = []
     tried: list[_Ranked[Topology]] = []
     for base in usable:
@@ -179,7 +183,13 @@ def _inserted(base: Topology, count: int, duplex: bool, rng: np.random.Generator
 
 
 def _links_apart(base: Topology, count: int, duplex: bool, rng: np.random.Generator) -> list[tuple[int, int]]:
-    """Draw different links, if possible without a common node."""
+    """Draw different links, if possible without a common node.
+
+    Raises
+    ------
+    ParameterError
+        If there are too few.
+    """
     order = rng.permutation(len(base.src))
     links = list(zip(base.src[order].tolist(), base.dst[order].tolist(), strict=True))
     if duplex:
@@ -191,6 +201,8 @@ def _links_apart(base: Topology, count: int, duplex: bool, rng: np.random.Genera
         (others if taken.intersection(link) else apart).append(link)
         if apart[-1:] == [link]:
             taken.update(link)
+    if len(links) < count:
+        raise ParameterError(f"{len(links)} links are too few to put {count} ends in")
     return (apart + others)[:count]
 
 

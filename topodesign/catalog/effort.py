@@ -13,22 +13,30 @@ from topodesign.finder import Candidate
 from topodesign.library import build
 from topodesign.neighbours import REACH, search_neighbours
 from topodesign.search import Found, Target, hunt
+from topodesign.spec import Spec
 from topodesign.topology import Topology
 
 _SMALL, _SMALL_FIND = 40, 100_000_000
-_FIND = ((4, 64_000_000), (8, 16_000_000), (64, 4_000_000))
-"""Links that the search for symmetric digraphs looks at for one size at full effort: up to so many nodes, and for
-larger sizes by degree, as digraphs of high degree are good already after a few tries."""
+_FIND = {2: 32_000_000, 4: 64_000_000, 8: 16_000_000, 16: 4_000_000}
+_FIND_OTHER = {6: 8_000_000, 64: 2_000_000}
+"""Links that the search for symmetric digraphs looks at for one size: the smallest sizes are in all others, and
+digraphs of high degree are good after a few tries. Degrees that hardware seldom has get less, by degree at most."""
 
 _ANNEALED = 128
 _ANNEAL = 1_000_000
 """Up to so many nodes links are swapped one by one, with this budget for each number of steps, as expansions inherit
 what is found."""
 
-_NEIGHBOURS = 3_000_000
+_NEIGHBOURS = {
+    2: ((600, 1_000_000), (2048, 3_000_000)),
+    4: ((340, 2_000_000), (600, 3_000_000), (2048, 6_000_000)),
+    8: ((1024, 600_000), (2048, 1_000_000)),
+}
+_NEIGHBOURS_OTHER = ((128, 600_000), (600, 300_000))
+"""Sizes that are further from the bound than ``_GOOD`` are made from their neighbours, with this budget by degree and
+nodes at most; duplex ones with half of it."""
 _GOOD = Fraction(106, 100)
-"""Larger sizes are made from their neighbours, with this budget, if they are further from the lower bound."""
-_BASES = 4
+_BASES = 8
 
 
 @dataclass(frozen=True)
@@ -51,10 +59,7 @@ class Effort:
 
     def find(self, target: Target, known: Sequence[Cost]) -> list[Found]:
         """Search for symmetric digraphs of a size that beat what is known."""
-        work = next(links for most, links in _FIND if target.degree <= most)
-        if target.nodes <= _SMALL:
-            work = _SMALL_FIND
-        return hunt(target, self._share(work), seed=self.seed, known=known)
+        return hunt(target, self._share(_find_work(target)), seed=self.seed, known=known)
 
     def refine(self, target: Target, candidates: Mapping[Target, Sequence[Candidate]]) -> list[Found]:
         """Search beside what is known of a size, and of those with a few nodes more or less."""
@@ -63,20 +68,25 @@ class Effort:
         if not self.percent or not own or target.degree > MOST_PORTS or any(one.cost == bound for one in own):
             return []
         known = [one.cost for one in own]
+        found: list[Found] = []
+        work = self._share(_neighbours_work(target))
+        if work and min(map(_runtime, known)) > _GOOD * _runtime(bound):
+            bases = list(_bases(target, candidates))
+            found = search_neighbours(target, bases, work, seed=self.seed, known=known)
         if target.nodes <= _ANNEALED:
-            return self._annealed(target, min(own, key=lambda one: one.rank), known)
-        if min(map(_runtime, known)) <= _GOOD * _runtime(bound):
-            return []
-        work = self._share(_NEIGHBOURS)
-        return search_neighbours(target, list(_bases(target, candidates)), work, seed=self.seed, known=known)
+            best = min(((one.cost, one.rank, one.spec) for one in own), key=lambda one: (_runtime(one[0]), one[1]))
+            nearest = min(found, key=lambda one: _runtime(one.cost), default=None)
+            start = nearest.spec if nearest is not None and _runtime(nearest.cost) < _runtime(best[0]) else best[2]
+            found += self._annealed(target, start, [*known, *(one.cost for one in found)])
+        return found
 
-    def _annealed(self, target: Target, start: Candidate, known: Sequence[Cost]) -> list[Found]:
+    def _annealed(self, target: Target, start: Spec, known: Sequence[Cost]) -> list[Found]:
         bound = lower_bound(target.nodes, target.degree, duplex=target.duplex)
         optimal = min((cost.steps for cost in known if cost.bandwidth == bound.bandwidth), default=bound.steps + 3)
         found: list[Found] = []
         for steps in range(bound.steps, optimal):
             found += anneal(
-                build(start.spec),
+                build(start),
                 self._share(_ANNEAL),
                 duplex=target.duplex,
                 steps=steps,
@@ -86,15 +96,27 @@ class Effort:
         return found
 
 
+def _find_work(target: Target) -> int:
+    if target.nodes <= _SMALL:
+        return _SMALL_FIND
+    return _FIND.get(target.degree) or next(work for most, work in _FIND_OTHER.items() if target.degree <= most)
+
+
+def _neighbours_work(target: Target) -> int:
+    budgets = _NEIGHBOURS.get(target.degree, _NEIGHBOURS_OTHER)
+    work = next((work for most, work in budgets if target.nodes <= most), 0)
+    return work // 2 if target.duplex else work
+
+
 def _bases(target: Target, candidates: Mapping[Target, Sequence[Candidate]]) -> Iterable[Topology]:
-    """Return the fastest topologies of neighbouring sizes."""
+    """Return the fastest topologies of neighbouring sizes, line graphs first: most of their nodes are near."""
     near = [
         one
         for shift in range(-REACH, REACH + 1)
         if shift
         for one in candidates.get(Target(target.nodes + shift, target.degree, target.duplex), ())
     ]
-    near.sort(key=lambda one: (_runtime(one.cost), one.rank))
+    near.sort(key=lambda one: (one.spec.name != "line", _runtime(one.cost), one.rank))
     return (build(one.spec) for one in near[:_BASES])
 
 
