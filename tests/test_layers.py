@@ -18,6 +18,7 @@ ROOT = Path(topodesign.__file__).parent
 LAYERS = (
     "errors",
     "files",
+    "located",
     "units",
     "spec",
     "cost",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import shutil
+import stat
 import subprocess
 from collections import Counter
 from dataclasses import replace
@@ -18,23 +20,27 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lxml import etree
+from sample_inventories import inventory_of
 from sample_plans import plan_of, plans
+from sample_topologies import regular_digraphs
 
 from topodesign.cli.wire import export as export_command
 from topodesign.cli.wire import imports as import_command
 from topodesign.errors import FileFormatError, InfeasibleError, ParameterError, TopodesignError
+from topodesign.files import write_directory, write_whole
 from topodesign.library import build
 from topodesign.topology import Topology
 from topodesign.wiring.circuits import circuits, topology_of
+from topodesign.wiring.decompose import without_loops
 from topodesign.wiring.exports import FORMATS, export_plan
 from topodesign.wiring.exports.cables import COLOURS, cables
 from topodesign.wiring.exports.labels import PAGE_HEIGHT, PAGE_WIDTH, PER_SHEET, sheets
-from topodesign.wiring.exports.output import write_directory
-from topodesign.wiring.exports.patches import metres
 from topodesign.wiring.imports import IMPORTS, differences, read_export
-from topodesign.wiring.lengths import distance
+from topodesign.wiring.inventory import Mode, PanelKind
+from topodesign.wiring.lengths import distance, format_metres, length
 from topodesign.wiring.plan import End, Plan
-from topodesign.wiring.plan_file import loopless, plan_text, read_plan, write_plan
+from topodesign.wiring.plan_file import plan_text, read_plan, write_plan
+from topodesign.wiring.planner import make_plan
 
 SWITCHES = ("sonic", "scpi")
 TESTBED = build("circulant(12,2,3)")
@@ -75,8 +81,37 @@ def test_what_is_exported_is_read_back(plan: Plan, file_format: str, tmp_path: P
             export_plan(plan, file_format, tmp_path / "none")
         return
     found = read_export(exported(plan, file_format, tmp_path), file_format, plan)
-    assert found == loopless(plan.topology)
+    assert found == without_loops(plan.topology)
     assert differences(plan, found) == ([], [])
+
+
+@st.composite
+def rooms(draw: st.DrawFn) -> Plan:
+    """Plans as the planner makes them: several panels or switches, fields, spare hosts, breakout and duplex ports."""
+    topology = draw(regular_digraphs(7, 2))
+    mode: Mode = draw(st.sampled_from(["simplex", "duplex"]))
+    if mode == "duplex":
+        links = [(u, v, c) for u, v, c in topology.links()]
+        topology = Topology.from_links(topology.nodes, [*links, *((v, u, c) for u, v, c in links)])
+    kind: PanelKind = draw(st.sampled_from(["patch panel", "ocs"]))
+    field = draw(st.sampled_from([None, "hall"])) if kind == "patch panel" else None
+    hosts = topology.nodes + draw(st.integers(0, 1))
+    lanes = draw(st.sampled_from([topology.degree + topology.degree % 2, 4 * -(-topology.degree // 4)]))
+    panels = draw(st.integers(1, 3))
+    inventory = inventory_of(hosts, lanes, (hosts * lanes,) * panels, mode=mode, kind=kind, field=field, racks=True)
+    return make_plan(topology, inventory, mode=mode)
+
+
+@few
+@given(plan=rooms(), file_format=st.sampled_from(IMPORTS))
+def test_plans_of_several_panels_are_read_back(plan: Plan, file_format: str, tmp_path: Path) -> None:
+    if file_format in SWITCHES and plan.inventory.panels[0].kind != "ocs":
+        return
+    path = tmp_path / "plan.json"
+    write_plan(path, plan)
+    assert read_plan(path) == plan
+    found = read_export(exported(plan, file_format, tmp_path), file_format, plan)
+    assert found == without_loops(plan.topology)
 
 
 @few
@@ -100,7 +135,7 @@ def test_two_swapped_patches_are_found(plan: Plan, data: st.DataObject, tmp_path
     made = Counter({(u, v): c for u, v, c in read_export(path, "netbox", plan).links() if u != v})
     a, b = plan.connects[first], plan.connects[second]
     moved = [(a.link[0], b.link[1]), (b.link[0], a.link[1])]
-    want = Counter({(u, v): c for u, v, c in loopless(plan.topology).links()})
+    want = Counter({(u, v): c for u, v, c in without_loops(plan.topology).links()})
     for sign, links in ((-1, [a.link, b.link]), (1, moved)):
         for u, v in links:
             for link in {(u, v), (v, u)} if plan.mode == "duplex" else {(u, v)}:
@@ -221,10 +256,28 @@ def test_within_a_rack_a_cable_runs_from_unit_to_unit() -> None:
 
 
 def test_lengths_never_come_out_short() -> None:
-    assert metres(None) == ""
-    for length in (Fraction(3), Fraction(7, 2), Fraction(1, 3), Fraction(12345, 7), Fraction(99999999, 1000)):
-        written = Fraction(metres(length))
-        assert length <= written < length + Fraction(1, 100)
+    assert format_metres(None) == ""
+    assert [format_metres(Fraction(some)) for some in ("3", "100", "7/2", "1/3", "1234567")] == [
+        "3",
+        "100",
+        "3.5",
+        "0.34",
+        "1234567",
+    ]
+    for exact in (Fraction(1, 3), Fraction(12345, 7), Fraction(99999999, 1000), Fraction(10**9, 7)):
+        written = Fraction(format_metres(exact))
+        assert exact <= written < exact + Fraction(1, 100)
+
+
+def test_every_cable_can_be_bought() -> None:
+    plan = plan_of(TESTBED)
+    bare = replace(plan.inventory, stock={}, slack=Fraction(0))
+    assert length(bare, "P1", "P1", "LC simplex") == 1, "a cord within a panel has a length, too"
+    assert length(bare, "h0", "h4", "LC duplex") == 2
+    assert length(replace(bare, slack=Fraction(5, 2)), "P1", "P1", "LC simplex") == 3
+    for stock, slack in (({"LC duplex": ()}, 0), ({"LC duplex": (Fraction(0), Fraction(1))}, 0), ({}, -1)):
+        with pytest.raises(ParameterError, match=r"LC duplex.* above zero|slack"):
+            replace(bare, stock=stock, slack=Fraction(slack))
 
 
 def test_networkx_reads_the_graphs(tmp_path: Path) -> None:
@@ -299,19 +352,62 @@ def test_pdf_labels(tmp_path: Path) -> None:
     assert path.read_bytes() == data
 
 
+def jobs_of(page: Path) -> dict[str, list[list[str]]]:
+    """The rows with a box to tick, by rack."""
+    jobs: dict[str, list[list[str]]] = {}
+    for section in etree.HTML(page.read_text()).iter("section"):
+        rows = [row for row in section.iter("tr") if row.find("td[@class='done']") is not None]
+        texts = [["".join(map(str, cell.itertext())) for cell in row.iter("td")] for row in rows]
+        jobs[section.findtext("h2") or ""] = [cells[1:] for cells in texts]
+    return jobs
+
+
 def test_a_page_for_every_rack(tmp_path: Path) -> None:
     plan = plan_of(TESTBED, hosts=tuple(f"<b>{node}</b>&" for node in range(12)))
-    text = exported(plan, "racks", tmp_path).read_text()
-    assert not re.search(r"(src|href)=[\"'](?!#)", text), "the page needs nothing from elsewhere"
-    racks = re.findall(r"<section.*?><h2>Site east, rack (R[0-9])</h2>(.*?)</section>", text, re.DOTALL)
-    assert [rack for rack, _ in racks] == ["R0", "R1", "R2", "R3"]
-    jobs = {rack: re.findall(r"&#9744;</td><td class=\"code\">(.*?)</td>", page) for rack, page in racks}
+    page = exported(plan, "racks", tmp_path)
+    assert not re.search(r"(src|href)=[\"'](?!#)", page.read_text()), "the page needs nothing from elsewhere"
+    assert not list(etree.HTML(page.read_text()).iter("b"))
     wanted: dict[str, list[str]] = {}
     for cable in cables(plan):
         for rack in {cable.a.place.rack, cable.b.place.rack}:
-            wanted.setdefault(rack, []).append(cable.name)
-    assert jobs == {rack: wanted[rack] for rack in jobs}
-    assert "<b>" not in text
+            wanted.setdefault(f"Site east, rack {rack}", []).append(cable.name)
+    assert {rack: [row[0] for row in jobs] for rack, jobs in jobs_of(page).items()} == wanted
+
+
+def test_a_breakout_cable_has_one_plug_at_the_host_and_four_at_the_panel(tmp_path: Path) -> None:
+    plan = plan_of(TESTBED, breakout=True)
+    fixed = sorted(plan.fixed, key=lambda one: one.lane)  # in whatever order the cabling was given
+    plan = replace(plan, fixed=tuple(fixed))
+    jobs = jobs_of(exported(plan, "racks", tmp_path))
+    assert [row[:3] for row in jobs["Site east, rack R1"]] == [
+        [f"F{node + 1}", f"R1-{node + 1}-h{node}-eth0", f"R0-40-P1-{','.join(str(4 * node + i) for i in range(1, 5))}"]
+        for node in range(4)
+    ]
+    legs = [row for row in jobs["Site east, rack R0"] if row[0].startswith("F")]
+    assert [row[0] for row in legs] == [f"F{node}-{leg}" for node in range(1, 13) for leg in range(1, 5)]
+    assert legs[1][1:5] == ["R0-40-P1-2-A+B", "R1-1-h0-eth0-2", "Tx fibre 2 to A, Rx fibre 11 to B", " orange"]
+    texts = [label.lines[0].text for sheet in sheets(plan) for label in sheet]
+    assert Counter(texts) == Counter(
+        [f"F{node}" for node in range(1, 13)] + [row[0] for row in legs] + 2 * [c.cable for c in plan.connects]
+    )
+
+
+def test_legs_of_a_breakout_cable_are_as_long_as_the_cable() -> None:
+    inventory = inventory_of(12, 4, (12,) * 4, racks=True, kind="patch panel")
+    plan = make_plan(TESTBED, inventory, mode="simplex")
+    lengths = {cable.name: cable.length for cable in cables(plan) if cable.kind == "fixed"}
+    assert set(lengths.values()) == {Fraction(2)}  # the last of the four panels stands 1.8 m away
+
+
+def test_circuits_are_no_work_and_cables_that_exist_are_said_to(tmp_path: Path) -> None:
+    plan = plan_of(TESTBED, kind="ocs", breakout=True)
+    plan = replace(plan, inventory=replace(plan.inventory, cabling=plan.fixed))
+    page = exported(plan, "racks", tmp_path)
+    assert {row[0][0] for jobs in jobs_of(page).values() for row in jobs} == {"F"}
+    text = page.read_text()
+    assert "48 circuits (set by software" in text
+    assert "fixed cables that exist, 48" in text
+    assert {cable.length for cable in cables(plan)} == {None}
 
 
 def write(path: Path, text: str) -> Path:
@@ -333,7 +429,7 @@ def write(path: Path, text: str) -> Path:
         ('["C0001", "P1", "1", "P1", "3"]', '["C0001", "P1", "1", "P1", "99"]', "no lane"),
         ('["C0001", "P1", "1", "P1", "3"]', '["C0001", "P1", "1", "P1", 3]', r"connects\[0\] must be a row"),
         ('["h0", "eth0", 1, "P1", "1"]', '["h0", "eth9", 1, "P1", "1"]', "no port 'eth9'"),
-        ('\n"h1",', '\n"h2",', "different hosts"),
+        ('\n"h1",', '\n"h2",', "host of its own"),
         ('"25000000000"', '"1/0"', "number"),
         ('"LC"', '"SC"', "SC"),
         ('"spec": "complete(3)"', '"spec": "complete(4)"', "does not give the links"),
@@ -371,6 +467,23 @@ def test_damaged_exports_are_read_or_refused(plan: Plan, file_format: str, data:
     except TopodesignError:
         return
     assert found.nodes == plan.topology.nodes
+
+
+def test_files_appear_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "plan.dot"
+    write_whole(path, "old")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for wrong in (pipe, tmp_path, tmp_path / "missing" / "plan.dot"):
+        with pytest.raises(FileFormatError):
+            write_whole(wrong, "new")
+    with pytest.raises(ParameterError):
+        export_plan(plan_of(TESTBED), "sonic", path)
+    assert path.read_text() == "old"
+    write_whole(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["pipe", "plan.dot"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
 def test_directories_appear_whole_or_not_at_all(tmp_path: Path) -> None:

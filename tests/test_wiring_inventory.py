@@ -232,3 +232,31 @@ def test_inventories_made_in_python_are_checked_too() -> None:
         Inventory((host, host), (panel,))
     with pytest.raises(InventoryError, match="there are no panels"):
         Inventory((host,), ())
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ('"a\\tb"', r"'a\tb' has a character that cannot be printed, '\t'"),
+        ('"a\\nb"', r"'a\nb' has a character that cannot be printed, '\n'"),
+        ('"a\u202eb"', r"'a\u202eb' has a character that cannot be printed, '\u202e'"),
+        ('" S"', "' S' begins or ends with a blank"),
+        ("S" * 65, f"'{'S' * 20}...' has 65 letters; a label takes at most 64"),
+        ('""', "expected text"),
+        ("[S]", "expected text"),
+    ],
+)
+def test_names_must_fit_on_a_label(tmp_path: Path, name: str, message: str) -> None:
+    text = ROOM.replace("{name: S,", f"{{name: {name},").replace("panel: S", "panel: P")
+    path = written(tmp_path, text)
+    line = next(number for number, content in enumerate(text.splitlines(), start=1) if "kind: ocs" in content)
+    with pytest.raises(FileFormatError) as caught:
+        read_inventory(path)
+    assert str(caught.value) == f"{path}: line {line}: panels.name: {message}"
+
+
+@pytest.mark.parametrize("lengths", ["[]", "[0m, 2m]"])
+def test_stock_has_lengths(tmp_path: Path, lengths: str) -> None:
+    path = written(tmp_path, ROOM.replace("[5m, 200cm]", lengths))
+    with pytest.raises(FileFormatError, match=r"line 4: stock\.LC duplex: expected at least one length"):
+        read_inventory(path)

@@ -93,7 +93,7 @@ def test_order_that_does_not_matter_stays() -> None:
 
 def test_without_coordinates_nothing_is_placed() -> None:
     inventory = replace(hall([(0, 0), (1, 0), (2, 0)], 2), racks={})
-    with pytest.raises(InfeasibleError, match="racks without coordinates"):
+    with pytest.raises(InfeasibleError, match="no coordinates of rack r0"):
         place(build("biring(2,3)"), inventory)
 
 
@@ -113,6 +113,18 @@ def test_bill_of_the_testbed() -> None:
     short = replace(inventory, stock={"MPO-12 breakout": (Fraction(2),)})
     with pytest.raises(InfeasibleError, match=r"needs 2\.5 m; the longest there is has 2 m"):
         bill(replace(plan, inventory=short))
+
+
+def test_cables_that_exist_are_not_bought() -> None:
+    inventory = replace(inventory_of(12, 4, (48,), kind="patch panel", racks=True), slack=Fraction(1, 2))
+    planned = make_plan(build("circulant(12,2,3)"), inventory)
+    kinds = Counter(kind for item in bill(planned) for kind in [item.kind] * item.count)
+    assert kinds == {"LC duplex": 24, "MPO-12 breakout": 12}
+    short = {"MPO-12 breakout": (Fraction(1, 4),)}  # no matter, since they are there
+    given = make_plan(planned.topology, replace(inventory, cabling=planned.fixed, stock=short))
+    assert bill(given) == (Item("LC duplex", Fraction(1), 24),)
+    switch = replace(inventory, panels=(replace(inventory.panels[0], kind="ocs"),), cabling=planned.fixed)
+    assert bill(place(planned.topology, switch)) == ()
 
 
 def test_breakout_cables_are_as_long_as_their_longest_leg() -> None:

@@ -136,7 +136,7 @@ def test_given_cabling_is_kept() -> None:
     plan = make_plan(topology, replace(inventory, cabling=fixed))
     assert plan.fixed == fixed
     assert traced(plan) == wanted(topology)
-    with pytest.raises(InfeasibleError, match=r"host 'h0' \(node 0\) has 3 lanes cabled"):
+    with pytest.raises(InfeasibleError, match=r"host 'h0' \(node 0\) has 3 lane\(s\) cabled"):
         make_plan(topology, replace(inventory, cabling=fixed[1:]))
 
 
@@ -186,7 +186,7 @@ def test_self_loops_are_spare_ports_and_parallel_links_trunks() -> None:
     ("spec", "inventory", "mode", "message"),
     [
         ("circulant(12,2,3)", inventory_of(11, 4, (48,)), None, "hosts are missing: .* 1 more needed"),
-        ("circulant(12,2,3)", inventory_of(12, 3, (48,)), None, r"too few ports: host 'h0' \(node 0\) has 3 lanes"),
+        ("circulant(12,2,3)", inventory_of(12, 3, (48,)), None, r"too few ports: host 'h0' \(node 0\) has 3 lane\(s\)"),
         ("circulant(12,2,3)", inventory_of(12, 4, (47,)), None, "too few panel ports: 12 hosts need 48, there are 47"),
         ("genkautz(4,12)", inventory_of(12, 4, (48,), mode="duplex"), None, "48 are duplex, which a simplex plan"),
         ("genkautz(4,12)", inventory_of(12, 4, (48,)), "duplex", r"link 0 -> 9 has no reverse; .*circulant\(12,2,3\)"),
@@ -196,6 +196,16 @@ def test_self_loops_are_spare_ports_and_parallel_links_trunks() -> None:
 def test_what_cannot_be_wired(spec: str, inventory: Inventory, mode: Mode | None, message: str) -> None:
     with pytest.raises(InfeasibleError, match=message):
         make_plan(build(spec), inventory, mode=mode)
+
+
+def test_what_cannot_be_wired_in_duplex_mode_is_said_to_be_fine_in_simplex_mode() -> None:
+    topology, inventory = build("petersenline()"), inventory_of(15, 4, (15,) * 4)
+    with pytest.raises(InfeasibleError, match="in simplex mode these panels can carry any topology"):
+        make_plan(topology, inventory)
+    assert traced(make_plan(topology, inventory, mode="simplex")) == wanted(topology)
+    with pytest.raises(InfeasibleError) as caught:
+        make_plan(topology, inventory_of(15, 4, (15,) * 4, mode="duplex"))
+    assert "simplex mode" not in str(caught.value)
 
 
 def test_arguments_that_make_no_sense() -> None:

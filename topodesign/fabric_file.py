@@ -21,7 +21,6 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -29,13 +28,13 @@ from typing import Any, Literal, get_args
 
 from topodesign.errors import FileFormatError, ParameterError, TopologyError, UnitError
 from topodesign.fabric import NODE_BANDWIDTH, Fabric, FabricLink, format_rate
+from topodesign.located import Located, parse_yaml
 from topodesign.topology_file import graphml_graph, node_link_graph, read_text, read_topology
 from topodesign.units import parse_bandwidth
 
 FabricFormat = Literal["yaml", "json", "graphml"]
 FABRIC_FORMATS: tuple[FabricFormat, ...] = get_args(FabricFormat)
 LARGEST_FABRIC = 64 * 2**20
-_DEEPEST = 8
 _FRACTION = re.compile(r"\s*([0-9]{1,30})/([0-9]{1,30})(?=\s*[A-Za-z])(.*)", re.DOTALL)
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./() -]*[A-Za-z0-9_)]|[A-Za-z]|[0-9][0-9.]*(/[0-9]+)?[A-Za-z/]+")
 _WORDS = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"}  # other programs may not take these for text
@@ -74,7 +73,7 @@ def write_fabric(fabric: Fabric, file_format: FabricFormat) -> str:
 
 
 def _from_yaml(path: Path, text: str, node_bandwidth: Fraction | None) -> Fabric:
-    return _from_data(_parse_yaml(text), path.stem, node_bandwidth)
+    return _from_data(_unlocated(parse_yaml(text)), path.stem, node_bandwidth)
 
 
 def _from_json(path: Path, text: str, node_bandwidth: Fraction | None) -> Fabric:
@@ -126,57 +125,14 @@ def _parse_json(text: str) -> Any:
         raise FileFormatError(f"not JSON: {error}") from None
 
 
-def _parse_yaml(text: str) -> Any:
-    """Return the one document of a text, built from the parser's events: no objects, no references, no depth."""
-    import yaml  # noqa: PLC0415  heavy
-
-    try:
-        events = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        for event in events:
-            if isinstance(event, yaml.DocumentStartEvent):
-                break
-        else:
-            raise FileFormatError("the file is empty")
-        value = _yaml_value(next(events), events, 0)
-        next(events)  # the end of the document
-        if not isinstance(next(events), yaml.StreamEndEvent):
-            raise FileFormatError("there is more than one document")
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f"line {mark.line + 1}: " if mark is not None else ""
-        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
-        raise FileFormatError(f"{line}not YAML: {problem}") from None
-    return value
-
-
-def _yaml_value(event: Any, events: Iterator[Any], depth: int) -> Any:
-    """Return what begins with an event: text, true or false, a list, or a mapping."""
-    import yaml  # noqa: PLC0415  heavy
-
-    line = event.start_mark.line + 1
-    if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
-        raise FileFormatError(f"line {line}: anchors and aliases are not accepted; write it out")
-    if event.tag is not None:
-        raise FileFormatError(f"line {line}: tags are not accepted")
-    if depth > _DEEPEST:
-        raise FileFormatError(f"line {line}: nested more than {_DEEPEST} deep")
-    if isinstance(event, yaml.ScalarEvent):
-        plain = event.implicit[0]
-        return event.value == "true" if plain and event.value in {"true", "false"} else event.value
-    if isinstance(event, yaml.SequenceStartEvent):
-        items = []
-        while not isinstance(event := next(events), yaml.SequenceEndEvent):
-            items.append(_yaml_value(event, events, depth + 1))
-        return items
-    fields: dict[str, Any] = {}
-    while not isinstance(event := next(events), yaml.MappingEndEvent):
-        key = _yaml_value(event, events, depth + 1)
-        if not isinstance(key, str):
-            raise FileFormatError(f"line {event.start_mark.line + 1}: a field's name must be text")
-        if key in fields:
-            raise FileFormatError(f"line {event.start_mark.line + 1}: the field '{key[:50]}' is there twice")
-        fields[key] = _yaml_value(next(events), events, depth + 1)
-    return fields
+def _unlocated(located: Located) -> Any:
+    """Return text, true or false, a list, or a mapping, without its lines."""
+    value = located.value
+    if isinstance(value, list):
+        return [_unlocated(item) for item in value]
+    if isinstance(value, dict):
+        return {field: _unlocated(item) for field, item in value.items()}
+    return value == "true" if located.plain and value in {"true", "false"} else value
 
 
 def _from_data(data: Any, stem: str, node_bandwidth: Fraction | None) -> Fabric:

@@ -9,14 +9,17 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from topodesign.errors import FileFormatError, UnitError
+from topodesign.located import Located
 from topodesign.units import parse_bandwidth
-from topodesign.wiring.located import Located
 
 Entry = Mapping[str, Located]
 """Fields of one thing by name, each a text with its line."""
 
 MOST = 2**17
 """How many texts a range may stand for, and how many things of a kind an inventory may have."""
+
+MOST_LETTERS = 64
+"""How long the name of anything may be; NetBox takes no longer names of devices and ports either."""
 
 _RANGE = re.compile(r"\[([0-9]{1,9})-([0-9]{1,9})(?::([0-9]{1,9}))?\]")
 _NUMBER = r"(-?[0-9]{1,12}(?:\.[0-9]{1,12})?)\s*"
@@ -55,11 +58,21 @@ def items(value: Located, where: str) -> list[Located]:
     return value.value
 
 
-def text(value: Located, where: str) -> str:
-    """Return a text that can be printed on a label."""
-    if not isinstance(value.value, str) or not value.value or not value.value.isprintable():
-        raise FileFormatError(f"line {value.line}: {where}: expected text")
-    return value.value
+def text(value: Located, where: str, most: int = MOST_LETTERS) -> str:
+    """Return a text of at most so many letters that can be printed on a label."""
+    said = value.value
+    if not isinstance(said, str) or not said:
+        problem = "expected text"
+    elif not said.isprintable():
+        letter = next(letter for letter in said if not letter.isprintable())
+        problem = f"{said[:50]!r} has a character that cannot be printed, {letter!r}"
+    elif said != said.strip():
+        problem = f"{said[:50]!r} begins or ends with a blank"
+    elif len(said) > most:
+        problem = f"'{said[:20]}...' has {len(said)} letters; a label takes at most {most}"
+    else:
+        return said
+    raise FileFormatError(f"line {value.line}: {where}: {problem}")
 
 
 def expand(entry: Entry, where: str) -> list[dict[str, Located]]:

@@ -16,11 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from topodesign.errors import FileFormatError, ParameterError, TopologyError
+from topodesign.files import file_name
 from topodesign.topology import Topology
 from topodesign.topology_file import read_text, read_topology
 from topodesign.wiring.circuits import Circuit, topology_of
 from topodesign.wiring.exports import netbox, patches
-from topodesign.wiring.exports.output import file_name
 from topodesign.wiring.exports.switch import CONFIG_ENDING, SCPI_ENDING, TABLE, ports_of
 from topodesign.wiring.inventory import Fixed, Inventory, lanes_of
 from topodesign.wiring.plan import Plan

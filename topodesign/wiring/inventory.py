@@ -174,11 +174,11 @@ class Inventory:
     cabling
         The fixed cabling that exists: lanes that are not in it are not cabled. Empty if it is to be planned.
     stock
-        Lengths in metres that cables can be had in, ascending, by the type of cable; whole metres for other types.
+        Lengths in metres that cables can be had in, above zero, by the type of cable; whole metres for other types.
     racks
         Coordinates (x, y) in metres, by site and rack; may be empty or lack some.
     slack
-        Metres added to the length of every cable.
+        Metres added to the length of every cable; not below zero.
     name
         What the inventory is called.
 
@@ -186,6 +186,8 @@ class Inventory:
     ------
     InventoryError
         If it contradicts itself.
+    ParameterError
+        If ``stock`` or ``slack`` is out of range.
     """
 
     hosts: tuple[Host, ...]
@@ -200,6 +202,11 @@ class Inventory:
         """Check it."""
         for problem in (*_host_problems(self), *_panel_problems(self), *_cabling_problems(self)):
             raise problem
+        for kind, lengths in self.stock.items():
+            if not lengths or min(lengths) <= 0:
+                raise ParameterError(f"stock of '{kind}': expected at least one length, all of them above zero")
+        if self.slack < 0:
+            raise ParameterError("the slack of cables cannot be below zero")
 
     @cached_property
     def host(self) -> dict[str, Host]:

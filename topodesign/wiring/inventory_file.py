@@ -45,6 +45,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from topodesign.errors import FileFormatError
+from topodesign.located import Located, parse_csv, parse_yaml
 from topodesign.topology_file import read_text
 from topodesign.wiring.entries import (
     MOST,
@@ -74,12 +75,12 @@ from topodesign.wiring.inventory import (
     Port,
 )
 from topodesign.wiring.lengths import CableType
-from topodesign.wiring.located import Located, parse_csv, parse_yaml
 
 ENDINGS = (".yaml", ".yml", ".csv")
 """How the name of a file ends that :func:`read_inventory` takes."""
 
 _LARGEST = 64 * 2**20
+_PATH = 4096  # letters that the path of a file may have
 _CABLE_TYPES: tuple[CableType, ...] = get_args(CableType)
 _KINDS: tuple[Literal["host"] | PanelKind, ...] = ("host", *PANEL_KINDS)
 _DEVICE = ("site", "rack", "unit")
@@ -163,8 +164,7 @@ def _read_yaml(path: Path, content: str, draft: _Draft) -> Path | None:
     draft.slack = metres(document["slack"], "slack") if "slack" in document else Fraction(0)
     if "stock" in document:
         for kind, lengths in fields(document["stock"], "stock", (), _CABLE_TYPES).items():
-            where = f"stock.{kind}"
-            draft.stock[kind] = tuple(sorted(metres(one, where) for one in items(lengths, where)))
+            draft.stock[kind] = _stock(lengths, f"stock.{kind}")
     for entry in _entries(document, "racks", ("rack", "x", "y"), ("site",)):
         site, rack = _text(entry, "racks", "site", ""), text(entry["rack"], "racks.rack")
         if rack in draft.racks.setdefault(site, {}):
@@ -182,7 +182,15 @@ def _read_yaml(path: Path, content: str, draft: _Draft) -> Path | None:
         host, port, *end = (text(entry[name], f"cabling.{name}") for name in ("host", "port", "panel", "panel_port"))
         draft.cabling.append(Fixed(host, port, lane, *end))
         draft.came_from(path, "cabling", entry["host"].line)
-    return path.parent / text(document["port_table"], "port_table") if "port_table" in document else None
+    return path.parent / text(document["port_table"], "port_table", _PATH) if "port_table" in document else None
+
+
+def _stock(value: Located, where: str) -> tuple[Fraction, ...]:
+    lengths = [(metres(one, where), one.line) for one in items(value, where)]
+    wrong = next((line for length, line in lengths if length == 0), None if lengths else value.line)
+    if wrong is not None:
+        raise FileFormatError(f"line {wrong}: {where}: expected at least one length, all of them above zero")
+    return tuple(sorted(length for length, _ in lengths))
 
 
 def _entries(document: Entry, part: str, required: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[Entry]:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from topodesign.errors import InfeasibleError
 from topodesign.wiring.inventory import Connector, Inventory, Mode
+from topodesign.wiring.plan import Plan
 
 CableType = Literal["LC simplex", "LC duplex", "MPO-12 breakout"]
 
@@ -41,6 +42,8 @@ def distance(inventory: Inventory, a: str, b: str) -> Fraction | None:
 def length(inventory: Inventory, a: str, b: str, kind: CableType) -> Fraction | None:
     """Return the metres of the shortest cable of a type that joins two devices; None if the distance is unknown.
 
+    Types that the stock does not list can be had in all whole metres from 1 on.
+
     Raises
     ------
     InfeasibleError
@@ -51,10 +54,48 @@ def length(inventory: Inventory, a: str, b: str, kind: CableType) -> Fraction | 
         return None
     needed = run + inventory.slack
     if kind not in inventory.stock:
-        return Fraction(-(-needed // 1))
+        return max(Fraction(1), Fraction(-(-needed // 1)))
     found = min((metres for metres in inventory.stock[kind] if metres >= needed), default=None)
     if found is None:
-        longest = max(inventory.stock[kind], default=Fraction(0))
-        words = f"needs {float(needed):g} m; the longest there is has {float(longest):g} m"
+        longest = max(inventory.stock[kind])
+        words = f"needs {format_metres(needed)} m; the longest there is has {format_metres(longest)} m"
         raise InfeasibleError(f"a cable of type '{kind}' from {a} to {b} {words}")
     return found
+
+
+def fixed_lengths(plan: Plan) -> dict[tuple[str, str], Fraction | None]:
+    """Return the metres of every fixed cable by host and port; a breakout cable is as long as its longest leg.
+
+    None where the distance is unknown, and for cabling that exists: nobody said how long it is.
+
+    Raises
+    ------
+    InfeasibleError
+        If no cable in the stock is long enough.
+    """
+    inventory = plan.inventory
+    if inventory.cabling:
+        return dict.fromkeys((one.host, one.port) for one in plan.fixed)
+    connector = {(host.name, port.name): port.connector for host in inventory.hosts for port in host.ports}
+    metres: dict[tuple[str, str], Fraction | None] = {}
+    for one in plan.fixed:
+        port = one.host, one.port
+        leg = length(inventory, one.host, one.panel, FIXED[connector[port]])
+        longest = metres.get(port, leg)
+        metres[port] = None if leg is None or longest is None else max(leg, longest)
+    return metres
+
+
+def racks_without_place(inventory: Inventory) -> list[str]:
+    """Return the racks of devices for which the inventory has no coordinates, if it has more than one rack."""
+    racks = dict.fromkeys(inventory.place(name)[:2] for name in (*inventory.host, *inventory.panel))
+    lacking = [rack for site, rack in racks if rack not in inventory.racks.get(site, {})]
+    return lacking if len(racks) > 1 else []
+
+
+def format_metres(length: Fraction | None) -> str:
+    """Return a length with at most two decimals, rounded up so that no cable comes out too short; empty if unknown."""
+    if length is None:
+        return ""
+    whole, hundredths = divmod(-(-length * 100 // 1), 100)
+    return f"{whole}.{hundredths:02}".rstrip("0").rstrip(".")

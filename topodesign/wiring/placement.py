@@ -8,7 +8,7 @@ field share a panel, every order needs the same fibre.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,7 +21,7 @@ from topodesign.topology import IntArray, Topology, require_at_least
 from topodesign.wiring.cabling import lanes_by_field, nearest
 from topodesign.wiring.decompose import without_loops
 from topodesign.wiring.inventory import Fixed, Host, Inventory, Mode
-from topodesign.wiring.lengths import FIXED, PATCH, CableType, length
+from topodesign.wiring.lengths import FIXED, PATCH, CableType, fixed_lengths, length, racks_without_place
 from topodesign.wiring.plan import Plan
 from topodesign.wiring.planner import make_plan
 
@@ -41,10 +41,9 @@ class Item:
 
 
 def bill(plan: Plan) -> tuple[Item, ...]:
-    """Return the bill of materials: fixed cables and patch cords, by type and length.
+    """Return the bill of materials: fixed cables, unless they exist, and patch cords, by type and length.
 
-    A breakout cable, whose four legs may end at different panels, is as long as its longest leg. What runs inside a
-    circuit switch is no cable.
+    What runs inside a circuit switch is no cable.
 
     Raises
     ------
@@ -52,16 +51,10 @@ def bill(plan: Plan) -> tuple[Item, ...]:
         If no cable in the stock is long enough.
     """
     inventory = plan.inventory
-    connector = {(host.name, port.name): port.connector for host in inventory.hosts for port in host.ports}
-    panels: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    for fixed in plan.fixed:
-        panels[fixed.host, fixed.port].add(fixed.panel)
     count: Counter[tuple[CableType, Fraction | None]] = Counter()
-    for (host, port), ends in panels.items():
-        kind = FIXED[connector[host, port]]
-        legs = [length(inventory, host, panel, kind) for panel in ends]
-        known = [leg for leg in legs if leg is not None]
-        count[kind, max(known) if len(known) == len(legs) else None] += 1
+    if not inventory.cabling:
+        connector = {(host.name, port.name): port.connector for host in inventory.hosts for port in host.ports}
+        count.update((FIXED[connector[port]], metres) for port, metres in fixed_lengths(plan).items())
     for connect in plan.connects:
         if inventory.panel[connect.a.panel].kind != "ocs":
             kind = PATCH[connect.mode]
@@ -101,7 +94,8 @@ def place(topology: Topology, inventory: Inventory, *, mode: Mode | None = None,
     plain = make_plan(topology, inventory, mode=mode, seed=seed)
     best, least = plain, total(bill(plain))
     if least is None:
-        raise InfeasibleError("hosts cannot be placed: racks without coordinates, or cables between sites")
+        lacking = "".join(f"; no coordinates of rack {rack}" for rack in racks_without_place(inventory)[:1])
+        raise InfeasibleError(f"hosts cannot be placed: the length of some cables is unknown{lacking}")
     problem = _problem(plain)
     everyone = {fixed.host for fixed in plain.fixed} == inventory.host.keys()
     cabled = replace(inventory, cabling=plain.fixed) if everyone else inventory  # then it is the same for all orders
@@ -111,11 +105,12 @@ def place(topology: Topology, inventory: Inventory, *, mode: Mode | None = None,
         names = tuple(inventory.hosts[spot].name for spot in spots[: topology.nodes])
         try:
             found = make_plan(topology, cabled, mode=plain.mode, hosts=names, seed=seed)
+            found = replace(found, inventory=inventory)
             needed = total(bill(found))
         except InfeasibleError:  # other hosts may have too few lanes, or stand too far away
             continue
         if needed is not None and needed < least:
-            best, least = replace(found, inventory=inventory), needed
+            best, least = found, needed
     return best
 
 
@@ -132,7 +127,7 @@ class _Problem:
     between
         Millimetres of a cord between two spots (hosts), a symmetric matrix.
     at
-        Millimetres of the fixed cables of a spot that are only needed if it is taken, as a node in each row: zeros for
+        Millimetres of the fixed cables of a spot that are only bought if it is taken, as a node in each row: zeros for
         nodes that are none.
     """
 
@@ -166,7 +161,7 @@ def _problem(plan: Plan) -> _Problem:
             table = np.array([[_millimetres(inventory, a.name, b.name, kind) for b in panels] for a in panels])
             between += lanes * table[home][:, home]
     at = np.zeros((spots, spots), dtype=np.int64)
-    if {fixed.host for fixed in plan.fixed} != inventory.host.keys():
+    if not inventory.cabling and {fixed.host for fixed in plan.fixed} != inventory.host.keys():
         at[: topology.nodes] = [
             _fixed_millimetres(inventory, host, [home[row] for home in homes])
             for row, host in enumerate(inventory.hosts)

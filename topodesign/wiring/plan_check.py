@@ -22,13 +22,10 @@ def check_plan(plan: Plan) -> None:
     InventoryError
         If the fixed cabling contradicts the inventory.
     """
+    check_hosts(plan)
     inventory = replace(plan.inventory, cabling=plan.fixed)
     if plan.inventory.cabling and set(plan.fixed) != set(plan.inventory.cabling):
         raise TopologyError("the plan has other fixed cabling than the inventory")
-    if len(plan.hosts) != plan.topology.nodes or len(set(plan.hosts)) < len(plan.hosts):
-        raise TopologyError("every node needs a host of its own")
-    if not set(plan.hosts) <= inventory.host.keys():
-        raise TopologyError("a host of the plan is not in the inventory")
     names = Counter(connect.cable for connect in plan.connects)
     if len(names) < len(plan.connects):
         raise TopologyError(f"there are two cables '{names.most_common(1)[0][0]}'")
@@ -47,3 +44,21 @@ def check_plan(plan: Plan) -> None:
                 raise TopologyError(f"port '{end.panel_port}' of '{end.panel}' cannot be patched one way")
         if connect.mode != plan.mode:
             raise TopologyError(f"cable '{connect.cable}' is {connect.mode} in a {plan.mode} plan")
+
+
+def check_hosts(plan: Plan) -> None:
+    """Check that the hosts of a plan are different hosts of the inventory, one a node.
+
+    Raises
+    ------
+    TopologyError
+        If they are not.
+    """
+    if len(plan.hosts) != plan.topology.nodes:
+        raise TopologyError(f"there are {len(plan.hosts)} hosts for {plan.topology.nodes} nodes")
+    twice = next((host for host, count in Counter(plan.hosts).items() if count > 1), None)
+    if twice is not None:
+        raise TopologyError(f"every node needs a host of its own; '{twice}' is there twice")
+    unknown = next((host for host in plan.hosts if host not in plan.inventory.host), None)
+    if unknown is not None:
+        raise TopologyError(f"the host '{unknown}' of the plan is not in the inventory")

@@ -26,8 +26,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,6 @@ from topodesign.files import write_whole
 from topodesign.library import build
 from topodesign.topology import Topology
 from topodesign.topology_file import read_text
-from topodesign.wiring.circuits import circuits, topology_of
 from topodesign.wiring.inventory import (
     LANES,
     MODES,
@@ -50,6 +49,7 @@ from topodesign.wiring.inventory import (
     Port,
 )
 from topodesign.wiring.plan import CrossConnect, End, Plan
+from topodesign.wiring.plan_check import check_hosts, check_plan
 
 FORMAT = "topodesign wiring plan"
 VERSION = 1
@@ -92,7 +92,7 @@ def plan_text(plan: Plan) -> str:
 
 
 def read_plan(path: Path) -> Plan:
-    """Read a plan file and check that its cross-connects make its topology.
+    """Read a plan file and check it, as :func:`topodesign.wiring.plan_check.check_plan` does.
 
     Raises
     ------
@@ -122,18 +122,16 @@ def _plan(data: dict[str, Any]) -> Plan:
     inventory = _inventory(data.get("inventory"))
     topology = _topology(data)
     fixed = _cabling(data["fixed"], "fixed")
-    checked = Inventory(inventory.hosts, inventory.panels, fixed)  # as strict with the cabling of a plan
     hosts = tuple(data["hosts"])
-    if not all(isinstance(host, str) and host in checked.host for host in hosts) or len(set(hosts)) < len(hosts):
-        raise FileFormatError("hosts must be different hosts of the inventory")
-    if len(hosts) != topology.nodes:
-        raise FileFormatError(f"there are {len(hosts)} hosts for {topology.nodes} nodes")
+    if not all(_is(host, str) for host in hosts):
+        raise FileFormatError("hosts must be printable text")
     mode = _choice(data["mode"], MODES, "mode")
     empty = Plan(inventory, topology, hosts, mode, (), fixed)
+    check_hosts(empty)
     rows = [_row(row, (str,) * 5, f"connects[{number}]") for number, row in enumerate(data["connects"])]
     connects = tuple(_connect(row, empty, f"connects[{number}]") for number, row in enumerate(rows))
-    plan = Plan(inventory, topology, hosts, mode, connects, fixed)
-    _check(plan)
+    plan = replace(empty, connects=connects)
+    check_plan(plan)
     return plan
 
 
@@ -146,21 +144,6 @@ def _connect(row: list[Any], plan: Plan, where: str) -> CrossConnect:
         ends.append(end)
     a, b = ends
     return CrossConnect(row[0], plan.mode, (plan.node[a.host], plan.node[b.host]), a, b)
-
-
-def _check(plan: Plan) -> None:
-    """Raise FileFormatError if a fibre or a cable's name is used twice, or other links come out than are wanted."""
-    names = Counter(connect.cable for connect in plan.connects)
-    if len(names) < len(plan.connects):
-        raise FileFormatError(f"there are two cables '{names.most_common(1)[0][0]}'")
-    if topology_of(circuits(plan), plan) != loopless(plan.topology):
-        raise FileFormatError("the cross-connects do not make the links of the topology")
-
-
-def loopless(topology: Topology) -> Topology:
-    """Return the topology without its self-loops, which nobody patches, and without a spec."""
-    keep = topology.src != topology.dst
-    return Topology.from_arrays(topology.nodes, topology.src[keep], topology.dst[keep], topology.capacity[keep])
 
 
 def _topology(data: dict[str, Any]) -> Topology:

@@ -67,7 +67,13 @@ def make_plan(
     fields = list(inventory.fields)
     lanes = np.array([[len(groups.get((name, field), ())) for field in fields] for name in names])
     _check_lanes(names, needed, lanes.sum(axis=1).tolist(), f"cabled to panel ports that a {mode} plan can use")
-    src, dst, part = split(topology, lanes, duplex=mode == "duplex", seed=seed)
+    try:
+        src, dst, part = split(topology, lanes, duplex=mode == "duplex", seed=seed)
+    except InfeasibleError as error:
+        one_way = all(inventory.panel_port[one.panel, one.panel_port].mode == "simplex" for one in fixed)
+        if mode == "simplex" or not one_way or np.any(lanes != lanes[0]):
+            raise
+        raise InfeasibleError(f"{error}; in simplex mode these panels can carry any topology") from None
     patches: list[_Patch] = []
     for number, field in enumerate(fields):
         links = [(int(u), int(v)) for u, v in zip(src[part == number], dst[part == number], strict=True)]
@@ -147,7 +153,7 @@ def _hosts(topology: Topology, inventory: Inventory, hosts: Sequence[str] | None
 def _check_lanes(names: Sequence[str], needed: IntArray, have: Sequence[int], where: str) -> None:
     for node, (name, some) in enumerate(zip(names, have, strict=True)):
         if some < needed[node]:
-            words = f"host '{name}' (node {node}) has {some} lanes {where}, its links need {needed[node]}"
+            words = f"host '{name}' (node {node}) has {some} lane(s) {where}, its links need {needed[node]}"
             raise InfeasibleError(f"too few ports: {words}")
 
 
@@ -157,5 +163,5 @@ def _not_duplex(topology: Topology) -> str:
     forth, back = capacity[u, v], capacity.get((v, u), 0)
     reason = f"there are {forth} link(s) {u} -> {v} and {back} back" if back else f"link {u} -> {v} has no reverse"
     other = duplex_alternative(topology)
-    advice = f"; the nearest that is duplex: {other}" if other else ""
-    return f"not a duplex topology: {reason}; wire it in simplex mode{advice}"
+    advice = f"the nearest that is duplex: {other}" if other else "no duplex one of as many nodes and ports is known"
+    return f"not a duplex topology: {reason}; wire it in simplex mode; {advice}"

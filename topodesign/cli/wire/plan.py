@@ -11,6 +11,8 @@ import click
 from topodesign.cli.options import json_option, print_json
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from topodesign.wiring.inventory import Mode
     from topodesign.wiring.placement import Item
     from topodesign.wiring.plan import End, Plan
@@ -53,19 +55,22 @@ def command(
     """
     from topodesign.cli.sources import topology_of  # noqa: PLC0415  heavy
     from topodesign.wiring.inventory_file import read_inventory  # noqa: PLC0415
-    from topodesign.wiring.placement import bill, place  # noqa: PLC0415
+    from topodesign.wiring.placement import bill, place, total  # noqa: PLC0415
     from topodesign.wiring.plan_file import write_plan  # noqa: PLC0415
     from topodesign.wiring.planner import make_plan  # noqa: PLC0415
 
-    wanted, stock = topology_of(topology), read_inventory(inventory)
-    plan = place(wanted, stock, mode=mode, seed=seed) if placed else make_plan(wanted, stock, mode=mode, seed=seed)
+    wanted, room = topology_of(topology), read_inventory(inventory)
+    plan = make_plan(wanted, room, mode=mode, seed=seed)
+    unplaced = total(bill(plan)) if placed else None
+    if placed:
+        plan = place(wanted, room, mode=plan.mode, seed=seed)
     items = bill(plan)
     if output is not None:
         write_plan(output, plan)
     if as_json:
         print_json(_document(plan, items))
     else:
-        _print(plan, items)
+        _print(plan, items, unplaced)
         if output is not None:
             click.echo(f"wrote {output}", err=True)
 
@@ -123,9 +128,7 @@ def _key(end: End) -> tuple[str, str]:
     return end.panel, end.panel_port
 
 
-def _print(plan: Plan, items: tuple[Item, ...]) -> None:
-    from topodesign.wiring.placement import total  # noqa: PLC0415
-
+def _print(plan: Plan, items: tuple[Item, ...], unplaced: Fraction | None) -> None:
     click.echo(f"{plan.topology.nodes} nodes, {plan.mode}: {len(plan.connects)} cross-connects, checked")
     for row in _usage(plan):
         blocked = f", {row['blocked']} blocked" if row["blocked"] else ""
@@ -143,12 +146,28 @@ def _print(plan: Plan, items: tuple[Item, ...]) -> None:
     trunks = [f"{plan.hosts[u]} {arrow} {plan.hosts[v]} x{count}" for u, v, count in plan.trunks]
     for name, entries in (("spare lanes", spares), ("trunks", trunks)):
         if entries:
-            more = f", and {len(entries) - _MOST_SHOWN} more (--json)" if len(entries) > _MOST_SHOWN else ""
-            click.echo(f"{len(entries)} {name}: {', '.join(entries[:_MOST_SHOWN])}{more}")
-    click.echo("bill of materials:")
+            click.echo(f"{len(entries)} {name}: {_shortened(entries)}")
+    _print_bill(plan, items, unplaced)
+
+
+def _print_bill(plan: Plan, items: tuple[Item, ...], unplaced: Fraction | None) -> None:
+    from topodesign.wiring.lengths import format_metres, racks_without_place  # noqa: PLC0415
+    from topodesign.wiring.placement import total  # noqa: PLC0415
+
+    there = "; the fixed cabling exists" if plan.inventory.cabling else ""
+    click.echo(f"bill of materials{there}:" if items else f"bill of materials: nothing{there}")
     for item in items:
-        size = "unknown length" if item.length is None else f"{float(item.length):g} m"
+        size = "unknown length" if item.length is None else f"{format_metres(item.length)} m"
         click.echo(f"  {item.count:6} x {item.kind}, {size}")
     metres = total(items)
-    if metres is not None:
-        click.echo(f"  {float(metres):g} m of cable in all")
+    if metres is not None and items:
+        before = f", {format_metres(unplaced)} m in the order of the inventory" if unplaced is not None else ""
+        click.echo(f"  {format_metres(metres)} m of cable in all{before}")
+    lacking = racks_without_place(plan.inventory) if metres is None else []
+    if lacking:
+        click.echo(f"  no coordinates in the inventory: {_shortened([f'rack {rack}' for rack in lacking])}")
+
+
+def _shortened(entries: list[str]) -> str:
+    more = f", and {len(entries) - _MOST_SHOWN} more" if len(entries) > _MOST_SHOWN else ""
+    return ", ".join(entries[:_MOST_SHOWN]) + more

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from topodesign.files import write_whole
+from topodesign.files import write_directory, write_whole
 from topodesign.wiring.exports.graphs import to_dot, to_graphml, to_node_link
 from topodesign.wiring.exports.labels import to_pdf, to_svg
 from topodesign.wiring.exports.netbox import to_netbox
-from topodesign.wiring.exports.output import write_bytes, write_directory
 from topodesign.wiring.exports.patches import to_patches
 from topodesign.wiring.exports.racks import to_racks
 from topodesign.wiring.exports.switch import to_scpi, to_sonic
@@ -43,7 +42,7 @@ def export_plan(plan: Plan, file_format: str, path: Path) -> None:
         If it cannot be written, or there is a directory with something in it.
     """
     if file_format == "labels" and path.suffix.lower() == ".pdf":
-        write_bytes(path, to_pdf(plan))
+        write_whole(path, to_pdf(plan))
     elif file_format in _DIRECTORIES:
         write_directory(path, _DIRECTORIES[file_format](plan))
     else:

@@ -1,19 +1,20 @@
 """The cables of a plan as people handle them: names, labels of both ends, polarity, length, colour.
 
 There are two kinds. *Fixed* cables join a lane of a host to a panel port: the transmitter to side A, the receiver to
-side B; those of an MPO-12 port are the legs ``F1-1`` to ``F1-4`` of one breakout cable. *Cross-connects* join panel
-ports: patch cords on a patch panel, circuits (without a cable) in a switch.
+side B; those of an MPO-12 port are the legs ``F1-1`` to ``F1-4`` of the breakout cable ``F1``, which has one plug at
+the host. *Cross-connects* join panel ports: patch cords on a patch panel, circuits (without a cable) in a switch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 from typing import Literal
 
 from topodesign.wiring.inventory import Fixed, Inventory, Place, Port, lanes_of
-from topodesign.wiring.lengths import FIXED, PATCH, CableType, length
+from topodesign.wiring.lengths import FIXED, PATCH, CableType, fixed_lengths, length
 from topodesign.wiring.plan import CrossConnect, End, Plan
 
 Kind = Literal["fixed", "patch", "circuit"]
@@ -64,7 +65,12 @@ class Termination:
     def label(self) -> str:
         """Rack, unit, device, port and lane or side, as on the label of the cable."""
         last = self.side if self.lane is None else str(self.lane)
-        return f"{self.place.rack}-{self.place.unit}-{self.device}-{self.port}-{last}"
+        return f"{self.where}-{self.port}-{last}"
+
+    @property
+    def where(self) -> str:
+        """Rack, unit and device."""
+        return f"{self.place.rack}-{self.place.unit}-{self.device}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +92,8 @@ class Cable:
     sends, receives
         Labels of the host lanes that a cross-connect joins (of duplex ones, each does both); empty for fixed cables.
     length
-        Metres, or None where the inventory does not say where the racks are; a circuit has no length either.
+        Metres, of a leg those of its breakout cable; None where the inventory does not say where the racks are, of
+        fixed cables that exist, and of a circuit.
     """
 
     name: str
@@ -101,22 +108,76 @@ class Cable:
     length: Fraction | None
 
 
+@dataclass(frozen=True, slots=True)
+class Plug:
+    """One end of a cable or a circuit, or of all legs of a breakout cable, where it is plugged in.
+
+    Attributes
+    ----------
+    name
+        Of the cable; of a breakout cable at the host, what the names of its legs begin with.
+    cable, end
+        The cable, or the first leg, and which end of it.
+    colour
+        As of the cable; None for all legs together.
+    here, there
+        What is on the label of this end and of the other.
+    polarity
+        Which fibre goes where, seen from here.
+    """
+
+    name: str
+    cable: Cable
+    end: Literal["a", "b"]
+    colour: str | None
+    here: str
+    there: str
+    polarity: str
+
+
+def plugs(plan: Plan) -> Iterator[Plug]:
+    """Yield all that is plugged in, cable by cable."""
+    for breakout, group in groupby(cables(plan), key=_breakout):
+        legs = list(group)
+        if breakout is not None:
+            yield _common_plug(breakout, legs)
+        for cable in legs:
+            a, b = cable.a.label, cable.b.label
+            if breakout is None:
+                yield Plug(cable.name, cable, "a", cable.colour, a, b, cable.polarity)
+            back = cable.polarity if cable.a.side != "A" else "B from A"
+            yield Plug(cable.name, cable, "b", cable.colour, b, a, back)
+
+
 def cables(plan: Plan) -> Iterator[Cable]:
-    """Yield the fixed cables in the order of the plan, then the cross-connects."""
+    """Yield the fixed cables, port by port, then the cross-connects."""
     inventory = plan.inventory
     colour = _lane_colours(inventory)
     port = {(host.name, port.name): port for host in inventory.hosts for port in host.ports}
-    number = {end: row for row, end in enumerate(dict.fromkeys((f.host, f.port) for f in plan.fixed), start=1)}
-    for fixed in plan.fixed:
+    metres = fixed_lengths(plan)
+    number = {port: row for row, port in enumerate(metres, start=1)}
+    for fixed in sorted(plan.fixed, key=lambda one: (number[one.host, one.port], one.lane)):
         a, b = _host_end(inventory, fixed), _panel_end(inventory, fixed.panel, fixed.panel_port, "A+B")
         here = port[fixed.host, fixed.port]
         name = f"F{number[fixed.host, fixed.port]}" + (f"-{fixed.lane}" if here.lanes > 1 else "")
         shade = colour[fixed.host, fixed.port, fixed.lane]
-        sort = FIXED[here.connector]
-        metres = length(inventory, fixed.host, fixed.panel, sort)
-        yield Cable(name, "fixed", sort, a, b, _fixed_polarity(here, fixed.lane), shade, "", "", metres)
+        polarity, size = _fixed_polarity(here, fixed.lane), metres[fixed.host, fixed.port]
+        yield Cable(name, "fixed", FIXED[here.connector], a, b, polarity, shade, "", "", size)
     for connect in plan.connects:
         yield _cross_connect(inventory, connect, colour[connect.a.host, connect.a.port, connect.a.lane])
+
+
+def _breakout(cable: Cable) -> str | None:
+    """Return the name of the breakout cable that a leg belongs to, or None."""
+    return cable.name.partition("-")[0] if cable.sort == "MPO-12 breakout" else None
+
+
+def _common_plug(name: str, legs: Sequence[Cable]) -> Plug:
+    """Return the plug at the host of all legs of a breakout cable."""
+    here = legs[0].a
+    devices = groupby((leg.b for leg in legs), key=lambda end: end.where)
+    there = " ".join(f"{where}-{','.join(end.port for end in ends)}" for where, ends in devices)
+    return Plug(name, legs[0], "a", None, f"{here.where}-{here.port}", there, "all legs")
 
 
 def _cross_connect(inventory: Inventory, connect: CrossConnect, colour: str) -> Cable:

@@ -54,7 +54,7 @@ def to_dot(plan: Plan) -> str:
     for node, name in enumerate(plan.hosts):
         racks.setdefault(plan.inventory.place(name)[:2], []).append(node)
     for number, ((site, rack), nodes) in enumerate(racks.items()):
-        lines += [f"  subgraph cluster_{number} {{", f"    label={_quoted(f'{site} {rack}')};"]
+        lines += [f"  subgraph cluster_{number} {{", f"    label={_quoted(f'{site} {rack}'.strip())};"]
         lines += [f"    {node} [label={_quoted(f'{node}: {plan.hosts[node]}')}];" for node in nodes]
         lines.append("  }")
     style = ", dir=none" if plan.mode == "duplex" else ""

@@ -1,7 +1,8 @@
-"""Label sheets: two labels for each cable, one for either end, on A4 sheets of 65 labels of 38.1 mm by 21.2 mm.
+"""Label sheets: a label for every plug of a cable, on A4 sheets of 65 labels of 38.1 mm by 21.2 mm.
 
-A label names the cable, the end it is for, and the far end, and has the cable's colour at its edge. Circuits have no
-cable and get none. Sheets are laid out once, as boxes and lines of text, and then written as SVG or PDF.
+A label names the cable, the end it is for, and the far end, and has the cable's colour at its edge. A breakout cable
+has one plug at the host and one on each leg. Circuits have no cable and get no label. Sheets are laid out once, as
+boxes and lines of text, and then written as SVG or PDF.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from html import escape
 
 from topodesign.errors import ParameterError
-from topodesign.wiring.exports.cables import COLOURS, Cable, cables
+from topodesign.wiring.exports.cables import COLOURS, plugs
 from topodesign.wiring.plan import Plan
 
 PAGE_WIDTH, PAGE_HEIGHT = 210.0, 297.0
@@ -20,6 +21,8 @@ _COLUMNS, _ROWS = 5, 13
 _WIDTH, _HEIGHT, _PITCH = 38.1, 21.2, 40.6
 _LEFT, _TOP = (PAGE_WIDTH - 4 * _PITCH - _WIDTH) / 2, (PAGE_HEIGHT - _ROWS * _HEIGHT) / 2
 _MARGIN, _STRIPE = 2.5, 1.5
+_ROOM = _WIDTH - _STRIPE - 2 * _MARGIN
+_LETTERS = 2.5
 _WIDE = 0.6  # advance of a letter of Courier, in its size: so a line's width is known without measuring
 _POINT = 72 / 25.4
 PER_SHEET = _COLUMNS * _ROWS
@@ -37,11 +40,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label: its upper left corner in millimetres, the RGB value of its stripe, and its text."""
+    """A label: its upper left corner in millimetres, the RGB value of its stripe (None without), and its text."""
 
     x: float
     y: float
-    colour: str
+    colour: str | None
     lines: tuple[Line, ...]
 
 
@@ -53,7 +56,7 @@ def sheets(plan: Plan) -> list[list[Label]]:
     ParameterError
         If there is nothing to label.
     """
-    texts = [text for cable in cables(plan) if cable.kind != "circuit" for text in _texts(cable)]
+    texts = [(plug.colour, plug.name, plug.here, plug.there) for plug in plugs(plan) if plug.cable.kind != "circuit"]
     if not texts:
         raise ParameterError("there are no cables to label: every cross-connect is a circuit of a switch")
     full = [texts[first : first + PER_SHEET] for first in range(0, len(texts), PER_SHEET)]
@@ -83,11 +86,12 @@ def to_pdf(plan: Plan) -> bytes:
     canvas.setTitle("Cable labels")
     for sheet in pages:
         for label in sheet:
-            canvas.setFillColor(f"#{label.colour}")
-            canvas.setLineWidth(0.3)
-            bottom = PAGE_HEIGHT - label.y - _HEIGHT
-            stripe = (label.x, bottom + _MARGIN, _STRIPE, _HEIGHT - 2 * _MARGIN)
-            canvas.rect(*(value * _POINT for value in stripe), fill=1)
+            if label.colour is not None:
+                canvas.setFillColor(f"#{label.colour}")
+                canvas.setLineWidth(0.3)
+                bottom = PAGE_HEIGHT - label.y - _HEIGHT
+                stripe = (label.x, bottom + _MARGIN, _STRIPE, _HEIGHT - 2 * _MARGIN)
+                canvas.rect(*(value * _POINT for value in stripe), fill=1)
             canvas.setFillColor("black")
             for line in label.lines:
                 _check_latin(line.text)
@@ -98,22 +102,24 @@ def to_pdf(plan: Plan) -> bytes:
     return out.getvalue()
 
 
-def _texts(cable: Cable) -> Iterator[tuple[str, str, str, str]]:
-    """Yield colour, name, near and far end of the two labels of a cable."""
-    for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
-        yield COLOURS[cable.colour], cable.name, near.label, far.label
-
-
-def _label(place: int, colour: str, name: str, near: str, far: str) -> Label:
+def _label(place: int, colour: str | None, name: str, here: str, there: str) -> Label:
     row, column = divmod(place, _COLUMNS)
     x, y = _LEFT + column * _PITCH, _TOP + row * _HEIGHT
     left = x + _STRIPE + _MARGIN
-    room = _WIDTH - _STRIPE - 2 * _MARGIN
-    rows = ((6.5, 4.2, name), (11.5, 3.2, near), (14.3, 2.0, "to"), (18.0, 3.2, far))
-    lines = tuple(
-        Line(left, y + down, min(size, room / (_WIDE * max(len(text), 1))), text) for down, size, text in rows
-    )
-    return Label(x, y, colour, lines)
+    rows = ((6.2, 4.0, name), *_two_rows(9.2, here), (13.4, 1.8, "to"), *_two_rows(16.0, there))
+    lines = tuple(Line(left, y + down, min(size, _ROOM / (_WIDE * len(text))), text) for down, size, text in rows)
+    return Label(x, y, None if colour is None else COLOURS[colour], lines)
+
+
+def _two_rows(down: float, text: str) -> Iterator[tuple[float, float, str]]:
+    """Yield one row for a short text, two for a long one: divided after the hyphen or comma nearest to its middle."""
+    breaks = [place for place, letter in enumerate(text[:-1], start=1) if letter in "-, "]
+    if _WIDE * _LETTERS * len(text) <= _ROOM or not breaks:
+        yield down + 1.4, 3.0, text
+        return
+    cut = min(breaks, key=lambda place: abs(2 * place - len(text)))
+    yield down, _LETTERS, text[:cut].rstrip()
+    yield down + 2.6, _LETTERS, text[cut:]
 
 
 def _svg(sheet: list[Label]) -> str:
@@ -121,7 +127,8 @@ def _svg(sheet: list[Label]) -> str:
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="Courier, monospace" font-weight="bold">']
     for label in sheet:
         box = f'x="{label.x:.2f}" y="{label.y + _MARGIN:.2f}" width="{_STRIPE}" height="{_HEIGHT - 2 * _MARGIN:.2f}"'
-        lines.append(f'<rect {box} fill="#{label.colour}" stroke="black" stroke-width="0.1"/>')
+        if label.colour is not None:
+            lines.append(f'<rect {box} fill="#{label.colour}" stroke="black" stroke-width="0.1"/>')
         for line in label.lines:
             width = len(line.text) * line.size * _WIDE  # said, so that a font that is wider cannot leave the label
             room = f'textLength="{width:.2f}" lengthAdjust="spacingAndGlyphs"'

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 
 from topodesign.errors import ParameterError
 from topodesign.wiring.exports.cables import COLOURS, Cable, cables
-from topodesign.wiring.exports.patches import metres
+from topodesign.wiring.lengths import format_metres
 from topodesign.wiring.plan import Plan
 
 COLUMNS = (
@@ -56,7 +56,7 @@ def to_netbox(plan: Plan) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for cable in cables(plan):
-        length = metres(cable.length)
+        length = format_metres(cable.length)
         tail = (_TYPE, "planned", cable.name, COLOURS[cable.colour], length, "m" if length else "")
         for a, b in _terminations(plan, cable, lanes):
             wrong = next((name for name in (*a, *b) if "," in name), None)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import csv
 import io
-from fractions import Fraction
 
 from topodesign.wiring.exports.cables import Termination, cables
+from topodesign.wiring.lengths import format_metres
 from topodesign.wiring.plan import Plan
 
 _END = ("label", "site", "rack", "unit", "device", "port", "lane", "side")
@@ -35,17 +35,16 @@ def to_patches(plan: Plan) -> str:
     writer.writerow(COLUMNS)
     for cable in cables(plan):
         ends = (*_cells(cable.a), *_cells(cable.b))
-        tail = (cable.sends, cable.receives, cable.polarity, cable.sort or "", metres(cable.length), cable.colour)
+        tail = (
+            cable.sends,
+            cable.receives,
+            cable.polarity,
+            cable.sort or "",
+            format_metres(cable.length),
+            cable.colour,
+        )
         writer.writerow((cable.name, cable.kind, *ends, *tail))
     return out.getvalue()
-
-
-def metres(length: Fraction | None) -> str:
-    """Return a length with at most two decimals, rounded up so that no cable comes out too short; empty if unknown."""
-    if length is None:
-        return ""
-    hundredths = -(-length * 100 // 1)
-    return f"{float(Fraction(hundredths, 100)):g}"
 
 
 def _cells(end: Termination) -> tuple[str | int, ...]:

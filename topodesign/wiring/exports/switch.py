@@ -21,7 +21,8 @@ def to_sonic(plan: Plan) -> dict[str, str]:
     """Return the files of every circuit switch: a table for CONFIG_DB, and the same as commands.
 
     ``NAME.json`` has ``{"OCS_CROSS_CONNECT": {"1A-2B": {"a_side": "1A", "b_side": "2B"}}}``, which ``config load``
-    takes; ``NAME.sh`` a ``config ocs cross-connect add 1A-2B update`` for each, which moves ports that are in use.
+    takes; ``NAME.sh`` a ``config ocs cross-connect add 1A-2B update`` for each, which moves ports that are in use. (So
+    sonic-mgmt says it. Images whose commands are generated from the YANG model have others: load the table there.)
 
     Raises
     ------

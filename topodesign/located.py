@@ -15,10 +15,14 @@ _DEEPEST = 8
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A value of a file: text, a list of located values or a mapping of text to such, and the line it begins on."""
+    """A value of a file: text, a list of located values or a mapping of text to such, and the line it begins on.
+
+    ``plain`` says of a text that it stands there without quotes.
+    """
 
     value: Any
     line: int
+    plain: bool = False
 
 
 def parse_yaml(text: str) -> Located:
@@ -90,7 +94,7 @@ def _value(event: Any, events: Iterator[Any], depth: int) -> Located:
     if depth > _DEEPEST:
         raise FileFormatError(f"line {line}: nested more than {_DEEPEST} deep")
     if isinstance(event, yaml.ScalarEvent):
-        return Located(event.value, line)
+        return Located(event.value, line, plain=event.implicit[0])
     if isinstance(event, yaml.SequenceStartEvent):
         items = []
         while not isinstance(event := next(events), yaml.SequenceEndEvent):
