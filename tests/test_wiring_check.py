@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +16,21 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_topologies import regular_digraphs
-from sample_wirings import wired
+from sample_wirings import bare, wired
 
 from topodesign import build
 from topodesign.cli.wire.check import command
 from topodesign.errors import FileFormatError
-from topodesign.wiring.change import wired_topology
+from topodesign.wiring.change import rewire, wired_topology
 from topodesign.wiring.check import check
 from topodesign.wiring.decompose import without_loops
 from topodesign.wiring.exports.switch import to_scpi, to_sonic
+from topodesign.wiring.inventory_file import read_inventory
 from topodesign.wiring.observed import Lane, Observed, read_lldp, read_switch
 from topodesign.wiring.plan import Plan
 from topodesign.wiring.plan_check import check_plan
 from topodesign.wiring.plan_file import read_plan, write_plan
+from topodesign.wiring.planner import make_plan
 
 Heard = dict[Lane, Lane]
 
@@ -134,16 +138,64 @@ def test_csv_is_read(tmp_path: Path) -> None:
         ("a.csv", "host,port,neighbour_host,neighbour_port\nh0,p0/1,h1,p0/1\nh0,p0/2,h1,p0/1\n", "both h0"),
         ("h0.json", "{}", "lldpctl"),
         ("h0.json", '{"lldp": {"interface": {"p0/1": {"chassis": {}, "port": 3}}}}', "lldpctl"),
-        ("h0.json", "[" * 10**5, "lldpctl"),
+        ("h0.json", '{"lldp": {"interface": {"p0/1": {"port": 3}}}}', "interface 'p0/1'.*lldpctl"),
+        ("h0.json", '{"lldp": [3]}', "lldpctl"),
+        ("h0.json", '{"lldp":\n}', "line 2: not JSON"),
+        ("h0.json", "[" * 10**5, "not JSON"),
+        ("a.csv", "host,port,neighbour_host,neighbour_port\n", "nothing in it; expected rows"),
         ("x.json", '{"lldp": {}}', "there is no host 'x'"),
         ("h0.txt", "", "unknown ending"),
     ],
 )
 def test_bad_observations_are_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
     plan = wired(build("biring(2,4)"), 2)
+    with pytest.raises(FileFormatError, match=r"nothing in it; expected files HOST\.json"):
+        read_lldp(tmp_path, plan)
     (tmp_path / name).write_text(text)
     with pytest.raises(FileFormatError, match=message):
         read_lldp(tmp_path / name, plan)
+
+
+def neighbour(name: str | None, port: str, age: str) -> dict[str, Any]:
+    """One neighbour as ``lldpctl -f json`` prints it: a chassis without a name is not under a key."""
+    body = {"id": {"type": "mac", "value": "0c:42:a1:00:00:01"}, "mgmt-ip": ["10.0.0.1", "fe80::1"]}
+    described = {"id": {"type": "mac", "value": "0c:42:a1:00:00:02"}, "descr": port, "ttl": "120"}
+    return {"via": "LLDP", "rid": "1", "age": age, "chassis": body if name is None else {name: body}, "port": described}
+
+
+def test_several_neighbours_of_an_interface(tmp_path: Path) -> None:
+    plan = wired(build("biring(2,4)"), 2)
+    rows = [
+        {"p0/1": neighbour(None, "Interface 0 as 100000", "33 days, 21:52:50")},  # the card itself
+        {"p0/1": neighbour("h1.lab.example", "p0/2", "0 day, 02:39:50")},
+        {"p0/1": neighbour("h2", "p0/1", "1 day, 00:00:02")},  # has gone since
+        {"eno1": neighbour("switch7", "Ethernet3", "2 days, 00:00:00")},  # management
+        {"eno1": neighbour("h2", "eno1", "2 days, 00:00:00")},
+        {"p0s1": neighbour(None, "Interface 1 as 100000", "3 days, 00:00:00")},  # lane 2, as Linux calls it
+    ]
+    path = tmp_path / "h0.json"
+    path.write_text(json.dumps({"lldp": {"interface": rows}}))
+    found = read_lldp(path, plan)
+    assert found.heard == {Lane("h0", "p0", 1): Lane("h1", "p0", 2)}
+    assert found.strangers == {Lane("h0", "p0", 2): "0c:42:a1:00:00:01 0c:42:a1:00:00:02"}
+    assert found.unseen == {"h1", "h2", "h3"}
+    path.write_text(
+        json.dumps({"lldp": {"interface": [{"p0/1": [body for row in rows for body in row.values()][:3]}]}})
+    )
+    assert read_lldp(path, plan).heard == found.heard
+    rows[2]["p0/1"]["age"] = rows[1]["p0/1"]["age"]
+    path.write_text(json.dumps({"lldp": {"interface": rows}}))
+    with pytest.raises(FileFormatError, match="h0 p0/1 hears two neighbours, h1 p0/2 and h2 p0/1"):
+        read_lldp(path, plan)
+
+
+def test_the_later_of_two_that_hear_one_transmitter_counts(tmp_path: Path) -> None:
+    plan = wired(build("biring(2,4)"), 2)
+    ages = {"h0": "0 day, 00:10:00", "h1": "0 day, 00:00:09"}
+    for host, age in ages.items():
+        rows = {"p0/1": neighbour("h3", "p0/1", age)}
+        (tmp_path / f"{host}.json").write_text(json.dumps({"lldp": {"interface": rows}}))
+    assert read_lldp(tmp_path, plan).heard == {Lane("h1", "p0", 1): Lane("h3", "p0", 1)}
 
 
 def test_circuits_of_switches_are_read(tmp_path: Path) -> None:
@@ -166,10 +218,29 @@ def test_circuits_of_switches_are_read(tmp_path: Path) -> None:
             '{"OCS_CROSS_CONNECT": {"x": {"a_side": "1A", "b_side": "2B"}, "y": {"a_side": "3A", "b_side": "2B"}}}',
             "two circuits use 2B",
         ),
+        ("{", "line 1: not JSON"),
     ):
         (sonic / "panel0.json").write_text(text)
         with pytest.raises(FileFormatError, match=message):
             read_switch(sonic, plan)
+    for text, message in (("ERROR\n", "line 1: expected port lists"), ("(@1,2),(@30)", "line 1: 2 ports in and 1 ")):
+        (scpi / "panel1.scpi").write_text(text)
+        with pytest.raises(FileFormatError, match=message):
+            read_switch(scpi, plan)
+    (scpi / "panel1.scpi").write_text("(@),(@)\n")
+    faults = Counter(finding.fault for finding in check(plan, read_switch(scpi, plan)).findings)
+    assert faults == {"dark": 24}
+    with pytest.raises(FileFormatError, match="only patch panels"):
+        read_switch(scpi, wired(build("circulant(12,2,3)"), 4))
+
+
+def test_patches_beside_a_switch_count_as_planned(tmp_path: Path) -> None:
+    plan = wired(build("circulant(12,2,3)"), 4, 2, kind="ocs")
+    boards = (plan.inventory.panels[0], replace(plan.inventory.panels[1], kind="patch panel"))
+    mixed = replace(plan, inventory=replace(plan.inventory, panels=boards))
+    path = tmp_path / "dump.json"
+    path.write_text(to_sonic(mixed)["panel0.json"])
+    assert check(mixed, read_switch(path, mixed)).ok
 
 
 def test_a_swapped_pair_is_found_and_named() -> None:
@@ -205,6 +276,16 @@ def test_faults_are_told_apart() -> None:
     assert found.to_plan == found.repair.moves == 3
     check_plan(found.repair.after)
     assert found.repair.after.topology == plan.topology
+
+
+def test_light_of_a_host_that_is_not_in_the_plan() -> None:
+    plan = rewire(bare(6, 2), build("biring(2,4)"), hosts=["h0", "h1", "h2", "h3"]).after
+    heard = heard_by(plan)
+    receiver = next(iter(heard))
+    found = check(plan, seen(heard | {receiver: Lane("h5", "p0", 1)}))
+    assert [finding.fault for finding in found.findings] == ["wrong port"]
+    assert "hears h5 p0/1 instead of" in found.findings[0].words
+    assert found.repair.moves == 1
 
 
 def test_strangers_and_impossible_light() -> None:
@@ -243,6 +324,10 @@ def test_the_repair_is_the_smallest(topology: Any, data: st.DataObject) -> None:
     assert len(found.repair.made) == (wanted - have).total() <= found.to_plan
     assert found.repair.fewest
     assert found.other_order.moves <= found.repair.moves
+    if found.repair.made and topology.nodes <= 5:
+        orders = itertools.permutations(range(topology.nodes))
+        renamed = (Counter({(p[u], p[v]): count for (u, v), count in wanted.items()}) for p in orders)
+        assert len(found.other_order.made) == min((one - have).total() for one in renamed)
     for change in (found.repair, found.other_order):
         check_plan(change.after)
         assert change.after.topology == topology
@@ -263,6 +348,7 @@ def test_another_order_of_the_hosts_is_found(mode: Any) -> None:
     assert found.decided
     assert found.repair.moves > 0
     assert found.other_order.moves == 0
+    assert found.proposal is found.other_order
     assert wired_topology(found.other_order.after.hosts, found.built.connects) == wanted
 
 
@@ -277,8 +363,25 @@ def test_a_swapped_duplex_patch_is_told_once() -> None:
     (finding,) = found.findings
     assert (finding.fault, set(finding.cables)) == ("swapped", {one.cable, two.cable})
     assert found.repair.moves == 2
+    # the words and the repair are about the same two ends
+    old = {connect.cable: connect for connect in found.repair.removed}
+    ends = [end for c in found.repair.made for end in {c.a, c.b} - {old[c.cable].a, old[c.cable].b}]
+    assert len(ends) == 2
+    assert all(f"{end.panel} {end.panel_port}" in finding.words for end in ends)
     del heard[b]
     assert {finding.fault for finding in check(plan, seen(heard)).findings} == {"swapped", "wrong port", "missing"}
+
+
+def test_the_observed_testbed_has_one_swapped_pair() -> None:
+    configs = Path(__file__).parent.parent / "configs"
+    plan = make_plan(
+        build("circulant(12,2,3)"), read_inventory(configs / "inventory_testbed.yaml"), mode="simplex", seed=0
+    )
+    found = check(plan, read_lldp(configs / "observed_testbed.csv", plan))
+    (finding,) = found.findings
+    assert finding.fault == "swapped"
+    assert set(finding.cables) == {connect.cable for connect in found.repair.made}
+    assert (found.repair.moves, found.repair.fewest, found.decided) == (2, True, True)
 
 
 def test_command(tmp_path: Path) -> None:

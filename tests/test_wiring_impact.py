@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
-from sample_wirings import wired
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sample_topologies import regular_digraphs
+from sample_wirings import bare, wired
 
 from topodesign import build
 from topodesign.cli.wire.impact import command
 from topodesign.cost import Cost
 from topodesign.errors import DisconnectedError, ParameterError
 from topodesign.evaluation import evaluate
+from topodesign.expand.automorphisms import symmetry
+from topodesign.solve.repricing import priced
+from topodesign.solve.spff import reference_layer_loads
 from topodesign.topology import Topology
 from topodesign.wiring.decompose import without_loops
-from topodesign.wiring.impact import Failure, best_repair, failures, impact, intact, rank, state_figures
+from topodesign.wiring.impact import Failure, impact, intact, losses, state_figures
+from topodesign.wiring.inventory import Mode
 from topodesign.wiring.plan import CrossConnect, Plan
 from topodesign.wiring.plan_check import check_plan
 from topodesign.wiring.plan_file import write_plan
+from topodesign.wiring.ranking import rank
+from topodesign.wiring.repair import best_repair
 
 
 def cost_of(topology: Topology, degree: int) -> Cost | None:
@@ -85,6 +97,13 @@ def test_spare_lanes_take_over_from_a_dead_port(mode: str) -> None:
     assert all("p0" not in {e.port for e in (c.a, c.b) if e.host == "h0"} for c in repair.change.after.connects)
 
 
+def test_a_wiring_without_patches_has_nothing_to_lose() -> None:
+    plan = bare(4, 2)
+    assert rank(plan) == []
+    assert impact(plan, Failure("host", "h0", "")).lost == ()
+    assert best_repair(plan, Failure("host", "h0", "")) is None
+
+
 def joined(plan: Plan, lost: tuple[CrossConnect, ...], order: tuple[int, ...]) -> Topology:
     """The links that are left, and the idle senders joined to idle receivers in an order."""
     senders = [connect.link[0] for connect in lost if connect.link[0] != 0]
@@ -130,15 +149,85 @@ def test_duplex_repairs_and_several_panels() -> None:
         check_plan(repair.change.after)
 
 
-def test_ranking_has_every_failure_the_worst_first() -> None:
-    plan = wired(build("circulant(12,2,3)"), 4)
+@pytest.mark.parametrize(
+    ("spec", "mode"),
+    [
+        ("circulant(12,2,3)", "simplex"),
+        ("circulant(12,2,3)", "duplex"),
+        ("genkautz(3,10)", "simplex"),
+        ("line(complete(4))", "simplex"),
+        ("uniring(2,5)", "simplex"),
+        ("uniring(1,5)", "simplex"),
+        ("randomregular(9,2,1)", "simplex"),
+    ],
+)
+def test_ranking_has_every_failure_at_its_price_the_worst_first(spec: str, mode: Mode) -> None:
+    topology = build(spec)
+    plan = wired(topology, topology.degree, mode=mode)
     found = rank(plan)
-    assert {one.failure for one in found} == set(failures(plan))
-    assert len(found) == 12 + 12 + 48 + 48
-    costs = [one.state.cost for one in found if len(one.state.hosts) == 12]
-    keys = [(cost.steps, cost.bandwidth) for cost in costs if cost is not None]
+    assert {failure.device for failure in losses(plan, ["host"])} == set(plan.hosts)
+    assert Counter(failure for one in found for failure in one.failures) == Counter(losses(plan).keys())
+    for one in found:
+        assert len({failure.kind for failure in one.failures}) == 1
+        for failure in one.failures:
+            each = impact(plan, failure)
+            assert list(each.lost) == losses(plan)[failure]
+            assert (len(each.state.hosts), each.state.cost) == (one.hosts, one.cost)
+    whole = [one.cost for one in found if one.hosts == topology.nodes and one.cost is not None]
+    keys = [(cost.steps, cost.bandwidth) for cost in whole]
     assert keys == sorted(keys, reverse=True)
-    assert {one.failure.kind for one in rank(plan, ["cable"])} == {"cable"}
+    assert [one for one in found if one.failures[0].kind == "cable"] == rank(plan, ["cable"])
+
+
+def test_ranking_tells_alike_failures_once() -> None:
+    cube = rank(wired(build("hypercube(4)"), 4))
+    assert Counter(one.failures[0].kind for one in cube) == {"host": 1, "port": 1, "panel port": 1, "cable": 1}
+    ring = rank(wired(build("circulant(30,1,7)"), 4), ["cable"])
+    assert sorted(len(one.failures) for one in ring) == [60, 60]
+
+
+@settings(max_examples=30, deadline=None)
+@given(regular_digraphs(6, 2))
+def test_symmetries_are_all_that_there_are(topology: Topology) -> None:
+    topology = without_loops(topology)
+    found = symmetry(topology, np.zeros(topology.nodes, dtype=np.int64))
+    links = topology.links()
+    orders = [p for p in itertools.permutations(range(topology.nodes)) if moved(links, p) == sorted(links)]
+    rows = {tuple(row) for row in (*found.home.tolist(), *(one.tolist() for one in found.generators))}
+    assert rows <= set(orders)
+    orbits = {node: min(p[node] for p in orders) for node in range(topology.nodes)}
+    assert orbits == {node: int(found.home[node, node]) for node in range(topology.nodes)}
+    pairs = [((u, v),) for u, v, _ in links]
+    for (one, first), (other, second) in itertools.combinations(zip(pairs, found.classes(pairs), strict=True), 2):
+        (u, v), link = one[0], other[0]
+        assert first != second or any((p[u], p[v]) == link for p in orders)
+
+
+def moved(links: list[tuple[int, int, int]], order: Sequence[int]) -> list[tuple[int, int, int]]:
+    return sorted((order[u], order[v], capacity) for u, v, capacity in links)
+
+
+@settings(max_examples=30, deadline=None)
+@given(regular_digraphs(12, 4), st.data())
+def test_prices_after_losses_are_those_of_what_is_left(topology: Topology, data: st.DataObject) -> None:
+    topology = without_loops(topology)
+    before = priced(topology)
+    assert before.cost() == Cost(*cost_by_reference(topology, topology.degree))
+    units = [(u, v) for u, v, capacity in topology.links() for _ in range(capacity)]
+    lost = data.draw(st.sets(st.integers(0, len(units) - 1), max_size=4))
+    left = Topology.from_links(topology.nodes, [link for row, link in enumerate(units) if row not in lost])
+    try:
+        wanted = Cost(*cost_by_reference(left, topology.degree))
+    except DisconnectedError:
+        with pytest.raises(DisconnectedError):
+            before.cost_without(left)
+    else:
+        assert before.cost_without(left) == wanted
+
+
+def cost_by_reference(topology: Topology, degree: int) -> tuple[int, Fraction]:
+    loads = reference_layer_loads(topology)
+    return len(loads), Fraction(degree, topology.nodes) * sum(loads)
 
 
 def test_a_ring_breaks() -> None:
@@ -173,13 +262,17 @@ def test_command(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     write_plan(path, wired(build("circulant(12,2,3)"), 4))
     text = CliRunner().invoke(command, [str(path), "--host", "h3"], catch_exceptions=False).output
-    assert "host h3: 8 links lost; 11 hosts, 3 steps" in text
+    assert "host h3: 8 links lost\n  left: 11 hosts, 3 steps" in text
     assert text.count("plug into") == 4
     ranked = CliRunner().invoke(command, [str(path), "--top", "3", "--json", "--kind", "cable"], catch_exceptions=False)
     document = json.loads(ranked.stdout)
-    assert (document["failures"], len(document["impacts"])) == (48, 3)
+    assert (document["failures"], len(document["impacts"])) == (48, 2)
+    assert sum(1 + len(one["alike"]) for one in document["impacts"]) == 48
     assert all(one["repair"]["restored"] for one in document["impacts"])
     for extra in (["--host", "h1", "--cable", "C1"], ["--port", "nowhere"], ["--host", "h1", "--kind", "cable"]):
         assert CliRunner().invoke(command, [str(path), *extra]).exit_code == 2
     port = CliRunner().invoke(command, [str(path), "--port", "panel0:7"], catch_exceptions=False).output
     assert "panel port panel0 7: 2 links lost" in port
+    quick = CliRunner().invoke(command, [str(path), "--no-throughput"], catch_exceptions=False).output
+    assert "48 single failures of a cable; 2 that differ, all shown:" in quick
+    assert "allreduce" not in quick

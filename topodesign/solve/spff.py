@@ -52,7 +52,7 @@ def price(topology: Topology, *, all_sources: bool = False) -> Cost:
     Efficient Direct-Connect Topologies, equations (1) and (2) and Theorem 20.
     """
     _check(topology)
-    return _cost(topology, *_largest_loads(topology, np.arange(topology.nodes) if all_sources else _sources(topology)))
+    return cost_of(topology, *largest_loads(topology, np.arange(topology.nodes) if all_sources else _sources(topology)))
 
 
 def price_at_least(topology: Topology, sources: int) -> Cost:
@@ -62,7 +62,7 @@ def price_at_least(topology: Topology, sources: int) -> Cost:
     """
     _check(topology)
     some = _sources(topology)
-    return _cost(topology, *_largest_loads(topology, some[:: -(-len(some) // sources)]))
+    return cost_of(topology, *largest_loads(topology, some[:: -(-len(some) // sources)]))
 
 
 def layer_loads(topology: Topology, *, all_sources: bool = False) -> list[Fraction]:
@@ -71,7 +71,7 @@ def layer_loads(topology: Topology, *, all_sources: bool = False) -> list[Fracti
     See :func:`price` for parameters and errors.
     """
     _check(topology)
-    loads = _largest_loads(topology, np.arange(topology.nodes) if all_sources else _sources(topology))
+    loads = largest_loads(topology, np.arange(topology.nodes) if all_sources else _sources(topology))
     return [Fraction(p, q) for p, q in zip(*(column.tolist() for column in loads), strict=True)]
 
 
@@ -80,7 +80,7 @@ def _sources(topology: Topology) -> IntArray:
     return np.array(topology.representatives or range(topology.nodes), dtype=np.int64)
 
 
-def _largest_loads(topology: Topology, sources: IntArray) -> tuple[IntArray, IntArray]:
+def largest_loads(topology: Topology, sources: IntArray) -> tuple[IntArray, IntArray]:
     """Return the largest U(u, x) over the sources u as numerators and denominators, for x = 1, 2, ...."""
     from topodesign.solve import kernels  # noqa: PLC0415  compiled code, slow to import
 
@@ -95,7 +95,7 @@ def _largest_loads(topology: Topology, sources: IntArray) -> tuple[IntArray, Int
         return _worst_loads(topology, sources)
     with ThreadPoolExecutor(workers) as pool:  # the kernel releases the interpreter lock
         return functools.reduce(
-            _larger, pool.map(lambda first: _worst_loads(topology, sources[first::workers]), range(workers))
+            larger, pool.map(lambda first: _worst_loads(topology, sources[first::workers]), range(workers))
         )
 
 
@@ -112,13 +112,13 @@ def _worst_loads(topology: Topology, sources: IntArray) -> tuple[IntArray, IntAr
     return numerator[1 : farthest + 1], denominator[1 : farthest + 1]
 
 
-def _larger(one: tuple[IntArray, IntArray], other: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
+def larger(one: tuple[IntArray, IntArray], other: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
     """Return the larger of two fractions at each distance; a distance that only one has counts for that one."""
     (p, q), (r, s) = sorted((one, other), key=lambda pair: -len(pair[0]))
-    larger = r * q[: len(r)] > p[: len(r)] * s
+    more = r * q[: len(r)] > p[: len(r)] * s
     return (
-        np.concatenate((np.where(larger, r, p[: len(r)]), p[len(r) :])),
-        np.concatenate((np.where(larger, s, q[: len(r)]), q[len(r) :])),
+        np.concatenate((np.where(more, r, p[: len(r)]), p[len(r) :])),
+        np.concatenate((np.where(more, s, q[: len(r)]), q[len(r) :])),
     )
 
 
@@ -151,7 +151,8 @@ def _check(topology: Topology) -> None:
         raise TopologyError(f"at most {_MOST_PORTS} ports per node can be added up, not {topology.degree}")
 
 
-def _cost(topology: Topology, numerator: IntArray, denominator: IntArray) -> Cost:
+def cost_of(topology: Topology, numerator: IntArray, denominator: IntArray) -> Cost:
+    """Return the cost that largest loads at x = 1, 2, ... mean: d/N times their sum."""
     total = Fraction(0)
     for q in np.unique(denominator).tolist():  # far quicker than adding up fractions one by one
         total += Fraction(int(numerator[denominator == q].sum()), q)

@@ -18,7 +18,9 @@ import numpy as np
 
 from topodesign.errors import InfeasibleError, ParameterError
 from topodesign.topology import Topology
+from topodesign.wiring.decompose import without_loops
 from topodesign.wiring.inventory import Mode
+from topodesign.wiring.kept_bound import most_kept
 from topodesign.wiring.pairing import Pairing, Spot
 from topodesign.wiring.plan import CrossConnect, End, Plan
 from topodesign.wiring.plan_check import check_plan
@@ -59,15 +61,20 @@ class Change:
         The wiring that exists, and the one wanted.
     removed, made
         Patches that go and patches that come. Where a cable only moves one end, the new patch has its name.
-    fewest
-        Whether it is proven that fewer do not suffice, whatever the order of the hosts if that was free.
+    at_least
+        Moves that are proven to be needed, whatever the order of the hosts if that was free.
     """
 
     before: Plan
     after: Plan
     removed: tuple[CrossConnect, ...]
     made: tuple[CrossConnect, ...]
-    fewest: bool
+    at_least: int
+
+    @property
+    def fewest(self) -> bool:
+        """Whether it is proven that fewer moves do not suffice."""
+        return self.moves == self.at_least
 
     @property
     def moves(self) -> int:
@@ -130,33 +137,34 @@ def rewire(
         raise ParameterError("a wiring plan joins hosts directly; the topology has switches")
     if plan.mode == "duplex" and not wanted.is_duplex:
         raise InfeasibleError("the wiring is duplex, and the topology has links without their reverse")
-    placed, proven = _best_hosts(plan, wanted, seed) if hosts is None else (_checked(plan, hosts, wanted), True)
+    placed, most = _best_hosts(plan, wanted, seed) if hosts is None else (_checked(plan, hosts, wanted), None)
     wiring = _Wiring(plan)
     prefer = tuple(prefer)
     missing = wiring.keep(_links(wanted, placed, plan.mode), prefer)
+    kept = len(wiring.kept) if most is None else most
+    at_least = max(len(missing) + len(wiring.kept), len(plan.connects)) - kept
     made = wiring.patches(wiring.settle(missing, seed), prefer)
     number = {host: node for node, host in enumerate(placed)}
     new = tuple(_numbered(connect, number) for connect in made)
-    kept = [_numbered(connect, number) for connect in wiring.kept]
-    connects = tuple(sorted((*kept, *new), key=wiring.place))
+    old = (_numbered(connect, number) for connect in wiring.kept)
+    connects = tuple(sorted((*old, *new), key=wiring.place))
     after = Plan(plan.inventory, wanted, placed, plan.mode, connects, plan.fixed)
     check_plan(after)
-    fewest = proven and len(new) == len(missing)
-    return Change(plan, after, tuple(wiring.removed), new, fewest=fewest)
+    return Change(plan, after, tuple(wiring.removed), new, at_least)
 
 
-def _best_hosts(plan: Plan, wanted: Topology, seed: int) -> tuple[tuple[str, ...], bool]:
-    """Return the host of each node so that most links stay, and whether it is proven that no others keep more."""
+def _best_hosts(plan: Plan, wanted: Topology, seed: int) -> tuple[tuple[str, ...], int]:
+    """Return the host of each node so that many patches stay, and how many can stay at most with any hosts."""
     lanes = Counter(end.host for end in plan.end.values() if usable(plan, end))
     cabled = [*plan.hosts, *(host for host in lanes if host not in plan.node)]
     needed = lanes_needed(wanted)
     roomy = [host for host in cabled if lanes[host] >= needed.max()]
-    every = len(roomy) == len(cabled)
-    if not every and len(roomy) >= wanted.nodes:
-        cabled = roomy
-    found = relabel(wired_topology(cabled, plan.connects), wanted, seed=seed)
-    alike = bool(needed.min() == needed.max())
-    return tuple(cabled[place] for place in found.place), found.proven and (every or alike)
+    chosen = roomy if len(roomy) >= wanted.nodes else cabled
+    found = relabel(wired_topology(chosen, plan.connects), wanted, seed=seed)
+    most = found.most
+    if len(chosen) < len(cabled) and needed.min() < needed.max():  # hosts with less room would do for some nodes
+        most = most_kept(wired_topology(cabled, plan.connects), without_loops(wanted))
+    return tuple(chosen[place] for place in found.place), most // (2 if plan.mode == "duplex" else 1)
 
 
 def _checked(plan: Plan, hosts: Sequence[str], wanted: Topology) -> tuple[str, ...]:

@@ -26,16 +26,19 @@ class Finding:
         ``swapped``: patches have each other's ends. ``wrong port``: a receiver hears another transmitter than planned.
         ``missing``: a receiver hears nothing, and its transmitter is heard elsewhere. ``dark``: nothing hears the
         transmitter. ``unexpected``: a receiver hears something and should hear nothing. ``cabling``: no patch can do
-        this, so the fixed cabling is not as recorded. ``unseen``: a host has not told what it hears.
+        this, so the fixed cabling is not as recorded. ``unseen``: hosts have not told what they hear.
     cables
         The planned patches that it concerns.
     words
-        What is seen, and where to look.
+        What is wrong, and where to look.
+    seen
+        What says so, if that is not in the words yet.
     """
 
     fault: Fault
     cables: tuple[str, ...]
     words: str
+    seen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,11 @@ class Check:
     repair: Change
     other_order: Change
     decided: bool
+
+    @property
+    def proposal(self) -> Change:
+        """What to do: nothing but take the other order of the hosts where that is the plan already, else the repair."""
+        return self.repair if self.other_order.moves else self.other_order
 
     @property
     def ok(self) -> bool:
@@ -126,24 +134,24 @@ class _View:
 
     def findings(self) -> Iterator[Finding]:
         """Yield what is wrong: first what no patch does, then rings of swapped patches, then the rest."""
-        for host in sorted(self.observed.unseen):
-            yield Finding("unseen", (), f"{host} has not told what it hears; its receivers are taken to be as planned")
+        if self.observed.unseen:
+            hosts = " ".join(sorted(self.observed.unseen))
+            yield Finding("unseen", (), f"nothing is told of what these hear, which counts as planned: {hosts}")
         wrong = {
             receiver: sender
             for receiver, sender in self.observed.heard.items()
             if self.wanted.get(receiver, (None, ""))[0] != sender and receiver.host in self.plan.node
         }
         for receiver, sender in list(wrong.items()):
-            if not self._possible(sender, receiver):
+            if sender.host in self.plan.node and not self._possible(sender, receiver):
                 del wrong[receiver]
                 yield self._impossible(receiver, sender)
         rings = list(self._rings(wrong))
-        told: set[frozenset[str]] = set()
-        for ring in rings:
-            cables = frozenset(self.wanted[receiver][1] for receiver in ring)
-            if cables not in told:  # a duplex patch tells in both directions
-                told.add(cables)
-                yield self._swapped(ring)
+        told: dict[frozenset[str], list[Lane]] = {}
+        for ring in sorted(rings, key=self._backward):  # duplex patches tell in both directions, so of two rings one
+            told.setdefault(frozenset(self.wanted[receiver][1] for receiver in ring), ring)
+        for ring in told.values():
+            yield self._swapped(ring)
         ringed = {receiver for ring in rings for receiver in ring}
         yield from self._once(
             [self._misled(receiver, sender) for receiver, sender in wrong.items() if receiver not in ringed]
@@ -198,6 +206,10 @@ class _View:
                 yield order[order.index(receiver) :]
             done |= trail.keys()
 
+    def _backward(self, ring: list[Lane]) -> int:
+        """Return how many receivers are those at which their patch begins, by :meth:`built`."""
+        return sum(receiver < self.observed.heard[receiver] for receiver in ring)
+
     def _once(self, findings: list[Finding]) -> Iterator[Finding]:
         """Yield findings, of duplex patches the first only: they are wrong in both directions."""
         told = set()
@@ -211,8 +223,8 @@ class _View:
         cables = tuple(self.wanted[receiver][1] for receiver in ring)
         places = " and ".join(place_in_words(self.end[receiver], self.sides[1]) for receiver in ring)
         act = "exchange the two" if len(ring) == 2 else "each end belongs where the one before it in this list is now"
-        seen = "; ".join(self._hears(receiver, self.observed.heard[receiver]) for receiver in ring)
-        return Finding("swapped", cables, f"the ends in {places} are swapped ({act}): {seen}")
+        seen = tuple(self._hears(receiver, self.observed.heard[receiver]) for receiver in ring)
+        return Finding("swapped", cables, f"the ends in {places} are swapped ({act})", seen)
 
     def _misled(self, receiver: Lane, sender: Lane) -> Finding:
         if receiver not in self.wanted:

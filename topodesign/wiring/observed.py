@@ -2,8 +2,12 @@
 
 LLDP is told by ``lldpctl -f json`` (or ``json0``), one file a host, named ``HOST.json``; or by one CSV with the columns
 ``host,port,neighbour_host,neighbour_port``, a row with two empty cells where nothing is heard. An interface has the
-name of its port, and ``PORT/LANE`` where the port has several lanes. Interfaces that are not in the inventory do not
-count. A neighbour says what transmitter a receiver hears, so it tells one direction of a link.
+name of its port, and where the port has several lanes ``PORT/LANE``, or what Linux calls the parts of a split port:
+``PORTs0`` for lane 1. Interfaces that are not in the inventory do not count. A neighbour says what transmitter a
+receiver hears, so it tells one direction of a link.
+
+An interface may have several neighbours: network cards speak LLDP themselves, without the name of their host, and what
+has gone is remembered for some minutes. So hosts count rather than strangers, and of hosts the one that came last.
 """
 
 from __future__ import annotations
@@ -22,10 +26,12 @@ from topodesign.topology_file import read_text
 from topodesign.wiring.exports.netbox import interface_name
 from topodesign.wiring.exports.switch import TABLE, ports_of
 from topodesign.wiring.inventory import Inventory, Panel, lanes_of
-from topodesign.wiring.plan import Plan
+from topodesign.wiring.plan import End, Plan
 
 COLUMNS = ("host", "port", "neighbour_host", "neighbour_port")
-_SCPI_LISTS = re.compile(r"\(@([0-9]{1,9}(?:,[0-9]{1,9})*)\)\s*,\s*\(@([0-9]{1,9}(?:,[0-9]{1,9})*)\)")
+_NUMBERS = r"\(@\s*((?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*)?)\s*\)"
+_SCPI_LISTS = re.compile(rf"{_NUMBERS}\s*,\s*{_NUMBERS}")
+_AGE = re.compile(r"([0-9]{1,6}) days?, ([0-9]{1,2}):([0-9]{2}):([0-9]{2})")
 
 
 class Lane(NamedTuple):
@@ -56,13 +62,17 @@ class Observed:
 
 
 class _Neighbour(NamedTuple):
-    """One entry: where it was heard (file or line, host, interface), and the names the neighbour gives."""
+    """One entry: where it was heard (file or line, host, interface), the names the neighbour gives, and for how long.
+
+    The age is in seconds, None if it is not told.
+    """
 
     where: str
     host: str
     interface: str
     chassis: str
     ports: tuple[str, ...]
+    age: int | None
 
 
 def read_lldp(path: Path, plan: Plan) -> Observed:
@@ -83,15 +93,21 @@ def read_lldp(path: Path, plan: Plan) -> Observed:
     if path.suffix.lower() == ".csv":
         entries = list(_from_csv(path))
         hosts = {_host(plan.inventory, entry.host, entry.where) for entry in entries}
+        wanted = f"rows under {','.join(COLUMNS)}"
     else:
         files = sorted(path.glob("*.json")) if path.is_dir() else [path]
         entries = [entry for file in files for entry in _from_lldpctl(file)]
         hosts = {_host(plan.inventory, file.stem, str(file)) for file in files}
+        wanted = "files HOST.json with what 'lldpctl -f json' prints"
+    if not hosts:
+        raise FileFormatError(f"{path}: there is nothing in it; expected {wanted}")
     return _observed(entries, plan, hosts)
 
 
 def read_switch(path: Path, plan: Plan) -> Observed:
     """Read the circuits that switches have, and what hosts hear then by the fixed cabling of the plan.
+
+    Patches at patch panels are not seen and count as planned.
 
     Parameters
     ----------
@@ -107,13 +123,22 @@ def read_switch(path: Path, plan: Plan) -> Observed:
         If it cannot be read, or has other ports than the switch, or one twice.
     """
     switches = {panel.name: panel for panel in plan.inventory.panels if panel.kind == "ocs"}
+    if not switches:
+        raise FileFormatError(f"{path}: the inventory has no circuit switch (kind: ocs), only patch panels")
     files = [f for f in sorted(path.iterdir()) if f.suffix in {".json", ".scpi"}] if path.is_dir() else [path]
-    heard: dict[Lane, Lane] = {}
+    heard = {
+        _lane(receiver): _lane(sender)
+        for connect in plan.connects
+        if connect.a.panel not in switches
+        for sender, receiver in ((connect.a, connect.b), (connect.b, connect.a))[
+            : 1 if connect.mode == "simplex" else 2
+        ]
+    }
     seen: set[str] = set()
     for file in files:
         panel = next(iter(switches.values())) if len(switches) == 1 and path == file else switches.get(file.stem)
         if panel is None:
-            known = ", ".join(switches) or "none"
+            known = ", ".join(switches)
             raise FileFormatError(f"{file}: the inventory has no circuit switch '{file.stem}'; it has {known}")
         seen.add(panel.name)
         _switch(file, panel, plan, heard)
@@ -133,27 +158,21 @@ def _switch(file: Path, panel: Panel, plan: Plan, heard: dict[Lane, Lane]) -> No
         sender, receiver = plan.end.get((panel.name, a)), plan.end.get((panel.name, b))
         if sender is None or receiver is None:
             continue  # a circuit between ports that no host is cabled to
-        lane = Lane(receiver.host, receiver.port, receiver.lane)
+        lane = _lane(receiver)
         if lane in heard or a in sent:
             raise FileFormatError(f"{file}: two circuits use {f'{b}B' if lane in heard else f'{a}A'}")
         sent.add(a)
-        heard[lane] = Lane(sender.host, sender.port, sender.lane)
+        heard[lane] = _lane(sender)
 
 
 def _circuits(file: Path, panel: Panel) -> Iterator[tuple[str, str]]:
     """Yield the labels that light enters and leaves by."""
-    text = _text(file, ".json", ".scpi")
     if file.suffix == ".scpi":
-        size = ports_of(panel)
-        for ins, outs in _SCPI_LISTS.findall(text):
-            pairs = list(zip(ins.split(","), outs.split(","), strict=False))
-            if ins.count(",") != outs.count(","):
-                raise FileFormatError(f"{file}: lists of different lengths")
-            yield from ((a, str(int(b) - size)) for a, b in pairs)
+        yield from _scpi_circuits(file, ports_of(panel))
         return
     try:
-        sides = [(entry["a_side"], entry["b_side"]) for entry in json.loads(text)[TABLE].values()]
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        sides = [(entry["a_side"], entry["b_side"]) for entry in _json(file)[TABLE].values()]
+    except (TypeError, KeyError, AttributeError):
         raise FileFormatError(f'{file}: expected {{"{TABLE}": {{"1A-2B": {{"a_side": "1A", ...}}}}}}') from None
     for a, b in sides:
         if not (isinstance(a, str) and isinstance(b, str) and a.endswith("A") and b.endswith("B")):
@@ -161,37 +180,90 @@ def _circuits(file: Path, panel: Panel) -> Iterator[tuple[str, str]]:
         yield a[:-1], b[:-1]
 
 
+def _scpi_circuits(file: Path, size: int) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(_text(file, ".scpi").splitlines(), start=1):
+        found = _SCPI_LISTS.findall(line)
+        if line.strip() and not found:
+            raise FileFormatError(f"{file}, line {number}: expected port lists like (@1,2),(@18,17)")
+        for ins, outs in found:
+            entries, exits = ([port for port in re.split(r"[\s,]+", ports) if port] for ports in (ins, outs))
+            if len(entries) != len(exits):
+                raise FileFormatError(f"{file}, line {number}: {len(entries)} ports in and {len(exits)} ports out")
+            yield from ((a, str(int(b) - size)) for a, b in zip(entries, exits, strict=True))
+
+
+class _Told(NamedTuple):
+    """A lane whose receiver hears another's transmitter, and the entry that says so."""
+
+    lane: Lane
+    sender: Lane
+    entry: _Neighbour
+
+
 def _observed(entries: Iterable[_Neighbour], plan: Plan, hosts: set[str]) -> Observed:
-    heard: dict[Lane, Lane] = {}
+    told: list[_Told] = []
     strangers: dict[Lane, str] = {}
-    by: dict[Lane, Lane] = {}
+    nameless: dict[Lane, tuple[_Neighbour, str]] = {}
     lanes = _interfaces(plan.inventory)
     for entry in entries:
-        host = _host(plan.inventory, entry.host, entry.where)
-        lane = lanes.get((host, entry.interface))
+        lane = lanes.get((_host(plan.inventory, entry.host, entry.where), entry.interface))
         if lane is None or not entry.chassis:
             continue
-        if lane in heard or lane in strangers:
-            raise FileFormatError(
-                f"{entry.where}: {entry.interface} of '{host}' hears two neighbours; wait until the old one ages out"
-            )
         other = _known(plan.inventory, entry.chassis)
         if other is None:
-            strangers[lane] = f"{entry.chassis} {entry.ports[0] if entry.ports else ''}".strip()
+            strangers.setdefault(lane, f"{entry.chassis} {entry.ports[0] if entry.ports else ''}".strip())
             continue
         sender = next((lanes[other, port] for port in entry.ports if (other, port) in lanes), None)
         if sender is None:
+            nameless.setdefault(lane, (entry, other))
+        else:
+            told.append(_Told(lane, sender, entry))
+    heard = _latest(told)
+    for lane, (entry, other) in nameless.items():
+        if lane not in heard:
             raise FileFormatError(
-                f"{entry.where}: '{other}' has no interface {' or '.join(entry.ports)[:80]!r} in the inventory; ports "
-                "must be told by name (lldpcli configure lldp portidsubtype ifname), lanes as PORT/LANE"
+                f"{entry.where}: '{other}' has no interface {' or '.join(filter(None, entry.ports))[:80]!r} in the "
+                "inventory; ports must be told by name (lldpcli configure lldp portidsubtype ifname), lanes as "
+                "PORT/LANE or PORTs0"
             )
-        if sender in by:
-            raise FileFormatError(
-                f"{entry.where}: both {_name(by[sender])} and {_name(lane)} hear {_name(sender)}; wait until old "
-                "entries have aged out"
-            )
-        by[sender], heard[lane] = lane, sender
+    strangers = {lane: words for lane, words in strangers.items() if lane not in heard}
     return Observed(heard, strangers, frozenset(plan.hosts) - hosts)
+
+
+def _latest(told: list[_Told]) -> dict[Lane, Lane]:
+    """Return who hears whom: of several that a lane hears, or that hear it, the one that does so for the shortest time.
+
+    Raises
+    ------
+    FileFormatError
+        If ages do not tell which that is.
+    """
+    told = sorted(told, key=lambda one: (one.entry.age is None, one.entry.age))
+    by_lane: dict[Lane, _Told] = {}
+    for one in told:
+        first = by_lane.setdefault(one.lane, one)
+        if first.sender != one.sender and not _younger(first, one):
+            raise FileFormatError(
+                f"{one.entry.where}: {_name(one.lane)} hears two neighbours, {_name(first.sender)} and "
+                f"{_name(one.sender)}; wait until the old entry has aged out"
+            )
+    by_sender: dict[Lane, _Told] = {}
+    for one in by_lane.values():
+        first = by_sender.setdefault(one.sender, one)
+        if first is not one and not _younger(first, one):
+            raise FileFormatError(
+                f"{one.entry.where}: both {_name(first.lane)} and {_name(one.lane)} hear {_name(one.sender)}; wait "
+                "until the old entry has aged out"
+            )
+    return {one.lane: one.sender for one in by_sender.values()}
+
+
+def _younger(one: _Told, other: _Told) -> bool:
+    return one.entry.age is not None and (other.entry.age is None or one.entry.age < other.entry.age)
+
+
+def _lane(end: End) -> Lane:
+    return Lane(end.host, end.port, end.lane)
 
 
 def _name(lane: Lane) -> str:
@@ -199,11 +271,11 @@ def _name(lane: Lane) -> str:
 
 
 def _interfaces(inventory: Inventory) -> dict[tuple[str, str], Lane]:
-    return {
-        (host.name, interface_name(port.name, number, port.lanes)): Lane(host.name, port.name, number)
-        for host in inventory.hosts
-        for port, number in lanes_of(host)
-    }
+    lanes = [
+        (Lane(host.name, port.name, number), port.lanes) for host in inventory.hosts for port, number in lanes_of(host)
+    ]
+    split = {(lane.host, f"{lane.port}s{lane.lane - 1}"): lane for lane, count in lanes if count > 1}
+    return split | {(lane.host, interface_name(lane.port, lane.lane, count)): lane for lane, count in lanes}
 
 
 def _known(inventory: Inventory, name: str) -> str | None:
@@ -234,32 +306,45 @@ def _from_csv(path: Path) -> Iterator[_Neighbour]:
                 if bool(cells["neighbour_host"]) != bool(cells["neighbour_port"]):
                     raise FileFormatError(f"{where}: neighbour_host and neighbour_port go together")
                 host, interface, chassis, port = (cells[name] for name in COLUMNS)
-                yield _Neighbour(where, host, interface, chassis, (port,))
+                yield _Neighbour(where, host, interface, chassis, (port,), None)
     except csv.Error as error:
         raise FileFormatError(f"{path}, line {rows.line_num}: {error}") from None
 
 
 def _from_lldpctl(path: Path) -> Iterator[_Neighbour]:
-    text = _text(path, ".json")
+    document = _json(path)
     try:
-        for interface, body in _bodies(json.loads(text)["lldp"]):
+        bodies = list(_bodies(document["lldp"]))
+    except (TypeError, KeyError, AttributeError):
+        raise FileFormatError(f"{path}: this is not what 'lldpctl -f json' prints") from None
+    for interface, body in bodies:
+        where = f"{path}, interface '{interface[:40]}'"
+        try:
             chassis, name = _chassis(body["chassis"])
             port = _single(body["port"])
             ports = (_value(port["id"]), _value(port.get("descr", "")))
-            yield _Neighbour(str(path), path.stem, interface, name or _value(chassis["id"]), ports)
-    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError):
-        raise FileFormatError(f"{path}: this is not what 'lldpctl -f json' prints") from None
+            chassis = name or _value(chassis["id"])
+            yield _Neighbour(where, path.stem, interface, chassis, ports, _age(body.get("age")))
+        except (ValueError, TypeError, KeyError, AttributeError, IndexError):
+            raise FileFormatError(f"{where}: this is not how lldpctl tells chassis and port of a neighbour") from None
 
 
 def _bodies(lldp: Any) -> Iterator[tuple[str, Any]]:
     """Yield interfaces with what is known of their neighbours, in the keyed, the list and the ``json0`` shape."""
-    for part in lldp if isinstance(lldp, list) else [lldp]:
-        interfaces = part.get("interface", [])
-        for entry in interfaces if isinstance(interfaces, list) else [interfaces]:
+    for part in _listed(lldp):
+        for entry in _listed(part.get("interface", [])):
             if isinstance(entry.get("name"), str):
                 yield entry["name"], entry
             else:
-                yield from entry.items()
+                yield from ((name, body) for name, bodies in entry.items() for body in _listed(bodies))
+
+
+def _age(text: Any) -> int | None:
+    match = _AGE.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        return None
+    days, hours, minutes, seconds = map(int, match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
 def _chassis(data: Any) -> tuple[Any, str]:
@@ -271,8 +356,12 @@ def _chassis(data: Any) -> tuple[Any, str]:
     return body, name
 
 
+def _listed(data: Any) -> list[Any]:
+    return data if isinstance(data, list) else [data]
+
+
 def _single(data: Any) -> Any:
-    return data[0] if isinstance(data, list) else data
+    return _listed(data)[0]
 
 
 def _value(data: Any) -> str:
@@ -281,6 +370,16 @@ def _value(data: Any) -> str:
     if not isinstance(text, str):
         raise TypeError
     return text
+
+
+def _json(path: Path) -> Any:
+    text = _text(path, ".json")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise FileFormatError(f"{path}, line {error.lineno}: not JSON: {error.msg}") from None
+    except (ValueError, RecursionError):
+        raise FileFormatError(f"{path}: not JSON that can be read") from None
 
 
 def _text(path: Path, *endings: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from topodesign.errors import ParameterError
 from topodesign.expand.isomorphism import isomorphism
 from topodesign.topology import IntArray, Topology
+from topodesign.wiring.kept_bound import most_kept
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,13 +35,13 @@ class Relabelling:
         Host of each node, by number.
     kept
         Links of the existing wiring that stay.
-    proven
-        Whether it is proven that no other relabelling keeps more.
+    most
+        Links that no relabelling keeps more of.
     """
 
     place: tuple[int, ...]
     kept: int
-    proven: bool
+    most: int
 
 
 def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelling:
@@ -48,7 +49,8 @@ def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelli
 
     Self-loops do not count. The order as it is comes first, then an isomorphism, then swaps of two nodes by annealing,
     from several starts; up to ``MOST_EXHAUSTED`` nodes a branch and bound over all relabellings, of which those that an
-    automorphism turns into each other count once, then proves the best or finds better.
+    automorphism turns into each other count once, then proves the best or finds better. For more nodes closed walks
+    tell how much better others can be at most (:mod:`topodesign.wiring.kept_bound`).
 
     Parameters
     ----------
@@ -69,17 +71,19 @@ def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelli
         raise ParameterError(f"relabelling takes at most {_MOST_NODES} nodes, not {nodes}")
     have, want = _matrix(existing, nodes), _matrix(wanted, nodes)
     best = _same(have, want)
-    most = int(min(have.sum(), want.sum()))
-    if best.kept < most and nodes == wanted.nodes:
+    if best.kept < best.most and nodes == wanted.nodes:
         found = isomorphism(_plain(existing), _plain(wanted))
         if found.place is not None:
-            best = Relabelling(found.place, most, proven=True)
-    if best.kept < most:
+            best = Relabelling(found.place, best.most, best.most)
+        elif found.decided and have.sum() == want.sum():
+            best = replace(best, most=best.most - _least_apart(existing, wanted))
+    if best.kept < best.most:
+        best = replace(best, most=min(best.most, most_kept(_plain(existing), _plain(wanted))))
+    if best.kept < best.most:
         best = _anneal(have, want, best, seed)
-    if best.kept < most and nodes <= MOST_EXHAUSTED:
+    if best.kept < best.most and nodes <= MOST_EXHAUSTED:
         best = _exhaust(have, want, best)
-    place = best.place[: wanted.nodes]
-    return Relabelling(place, best.kept, proven=best.proven or best.kept == most)
+    return replace(best, place=best.place[: wanted.nodes])
 
 
 def _plain(topology: Topology) -> Topology:
@@ -94,6 +98,15 @@ def _plain(topology: Topology) -> Topology:
     )
 
 
+def _least_apart(existing: Topology, wanted: Topology) -> int:
+    """Return how many links of topologies with equally many differ at least if they are not isomorphic."""
+    one, other = _plain(existing), _plain(wanted)
+    both_ways = one.is_duplex and other.is_duplex
+    # were it one where all degrees are alike, it would have to be between the same nodes
+    alike = one.is_regular and other.is_regular
+    return (2 if both_ways else 1) * (2 if alike else 1)
+
+
 def _matrix(topology: Topology, nodes: int) -> NDArray[np.int32]:
     matrix = np.zeros((nodes, nodes), dtype=np.int32)
     matrix[topology.src, topology.dst] = topology.capacity
@@ -102,7 +115,8 @@ def _matrix(topology: Topology, nodes: int) -> NDArray[np.int32]:
 
 
 def _same(have: NDArray[np.int32], want: NDArray[np.int32]) -> Relabelling:
-    return Relabelling(tuple(range(len(have))), int(np.minimum(have, want).sum()), proven=False)
+    most = min(int(have.sum()), int(want.sum()))
+    return Relabelling(tuple(range(len(have))), int(np.minimum(have, want).sum()), most)
 
 
 def _anneal(have: NDArray[np.int32], want: NDArray[np.int32], best: Relabelling, seed: int) -> Relabelling:
@@ -120,7 +134,7 @@ def _anneal(have: NDArray[np.int32], want: NDArray[np.int32], best: Relabelling,
         warmth = kernels.ONE // (8 if attempt % 2 == 0 else 3)
         kept = kernels.anneal(have, want, near, start, place, proposals, warmth, state)
         if kept > best.kept:
-            best = Relabelling(tuple(place.tolist()), int(kept), proven=False)
+            best = Relabelling(tuple(place.tolist()), int(kept), best.most)
     return best
 
 
@@ -138,8 +152,8 @@ def _exhaust(have: NDArray[np.int32], want: NDArray[np.int32], best: Relabelling
     if match[0] >= 0:
         place = match if one is want else np.argsort(match)
         kept = int(np.minimum(want, have[np.ix_(place, place)]).sum())
-        best = Relabelling(tuple(place.tolist()), kept, proven=False)
-    return Relabelling(best.place, best.kept, proven=branches >= 0)
+        best = Relabelling(tuple(place.tolist()), kept, best.most)
+    return best if branches < 0 else replace(best, most=best.kept)
 
 
 def _symmetries(matrix: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -31,13 +31,19 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Of the search.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the plan as it is after the repair."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the plan as it is after the repair, or with the order of the hosts with which nothing has to move.",
 )
 @json_option
 def command(plan: Path, lldp: Path | None, ocs: Path | None, seed: int, output: Path | None, as_json: bool) -> int:
     """Hold what was wired against a plan, and say how few patches set it right.
 
     Exit status 1 if something is not as planned.
+
+    Example: topodesign wire check plan.json --lldp configs/observed_testbed.csv
     """
     from topodesign.wiring.check import check  # noqa: PLC0415  heavy
     from topodesign.wiring.observed import read_lldp, read_switch  # noqa: PLC0415
@@ -52,7 +58,7 @@ def command(plan: Path, lldp: Path | None, ocs: Path | None, seed: int, output: 
         raise click.UsageError("Give either --lldp or --ocs.")
     result = check(wanted, seen, seed=seed)
     if output is not None:
-        write_plan(output, result.repair.after)
+        write_plan(output, result.proposal.after)
     if as_json:
         print_json(_document(result))
     else:
@@ -63,7 +69,10 @@ def command(plan: Path, lldp: Path | None, ocs: Path | None, seed: int, output: 
 def _lines(result: Check) -> list[str]:
     if result.ok:
         return [f"as planned: {len(result.built.connects)} patches"]
-    lines = [f"{finding.fault}: {finding.words}" for finding in result.findings] + [""]
+    lines = []
+    for finding in result.findings:
+        lines += [f"{finding.fault}: {finding.words}", *(f"  {words}" for words in finding.seen)]
+    lines.append("")
     if not result.repair.moves:
         return [*lines, "the links between hosts are those of the plan all the same", *_to_plan(result)]
     other = result.other_order
@@ -109,7 +118,12 @@ def _document(result: Check) -> dict[str, Any]:
     return {
         "ok": result.ok,
         "findings": [
-            {"fault": finding.fault, "cables": list(finding.cables), "words": finding.words}
+            {
+                "fault": finding.fault,
+                "cables": list(finding.cables),
+                "words": finding.words,
+                "seen": list(finding.seen),
+            }
             for finding in result.findings
         ],
         "patches_to_plan": result.to_plan,

@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topodesign.cli.options import json_option, print_json, progress_bar
-from topodesign.cli.wire.figures import figures_document, figures_in_words
+from topodesign.cli.wire.figures import figures_document, figures_in_words, tells_throughput, throughput_option
 
 if TYPE_CHECKING:
     from topodesign.topology import Topology
     from topodesign.wiring.change import Change
     from topodesign.wiring.figures import Figures
     from topodesign.wiring.stages import Stage
-
-_MOST_NODES = 512
-"""Nodes up to which the throughput of every stage is found unasked."""
 
 
 @click.command(name="diff")
@@ -27,11 +24,7 @@ _MOST_NODES = 512
     "--max-dark", type=click.IntRange(1), default=1, show_default=True, metavar="K", help="Dark links a host at a time."
 )
 @click.option("--keep-hosts", is_flag=True, help="Leave every host the node that it is, or is in the other plan.")
-@click.option(
-    "--throughput/--no-throughput",
-    default=None,
-    help=f"Whether to tell what the fabric can do in every stage; unsaid, up to {_MOST_NODES} nodes.",
-)
+@throughput_option
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Of the search.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the new plan (.json).")
 @json_option
@@ -64,7 +57,7 @@ def command(
     with progress_bar("looking for an order of the hosts"):
         change = rewire(before, topology, hosts=(hosts or before.hosts) if keep_hosts else None, seed=seed)
         steps = stages(change, max_dark)
-    tell = topology.nodes <= _MOST_NODES if throughput is None else throughput
+    tell = tells_throughput(throughput, topology.nodes)
     speed = before.inventory.hosts[0].ports[0].speed
     with progress_bar("looking for the best throughput") as advance:
         told = []
@@ -111,7 +104,9 @@ def _lines(change: Change, steps: tuple[Stage, ...], told: list[list[Figures | N
     if not change.moves:
         return ["nothing has to move", *_order(change)]
     kept = len(change.before.connects) - len(change.removed)
-    proof = "proven: fewer do not suffice" if change.fewest else "fewer may suffice"
+    proof = (
+        "proven: fewer do not suffice" if change.fewest else f"fewer may suffice, but no fewer than {change.at_least}"
+    )
     lines = [f"{_many(change.moves, 'move')}; {_many(kept, 'patch', 'patches')} of {kept + len(change.removed)} stay"]
     lines[0] += f" ({proof})"
     lines += _order(change)
@@ -140,6 +135,7 @@ def _document(change: Change, steps: tuple[Stage, ...], told: list[list[Figures 
     return {
         "moves": change.moves,
         "proven_fewest": change.fewest,
+        "at_least": change.at_least,
         "kept": len(change.before.connects) - len(change.removed),
         "hosts": list(change.after.hosts),
         "stages": [

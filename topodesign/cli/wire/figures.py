@@ -4,10 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import click
+
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from topodesign.wiring.figures import Figures
+
+_MOST_NODES = 512
+"""Nodes up to which the throughput is found unasked."""
+
+throughput_option = click.option(
+    "--throughput/--no-throughput",
+    default=None,
+    help=f"Tell connectivity and the best throughput of any schedule.  [default: up to {_MOST_NODES} nodes]",
+)
+
+
+def tells_throughput(asked: bool | None, nodes: int) -> bool:
+    """Return whether to tell the throughput, which takes long on large fabrics."""
+    return nodes <= _MOST_NODES if asked is None else asked
 
 
 def figures_in_words(figures: Figures) -> str:

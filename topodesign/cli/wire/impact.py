@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topodesign.cli.options import json_option, print_json, progress_bar
-from topodesign.cli.wire.figures import figures_document, figures_in_words
+from topodesign.cli.wire.figures import figures_document, figures_in_words, tells_throughput, throughput_option
 
 if TYPE_CHECKING:
     from topodesign.wiring.figures import Figures
-    from topodesign.wiring.impact import Failure, FailureKind, Impact, Repair, State
+    from topodesign.wiring.impact import Failure, FailureKind, State
     from topodesign.wiring.plan import Plan
 
 _KINDS: dict[str, FailureKind] = {"host": "host", "port": "port", "panel-port": "panel port", "cable": "cable"}
@@ -26,7 +26,8 @@ _KINDS: dict[str, FailureKind] = {"host": "host", "port": "port", "panel-port": 
 @click.option(
     "--kind", "kinds", multiple=True, type=click.Choice(list(_KINDS)), help="Rank only these; may be repeated."
 )
-@click.option("--top", type=click.IntRange(1), default=10, show_default=True, help="How many of the worst to show.")
+@click.option("--top", type=click.IntRange(1), default=3, show_default=True, help="How many of each kind to show.")
+@throughput_option
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Of the search.")
 @json_option
 def command(
@@ -36,43 +37,42 @@ def command(
     cable: str | None,
     kinds: tuple[str, ...],
     top: int,
+    throughput: bool | None,
     seed: int,
     as_json: bool,
 ) -> None:
     """Say what a dead port, cable or host costs and how to patch around it; without one, rank all single failures.
 
-    Steps and bandwidth are those of the schedule made anew for what is left (SPFF); with them, the best that any
-    schedule can reach.
+    Steps and bandwidth factor y are those of the schedule made anew for what is left (SPFF), y in parts of the
+    bandwidth that a host had before. Of failures that a symmetry of the wiring turns into each other one is shown.
     """
-    from topodesign.wiring.impact import impact as impact_of  # noqa: PLC0415
-    from topodesign.wiring.impact import intact, rank  # noqa: PLC0415  heavy
+    from topodesign.wiring.impact import intact  # noqa: PLC0415  heavy
     from topodesign.wiring.plan_file import read_plan  # noqa: PLC0415
 
     wiring = read_plan(plan)
+    view = _View(wiring, tells_throughput(throughput, len(wiring.hosts)), seed)
     given = _given(wiring, host, port, cable)
-    if given and kinds:
+    if given is None:
+        groups = _groups(wiring, kinds)
+    elif kinds:
         raise click.UsageError("--kind ranks failures; leave it out with a given one.")
-    if given is not None:
-        ranked = [impact_of(wiring, given)]
     else:
-        with progress_bar("pricing failures"):
-            ranked = rank(wiring, [_KINDS[kind] for kind in kinds or _KINDS])
-    rows = [_row(wiring, one, seed) for one in ranked[:top]]
-    before = intact(wiring)
+        groups = {given.kind: [(given,)]}
     if as_json:
         print_json(
             {
-                "failures": len(ranked),
-                "before": _state_document(wiring, before),
-                "impacts": [_row_document(wiring, *row) for row in rows],
+                "failures": sum(len(alike) for group in groups.values() for alike in group),
+                "before": view.state_document(intact(wiring)),
+                "impacts": [view.impact_document(alike) for group in groups.values() for alike in group[:top]],
             }
         )
         return
-    lines = [f"as it is: {_state_in_words(wiring, before)}"]
-    if given is None:
-        lines += [f"{len(ranked)} single failures; the worst {len(rows)}:"]
-    for row in rows:
-        lines += ["", *_row_in_words(wiring, *row)]
+    lines = [f"as it is: {view.state_in_words(intact(wiring))}"]
+    for kind, group in groups.items():
+        if given is None:
+            lines += ["", f"{sum(map(len, group))} single failures of a {kind}; {_shown(len(group), top)}:"]
+        for alike in group[:top]:
+            lines += ["", *view.impact_in_words(alike)]
     click.echo("\n".join(lines))
 
 
@@ -96,64 +96,99 @@ def _given(plan: Plan, host: str | None, port: str | None, cable: str | None) ->
     raise click.UsageError(f"--port {port[:80]}: write HOST:PORT or PANEL:PORT, with names of the inventory.")
 
 
-def _row(plan: Plan, one: Impact, seed: int) -> tuple[Impact, Repair | None]:
-    from topodesign.wiring.impact import best_repair  # noqa: PLC0415  heavy
+def _groups(plan: Plan, kinds: tuple[str, ...]) -> dict[FailureKind, list[tuple[Failure, ...]]]:
+    """Return failures by kind, those that are alike together, the worst first."""
+    from topodesign.wiring.ranking import rank  # noqa: PLC0415  heavy
 
-    return one, best_repair(plan, one.failure, seed=seed)
-
-
-def _row_in_words(plan: Plan, one: Impact, repair: Repair | None) -> list[str]:
-    from topodesign.wiring.words import moves_in_words  # noqa: PLC0415  heavy
-
-    cut = [host for host in plan.hosts if host not in one.state.hosts and host != one.failure.device]
-    links = sum(1 if connect.mode == "simplex" else 2 for connect in one.lost)
-    lines = [f"{one.failure}: {links} link{'' if links == 1 else 's'} lost; {_state_in_words(plan, one.state)}"]
-    lines += [f"  cut off: {' '.join(cut)}"] if cut else []
-    if repair is None:
-        return [*lines, "  no idle fibre that is left helps"]
-    lines += [f"  repair{' to what it was' if repair.restored else ''}: {_state_in_words(plan, repair.state)}"]
-    change = repair.change
-    return lines + [f"    {line}" for line in moves_in_words(change.after, change.removed, change.made)]
+    groups: dict[FailureKind, list[tuple[Failure, ...]]] = {_KINDS[kind]: [] for kind in kinds or _KINDS}
+    with progress_bar("pricing failures") as advance:
+        for one in rank(plan, list(groups), advance):
+            groups[one.failures[0].kind].append(one.failures)
+    return groups
 
 
-def _state_in_words(plan: Plan, state: State) -> str:
-    figures = _figures(plan, state)
-    if state.cost is None:
-        return f"{len(state.hosts)} hosts, {figures_in_words(figures)}"
-    cost = f"{state.cost.steps} steps, y {float(state.cost.bandwidth):.4f}"
-    return f"{len(state.hosts)} hosts, {cost}, {figures_in_words(figures)}"
+def _shown(groups: int, top: int) -> str:
+    if groups == 1:
+        return "all cost the same"
+    return f"{groups} that differ, {'all' if groups <= top else f'the worst {top}'} shown"
 
 
-def _figures(plan: Plan, state: State) -> Figures:
-    from topodesign.wiring.impact import state_figures  # noqa: PLC0415  heavy
+class _View:
+    """What to tell of a plan's failures."""
 
-    return state_figures(plan, state)
+    def __init__(self, plan: Plan, throughput: bool, seed: int) -> None:
+        self.plan = plan
+        self.throughput = throughput
+        self.seed = seed
 
+    def impact_in_words(self, alike: tuple[Failure, ...]) -> list[str]:
+        """Return what the first of failures that are alike does, and how to repair it."""
+        from topodesign.wiring.impact import impact  # noqa: PLC0415  heavy
+        from topodesign.wiring.repair import best_repair  # noqa: PLC0415
+        from topodesign.wiring.words import moves_in_words  # noqa: PLC0415
 
-def _state_document(plan: Plan, state: State) -> dict[str, Any]:
-    return {
-        "hosts": len(state.hosts),
-        "steps": None if state.cost is None else state.cost.steps,
-        "bandwidth": None if state.cost is None else str(state.cost.bandwidth),
-        "figures": figures_document(_figures(plan, state)),
-    }
-
-
-def _row_document(plan: Plan, one: Impact, repair: Repair | None) -> dict[str, Any]:
-    from topodesign.wiring.words import moves_in_words  # noqa: PLC0415  heavy
-
-    document: dict[str, Any] = {
-        "failure": {"kind": one.failure.kind, "device": one.failure.device, "name": one.failure.name},
-        "cables": [connect.cable for connect in one.lost],
-        "after": _state_document(plan, one.state),
-        "repair": None,
-    }
-    if repair is not None:
+        failure, plan = alike[0], self.plan
+        found, repair = impact(plan, failure), best_repair(plan, failure, seed=self.seed)
+        links = sum(1 if connect.mode == "simplex" else 2 for connect in found.lost)
+        name = f"{failure}{f' (and {len(alike) - 1} alike)' if len(alike) > 1 else ''}"
+        lines = [f"{name}: {links} link{'' if links == 1 else 's'} lost", f"  left: {self.state_in_words(found.state)}"]
+        cut = [host for host in plan.hosts if host not in found.state.hosts and host != failure.device]
+        lines += [f"  cut off: {' '.join(cut)}"] if cut else []
+        if repair is None:
+            return [*lines, "  no idle fibre that is left helps"]
+        lines.append(f"  repaired: {'as it was' if repair.restored else self.state_in_words(repair.state)}")
         change = repair.change
-        document["repair"] = {
-            "restored": repair.restored,
-            "moves": change.moves,
-            "words": moves_in_words(change.after, change.removed, change.made),
-            "after": _state_document(plan, repair.state),
+        return lines + [f"    {line}" for line in moves_in_words(change.after, change.removed, change.made)]
+
+    def impact_document(self, alike: tuple[Failure, ...]) -> dict[str, Any]:
+        """Return the same for JSON."""
+        from topodesign.wiring.impact import impact  # noqa: PLC0415  heavy
+        from topodesign.wiring.repair import best_repair  # noqa: PLC0415
+        from topodesign.wiring.words import moves_in_words  # noqa: PLC0415
+
+        found, repair = impact(self.plan, alike[0]), best_repair(self.plan, alike[0], seed=self.seed)
+        document: dict[str, Any] = {
+            "failure": _failure_document(alike[0]),
+            "alike": [_failure_document(failure) for failure in alike[1:]],
+            "cables": [connect.cable for connect in found.lost],
+            "after": self.state_document(found.state),
+            "repair": None,
         }
-    return document
+        if repair is not None:
+            change = repair.change
+            document["repair"] = {
+                "restored": repair.restored,
+                "moves": change.moves,
+                "words": moves_in_words(change.after, change.removed, change.made),
+                "after": self.state_document(repair.state),
+            }
+        return document
+
+    def state_in_words(self, state: State) -> str:
+        """Return hosts, cost and what the fabric can do."""
+        words = [f"{len(state.hosts)} hosts"]
+        if state.cost is None:
+            words.append("not connected")
+        else:
+            words.append(f"{state.cost.steps} steps, y {float(state.cost.bandwidth):.4f}")
+            figures = self._figures(state)
+            words += [figures_in_words(figures)] if figures is not None else []
+        return ", ".join(words)
+
+    def state_document(self, state: State) -> dict[str, Any]:
+        """Return the same for JSON."""
+        return {
+            "hosts": len(state.hosts),
+            "steps": None if state.cost is None else state.cost.steps,
+            "bandwidth": None if state.cost is None else str(state.cost.bandwidth),
+            "figures": figures_document(self._figures(state)),
+        }
+
+    def _figures(self, state: State) -> Figures | None:
+        from topodesign.wiring.impact import state_figures  # noqa: PLC0415  heavy
+
+        return state_figures(self.plan, state) if self.throughput else None
+
+
+def _failure_document(failure: Failure) -> dict[str, str]:
+    return {"kind": failure.kind, "device": failure.device, "name": failure.name}

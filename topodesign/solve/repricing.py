@@ -1,0 +1,102 @@
+"""Prices of a topology that has lost some links, from what it cost with them.
+
+The loads of a node as a source depend on the links that are on shortest paths from it. So only the nodes for which a
+lost link is on one have to be looked at again; of the others the largest loads are known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.cost import Cost
+from topodesign.solve.spff import cost_of, distances, larger, largest_loads
+from topodesign.topology import IntArray, Topology
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A topology with the loads of every node as a source.
+
+    Attributes
+    ----------
+    topology
+        It, without self-loops.
+    distance
+        From every node to every other, shape ``(nodes, nodes)``.
+    rank
+        The load at each distance from 1 as an index into ``loads``, shape ``(nodes, diameter)``; 0 beyond the farthest.
+    loads
+        All loads that there are, ascending, as numerators and denominators; the first is 0.
+    """
+
+    topology: Topology
+    distance: NDArray[np.int32]
+    rank: IntArray
+    loads: tuple[IntArray, IntArray]
+
+    def cost(self) -> Cost:
+        """Return what :func:`topodesign.solve.spff.price` returns."""
+        return cost_of(self.topology, *self._largest(self.rank))
+
+    def cost_without(self, left: Topology) -> Cost:
+        """Return the cost of the topology after losses, in parts of the bandwidth that a node had before.
+
+        Parameters
+        ----------
+        left
+            The same nodes, and no link of more capacity than before.
+
+        Raises
+        ------
+        DisconnectedError
+            If some node does not reach some other.
+        """
+        again = self._affected(left)
+        known = self._largest(self.rank[~again])
+        if not again.any():
+            return cost_of(self.topology, *known)
+        return cost_of(self.topology, *larger(known, largest_loads(left, np.flatnonzero(again))))
+
+    def _affected(self, left: Topology) -> NDArray[np.bool_]:
+        """Return which nodes may have other loads: those that lose capacity, or have a lost link on a shortest path."""
+        nodes = left.nodes
+        before, after = (topology.src * nodes + topology.dst for topology in (self.topology, left))
+        capacity = np.zeros(len(before), dtype=np.int64)
+        capacity[np.searchsorted(before, after)] = left.capacity
+        affected = np.zeros(nodes, dtype=np.bool_)
+        affected[self.topology.src[capacity < self.topology.capacity]] = True
+        for link in np.flatnonzero(capacity == 0).tolist():
+            u, v = self.topology.src[link], self.topology.dst[link]
+            affected |= self.distance[:, u] + 1 == self.distance[:, v]
+        return affected
+
+    def _largest(self, rank: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the largest load at each distance that some node of these has others at."""
+        most = rank.max(axis=0, initial=0)
+        numerator, denominator = self.loads
+        return numerator[most[most > 0]], denominator[most[most > 0]]
+
+
+def priced(topology: Topology) -> Priced:
+    """Price a topology from every node, and keep the loads.
+
+    Raises
+    ------
+    DisconnectedError, TopologyError
+        As :func:`topodesign.solve.spff.price`.
+    """
+    rows = [largest_loads(topology, np.array([node])) for node in range(topology.nodes)]
+    distance = np.array([distances(topology, node) for node in range(topology.nodes)], dtype=np.int32)
+    # one column more than is needed, of zeros, which are the smallest load
+    pairs = np.zeros((topology.nodes, int(distance.max()) + 1, 2), dtype=np.int64)
+    pairs[..., 1] = 1
+    for node, (numerator, denominator) in enumerate(rows):
+        pairs[node, : len(numerator)] = np.stack((numerator, denominator), axis=1)
+    distinct, which = np.unique(pairs.reshape(-1, 2), axis=0, return_inverse=True)
+    order = sorted(range(len(distinct)), key=lambda row: Fraction(*distinct[row].tolist()))
+    rank = np.argsort(order)[which].reshape(pairs.shape[:2])
+    return Priced(topology, distance, rank[:, :-1], (distinct[order, 0], distinct[order, 1]))
