@@ -134,7 +134,6 @@ def test_frontier() -> None:
         ({"collective": "reduce", "root": 0, "shard": [1, 1, 1]}, ParameterError),
         ({"topology": Topology.from_links(3, [(0, 1), (1, 0)])}, InfeasibleError),
         ({"topology": Topology.from_links(1, [])}, TopologyError),
-        ({"topology": Topology.from_links(3, [(0, 2, 2), (2, 1), (1, 2), (2, 0)], switches=[2])}, TopologyError),
     ],
 )
 def test_what_cannot_be(options: dict[str, Any], error: type[Exception]) -> None:

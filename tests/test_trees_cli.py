@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from topodesign.cli.main import run
 from topodesign.fabrics import build_fabric
 from topodesign.forest.schedule import forest_schedule
 from topodesign.schedule_file import load_schedule, write_archive
-from topodesign.tree_file import is_tree_file, load_trees, save_trees
+from topodesign.tree_file import is_tree_file, load_trees, save_trees, tree_figures
 from topodesign.tree_schedule import TREE_COLLECTIVES, TreeCollective
 from topodesign.verify_trees import verify_trees
 
@@ -35,6 +36,19 @@ def refused(capsys: pytest.CaptureFixture[str], *args: str) -> str:
     return err
 
 
+def falsify(source: Path, target: Path, **changed: Any) -> None:
+    """Write a tree schedule file again with other fields in its header, or in the claim there."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name == "header.json":
+                fields = json.loads(data)
+                fields["claim"] |= {key: value for key, value in changed.items() if key in fields["claim"]}
+                fields |= {key: value for key, value in changed.items() if key in fields}
+                data = json.dumps(fields).encode()
+            new.writestr(name, data)
+
+
 @pytest.fixture
 def boxes(tmp_path: Path) -> Path:
     path = tmp_path / "boxes.npz"
@@ -54,7 +68,7 @@ def test_from_a_fabric_to_a_checked_program(
         assert Fraction(made["algorithmic_bandwidth"]) == Fraction(expected) * GB
         assert made["k"] == 13
     report = document(capsys, "verify", str(path), "--json")
-    assert (report["ok"], report["problems"], report["inv_x"]) == (True, [], made["inv_x"])
+    assert (report["ok"], report["problems"], report["inv_x_star"]) == (True, [], made["inv_x_star"])
     for mode in ("--inplace", "--out-of-place"):
         compiled = document(capsys, "compile", str(path), mode, "-o", str(program), "--json")
         assert (compiled["verdict"], compiled["fewer_trees"]) == ("ok", None)
@@ -79,8 +93,8 @@ def test_simulation_tends_to_the_algorithmic_bandwidth(boxes: Path, capsys: pyte
 def test_a_failed_link_has_names(boxes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["simulate", str(boxes), "--failed-link", "box0/gpu0,box0/nvswitch"]) == 1
     out, _ = capsys.readouterr()
-    assert "without box0/gpu0->box0/nvswitch" in out
-    assert "node box0/gpu1 never has shard box0/gpu0" in out
+    assert "with box0/gpu0 -> box0/nvswitch down the allgather does not finish: 8 of 16 nodes never get all data" in out
+    assert "box0/gpu1 lacks the shards of box0/gpu0" in out
     assert "named" in refused(capsys, "simulate", str(boxes), "--failed-link", "box0/gpu0,nowhere")
     assert "A,B" in refused(capsys, "simulate", str(boxes), "--failed-link", "box0/gpu0")
 
@@ -155,31 +169,74 @@ def test_the_file_keeps_everything(boxes: Path, tmp_path: Path) -> None:
     assert (read.names, read.topology, read.unit) == (fabric.names, fabric.topology, fabric.unit)
     assert (read.multicast, read.aggregation) == (fabric.multicast, fabric.aggregation)
     assert schedule == forest_schedule(fabric.topology, "allgather")
-    assert header.claim == schedule.inverse_rate
+    assert header.claim == tree_figures(fabric, schedule)
+    assert header.spec == "dgx_h100(2)"
     again = tmp_path / "again.npz"
-    save_trees(
-        again, schedule, fabric, claim=header.claim, generator={"method": "forest", "fixed_k": None, "root": None}
-    )
+    generator = {"method": "forest", "fixed_k": None, "root": None}
+    save_trees(again, schedule, fabric, spec="dgx_h100(2)", generator=generator)
     assert again.read_bytes() == boxes.read_bytes()
     uneven = forest_schedule(fabric.topology, "allreduce", shard=[1] * 15 + [0])
     save_trees(again, uneven, fabric)
     assert load_trees(again)[1] == uneven
 
 
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"unit": "1"}, "algorithmic bandwidth in bytes per second"),
+        ({"rate": "1/7"}, "1/x* in seconds per byte"),
+        ({"k": "3"}, "trees per root"),
+        ({"height": 5}, "height"),
+        ({"inv_x_star": "1/1000"}, "1/x* in seconds per byte"),
+        ({"algorithmic_bandwidth": "10"}, "algorithmic bandwidth in bytes per second"),
+        ({"spec": "dgx_h100(1)"}, "does not give the fabric"),
+        ({"spec": "dgx_h200(2"}, "does not give the fabric"),
+        ({"multicast": []}, "does not give the fabric"),
+        ({"names": [f"v{at}" for at in range(26)]}, "does not give the fabric"),
+        ({"shard": [2, *[1] * 15]}, "the out-trees of root box0/gpu0 have weight"),
+    ],
+)
+def test_no_false_figure_goes_unnoticed(
+    boxes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], changed: dict[str, Any], words: str
+) -> None:
+    path = tmp_path / "false.npz"
+    falsify(boxes, path)
+    assert document(capsys, "verify", str(path), "--json")["ok"]
+    falsify(boxes, path, **changed)
+    report = document(capsys, "verify", str(path), "--json", status=1)
+    assert any(words in problem for problem in report["problems"])
+    assert words in refused(capsys, "simulate", str(path))
+    assert words in refused(capsys, "compile", str(path), "-o", str(tmp_path / "x.xml"))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"claim": None}, {"k": "0"}, {"algorithmic_bandwidth": "1/0"}, {"rate": "0"}, {"unit": 1}, {"height": -1}],
+)
+def test_figures_that_are_none(
+    boxes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], changed: dict[str, Any]
+) -> None:
+    path = tmp_path / "false.npz"
+    falsify(boxes, path, **changed)
+    assert f"'{next(iter(changed))}' in header.json" in refused(capsys, "verify", str(path))
+
+
 def test_damaged_files_and_false_claims(boxes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fabric, schedule, _ = load_trees(boxes)
     path = tmp_path / "bad.npz"
-    save_trees(path, schedule, fabric, claim=schedule.inverse_rate * 2)
+    falsify(boxes, path, height=schedule.height + 1)
     report = document(capsys, "verify", str(path), "--json", status=1)
-    assert "claimed" in report["problems"][0]
+    assert "the claimed height is" in report["problems"][0]
     assert "claimed" in refused(capsys, "simulate", str(path))
     for cut in (10, 100, 1000, len(boxes.read_bytes()) - 5):
         path.write_bytes(boxes.read_bytes()[:cut])
         assert refused(capsys, "verify", str(path))
     links = {f"link_{name}": getattr(fabric.topology, name) for name in ("src", "dst", "capacity")}
-    write_archive(path, {"format": "topodesign tree schedule", "version": 2}, links)
+    write_archive(path, {"format": "topodesign tree schedule", "version": 3}, links)
     assert is_tree_file(path)
     assert "newer program" in refused(capsys, "verify", str(path))
     write_archive(path, {"format": "topodesign tree schedule", "version": 1}, links)
+    assert "make it anew with 'topodesign schedule'" in refused(capsys, "verify", str(path))
+    write_archive(path, {"format": "topodesign tree schedule", "version": 2}, links)
     assert "missing" in refused(capsys, "verify", str(path))
     assert verify_trees(schedule).ok

@@ -209,7 +209,7 @@ def test_pruned_height_is_that_of_one_root() -> None:
 def test_the_file_keeps_it(tmp_path: Path) -> None:
     line, file = Fabric.from_topology(path(4), Fraction(10**9)), tmp_path / "x.npz"
     schedule = forest_schedule(line.topology, "allreduce")
-    save_trees(file, schedule, line, claim=schedule.inverse_rate)
+    save_trees(file, schedule, line)
     assert load_trees(file)[1] == schedule
     assert load_trees(file)[1].concurrent
 
@@ -228,8 +228,8 @@ def test_optimum_and_schedule_say_the_same(source: str, tmp_path: Path, capsys: 
     assert made["concurrent"]
     assert "at the same time" in made["allreduce"]
     assert made["algorithmic_bandwidth"] == best["best_allreduce"]["algorithmic_bandwidth"]
-    assert Fraction(made["algorithmic_bandwidth"]) * Fraction(made["inv_x"]) == made["nodes"]
-    assert document("verify", file, "--json")["inv_x"] == made["inv_x"]
+    assert Fraction(made["algorithmic_bandwidth"]) * Fraction(made["inv_x_star"]) == made["nodes"]
+    assert document("verify", file, "--json")["inv_x_star"] == made["inv_x_star"]
     assert document("compile", file, "-o", program, "--json")["verdict"] == "ok"
     assert cli(["schedule", source, "--method", "forest", "-o", file]) == 0
     assert "faster than a reduce-scatter" in capsys.readouterr().out

@@ -12,9 +12,13 @@ from numpy.typing import NDArray
 
 from topodesign.errors import ParameterError
 from topodesign.fabric import Fabric, FabricLink
-from topodesign.forest.fixed import scan, smallest_trees
-from topodesign.forest.optimum import Gain, Optimum, optimum, sensitivity
+from topodesign.forest import schedule as forest
+from topodesign.forest.fixed import smallest_trees
+from topodesign.forest.optimum import Gain, Optimum, optimum, sensitivity, shard_sizes
+from topodesign.simulate_trees import simulate_trees
 from topodesign.topology import Topology
+from topodesign.tree_file import tree_figures
+from topodesign.tree_schedule import TreeSchedule
 
 FabricCollective = Literal["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce"]
 FABRIC_COLLECTIVES: tuple[FabricCollective, ...] = get_args(FabricCollective)
@@ -32,8 +36,8 @@ class Throughput:
     bandwidth
         Algorithmic bandwidth: bytes of the whole data (all shards together, or what the root has) per second.
     inverse_rate
-        1/x*: seconds per byte of a shard (of the whole data for ``broadcast`` and ``reduce``). An allreduce is a
-        reduce-scatter and an allgather, whose times add up.
+        1/x*: seconds per byte of a shard, of the mean one where they differ (of the whole data for ``broadcast`` and
+        ``reduce``). An allreduce is a reduce-scatter and an allgather, whose times add up.
     trees
         Trees per root that surely reach it (Proposition 3); the larger number of the halves of an allreduce.
     cut
@@ -80,7 +84,7 @@ class Upgrade:
 
 @dataclass(frozen=True)
 class Limited:
-    """The best throughput with a given number of trees per root.
+    """What a schedule with a given number of trees per root reaches: the best throughput, and low trees.
 
     Attributes
     ----------
@@ -88,11 +92,17 @@ class Limited:
         k.
     bandwidth, inverse_rate
         As in :class:`Throughput`.
+    height
+        Tree edges on the longest way between a root and a node; of an allreduce those of both halves.
+    times
+        Seconds that each of the sizes asked for takes, latency included, in as many chunks as are best.
     """
 
     trees: int
     bandwidth: Fraction
     inverse_rate: Fraction
+    height: int
+    times: tuple[Fraction, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,13 +115,23 @@ class BestAllreduce:
         Algorithmic bandwidth that can be reached.
     bound
         What none exceeds.
-    composed_is_best
-        Whether it is proven that nothing beats a reduce-scatter followed by an allgather.
+    composed
+        Algorithmic bandwidth of a reduce-scatter followed by an allgather.
     """
 
     bandwidth: Fraction
     bound: Fraction
-    composed_is_best: bool
+    composed: Fraction
+
+    @property
+    def proven(self) -> bool:
+        """Whether it is proven that nothing exceeds what can be reached."""
+        return self.bandwidth == self.bound
+
+    @property
+    def composed_is_best(self) -> bool:
+        """Whether it is proven that nothing beats a reduce-scatter followed by an allgather."""
+        return self.composed == self.bound
 
 
 @dataclass(frozen=True)
@@ -119,12 +139,18 @@ class _Phase:
     """One pass of trees: on the fabric, or turned round to reduce."""
 
     topology: Topology
-    weights: tuple[int, ...] | None
+    weights: list[int]  # sizes of the shards that move
     order: NDArray[np.int64]  # links of the fabric in the order of those of the topology
     reduces: bool
 
 
-def throughput(fabric: Fabric, collective: FabricCollective = "allgather", *, root: str | None = None) -> Throughput:
+def throughput(
+    fabric: Fabric,
+    collective: FabricCollective = "allgather",
+    *,
+    root: str | None = None,
+    shards: Sequence[int] | None = None,
+) -> Throughput:
     """Return the best throughput that any schedule without in-network computation can have (ForestColl, section 4).
 
     Parameters
@@ -135,25 +161,33 @@ def throughput(fabric: Fabric, collective: FabricCollective = "allgather", *, ro
         Which one.
     root
         Name of the node that has the data of a broadcast, or gets that of a reduce; None for the others.
+    shards
+        Relative shard sizes of the nodes, in their order; equal if None.
 
     Raises
     ------
     ParameterError
-        If the root is missing, superfluous or no node.
+        If the root is missing, superfluous or no node, or the shards do not fit.
     InfeasibleError
         If some node cannot be reached; the message names it.
     """
-    phases = _phases(fabric, collective, root)
+    phases = _phases(fabric, collective, root, shards)
     optima = [optimum(phase.topology, weights=phase.weights, names=fabric.names) for phase in phases]
-    inverse = sum(best.inverse_rate for best in optima) / fabric.unit
+    bandwidth = sum(phases[0].weights) * fabric.unit / sum(best.inverse_rate for best in optima)
     slow = max(range(len(phases)), key=lambda row: (optima[row].inverse_rate, row))
     cut, owners = _sending_side(fabric, phases[slow], optima[slow])
-    return Throughput(
-        collective, _shards(fabric, root) / inverse, inverse, max(best.trees for best in optima), cut, owners
-    )
+    trees = max(best.trees for best in optima)
+    inverse = (len(fabric.compute) if root is None else 1) / bandwidth
+    return Throughput(collective, bandwidth, inverse, trees, cut, owners)
 
 
-def upgrades(fabric: Fabric, collective: FabricCollective = "allgather", *, root: str | None = None) -> list[Upgrade]:
+def upgrades(
+    fabric: Fabric,
+    collective: FabricCollective = "allgather",
+    *,
+    root: str | None = None,
+    shards: Sequence[int] | None = None,
+) -> list[Upgrade]:
     """Return what more bandwidth would buy, for each class of links in the order of their names.
 
     Raises
@@ -163,14 +197,18 @@ def upgrades(fabric: Fabric, collective: FabricCollective = "allgather", *, root
     """
     kinds = sorted(set(fabric.classes))
     members = [np.array([word == kind for word in fabric.classes]) for kind in kinds]
-    phases = _phases(fabric, collective, root)
+    phases = _phases(fabric, collective, root, shards)
     gains = [sensitivity(p.topology, [those[p.order] for those in members], weights=p.weights) for p in phases]
-    shards = _shards(fabric, root) * fabric.unit
-    return [_upgrade(kind, shards, halves) for kind, *halves in zip(kinds, *gains, strict=True)]
+    whole = sum(phases[0].weights) * fabric.unit
+    return [_upgrade(kind, whole, halves) for kind, *halves in zip(kinds, *gains, strict=True)]
 
 
 def smallest_number_of_trees(
-    fabric: Fabric, collective: FabricCollective = "allgather", *, root: str | None = None
+    fabric: Fabric,
+    collective: FabricCollective = "allgather",
+    *,
+    root: str | None = None,
+    shards: Sequence[int] | None = None,
 ) -> int:
     """Return the smallest number of trees per root that reaches the optimum, in both halves of an allreduce.
 
@@ -179,26 +217,76 @@ def smallest_number_of_trees(
     ParameterError, InfeasibleError
         As :func:`throughput`.
     """
-    return max(smallest_trees(phase.topology, weights=phase.weights) for phase in _phases(fabric, collective, root))
+    phases = _phases(fabric, collective, root, shards)
+    return max(smallest_trees(phase.topology, weights=phase.weights) for phase in phases)
 
 
 def limited(
-    fabric: Fabric, trees: Iterable[int], collective: FabricCollective = "allgather", *, root: str | None = None
+    fabric: Fabric,
+    trees: Iterable[int],
+    collective: FabricCollective = "allgather",
+    *,
+    root: str | None = None,
+    shards: Sequence[int] | None = None,
+    alpha: Fraction = Fraction(0),
+    sizes: Sequence[Fraction] = (),
 ) -> list[Limited]:
     """Return the best throughput for each of several numbers of trees per root (ForestColl, section 5.5).
+
+    Every row is that of a schedule that was made; an allreduce is a reduce-scatter and then an allgather.
+
+    Parameters
+    ----------
+    fabric, collective, root, shards
+        As for :func:`throughput`.
+    trees
+        Numbers of trees per root, and per unit of shard size where those differ.
+    alpha, sizes
+        Seconds of latency, and bytes of the whole data, for :attr:`Limited.times`.
 
     Raises
     ------
     ParameterError, InfeasibleError
         As :func:`throughput`; also if a number is below one.
     """
-    phases, numbers = _phases(fabric, collective, root), list(trees)
-    scans = [scan(phase.topology, numbers, weights=phase.weights) for phase in phases]
-    result = []
-    for k, *halves in zip(numbers, *scans, strict=True):
-        inverse = sum((half.inverse_rate for half in halves), Fraction(0)) / fabric.unit
-        result.append(Limited(k, _shards(fabric, root) / inverse, inverse))
-    return result
+    number = None if root is None else compute_node(fabric, root)
+
+    def made(k: int) -> Limited:
+        schedule = forest.forest_schedule(fabric.topology, collective, k=k, root=number, shard=shards)
+        return _measured(fabric, k, schedule, alpha, sizes)
+
+    return [made(k) for k in trees]
+
+
+def frontier(
+    fabric: Fabric,
+    collective: FabricCollective = "allgather",
+    *,
+    root: str | None = None,
+    shards: Sequence[int] | None = None,
+    alpha: Fraction = Fraction(0),
+    sizes: Sequence[Fraction] = (),
+) -> list[Limited]:
+    """Return which numbers of trees per root pay: those that no other beats in both throughput and height.
+
+    Parameters
+    ----------
+    fabric, collective, root, shards, alpha, sizes
+        As for :func:`limited`.
+
+    Returns
+    -------
+    list of Limited
+        Fastest first, of the numbers that :func:`topodesign.forest.schedule.frontier` tries.
+
+    Raises
+    ------
+    ParameterError, InfeasibleError
+        As :func:`throughput`.
+    """
+    number = None if root is None else compute_node(fabric, root)
+    rows = forest.frontier(fabric.topology, None, collective, root=number, shard=shards)
+    return [_measured(fabric, row.k, row.schedule, alpha, sizes) for row in rows]
 
 
 def best_allreduce(fabric: Fabric) -> BestAllreduce | None:
@@ -214,40 +302,59 @@ def best_allreduce(fabric: Fabric) -> BestAllreduce | None:
     if len(fabric.compute) > MOST_NODES:
         return None
     best = allreduce_optimum(fabric.topology)
-    return BestAllreduce(best.throughput * fabric.unit, best.bound * fabric.unit, best.composed_is_best)
+    return BestAllreduce(*(rate * fabric.unit for rate in (best.throughput, best.bound, best.composed)))
 
 
-def _phases(fabric: Fabric, collective: FabricCollective, root: str | None) -> list[_Phase]:
+def compute_node(fabric: Fabric, root: str) -> int:
+    """Return the number of a node that is to be a root.
+
+    Raises
+    ------
+    ParameterError
+        If there is none of that name, or it is a switch.
+    """
+    if fabric.number(root) not in fabric.compute:
+        raise ParameterError(f"the root '{root}' is a switch")
+    return fabric.number(root)
+
+
+def _measured(fabric: Fabric, k: int, schedule: TreeSchedule, alpha: Fraction, sizes: Sequence[Fraction]) -> Limited:
+    """Return what a schedule reaches."""
+    reached = tree_figures(fabric, schedule)
+    times = tuple(simulate_trees(schedule, alpha=alpha, size=size, unit=8 * fabric.unit).time for size in sizes)
+    return Limited(k, reached.bandwidth, reached.inverse_rate, reached.height, times)
+
+
+def _phases(
+    fabric: Fabric, collective: FabricCollective, root: str | None, shards: Sequence[int] | None
+) -> list[_Phase]:
     if (root is not None) != (collective in _ROOTED):
         raise ParameterError(
             f"{collective} {'needs' if collective in _ROOTED else 'has'} {'a' if root is None else 'no'} root"
         )
-    weights = None
-    if root is not None:
-        if fabric.number(root) not in fabric.compute:
-            raise ParameterError(f"the root '{root}' is a switch")
-        weights = tuple(int(fabric.names[node] == root) for node in fabric.compute)
+    if root is None:
+        weights = shard_sizes(fabric.topology, shards).tolist()
+    else:
+        if shards is not None:
+            raise ParameterError(f"the only shard of a {collective} is its root's; leave shard sizes out")
+        number = compute_node(fabric, root)
+        weights = [int(node == number) for node in fabric.compute]
     topology = fabric.topology
     forth = _Phase(topology, weights, np.arange(len(topology.src)), reduces=False)
     back = _Phase(topology.transpose(), weights, np.lexsort((topology.src, topology.dst)), reduces=True)
     return {"allgather": [forth], "broadcast": [forth], "allreduce": [back, forth]}.get(collective, [back])
 
 
-def _shards(fabric: Fabric, root: str | None) -> int:
-    return len(fabric.compute) if root is None else 1
-
-
 def _sending_side(fabric: Fabric, phase: _Phase, best: Optimum) -> tuple[frozenset[int], tuple[int, ...]]:
     """Return the cut as the data crosses it in the fabric, and the nodes whose shards do."""
-    weights = phase.weights or (1,) * len(fabric.compute)
-    owners = tuple(node for node, w in zip(fabric.compute, weights, strict=True) if w and node in best.cut)
+    owners = tuple(node for node, w in zip(fabric.compute, phase.weights, strict=True) if w and node in best.cut)
     return (frozenset(range(len(fabric.names))) - best.cut if phase.reduces else best.cut), owners
 
 
-def _upgrade(kind: str, shards: Fraction, halves: Sequence[Gain]) -> Upgrade:
-    doubled = shards / sum(half.doubled for half in halves)
+def _upgrade(kind: str, whole: Fraction, halves: Sequence[Gain]) -> Upgrade:
+    doubled = whole / sum(half.doubled for half in halves)
     factors = [half.useful_factor for half in halves]
     known = [factor for factor in factors if factor is not None]
     if len(known) < len(factors):
         return Upgrade(kind, doubled, None, None)
-    return Upgrade(kind, doubled, shards / sum(half.limit for half in halves), max(known))
+    return Upgrade(kind, doubled, whole / sum(half.limit for half in halves), max(known))

@@ -63,7 +63,8 @@ class TreeSimulation:
 
     def describe(self, name: Callable[[int], str]) -> str:
         """Return the same with other names of nodes."""
-        head = f"{format_size(self.size)} in trees of {self.chunks} chunk(s): {format_time(self.time)}"
+        chunks = "1 chunk" if self.chunks == 1 else f"{self.chunks} chunks"
+        head = f"{format_size(self.size)} in trees of {chunks}: {format_time(self.time)}"
         lines = [f"{head}, by bandwidth alone {format_time(self.optimum)}"]
         if self.time:
             rate = format_bandwidth(8 * self.size / self.time)

@@ -1,18 +1,21 @@
 """Tree schedule files: weighted trees with the fabric they run on, in one ``.npz`` with a JSON header.
 
-The container is that of :mod:`topodesign.schedule_file`. Format version 1 has these members and nothing else:
+The container is that of :mod:`topodesign.schedule_file`. Format version 2 has these members and nothing else:
 
 ``header.json``
-    JSON object: ``format`` ("topodesign tree schedule"), ``version`` (1), ``collective``, ``rate`` ("p/q"), ``claim``
-    (null or "p/q", 1/x of the whole schedule), ``reduce_trees``, ``shard`` (list or null), ``concurrent`` (true or
-    false), ``nodes``, ``switches``, ``trees``, ``edges``, ``routes``, ``hop_start``, ``hops`` and ``links`` (how many
-    rows), and ``generator`` (object, free form); and of the fabric ``fabric`` (its name), ``names`` (one for each
-    vertex), ``unit`` ("p/q", bytes per second of one unit of capacity), ``spec`` (of its topology, text or null),
-    ``multicast`` and ``aggregation`` (lists of switches).
+    JSON object: ``format`` ("topodesign tree schedule"), ``version`` (2), ``collective``, ``rate`` ("p/q"),
+    ``reduce_trees``, ``shard`` (list or null), ``concurrent`` (true or false), ``nodes``, ``switches``, ``trees``,
+    ``edges``, ``routes``, ``hop_start``, ``hops`` and ``links`` (how many rows), and ``generator`` (object, free form);
+    of the fabric ``fabric`` (its name), ``names`` (one for each vertex), ``unit`` ("p/q", bytes per second of one unit
+    of capacity), ``spec`` (of the fabric or its topology, text or null), ``multicast`` and ``aggregation`` (lists of
+    switches); and ``claim``, an object of what the whole schedule is said to reach: ``k`` and ``inv_x_star`` and
+    ``algorithmic_bandwidth`` (each "p/q") and ``height``, as in :class:`TreeFigures`.
 ``root weight``, ``tree src dst``, ``route_edge route_weight``, ``hop_start``, ``hop`` (each with ``.npy``)
     The columns of :class:`~topodesign.tree_schedule.TreeSchedule`.
 ``link_src.npy link_dst.npy link_capacity.npy``
     The links of the topology sorted by (src, dst).
+
+Version 1 did not always say ``concurrent``, and claimed less; such files are refused, since they are quickly made anew.
 """
 
 from __future__ import annotations
@@ -46,8 +49,32 @@ from topodesign.topology import IntArray
 from topodesign.tree_schedule import COLUMN_GROUPS, TreeSchedule
 
 FORMAT = "topodesign tree schedule"
-VERSION = 1
+VERSION = 2
 _COUNTS = ("trees", "edges", "routes", "hop_start", "hops")
+
+
+@dataclass(frozen=True)
+class TreeFigures:
+    """What a schedule reaches on its fabric.
+
+    Attributes
+    ----------
+    k
+        Trees per root, and per unit of shard size where those differ, of capacity ``rate`` each; of an allreduce in the
+        phase with more of them.
+    height
+        Tree edges on the longest way between a root and a node, as :attr:`TreeSchedule.height`.
+    inverse_rate
+        1/x*: seconds per byte of a shard, of the mean one where they differ (of the whole data for broadcast and
+        reduce).
+    bandwidth
+        Algorithmic bandwidth: bytes of the whole data per second.
+    """
+
+    k: Fraction
+    height: int
+    inverse_rate: Fraction
+    bandwidth: Fraction
 
 
 @dataclass(frozen=True)
@@ -57,16 +84,40 @@ class TreeHeader:
     Attributes
     ----------
     spec
-        Text said to rebuild the topology, or None.
+        Text said to rebuild the fabric or its topology, or None.
     claim
-        ``inverse_rate`` said to be that of the schedule, or None; the verifier compares it.
+        What the schedule is said to reach.
     generator
         What made the schedule: program, method, options.
     """
 
     spec: str | None
-    claim: Fraction | None
+    claim: TreeFigures
     generator: Mapping[str, Any]
+
+
+def tree_figures(fabric: Fabric, schedule: TreeSchedule, measured: tuple[Fraction, int] | None = None) -> TreeFigures:
+    """Return what a valid schedule reaches.
+
+    Parameters
+    ----------
+    fabric, schedule
+        Both with the same topology.
+    measured
+        ``inverse_rate`` and height of the schedule, where somebody else has found them out.
+
+    Raises
+    ------
+    ScheduleError
+        If it has no trees, or they are none.
+    """
+    if not len(schedule):
+        raise ScheduleError("the schedule has no trees")
+    owners = 1 if schedule.collective in {"broadcast", "reduce"} else len(fabric.compute)
+    shards = owners if schedule.shard is None else sum(schedule.shard)
+    inverse, height = (schedule.inverse_rate, schedule.height) if measured is None else measured
+    bandwidth = shards * fabric.unit / inverse
+    return TreeFigures(Fraction(max(schedule.phase_weights), shards), height, owners / bandwidth, bandwidth)
 
 
 def save_trees(
@@ -74,7 +125,7 @@ def save_trees(
     schedule: TreeSchedule,
     fabric: Fabric,
     *,
-    claim: Fraction | None = None,
+    spec: str | None = None,
     generator: Mapping[str, Any] | None = None,
 ) -> None:
     """Write a tree schedule file; the path has either the old file or the whole new one at any time.
@@ -85,8 +136,8 @@ def save_trees(
         Where; replaced if it exists.
     schedule, fabric
         What, and names and bandwidths of what it runs on; both with the same topology.
-    claim
-        ``inverse_rate`` of the schedule, as :func:`topodesign.verify_trees.verify_trees` takes it.
+    spec
+        Text that rebuilds the fabric; without it the topology's own spec is used, if it has one.
     generator
         Names and values that JSON can hold; ``program`` is added.
 
@@ -104,12 +155,19 @@ def save_trees(
     counts = [len(columns[group[0]]) for group in COLUMN_GROUPS]
     if max(counts) > MAX_ROWS:
         raise ScheduleError(f"a schedule file holds columns of at most {MAX_ROWS} rows, not {max(counts)}")
+    claim = tree_figures(fabric, schedule)
+    named = str(topology.spec) if spec is None and topology.spec is not None else spec
     fields = {
         "format": FORMAT,
         "version": VERSION,
         "collective": schedule.collective,
         "rate": str(schedule.rate),
-        "claim": None if claim is None else str(claim),
+        "claim": {
+            "k": str(claim.k),
+            "height": claim.height,
+            "inv_x_star": str(claim.inverse_rate),
+            "algorithmic_bandwidth": str(claim.bandwidth),
+        },
         "reduce_trees": schedule.reduce_trees,
         "shard": schedule.shard,
         "concurrent": schedule.concurrent,
@@ -120,7 +178,7 @@ def save_trees(
         "fabric": fabric.name,
         "names": fabric.names,
         "unit": str(fabric.unit),
-        "spec": None if topology.spec is None else str(topology.spec),
+        "spec": named,
         "multicast": sorted(fabric.multicast),
         "aggregation": sorted(fabric.aggregation),
         "generator": {"program": f"topodesign {__version__}", **(generator or {})},
@@ -146,19 +204,19 @@ def load_trees(path: str | Path) -> tuple[Fabric, TreeSchedule, TreeHeader]:
     Raises
     ------
     FileFormatError
-        If the file cannot be read, is damaged, or is not a tree schedule file of a known version.
+        If the file cannot be read, is damaged, or is not a tree schedule file of this version.
     """
     with open_archive(Path(path)) as archive:
-        fields = read_header(archive, FORMAT, (VERSION,))
-        return _read_version_1(archive, fields)
+        fields = read_header(archive, FORMAT, (1, VERSION))
+        if fields["version"] == 1:
+            raise FileFormatError("it was written by an earlier version; make it anew with 'topodesign schedule'")
+        return _read_version_2(archive, fields)
 
 
-def _read_version_1(archive: zipfile.ZipFile, fields: dict[str, Any]) -> tuple[Fabric, TreeSchedule, TreeHeader]:
+def _read_version_2(archive: zipfile.ZipFile, fields: dict[str, Any]) -> tuple[Fabric, TreeSchedule, TreeHeader]:
     check_members(archive, [name for group in COLUMN_GROUPS for name in group])
     topology = read_links(archive, fields)
     unit, rate = _fraction(fields, "unit"), _fraction(fields, "rate")
-    if unit is None or rate is None or not unit or not rate:
-        raise FileFormatError("'unit' and 'rate' in header.json must be above zero")
     spec, generator, shard = fields.get("spec"), fields.get("generator"), fields.get("shard")
     if not (spec is None or isinstance(spec, str)):
         raise FileFormatError("'spec' in header.json must be text or null")
@@ -189,19 +247,28 @@ def _read_version_1(archive: zipfile.ZipFile, fields: dict[str, Any]) -> tuple[F
         shard=None if shard is None else _integers(shard, "shard"),
         concurrent=concurrent,
     )
-    return fabric, schedule, TreeHeader(spec, _fraction(fields, "claim"), generator)
+    return fabric, schedule, TreeHeader(spec, _claim(fields.get("claim")), generator)
 
 
-def _fraction(fields: Mapping[str, Any], key: str) -> Fraction | None:
+def _claim(value: object) -> TreeFigures:
+    if not isinstance(value, dict):
+        raise FileFormatError("'claim' in header.json must be an object")
+    k, inverse, bandwidth = (_fraction(value, key) for key in ("k", "inv_x_star", "algorithmic_bandwidth"))
+    return TreeFigures(k, read_integer(value, "height", 0, MAX_ROWS), inverse, bandwidth)
+
+
+def _fraction(fields: Mapping[str, Any], key: str) -> Fraction:
     value = fields.get(key)
-    if value is None:
-        return None
+    wrong = FileFormatError(f"'{key}' in header.json must be \"p/q\", above zero")
     if not isinstance(value, str) or not FRACTION.fullmatch(value):
-        raise FileFormatError(f"'{key}' in header.json must be \"p/q\"")
+        raise wrong
     try:
-        return Fraction(value)
+        number = Fraction(value)
     except ZeroDivisionError:
-        raise FileFormatError(f"'{key}' in header.json must be \"p/q\"") from None
+        raise wrong from None
+    if not number:
+        raise wrong
+    return number
 
 
 def _integers(value: object, key: str) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ It shares no code with what makes the trees. A tree schedule is right if and onl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -64,7 +64,9 @@ class TreeReport:
         return "\n".join([head, *(f"  {problem}" for problem in self.problems)])
 
 
-def verify_trees(schedule: TreeSchedule, claim: Fraction | None = None) -> TreeReport:
+def verify_trees(
+    schedule: TreeSchedule, claim: Fraction | None = None, names: Sequence[str] | None = None
+) -> TreeReport:
     """Check every tree, route, capacity and share, and recompute the rate.
 
     Parameters
@@ -73,15 +75,18 @@ def verify_trees(schedule: TreeSchedule, claim: Fraction | None = None) -> TreeR
         What to check, with the topology that it runs on.
     claim
         The ``inverse_rate`` that the schedule is said to have; a different one is a problem.
+    names
+        What the report calls the vertices; their numbers if None.
     """
+    called = [str(vertex) for vertex in range(schedule.topology.nodes)] if names is None else names
     compute = np.ones(schedule.topology.nodes, dtype=np.bool_)
     compute[list(schedule.topology.switches)] = False
-    problems = list(_tree_problems(schedule, compute))
+    problems = list(_tree_problems(schedule, compute, called))
     spans = not problems
-    problems += _route_problems(schedule, compute)
+    problems += _route_problems(schedule, compute, called)
     loads = _loads(schedule)
-    problems += _capacity_problems(schedule, loads)
-    problems += _share_problems(schedule, compute)
+    problems += _capacity_problems(schedule, loads, called)
+    problems += _share_problems(schedule, compute, called)
     inverse = _inverse_rate(schedule, int(compute.sum()))
     if claim is not None and claim != inverse:
         problems.append(f"the claimed 1/x is {claim}, but the trees have {inverse}")
@@ -112,15 +117,16 @@ def _oriented(schedule: TreeSchedule) -> tuple[NDArray[np.bool_], IntArray, IntA
     return out, near, far
 
 
-def _tree_problems(schedule: TreeSchedule, compute: NDArray[np.bool_]) -> Iterator[str]:
+def _tree_problems(schedule: TreeSchedule, compute: NDArray[np.bool_], called: Sequence[str]) -> Iterator[str]:
     """Yield what keeps a tree from spanning the compute nodes in the right direction and order."""
     nodes, tree, root = schedule.topology.nodes, schedule.tree, schedule.root
     yield from _listed(
-        ~compute[root], lambda t: f"tree {t}: its root {root[t]} is a switch, which owns no data", "such roots"
+        ~compute[root], lambda t: f"tree {t}: its root {called[root[t]]} is a switch, which owns no data", "such roots"
     )
 
     def edge(row: int) -> str:
-        return f"tree {tree[row]} of root {root[tree[row]]}: edge {schedule.src[row]}->{schedule.dst[row]}"
+        ends = f"{called[schedule.src[row]]} -> {called[schedule.dst[row]]}"
+        return f"tree {tree[row]} of root {called[root[tree[row]]]}: edge {ends}"
 
     switched = ~(compute[schedule.src] & compute[schedule.dst])
     yield from _listed(switched, lambda row: f"{edge(row)} ends at a switch", "such edges")
@@ -133,9 +139,8 @@ def _tree_problems(schedule: TreeSchedule, compute: NDArray[np.bool_]) -> Iterat
     def node(at: int) -> str:
         which, vertex = divmod(at, nodes)
         verb = "receives" if which >= schedule.reduce_trees else "sends"
-        return (
-            f"tree {which} of root {root[which]}: node {vertex} {verb} {found[at]} times instead of {wanted.flat[at]}"
-        )
+        times = f"{found[at]} times instead of {wanted.flat[at]}"
+        return f"tree {which} of root {called[root[which]]}: node {called[vertex]} {verb} {times}"
 
     yield from _listed(different, node, "such nodes")
     place = np.full(wanted.size, -1, dtype=np.int64)  # row with which a node joins its tree
@@ -147,14 +152,15 @@ def _tree_problems(schedule: TreeSchedule, compute: NDArray[np.bool_]) -> Iterat
     yield from _listed(early, lambda row: f"{edge(row)} sends what has not all been received by then", "such edges")
 
 
-def _route_problems(schedule: TreeSchedule, compute: NDArray[np.bool_]) -> Iterator[str]:
+def _route_problems(schedule: TreeSchedule, compute: NDArray[np.bool_], called: Sequence[str]) -> Iterator[str]:
     """Yield edges whose routes do not carry their weight, and routes that go wrong."""
     wanted = schedule.weight[schedule.tree]
     carried = np.zeros(len(schedule.tree), dtype=np.int64)
     np.add.at(carried, schedule.route_edge, schedule.route_weight)
 
     def edge(row: int) -> str:
-        return f"tree {schedule.tree[row]}, edge {schedule.src[row]}->{schedule.dst[row]}"
+        ends = f"{called[schedule.src[row]]} -> {called[schedule.dst[row]]}"
+        return f"tree {schedule.tree[row]}, edge {ends}"
 
     yield from _listed(
         carried != wanted,
@@ -166,7 +172,7 @@ def _route_problems(schedule: TreeSchedule, compute: NDArray[np.bool_]) -> Itera
 
     def route(at: int) -> str:
         hops = schedule.hop[schedule.hop_start[at] : schedule.hop_start[at + 1]].tolist()
-        return f"{edge(int(schedule.route_edge[at]))}: route {'->'.join(map(str, hops))}"
+        return f"{edge(int(schedule.route_edge[at]))}: route {' -> '.join(called[hop] for hop in hops)}"
 
     yield from _listed(astray, lambda at: f"{route(at)} does not lead from one end to the other", "such routes")
     inner = np.ones(len(schedule.hop), dtype=np.bool_)
@@ -208,7 +214,7 @@ def _loads(schedule: TreeSchedule) -> IntArray:
     return loads.sum(axis=0, keepdims=True) if schedule.concurrent else loads
 
 
-def _capacity_problems(schedule: TreeSchedule, loads: IntArray) -> Iterator[str]:
+def _capacity_problems(schedule: TreeSchedule, loads: IntArray, called: Sequence[str]) -> Iterator[str]:
     topology, rate = schedule.topology, schedule.rate
     kinds = ("in-trees and out-trees together",) if schedule.concurrent else ("in-trees", "out-trees")
     for trees, phase in zip(kinds, loads, strict=True):
@@ -217,13 +223,13 @@ def _capacity_problems(schedule: TreeSchedule, loads: IntArray) -> Iterator[str]
 
         def words(link: int, trees: str = trees, phase: IntArray = phase) -> str:
             taken = int(phase[link]) * rate
-            ends = f"{topology.src[link]}->{topology.dst[link]}"
+            ends = f"{called[topology.src[link]]} -> {called[topology.dst[link]]}"
             return f"link {ends} of capacity {topology.capacity[link]} carries {taken} of the {trees}"
 
         yield from _listed(over, words, "overloaded links")
 
 
-def _share_problems(schedule: TreeSchedule, compute: NDArray[np.bool_]) -> Iterator[str]:
+def _share_problems(schedule: TreeSchedule, compute: NDArray[np.bool_], called: Sequence[str]) -> Iterator[str]:
     """Yield roots whose trees do not carry, in one of the phases, their share of the data."""
     totals = np.zeros((2, len(compute)), dtype=np.int64)
     phase = (np.arange(len(schedule)) >= schedule.reduce_trees).astype(np.int64)
@@ -242,7 +248,9 @@ def _share_problems(schedule: TreeSchedule, compute: NDArray[np.bool_]) -> Itera
 
         def words(node: int, at: int = at) -> str:
             kind = "in-trees" if at == 0 else "out-trees"
-            return f"the {kind} of root {node} have weight {totals[at, node]}, which is not the share of its shard"
+            return (
+                f"the {kind} of root {called[node]} have weight {totals[at, node]}, which is not the share of its shard"
+            )
 
         if whole == 0 and int(compute.sum()) > 1:
             yield f"there are no {'in-trees' if at == 0 else 'out-trees'}"

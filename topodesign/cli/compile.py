@@ -15,11 +15,12 @@ from topodesign.cli.options import (
     print_json,
     progress_bar,
     runtime_option,
+    tree_options,
 )
 from topodesign.errors import ParameterError
 
 if TYPE_CHECKING:
-    from topodesign.cli.trees import AnyMethod
+    from topodesign.cli.trees import AnyMethod, Wanted
     from topodesign.compile.ir import Protocol
     from topodesign.schedule import Collective, Schedule
     from topodesign.schedulers import Method
@@ -33,6 +34,7 @@ _LARGEST_CALL = 2**63 - 1
 @click.argument("source")
 @collective_option
 @method_options
+@tree_options
 @runtime_option
 @click.option(
     "--protocol",
@@ -65,12 +67,11 @@ _LARGEST_CALL = 2**63 - 1
 @click.pass_context
 def command(
     context: click.Context,
+    /,
     source: str,
     collective: TreeCollective,
     method: AnyMethod,
     chunks: int | None,
-    fixed_k: int | None,
-    root: str | None,
     runtime: str,
     protocol: Protocol,
     inplace: bool,
@@ -80,18 +81,19 @@ def command(
     max_size: str | None,
     output: Path,
     as_json: bool,
+    **of_trees: Any,
 ) -> None:
     """Compile a schedule to an MSCCL program.
 
     SOURCE is a spec (quote it), a file of links, a fabric (a file or a spec such as 'dgx_a100(2)'), or a schedule file
     (.npz), which decides on the collective and how it is done itself. The program is checked as `topodesign verify`
     does before it is written. Where the best trees of a fabric are too many for the runtime, fewer are taken, and it
-    is said.
+    is said. --root, --fixed-k, --shards, --only, --without and --parts are for trees.
 
     Example: topodesign compile 'circulant(12,2,3)' --collective allreduce --inplace -o allreduce.xml
     """
     from topodesign.cli.sources import check_ending, names_schedule  # noqa: PLC0415  heavy
-    from topodesign.cli.trees import goes_over_trees  # noqa: PLC0415
+    from topodesign.cli.trees import Wanted, goes_over_trees  # noqa: PLC0415
     from topodesign.files import write_whole  # noqa: PLC0415
     from topodesign.runtime.check import check_program  # noqa: PLC0415
     from topodesign.runtime.parse import parse_xml  # noqa: PLC0415
@@ -109,20 +111,21 @@ def command(
         "max_bytes": _LARGEST_CALL if max_size is None else int(parse_size(max_size)),
     }
     made = names_schedule(source)
+    wanted = Wanted(source, collective, **of_trees)
     if made:
-        names = ("collective", "method", "chunks", "fixed_k", "root")
+        names = ("collective", "method", "chunks", *of_trees)
         given = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
         if given:
             words = ", ".join(f"--{name.replace('_', '-')}" for name in given)
             raise ParameterError(f"{source} is a schedule already, which decides {words}; leave that out")
         trees = is_tree_file(Path(source))
     else:
-        trees = goes_over_trees(source, collective, method, fixed_k, root)
-    note = None
+        trees = goes_over_trees(wanted, method)
+    notes: dict[str, str | None] = {}
     if trees:
         if chunks is not None:
             raise ParameterError("--chunks is for schedules of steps; use --fixed-k and --parts for trees")
-        text, note = _trees(source, None if made else (collective, fixed_k, root), {**options, "parts": parts})
+        text, notes = _trees(source, None if made else wanted, {**options, "parts": parts})
     elif parts > 1:
         raise ParameterError("--parts is for trees; leave it out")
     else:
@@ -135,9 +138,9 @@ def command(
         raise click.ClickException(f"the compiled program fails its check, and nothing was written:\n{check}")
     write_whole(output, text)
     if as_json:
-        print_json({**check.record(), "fewer_trees": note, "file": str(output)})
+        print_json({**check.record(), **notes, "file": str(output)})
         return
-    click.echo("\n".join([str(check), *([] if note is None else [note]), f"written to {output}"]))
+    click.echo("\n".join([str(check), *filter(None, notes.values()), f"written to {output}"]))
 
 
 def _steps(source: str, wanted: tuple[Collective, Method, int | None] | None, options: dict[str, Any]) -> str:
@@ -158,19 +161,17 @@ def _steps(source: str, wanted: tuple[Collective, Method, int | None] | None, op
         return compile_schedule(graph, schedule, **options)
 
 
-def _trees(
-    source: str, wanted: tuple[TreeCollective, int | None, str | None] | None, options: dict[str, Any]
-) -> tuple[str, str | None]:
-    """Compile a schedule of trees likewise; also return a note if there are fewer of them than are best."""
+def _trees(source: str, wanted: Wanted | None, options: dict[str, Any]) -> tuple[str, dict[str, str | None]]:
+    """Compile a schedule of trees likewise; also return notes as :func:`topodesign.cli.trees.plan_that_fits` does."""
     from topodesign.cli.trees import plan_that_fits, right_trees  # noqa: PLC0415  heavy
     from topodesign.compile.trees import compile_trees  # noqa: PLC0415
 
     if wanted is None:
         _, schedule = right_trees(Path(source))
         with progress_bar("compiling"):
-            return compile_trees(schedule, **options), None
+            return compile_trees(schedule, **options), {"fewer_trees": None}
     with progress_bar("scheduling and compiling"):
-        return plan_that_fits(source, *wanted, lambda trees: compile_trees(trees, **options))
+        return plan_that_fits(wanted, lambda trees: compile_trees(trees, **options))
 
 
 def _read(path: Path) -> tuple[Topology, Schedule]:

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from topodesign.cli.options import json_option, part_options, print_json, progress_bar
+from topodesign.cli.options import (
+    COLLECTIVES,
+    alpha_option,
+    counted,
+    json_option,
+    number,
+    print_json,
+    progress_bar,
+    tree_options,
+)
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from topodesign.cli.trees import Wanted
     from topodesign.fabric import Fabric
-    from topodesign.rates import BestAllreduce, FabricCollective, Limited, Throughput, Upgrade
+    from topodesign.rates import BestAllreduce, Limited, Throughput, Upgrade
+    from topodesign.tree_schedule import TreeCollective
 
 
 _MOST_LINKS = 8
@@ -24,20 +35,32 @@ _MOST_LINKS = 8
 @click.argument("fabric")
 @click.option(
     "--collective",
-    type=click.Choice(["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce"]),
+    type=COLLECTIVES,
     default="allgather",
     show_default=True,
     help="Whose bottleneck and number of trees to tell.",
 )
-@click.option("--root", metavar="NODE", help="The node that a broadcast comes from or a reduce goes to.")
-@part_options
+@tree_options
 @click.option(
     "--bandwidth",
     metavar="RATE",
     help="Bandwidth of a node over all its links, for a fabric that says none; 100Gbps if unsaid.",
 )
-@click.option("--fixed-k", type=click.IntRange(1, 10**6), metavar="K", help="With exactly K trees per node.")
-@click.option("--scan", type=click.IntRange(1, 1000), metavar="K", help="Compare 1 to K trees per node.")
+@click.option("--scan", type=click.IntRange(1, 1000), metavar="K", help="Compare 1 to K trees per root.")
+@click.option(
+    "--frontier",
+    is_flag=True,
+    help="Show which numbers of trees per root pay: fewer have less bandwidth, but lower trees and so less latency.",
+)
+@click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    metavar="SIZE",
+    help="Tell how long this much data takes with each number of trees compared; give it several times for one column "
+    "each.",
+)
+@alpha_option
 @click.option(
     "--proof/--no-proof",
     default=True,
@@ -47,82 +70,114 @@ _MOST_LINKS = 8
 @json_option
 def command(
     fabric: str,
-    collective: FabricCollective,
-    root: str | None,
-    only: tuple[str, ...],
-    others: Literal["vanish", "forward"],
-    without: tuple[str, ...],
+    collective: TreeCollective,
     bandwidth: str | None,
-    fixed_k: int | None,
     scan: int | None,
+    frontier: bool,
+    sizes: tuple[str, ...],
+    alpha: str,
     proof: bool,
     as_json: bool,
+    **of_trees: Any,
 ) -> None:
     """Find the best throughput of collectives on a fabric, and the links that keep it from being higher.
 
     FABRIC is a fabric file (.yaml, .json, .graphml), links (.csv, .json), or a spec such as 'mi250(2)' or
     'torus(8,8)' (quote it); see 'topodesign fabric --help'.
 
-    Algorithmic bandwidth is the whole data over the time, without latency.
+    Algorithmic bandwidth is the whole data over the time, without latency. Times, for each --size, are those of trees
+    as pipelines of as many chunks as are best, as 'topodesign simulate' tells.
     """
     from topodesign.cli.sources import fabric_of, part_of  # noqa: PLC0415  heavy
-    from topodesign.rates import best_allreduce  # noqa: PLC0415
+    from topodesign.cli.trees import Wanted  # noqa: PLC0415
+    from topodesign.units import parse_size, parse_time  # noqa: PLC0415
 
+    wanted = Wanted(fabric, collective, **of_trees)
+    if sizes and not (scan or frontier or wanted.fixed_k):
+        raise click.UsageError("--size compares numbers of trees; give --frontier, --scan K or --fixed-k K with it.")
+    comparison = _Comparison(scan or 0, frontier, parse_time(alpha), tuple(map(parse_size, sizes)))
     whole = fabric_of(fabric, bandwidth)
-    left = part_of(whole, only, others, without)
-    answer = _answer(left, collective, root, fixed_k, scan)
-    if proof and collective == "allreduce":
-        with progress_bar("looking for a better allreduce"):
-            answer = replace(answer, allreduce=best_allreduce(left))
-    before = _before(whole, collective, root) if only or without else None
+    with progress_bar("looking for the optimum"):
+        answer = _answer(whole, part_of(whole, wanted.only, wanted.others, wanted.without), wanted, comparison, proof)
     if as_json:
-        print_json(_document(answer, before))
+        print_json(_document(answer))
     else:
-        click.echo("\n".join(_lines(answer, before)))
+        click.echo("\n".join(_lines(answer)))
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """Which numbers of trees to compare, and for what data."""
+
+    scan: int
+    frontier: bool
+    alpha: Fraction
+    sizes: tuple[Fraction, ...]
 
 
 @dataclass(frozen=True)
 class _Answer:
     fabric: Fabric
+    shards: dict[str, int] | None
     best: Throughput
+    before: Throughput | None
     trees: int
     others: list[Throughput]
     upgrades: list[Upgrade]
     fixed: Limited | None
     scan: list[Limited]
-    allreduce: BestAllreduce | None = None
+    frontier: list[Limited]
+    comparison: _Comparison
+    proof: _Proof | None
 
 
-def _answer(
-    fabric: Fabric, collective: FabricCollective, root: str | None, fixed_k: int | None, scan: int | None
-) -> _Answer:
-    from topodesign.rates import limited, smallest_number_of_trees, throughput, upgrades  # noqa: PLC0415  heavy
+@dataclass(frozen=True)
+class _Proof:
+    """What is known of the best allreduce of any kind: nothing if it was not asked for."""
 
-    best = throughput(fabric, collective, root=root)
-    three: list[FabricCollective] = ["allgather", "reduce-scatter", "allreduce"]
+    best: BestAllreduce | None
+    words: str
+
+
+def _answer(whole: Fabric, fabric: Fabric, wanted: Wanted, comparison: _Comparison, proof: bool) -> _Answer:
+    from topodesign.cli.trees import read_shards  # noqa: PLC0415  heavy
+    from topodesign.rates import frontier, limited, smallest_number_of_trees, throughput, upgrades  # noqa: PLC0415
+
+    collective, root = wanted.collective, wanted.root
+    shards = None if wanted.shards is None else read_shards(fabric, wanted.shards)
+    options: dict[str, Any] = {"root": root, "shards": shards}
+    timed = {**options, "alpha": comparison.alpha, "sizes": comparison.sizes}
+    best = throughput(fabric, collective, **options)
+    three: list[TreeCollective] = ["allgather", "reduce-scatter", "allreduce"]
+    names = [fabric.names[node] for node in fabric.compute]
     return _Answer(
         fabric,
+        None if shards is None else dict(zip(names, shards, strict=True)),
         best,
-        smallest_number_of_trees(fabric, collective, root=root),
-        [throughput(fabric, each) for each in three] if root is None else [best],
-        upgrades(fabric, collective, root=root),
-        limited(fabric, [fixed_k], collective, root=root)[0] if fixed_k else None,
-        limited(fabric, range(1, scan + 1), collective, root=root) if scan else [],
+        _before(whole, wanted) if wanted.only or wanted.without else None,
+        smallest_number_of_trees(fabric, collective, **options),
+        [throughput(fabric, each, shards=shards) for each in three] if root is None else [best],
+        upgrades(fabric, collective, **options),
+        limited(fabric, [wanted.fixed_k], collective, **timed)[0] if wanted.fixed_k else None,
+        limited(fabric, range(1, comparison.scan + 1), collective, **timed),
+        frontier(fabric, collective, **timed) if comparison.frontier else [],
+        comparison,
+        _proof(fabric, shards is None) if proof and collective == "allreduce" else None,
     )
 
 
-def _before(fabric: Fabric, collective: FabricCollective, root: str | None) -> Throughput | None:
-    """Return the throughput of the whole fabric, None if it had none."""
+def _before(fabric: Fabric, wanted: Wanted) -> Throughput | None:
+    """Return the throughput of the whole fabric; None if it had none, or shards are for what is left."""
     from topodesign.errors import InfeasibleError  # noqa: PLC0415
     from topodesign.rates import throughput  # noqa: PLC0415
 
     try:
-        return throughput(fabric, collective, root=root)
+        return throughput(fabric, wanted.collective, root=wanted.root) if wanted.shards is None else None
     except InfeasibleError:
         return None
 
 
-def _document(answer: _Answer, before: Throughput | None) -> dict[str, Any]:
+def _document(answer: _Answer) -> dict[str, Any]:
     from topodesign.report.bottleneck import bottleneck_in_words  # noqa: PLC0415
 
     fabric, best = answer.fabric, answer.best
@@ -133,6 +188,7 @@ def _document(answer: _Answer, before: Throughput | None) -> dict[str, Any]:
         "switches": len(fabric.topology.switches),
         "links": len(fabric.classes),
         "collective": best.collective,
+        "shards": answer.shards,
         "k": answer.trees,
         **_rates(best),
         "proposition_3_k": best.trees,
@@ -153,21 +209,48 @@ def _document(answer: _Answer, before: Throughput | None) -> dict[str, Any]:
             for upgrade in answer.upgrades
         ],
     }
-    if answer.allreduce is not None:
-        document["best_allreduce"] = {
-            "algorithmic_bandwidth": str(answer.allreduce.bandwidth),
-            "algorithmic_bandwidth_GBps": float(answer.allreduce.bandwidth / 10**9),
-            "bound": str(answer.allreduce.bound),
-            "composed_is_best": answer.allreduce.composed_is_best,
-        }
+    if answer.proof is not None:
+        document["best_allreduce"] = _best_allreduce(answer.proof, best)
     if answer.fixed is not None:
         document["optimum"] = {"k": answer.trees, **_rates(best)}
-        document |= {"k": answer.fixed.trees, **_rates(answer.fixed)}
+        document |= _row(answer.fixed)
     if answer.scan:
-        document["scan"] = [{"k": row.trees, **_rates(row)} for row in answer.scan]
-    if before is not None:
-        document["before"] = _rates(before)
+        document["scan"] = [_row(row) for row in answer.scan]
+    if answer.frontier:
+        document["frontier"] = [_row(row) for row in answer.frontier]
+    if answer.comparison.sizes:
+        document |= {
+            "alpha_s": float(answer.comparison.alpha),
+            "sizes_bytes": [number(size) for size in answer.comparison.sizes],
+        }
+    if answer.before is not None:
+        document["before"] = _rates(answer.before)
     return document
+
+
+def _best_allreduce(proof: _Proof, composed: Throughput) -> dict[str, Any]:
+    """Return what is known of the best allreduce of any kind, beside a reduce-scatter and then an allgather."""
+    best = proof.best
+    bandwidth = composed.bandwidth if best is None else best.bandwidth
+    return {
+        "algorithmic_bandwidth": str(bandwidth),
+        "algorithmic_bandwidth_GBps": float(bandwidth / 10**9),
+        "bound": None if best is None else str(best.bound),
+        "proven": best is not None and best.proven,
+        "composed": _rates(composed),
+        "composed_is_best": None if best is None else best.composed_is_best,
+        "in_words": proof.words,
+    }
+
+
+def _row(result: Limited) -> dict[str, Any]:
+    """Return what a number of trees reaches."""
+    return {
+        "k": result.trees,
+        **_rates(result),
+        "height": result.height,
+        "times_s": [float(time) for time in result.times],
+    }
 
 
 def _rates(result: Throughput | Limited) -> dict[str, Any]:
@@ -178,63 +261,95 @@ def _rates(result: Throughput | Limited) -> dict[str, Any]:
     }
 
 
-def _lines(answer: _Answer, before: Throughput | None) -> list[str]:
+def _lines(answer: _Answer) -> list[str]:
     """Return the answer for people."""
+    from topodesign.cli.trees import headline  # noqa: PLC0415  heavy
     from topodesign.fabric import format_rate  # noqa: PLC0415
-    from topodesign.report.bottleneck import bottleneck_in_words  # noqa: PLC0415
+    from topodesign.report.bottleneck import bottleneck_in_words, speed  # noqa: PLC0415
 
     fabric, best = answer.fabric, answer.best
-    switches = len(fabric.topology.switches)
-    lines = [f"{fabric.name}: {len(fabric.compute)} nodes, {switches} switch{'' if switches == 1 else 'es'}", ""]
-    lines += _columns([_collective(other) for other in answer.others])
-    if answer.allreduce is not None:
-        lines += ["", _proof(answer.allreduce, fabric)]
-    if before is not None:
-        lines += ["", f"before: {_speed(before.bandwidth)}; {_change(best.bandwidth, before.bandwidth)} now"]
-    trees = "1 tree per root reaches" if answer.trees == 1 else f"{answer.trees} trees per root reach"
-    lines += ["", f"bottleneck of {best.collective} ({trees} the optimum)"]
+    lines = [headline(fabric), "", *_columns([_collective(other) for other in answer.others])]
+    if answer.proof is not None:
+        lines += ["", answer.proof.words]
+    if answer.before is not None:
+        before = answer.before.bandwidth
+        lines += ["", f"before: {speed(before)}; {_change(best.bandwidth, before)} now"]
+    unit = "" if answer.shards is None else " and unit of shard size"
+    trees = f"{counted(answer.trees, 'tree')} per root{unit} {'reaches' if answer.trees == 1 else 'reach'} the optimum"
+    lines += ["", f"bottleneck of {best.collective} ({trees})"]
     lines.append(f"  {bottleneck_in_words(fabric, best)}")
     links = best.links(fabric)
-    rows = [[f"  {k.src} > {k.dst}", format_rate(k.bandwidth), k.kind] for k in links[:_MOST_LINKS]]
+    rows = [[f"  {k.src} -> {k.dst}", format_rate(k.bandwidth), k.kind] for k in links[:_MOST_LINKS]]
     lines += _columns(rows) + ([f"    and {len(links) - _MOST_LINKS} more"] if len(links) > _MOST_LINKS else [])
     lines += ["", "more bandwidth on all links of a class"]
     lines += _columns([_upgrade(upgrade, best.bandwidth) for upgrade in answer.upgrades])
     given = [*answer.scan, *([answer.fixed] if answer.fixed is not None else [])]
+    turn = "; a reduce-scatter, then an allgather" if best.collective == "allreduce" else ""
     if given:
-        lines += ["", "with a given number of trees per root"]
-        lines += _columns(
-            [[f"k = {row.trees}", _speed(row.bandwidth), _change(row.bandwidth, best.bandwidth)] for row in given]
-        )
+        lines += ["", f"with a given number of trees per root{unit}{turn}", *_table(given, answer)]
+    if answer.frontier:
+        lines += ["", f"numbers of trees per root{unit} that pay{turn}", *_table(answer.frontier, answer)]
+    return lines
+
+
+def _table(rows: list[Limited], answer: _Answer) -> list[str]:
+    """Return a line for each number of trees, with a star at the fastest for each size."""
+    from topodesign.report.bottleneck import speed  # noqa: PLC0415  heavy
+    from topodesign.units import format_size, format_time  # noqa: PLC0415
+
+    titles = ["k", "bandwidth", "", "height", *map(format_size, answer.comparison.sizes)]
+    cells = [
+        [str(row.trees), speed(row.bandwidth), _change(row.bandwidth, answer.best.bandwidth), str(row.height)]
+        + [
+            f"{format_time(time)}{' *' if time == min(other.times[at] for other in rows) else '  '}"
+            for at, time in enumerate(row.times)
+        ]
+        for row in rows
+    ]
+    widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
+    lines = [
+        "  " + "  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in [titles, *cells]
+    ]
+    if answer.comparison.sizes:
+        lines.append(f"  * fastest of its column, with a latency of {format_time(answer.comparison.alpha)} a step")
     return lines
 
 
 def _collective(result: Throughput) -> list[str]:
+    from topodesign.report.bottleneck import speed  # noqa: PLC0415  heavy
+
     how = "reduce-scatter, then allgather" if result.collective == "allreduce" else ""
-    return [result.collective, _speed(result.bandwidth), how]
+    return [result.collective, speed(result.bandwidth), how]
 
 
-def _proof(best: BestAllreduce, fabric: Fabric) -> str:
+def _proof(fabric: Fabric, equal: bool) -> _Proof:
+    """Look for a better allreduce; shares of the data are then as they are fastest."""
+    from topodesign.rates import best_allreduce  # noqa: PLC0415  heavy
+    from topodesign.report.bottleneck import speed  # noqa: PLC0415
+
+    best = best_allreduce(fabric) if equal else None
+    if best is None:
+        why = f"{counted(len(fabric.compute), 'node')} are too many to ask" if equal else "not asked with --shards"
+        return _Proof(None, f"whether an allreduce of another kind is faster is not known: {why}")
     capable = fabric.multicast | fabric.aggregation
     how = "linear program for switches that only forward; those here can copy or add" if capable else "linear program"
     if best.composed_is_best:
-        return f"no allreduce beats a reduce-scatter followed by an allgather ({how})"
-    bound = "the best" if best.bandwidth == best.bound else f"none reaches more than {_speed(best.bound)}"
-    return f"an allreduce of another kind reaches {_speed(best.bandwidth)}, {bound} ({how})"
+        return _Proof(best, f"no allreduce beats a reduce-scatter followed by an allgather ({how})")
+    bound = "the best" if best.proven else f"none reaches more than {speed(best.bound)}"
+    return _Proof(best, f"an allreduce of another kind reaches {speed(best.bandwidth)}, {bound} ({how})")
 
 
 def _upgrade(upgrade: Upgrade, now: Fraction) -> list[str]:
+    from topodesign.report.bottleneck import speed  # noqa: PLC0415  heavy
+
     doubled = f"doubled {_change(upgrade.doubled, now)}"
     if upgrade.limit is None or upgrade.useful_factor is None:
         beyond = "of use at any factor"
     elif upgrade.useful_factor == 1:
         beyond = "of no use alone"
     else:
-        beyond = f"of use up to x{float(upgrade.useful_factor):.4g} ({_speed(upgrade.limit)})"
+        beyond = f"of use up to x{float(upgrade.useful_factor):.4g} ({speed(upgrade.limit)})"
     return [upgrade.kind or "links of no class", doubled, beyond]
-
-
-def _speed(rate: Fraction) -> str:
-    return f"{float(rate / 10**9):.3f} GB/s"
 
 
 def _change(now: Fraction, then: Fraction) -> str:

@@ -24,12 +24,18 @@ catalog_option = click.option(
     metavar="DIR",
     help="Look into another catalog than the one that TOPODESIGN_CATALOG names or the package came with.",
 )
+COLLECTIVES = click.Choice(["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce"])
 collective_option = click.option(
-    "--collective",
-    type=click.Choice(["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce"]),
-    default="allreduce",
-    show_default=True,
-    help="What to schedule.",
+    "--collective", type=COLLECTIVES, default="allreduce", show_default=True, help="What to schedule."
+)
+without_option = click.option(
+    "--without",
+    multiple=True,
+    metavar="A-B",
+    help="A link that is down (both directions), or the name of a node or switch; may be repeated.",
+)
+alpha_option = click.option(
+    "--alpha", default="10us", show_default=True, metavar="TIME", help="Latency of one communication step."
 )
 runtime_option = click.option(
     "--runtime",
@@ -41,15 +47,8 @@ runtime_option = click.option(
 
 
 def method_options(function: _Command) -> _Command:
-    """Add ``--method``, and ``--chunks``, ``--fixed-k`` and ``--root`` that belong to some methods, to a command."""
+    """Add ``--method`` and ``--chunks``, which belongs to some methods, to a command."""
     for option in (
-        click.option("--root", metavar="NODE", help="The node that a broadcast comes from or a reduce goes to."),
-        click.option(
-            "--fixed-k",
-            type=click.IntRange(1, 10**6),
-            metavar="K",
-            help="Trees per root, for the method forest; without it as few as reach the optimum.",
-        ),
         click.option(
             "--chunks",
             type=click.IntRange(1, 2**31 - 1),
@@ -72,12 +71,7 @@ def method_options(function: _Command) -> _Command:
 def part_options(function: _Command) -> _Command:
     """Add ``--only``, ``--others`` and ``--without``, which leave a part of a fabric, to a command."""
     for option in (
-        click.option(
-            "--without",
-            multiple=True,
-            metavar="A-B",
-            help="A link that is down (both directions), or the name of a node or switch; may be repeated.",
-        ),
+        without_option,
         click.option(
             "--others",
             type=click.Choice(["vanish", "forward"]),
@@ -91,6 +85,28 @@ def part_options(function: _Command) -> _Command:
             metavar="NODES",
             help="Nodes that take part: names or patterns such as 'box0/*', with commas between; may be repeated.",
         ),
+    ):
+        function = option(function)
+    return function
+
+
+def tree_options(function: _Command) -> _Command:
+    """Add what there is to choose of collectives over trees: root, trees per root, shards and part of the fabric."""
+    function = part_options(function)
+    for option in (
+        click.option(
+            "--shards",
+            metavar="SIZES",
+            help="Relative shard sizes: 2,1,1,... for the nodes in their order, or NODE=SIZE,... with names or "
+            "patterns, or a .csv file with the columns node,size; nodes that are not named have 1.",
+        ),
+        click.option(
+            "--fixed-k",
+            type=click.IntRange(1, 10**6),
+            metavar="K",
+            help="Exactly K trees per root (per unit of --shards); without it as few as reach the optimum.",
+        ),
+        click.option("--root", metavar="NODE", help="The node that a broadcast comes from or a reduce goes to."),
     ):
         function = option(function)
     return function
@@ -115,9 +131,7 @@ def workload_options(function: _Command) -> _Command:
             metavar="SIZE",
             help="Data size, such as 1MiB or 100MB; give it several times for one column each.",
         ),
-        click.option(
-            "--alpha", default="10us", show_default=True, metavar="TIME", help="Latency of one communication step."
-        ),
+        alpha_option,
     ):
         function = option(function)
     return function
@@ -126,6 +140,11 @@ def workload_options(function: _Command) -> _Command:
 def number(value: Fraction) -> int | float:
     """Return an exact quantity as a number for JSON: an integer where it is one."""
     return int(value) if value.denominator == 1 else float(value)
+
+
+def counted(number: int, one: str, several: str | None = None) -> str:
+    """Say how many: ``1 switch``, ``4 switches``; the plural of most words has an s."""
+    return f"{number} {one if number == 1 else several or f'{one}s'}"
 
 
 def print_json(document: dict[str, Any]) -> None:

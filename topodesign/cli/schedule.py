@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from topodesign.cli.options import collective_option, json_option, method_options, print_json, progress_bar
+from topodesign.cli.options import (
+    collective_option,
+    json_option,
+    method_options,
+    print_json,
+    progress_bar,
+    tree_options,
+)
 from topodesign.errors import ParameterError
 
 if TYPE_CHECKING:
-    from topodesign.cli.trees import AnyMethod
+    from topodesign.cli.trees import AnyMethod, Wanted
     from topodesign.schedule import Collective
     from topodesign.schedulers import Method
     from topodesign.tree_schedule import TreeCollective
@@ -21,6 +28,7 @@ if TYPE_CHECKING:
 @click.argument("topology")
 @collective_option
 @method_options
+@tree_options
 @click.option(
     "--link-table",
     type=click.Path(path_type=Path),
@@ -37,24 +45,23 @@ def command(
     collective: TreeCollective,
     method: AnyMethod,
     chunks: int | None,
-    fixed_k: int | None,
-    root: str | None,
     link_table: Path | None,
     size: str,
     output: Path,
     as_json: bool,
+    **of_trees: Any,
 ) -> None:
     """Write the explicit schedule of a collective: who sends what to whom, step by step.
 
     TOPOLOGY is a spec (quote it), a file of links, or a fabric: a file or a spec such as 'dgx_a100(2)'. The schedule is
     verified before it is written: every send has its data, nothing is lost or counted twice, and the cost is what is
-    claimed.
+    claimed. --root, --fixed-k, --shards, --only and --without are for trees.
 
     Examples: topodesign schedule 'circulant(12,2,3)' --collective allreduce -o ring.npz,
     topodesign schedule 'mi250(2)' --collective allgather --fixed-k 2 -o boxes.npz
     """
     from topodesign.cli.sources import check_ending, topology_of  # noqa: PLC0415  heavy
-    from topodesign.cli.trees import goes_over_trees  # noqa: PLC0415
+    from topodesign.cli.trees import Wanted, goes_over_trees  # noqa: PLC0415
     from topodesign.link_table import read_link_table  # noqa: PLC0415
     from topodesign.schedule_file import save_schedule  # noqa: PLC0415
     from topodesign.schedulers import Unequal, make_schedule  # noqa: PLC0415
@@ -62,9 +69,10 @@ def command(
     from topodesign.verify import verify  # noqa: PLC0415
 
     check_ending(output, "schedule")
-    if goes_over_trees(topology, collective, method, fixed_k, root):
+    wanted = Wanted(topology, collective, **of_trees)
+    if goes_over_trees(wanted, method):
         _refuse({"--chunks": chunks is not None, "--link-table": link_table is not None})
-        _trees(topology, collective, fixed_k, root, output, as_json)
+        _trees(wanted, output, as_json)
         return
     graph = topology_of(topology)
     unequal = None if link_table is None else Unequal(read_link_table(link_table).on(graph), parse_size(size))
@@ -119,27 +127,27 @@ def command(
         click.echo(f"with --method {name}: {cost.steps} steps, y = {cost.bandwidth} = {float(cost.bandwidth):.6f}")
 
 
-def _trees(
-    source: str, collective: TreeCollective, fixed_k: int | None, root: str | None, output: Path, as_json: bool
-) -> None:
+def _trees(wanted: Wanted, output: Path, as_json: bool) -> None:
     """Make, verify and write a schedule of trees."""
-    from topodesign.cli.trees import plan, record, summary  # noqa: PLC0415  heavy
+    from topodesign.cli.trees import headline, plan, record, summary  # noqa: PLC0415  heavy
     from topodesign.tree_file import save_trees  # noqa: PLC0415
     from topodesign.verify_trees import verify_trees  # noqa: PLC0415
 
     with progress_bar("scheduling"):
-        fabric, schedule, kind = plan(source, collective, fixed_k, root)
+        made = plan(wanted)
+    fabric, schedule = made.fabric, made.schedule
     with progress_bar("verifying"):
         report = verify_trees(schedule, schedule.inverse_rate)
     if not report.ok:
         raise click.ClickException(f"the schedule fails verification, and nothing was written:\n{report}")
-    generator = {"method": "forest", "fixed_k": fixed_k, "root": root}
-    save_trees(output, schedule, fabric, claim=report.inverse_rate, generator=generator)
+    generator = {"method": "forest", "fixed_k": wanted.fixed_k, "root": wanted.root}
+    save_trees(output, schedule, fabric, spec=made.spec(wanted), generator=generator)
     if as_json:
-        print_json({**record(fabric, schedule), "allreduce": kind, "verified": True, "file": str(output)})
+        print_json({**record(fabric, schedule), "allreduce": made.kind, "verified": True, "file": str(output)})
     else:
-        lines = [summary(fabric, schedule), *([] if kind is None else [kind]), f"verified, written to {output}"]
-        click.echo("\n".join(lines))
+        lines = [headline(fabric), f"{wanted.collective}: {summary(fabric, schedule)}"]
+        lines += [] if made.kind is None else [made.kind]
+        click.echo("\n".join([*lines, f"verified, written to {output}"]))
 
 
 def _refuse(given: dict[str, bool]) -> None:

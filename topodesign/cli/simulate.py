@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from topodesign.cli.options import json_option, print_json, progress_bar, workload_options
+from topodesign.cli.options import json_option, print_json, progress_bar, without_option, workload_options
 from topodesign.errors import ParameterError
 
 if TYPE_CHECKING:
     from topodesign.cost import Cost
     from topodesign.schedule import Collective
     from topodesign.simulate import Mode, SimulationResult
-    from topodesign.simulate_trees import TreeSimulation
 
 
 @click.command(name="simulate")
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     metavar="U,V",
     help="A link that carries nothing, by the numbers of its ends (of a fabric their names); may be repeated.",
 )
+@without_option
 @click.option(
     "--link-table",
     type=click.Path(path_type=Path),
@@ -59,6 +59,7 @@ def command(
     bandwidth: str,
     mode: Mode,
     failed: tuple[str, ...],
+    without: tuple[str, ...],
     link_table: Path | None,
     training: Path | None,
     bucket: str | None,
@@ -66,8 +67,9 @@ def command(
 ) -> int:
     """Time a schedule file in the alpha-beta model; say which links are busy and what a failed link does.
 
-    Trees are timed as pipelines of as many chunks as are best; a fabric's bandwidths are those in the file. Exit status
-    1 if the schedule is wrong or failed links prevent the collective.
+    Trees are timed as pipelines of as many chunks as are best; a fabric's bandwidths are those in the file, and
+    --without tells what is down. Who takes part, the schedule has decided. Exit status 1 if the schedule is wrong or
+    failed links prevent the collective.
     """
     from topodesign.tree_file import is_tree_file  # noqa: PLC0415  heavy
 
@@ -75,7 +77,10 @@ def command(
         for name in ("mode", "link_table", "training", "bucket"):
             if _given(context, name):
                 raise ParameterError(f"--{name.replace('_', '-')} is not for trees; leave it out")
-        return _trees(file, alpha, sizes, bandwidth if _given(context, "bandwidth") else None, failed, as_json)
+        rate = bandwidth if _given(context, "bandwidth") else None
+        return _trees(file, alpha, sizes, rate, failed, without, as_json)
+    if without:
+        raise ParameterError("--without is for schedules of trees; give --failed-link U,V for each direction")
     _check_options(mode, failed, link_table, training, bucket)
     from topodesign.cli.sources import schedule_of  # noqa: PLC0415  heavy
     from topodesign.frontier import read_workload  # noqa: PLC0415
@@ -128,7 +133,13 @@ def _given(context: click.Context, name: str) -> bool:
 
 
 def _trees(
-    file: Path, alpha: str, sizes: tuple[str, ...], bandwidth: str | None, failed: tuple[str, ...], as_json: bool
+    file: Path,
+    alpha: str,
+    sizes: tuple[str, ...],
+    bandwidth: str | None,
+    failed: tuple[str, ...],
+    without: tuple[str, ...],
+    as_json: bool,
 ) -> int:
     """Time a schedule of trees."""
     from topodesign.cli.trees import simulate_file  # noqa: PLC0415  heavy
@@ -141,12 +152,13 @@ def _trees(
             tuple(map(parse_size, sizes)),
             None if bandwidth is None else parse_bandwidth(bandwidth),
             failed,
+            without,
         )
     if as_json:
-        print_json({"runs": [_tree_record(*result) for result in results]})
+        print_json({"runs": [result.record() for result in results]})
     else:
-        click.echo("\n\n".join(text for _, text in results))
-    return 1 if any(result.loss is not None and len(result.loss.pairs) for result, _ in results) else 0
+        click.echo("\n\n".join(map(str, results)))
+    return 0 if all(result.finishes for result in results) else 1
 
 
 def _record(result: SimulationResult, size: Fraction) -> dict[str, Any]:
@@ -160,23 +172,6 @@ def _record(result: SimulationResult, size: Fraction) -> dict[str, Any]:
         "utilisation_min": float(result.utilisation.min()),
         "loss": None if result.loss is None else str(result.loss),
         "completes": result.loss is None or not len(result.loss.pairs),
-    }
-
-
-def _tree_record(result: TreeSimulation, text: str) -> dict[str, Any]:
-    return {
-        "size_bytes": float(result.size),
-        "time_s": float(result.time),
-        "time": str(result.time),
-        "bandwidth_time_s": float(result.optimum),
-        "algorithmic_bandwidth_GBps": float(result.size / result.time) / 1e9 if result.time else None,
-        "chunks": result.chunks,
-        "phase_ends_s": [float(end) for end in result.phase_ends],
-        "utilisation_mean": float(result.utilisation.mean()),
-        "utilisation_max": float(result.utilisation.max()),
-        "utilisation_min": float(result.utilisation.min()),
-        "completes": result.loss is None or not len(result.loss.pairs),
-        "text": text,
     }
 
 

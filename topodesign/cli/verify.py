@@ -52,7 +52,7 @@ def _xml(file: Path, runtime: str, interleavings: int, seed: int, as_json: bool)
 
 
 def _trees(file: Path, as_json: bool) -> int:
-    from topodesign.cli.trees import record, trees_of  # noqa: PLC0415  heavy
+    from topodesign.cli.trees import headline, record, summary, trees_of  # noqa: PLC0415  heavy
 
     with progress_bar("verifying"):
         fabric, schedule, header, report = trees_of(file)
@@ -60,7 +60,9 @@ def _trees(file: Path, as_json: bool) -> int:
         found = record(fabric, schedule) if report.ok else {"fabric": fabric.name, "collective": report.collective}
         print_json({"ok": report.ok, **found, "spec": header.spec, "problems": list(report.problems)})
     else:
-        click.echo(f"{fabric.name}, {len(fabric.compute)} nodes\n{report}")
+        lines = [headline(fabric), f"{report.collective}: {'ok' if report.ok else 'WRONG'}"]
+        lines += [summary(fabric, schedule)] if report.ok else [f"  {problem}" for problem in report.problems]
+        click.echo("\n".join(lines))
     return 0 if report.ok else 1
 
 

@@ -13,13 +13,18 @@ feasible; and its prices bound X from above by the duality of linear programs: w
 of weight one together, and link prices such that the cheapest way from u to v costs at least the weight of the
 broadcast sets that the way leaves and at least that of the reduction sets that it enters, X is at most the price of all
 links.
+
+One such proof needs no program. If m disjoint sets of vertices have all compute nodes in them, all data cross into (or
+all out of) every set twice, but for the shares of its own roots: X is at most the capacity of the links into all of
+them over 2 (m - 1). If every node is in a bottleneck of the allgather, such as its box, that is what a reduce-scatter
+followed by an allgather reaches. It holds for any number of nodes.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, permutations, product
@@ -30,7 +35,7 @@ from numpy.typing import NDArray
 
 from topodesign.errors import InfeasibleError, TooLargeError
 from topodesign.forest.optimum import optimum
-from topodesign.solve.maxflow import compute_nodes, violated_cut
+from topodesign.solve.maxflow import compute_nodes, rooted_network, scaled, violated_cuts
 from topodesign.topology import MAX_CAPACITY, Topology
 
 Phase = Literal["broadcast", "reduction"]
@@ -40,7 +45,12 @@ Path = tuple[int, ...]
 Cut = tuple[Phase, frozenset[int]]
 """Compute nodes whose shares a broadcast must let out, or a reduction must let in."""
 
+_Bound = tuple[Fraction, dict[Cut, Fraction], tuple[Fraction, ...]]
+"""A bound on the throughput, with the weights and prices that prove it."""
+
 MOST_NODES = 64
+"""Compute nodes up to which the linear program is solved."""
+
 _ROUNDS = 300
 _DENOMINATORS = (12, 60, 1000)  # tried for the numbers of the solver; at last multiples of 1 / _GRID
 _GRID = 2**24
@@ -95,13 +105,12 @@ def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
     Parameters
     ----------
     topology
-        At most ``MOST_NODES`` compute nodes; switches only forward.
+        Compute nodes, and switches that only forward. For more than ``MOST_NODES`` compute nodes no linear program is
+        solved: ``throughput`` is ``composed``, with the bound that disjoint sets prove.
 
     Raises
     ------
-    TooLargeError
-        If there are too many compute nodes.
-    TopologyError, InfeasibleError
+    TopologyError, InfeasibleError, TooLargeError
         As :func:`topodesign.forest.optimum.optimum`.
 
     Notes
@@ -110,14 +119,16 @@ def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
     multi-commodity flow.
     """
     nodes = [int(node) for node in compute_nodes(topology)]
-    if len(nodes) > MOST_NODES:
-        raise TooLargeError(f"the best allreduce is found for at most {MOST_NODES} compute nodes, not {len(nodes)}")
-    halves = optimum(topology).inverse_rate + optimum(topology.transpose()).inverse_rate
-    composed = len(nodes) / halves
-    solution = _solve(topology, nodes, float(composed))
-    bound, cuts, prices = min(_bounds(topology, nodes, solution), key=lambda one: one[0])
+    times = [optimum(graph).inverse_rate for graph in (topology, topology.transpose())]
+    composed = len(nodes) / sum(times, Fraction(0))
     throughput, roots = composed, tuple(Fraction(1, len(nodes)) for _ in nodes)
     traffic: dict[Phase, dict[Path, Fraction]] = {}
+    bounds = list(_apart(topology, nodes, times))
+    bound, cuts, prices = min(bounds, key=lambda one: one[0])
+    if bound == composed or len(nodes) > MOST_NODES:
+        return AllreduceOptimum(throughput, bound, composed, roots, traffic, cuts, prices)
+    solution = _solve(topology, nodes, float(composed))
+    bound, cuts, prices = min((*bounds, *_bounds(topology, nodes, solution)), key=lambda one: one[0])
     if bound > composed:
         throughput, roots, traffic = max(
             [(throughput, roots, traffic), *_feasible(topology, nodes, solution)], key=lambda one: one[0]
@@ -207,15 +218,11 @@ def _violated(nodes: list[int], solution: _Solution, phase: Phase) -> list[Cut]:
     amount = {(nodes.index(u), nodes.index(v)): value for (u, v), value in total.items()}
     capacity = np.array([int(amount[u, v] * unit) for u, v in _pairs(graph, phase)], dtype=np.int64)
     demand = (solution.share * unit).astype(np.int64)
-    found, begin = [], 0
-    while begin < len(nodes):
-        begin, side = violated_cut(graph, capacity, demand, begin)
-        if side is None:
-            break
+    found = []
+    for side in violated_cuts(graph, capacity, demand):
         out = side[graph.src] & ~side[graph.dst]
         if demand[side].sum() - capacity[out].sum() > _GRID * _SLACK + len(capacity):
             found.append((phase, frozenset(nodes[at] for at in np.flatnonzero(side).tolist())))
-        begin += 1
     return found
 
 
@@ -307,9 +314,41 @@ def _rounded(values: Sequence[float], most: int) -> list[Fraction]:
     return [round(value / unit) * unit for value in values]
 
 
-def _bounds(
-    topology: Topology, nodes: list[int], solution: _Solution
-) -> list[tuple[Fraction, dict[Cut, Fraction], tuple[Fraction, ...]]]:
+def _apart(topology: Topology, nodes: list[int], times: Sequence[Fraction]) -> Iterator[_Bound]:
+    """Yield bounds from disjoint sets of vertices that have every compute node in one of them.
+
+    The sets are bottlenecks of the allgather (links into them count) or of the reduce-scatter (links out of them), the
+    smallest or the largest first as far as they are disjoint, and the nodes that are left.
+    """
+    inward = list(zip(topology.src.tolist(), topology.dst.tolist(), strict=True))
+    outward = [(v, u) for u, v in inward]
+    for graph, time, ways in ((topology, times[0], inward), (topology.transpose(), times[1], outward)):
+        tight = _tight_sets(graph, nodes, time)
+        for largest_first in (False, True):
+            place: dict[int, int] = {}
+            count = 0
+            for one in (*sorted(tight, key=len, reverse=largest_first), *({node} for node in nodes)):
+                if place.keys().isdisjoint(one):
+                    place |= dict.fromkeys(one, count)
+                    count += 1
+            weight = Fraction(1, 2 * (count - 1))
+            prices = tuple(weight * (v in place and place[v] != place.get(u)) for u, v in ways)
+            bound = sum(map(Fraction.__mul__, prices, map(Fraction, topology.capacity.tolist())), Fraction(0))
+            sides = [frozenset(node for node in nodes if place[node] != at) for at in range(count)]
+            yield bound, {(phase, side): weight for phase in PHASES for side in sides}, prices
+
+
+def _tight_sets(topology: Topology, nodes: list[int], time: Fraction) -> list[frozenset[int]]:
+    """Return the smallest sets around nodes that can take in no more than an allgather in that time needs."""
+    from topodesign.solve import flow_kernels  # noqa: PLC0415  numba is heavy
+
+    demand = scaled(np.ones(len(nodes), dtype=np.int64), time.denominator)
+    network = rooted_network(topology, scaled(topology.capacity, time.numerator), demand)
+    rows = flow_kernels.least_tight_sets(network, np.array(nodes), int(demand.sum()))
+    return list(dict.fromkeys(frozenset(np.flatnonzero(row).tolist()) for row in rows if not row[nodes].all()))
+
+
+def _bounds(topology: Topology, nodes: list[int], solution: _Solution) -> list[_Bound]:
     """Return bounds on the throughput that hold exactly, with the weights and prices that prove each."""
     found = []
     for most in (*_DENOMINATORS, _GRID):

@@ -5,8 +5,9 @@ of shard. The least U for which the trees exist is found as the optimum is, by N
 too small says by itself which U it needs.
 
 On fabrics with one-way links, rounding down may leave more capacity into a switch than out of it, and trees need the
-same on both sides. What has to go is chosen by an integer program over the cuts that turned out to matter; its answer
-is checked exactly. U is raised until there is one, at the latest to where nothing is rounded.
+same on both sides (:mod:`topodesign.forest.balance`). What has to go is chosen by an integer program over the cuts that
+turned out to matter; its answer is checked exactly. U is raised until there is one, at the latest to where nothing is
+rounded.
 """
 
 from __future__ import annotations
@@ -20,9 +21,19 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.forest.optimum import Optimum, optimum, shard_sizes, with_capacity
-from topodesign.forest.splitting import check_balance
-from topodesign.solve.maxflow import Side, compute_nodes, crossing, scaled, settle, violated_cut
+from topodesign.errors import TooLargeError
+from topodesign.forest.balance import switch_balance
+from topodesign.forest.optimum import Optimum, optimum, shard_sizes, tree_capacities, with_capacity
+from topodesign.solve.maxflow import (
+    LARGEST,
+    Side,
+    crossing,
+    demanded,
+    scaled,
+    settle,
+    surplus,
+    violated_cut,
+)
 from topodesign.topology import IntArray, Topology, require_at_least
 
 _BRANCHES = 200
@@ -63,7 +74,7 @@ def fixed_optimum(
     Parameters
     ----------
     topology
-        Compute nodes and switches, as much capacity into each switch as out of it.
+        Compute nodes and switches.
     trees
         k; a node with shard size w is the root of k w trees.
     weights
@@ -76,10 +87,9 @@ def fixed_optimum(
     ParameterError
         If there is less than one tree, or the weights do not fit.
     TopologyError, InfeasibleError, TooLargeError
-        As :func:`~topodesign.forest.optimum.optimum`; also if a switch is not balanced.
+        As :func:`~topodesign.forest.optimum.optimum`.
     """
     require_at_least("trees", trees, 1)
-    check_balance(topology)
     best = optimum(topology, weights=weights) if best is None else best
     demand = scaled(shard_sizes(topology, weights), trees)
 
@@ -87,13 +97,16 @@ def fixed_optimum(
         return _floors(topology, scale), demand
 
     def raised(_: Fraction, side: Side) -> Fraction:
-        wanted = sum(demand[side[compute_nodes(topology)]].tolist())
-        return _least_scale(topology.capacity[crossing(topology, side)].tolist(), wanted)
+        return _least_scale(topology.capacity[crossing(topology, side)].tolist(), demanded(topology, demand, side))
 
-    least = settle(topology, trees * best.inverse_rate, amounts, raised)
-    safe = -(-trees // best.trees) * best.trees * best.inverse_rate
+    least = settle(topology, trees * best.bound, amounts, raised)
+    safe = -(-trees // best.trees) / best.tree_rate
     scale, capacity = _balanced_scale(topology, demand, least, safe)
-    return FixedOptimum(trees, scale / trees, 1 / scale, least / trees, with_capacity(topology, capacity))
+    if capacity is None:
+        scale, reduced = safe, tree_capacities(best.usable, 1 / (safe * best.grain))
+    else:
+        reduced = with_capacity(topology, capacity)
+    return FixedOptimum(trees, scale / trees, 1 / scale, least / trees, reduced)
 
 
 def scan(topology: Topology, trees: Iterable[int], *, weights: Sequence[int] | None = None) -> list[FixedOptimum]:
@@ -117,20 +130,18 @@ def smallest_trees(
 ) -> int:
     """Return the smallest number of trees per node that reaches the optimum.
 
-    A bottleneck cut must not lose anything by rounding, so that only multiples of a number that follows from its links
-    are tried. After so many tries the answer is that of Proposition 3, which always does.
+    Links that bind must not lose anything by rounding, so that only multiples of a number that follows from them are
+    tried. After so many tries the answer is that of Proposition 3, which always does.
 
     Raises
     ------
     ParameterError, TopologyError, InfeasibleError, TooLargeError
         As :func:`fixed_optimum`.
     """
-    check_balance(topology)
     best = optimum(topology, weights=weights) if best is None else best
     sizes = shard_sizes(topology, weights)
-    side = np.isin(np.arange(topology.nodes), sorted(best.cut))
     q = best.inverse_rate.denominator
-    step = math.lcm(*(q // math.gcd(q, b) for b in topology.capacity[crossing(topology, side)].tolist()))
+    step = math.lcm(*(q // math.gcd(q, b) for b in topology.capacity[list(best.binding)].tolist()))
     for trees in range(step, min(best.trees, step * tries + 1), step):
         if _balanced(topology, _floors(topology, trees * best.inverse_rate), scaled(sizes, trees), []) is not None:
             return trees
@@ -140,7 +151,10 @@ def smallest_trees(
 def _floors(topology: Topology, scale: Fraction) -> IntArray:
     p, q = scale.numerator, scale.denominator
     distinct, place = np.unique(topology.capacity, return_inverse=True)
-    floors: IntArray = np.array([b * p // q for b in distinct.tolist()], dtype=np.int64)[place]
+    whole = [b * p // q for b in distinct.tolist()]
+    if max(whole, default=0) >= LARGEST:
+        raise TooLargeError("so many trees need more than 64 bits; fix a smaller number of trees per node")
+    floors: IntArray = np.array(whole, dtype=np.int64)[place]
     return floors
 
 
@@ -158,17 +172,19 @@ def _least_scale(capacities: list[int], wanted: int) -> Fraction:
     return scale
 
 
-def _balanced_scale(topology: Topology, demand: IntArray, least: Fraction, safe: Fraction) -> tuple[Fraction, IntArray]:
-    """Return the least U from ``least`` to ``safe`` that leaves a balanced choice of capacities, and that choice.
+def _balanced_scale(
+    topology: Topology, demand: IntArray, least: Fraction, safe: Fraction
+) -> tuple[Fraction, IntArray | None]:
+    """Return the least U from ``least`` to below ``safe`` with a balanced choice of capacities, and that choice.
 
-    Only numbers where some capacity is whole matter. At ``safe`` all are.
+    Only numbers where some capacity is whole matter. None: there is no choice, or only at ``least`` equal to ``safe``.
     """
     sides: list[Side] = []
     capacity = _balanced(topology, _floors(topology, least), demand, sides)
     if capacity is not None:
         return least, capacity
     distinct = np.unique(topology.capacity).tolist()
-    low, high, capacity = least, safe, _floors(topology, safe)
+    low, high = least, safe
     while (following := min(Fraction(math.floor(low * b) + 1, b) for b in distinct)) < high:
         middle = (low + high) / 2
         scale = max(following, *(Fraction(math.floor(middle * b), b) for b in distinct))
@@ -187,7 +203,7 @@ def _balanced(topology: Topology, most: IntArray, demand: IntArray, sides: list[
     """
     if violated_cut(topology, most, demand)[1] is not None:
         return None
-    if not _surplus(topology, most).any():
+    if not surplus(topology, most).any():
         return most
     while (capacity := _chosen(topology, most, demand, sides)) is not None:
         side = violated_cut(topology, capacity, demand)[1]
@@ -197,33 +213,28 @@ def _balanced(topology: Topology, most: IntArray, demand: IntArray, sides: list[
     return None
 
 
-def _surplus(topology: Topology, capacity: IntArray) -> IntArray:
-    """Return by how much more goes into each switch than comes out."""
-    surplus = np.zeros(topology.nodes, dtype=np.int64)
-    np.add.at(surplus, topology.dst, capacity)
-    np.subtract.at(surplus, topology.src, capacity)
-    return surplus[sorted(topology.switches)]
-
-
 def _chosen(topology: Topology, most: IntArray, demand: IntArray, sides: list[Side]) -> IntArray | None:
-    """Return balanced capacities of at most so much that are enough for the given cuts, or None if none were found."""
+    """Return balanced capacities of at most so much that are enough for the given cuts, or None if none were found.
+
+    The unknowns are what is left out, small numbers that floats hold well, and as little as possible.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415  heavy
 
-    nodes = compute_nodes(topology)
-    switches = np.array(sorted(topology.switches))
-    balance = (topology.dst == switches[:, None]).astype(np.int64) - (topology.src == switches[:, None])
+    balance = switch_balance(topology)
     rows = np.array([crossing(topology, side) for side in sides], dtype=np.int64).reshape(-1, len(most))
-    wanted = np.array([demand[side[nodes]].sum() for side in sides], dtype=np.int64)
+    spare = rows @ most - np.array([demanded(topology, demand, side) for side in sides], dtype=np.int64)
+    excess = surplus(topology, most)
     result = milp(
-        -np.ones(len(most)),
+        np.ones(len(most)),
         integrality=np.ones(len(most)),
         bounds=Bounds(0, most),
-        constraints=[LinearConstraint(balance, 0, 0), LinearConstraint(rows, wanted, np.inf)],
+        constraints=[LinearConstraint(balance, excess, excess), LinearConstraint(rows, -np.inf, spare)],
         options={"node_limit": _BRANCHES},
     )
     if result.x is None:
         return None
-    capacity: IntArray = np.clip(np.rint(result.x).astype(np.int64), 0, most)
-    if _surplus(topology, capacity).any() or np.any(rows @ capacity < wanted):
+    left_out = np.clip(np.rint(result.x).astype(np.int64), 0, most)
+    if np.any(balance @ left_out != excess) or np.any(rows @ left_out > spare):
         return None
+    capacity: IntArray = most - left_out
     return capacity

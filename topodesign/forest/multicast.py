@@ -4,6 +4,9 @@ ForestColl, section 5.6. All edges of a tree carry the same data, so a switch th
 other nodes of the tree would send to it is left out, and it serves those they would have reached. An in-tree is an
 out-tree run backwards, with switches that aggregate. The throughput of an allgather or reduce-scatter stays what it is,
 since every node still has to receive or send all shards; the traffic goes down, and often the height.
+
+What is left is for planning only. It is not compiled: MSCCL programs have no instruction that lets a switch copy or
+add, so a compiled program sends the trees as they are.
 """
 
 from __future__ import annotations

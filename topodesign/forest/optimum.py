@@ -8,6 +8,9 @@ shard is at least
 
 and spanning trees that reach this bound exist (Theorem 5). The maximum is found by Newton's iteration instead of the
 paper's binary search: a guess is either right, or a maximum flow finds a set with a larger ratio, the next guess.
+
+That trees reach the bound takes as much capacity into every switch as out of it. Elsewhere what trees can use is a
+balanced part of the capacities (:mod:`topodesign.forest.balance`), and 1/x* is the least that such a part has.
 """
 
 from __future__ import annotations
@@ -21,11 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
+from topodesign.forest.balance import always_balanced, usable_part
 from topodesign.solve.maxflow import (
     LARGEST,
     Side,
     compute_nodes,
     crossing,
+    demanded,
     rooted_network,
     scaled,
     settle,
@@ -42,20 +47,36 @@ class Optimum:
     inverse_rate
         1/x*: time per unit of shard on links that carry their capacity per unit of time. An allgather of M bytes with
         equal shards takes at least ``M / N * inverse_rate``.
+    bound
+        Nothing has a smaller ``inverse_rate`` than this. The two are the same for balanced switches; for others they
+        could differ by what a solver of floats is inexact.
     cut
         The sending side S of a bottleneck cut: ``inverse_rate`` is the sum of the shard sizes inside over the capacity
-        of the links out. Of those looked at, one with the fewest links.
+        that is usable on the links out. Of those looked at, one with the fewest links; if there are any, one where that
+        is all capacity.
+    binding
+        Places of the links that anything as fast has to fill: those out of the cut, if that is all their capacity, or
+        else those with a price in the proof of the bound; none where there is no proof.
     trees
         k of Proposition 3: with so many trees per root (and unit of shard size), each of which carries ``tree_rate``,
         every link holds a whole number of trees.
     tree_rate
         Capacity that one tree takes on each of its links; ``trees * tree_rate * inverse_rate == 1``.
+    usable
+        What trees can use at this throughput: the topology itself, or if it has switches that more capacity leads into
+        than out of, or the reverse, a part that is balanced.
+    grain
+        Capacity of the topology that a capacity of one in ``usable`` stands for; 1 where all of it is usable.
     """
 
     inverse_rate: Fraction
+    bound: Fraction
     cut: frozenset[int]
+    binding: tuple[int, ...]
     trees: int
     tree_rate: Fraction
+    usable: Topology
+    grain: Fraction
 
 
 @dataclass(frozen=True)
@@ -103,10 +124,29 @@ def optimum(topology: Topology, *, weights: Sequence[int] | None = None, names: 
     """
     demand = shard_sizes(topology, weights)
     _check_reach(topology, demand, names)
-    ratio = _least_ratio(topology, topology.capacity, demand)
-    p, q = ratio.numerator, ratio.denominator
-    common = math.gcd(q, *np.unique(topology.capacity).tolist())
-    return Optimum(ratio, _bottleneck(topology, demand, ratio), q // common, Fraction(common, p))
+    part = usable_part(topology, topology.capacity, demand)
+    usable, grain = topology, Fraction(1)
+    if np.any(part.capacity != topology.capacity):
+        usable = with_capacity(topology, part.capacity)
+        whole = zip(topology.capacity.tolist(), part.capacity.tolist(), strict=True)
+        grain = min(Fraction(capacity, used) for capacity, used in whole if used)
+    share = part.inverse_rate * grain  # time per unit of shard on the usable links
+    common = math.gcd(share.denominator, *np.unique(usable.capacity).tolist())
+    cut = _bottleneck(topology, topology.capacity, demand, part.inverse_rate)
+    binding = crossing(topology, cut)
+    if not cut.any():
+        cut = _bottleneck(topology, part.capacity, demand, share)
+        binding = np.array([price > 0 for price in part.prices]) & (part.inverse_rate == part.bound)
+    return Optimum(
+        inverse_rate=part.inverse_rate,
+        bound=part.bound,
+        cut=frozenset(np.flatnonzero(cut).tolist()),
+        binding=tuple(np.flatnonzero(binding).tolist()),
+        trees=share.denominator // common,
+        tree_rate=Fraction(common, share.numerator) * grain,
+        usable=usable,
+        grain=grain,
+    )
 
 
 def sensitivity(
@@ -133,16 +173,24 @@ def tree_capacities(topology: Topology, tree_rate: Fraction) -> Topology:
         If a link would carry more trees than a capacity may say.
     """
     counts = [int(capacity / tree_rate) for capacity in topology.capacity.tolist()]
-    if max(counts, default=0) > MAX_CAPACITY:
-        raise TooLargeError(
-            f"a link would carry {max(counts)} trees, more than {MAX_CAPACITY}; fix a small number of trees per node, "
-            "or give the links bandwidths with a larger common divisor"
-        )
-    return with_capacity(topology, np.array(counts, dtype=np.int64))
+    return with_capacity(topology, np.array([min(count, LARGEST) for count in counts], dtype=np.int64))
 
 
 def with_capacity(topology: Topology, capacity: IntArray) -> Topology:
-    """Return the topology with other capacities; links of capacity zero go."""
+    """Return the topology with other capacities, numbers of trees; links of capacity zero go.
+
+    Raises
+    ------
+    TooLargeError
+        If a capacity is larger than a topology may have.
+    """
+    most = int(capacity.max(initial=0))
+    if most > MAX_CAPACITY:
+        trees = most if most < LARGEST else "2^62 or more"
+        raise TooLargeError(
+            f"a link would carry {trees} trees, more than {MAX_CAPACITY}; fix a small number of trees per node, "
+            "or give the links bandwidths with a larger common divisor"
+        )
     kept = capacity > 0
     return Topology.from_arrays(
         topology.nodes, topology.src[kept], topology.dst[kept], capacity[kept], switches=topology.switches
@@ -182,47 +230,23 @@ def _check_reach(topology: Topology, demand: IntArray, names: Sequence[str] | No
             raise InfeasibleError(f"no collective exists: {', '.join(lost[:5])}{more} cannot {what} {root}")
 
 
-def _least_ratio(
-    topology: Topology, capacity: IntArray, demand: IntArray, unlimited: NDArray[np.bool_] | None = None
-) -> Fraction:
-    """Return 1/x*; links may be unlimited, and the ratio is 0 where no other link counts."""
-
-    def amounts(ratio: Fraction) -> tuple[IntArray, IntArray]:
-        available, wanted = scaled(capacity, ratio.numerator), scaled(demand, ratio.denominator)
-        return available if unlimited is None else np.where(unlimited, LARGEST, available), wanted
-
-    def raised(_: Fraction, side: Side) -> Fraction:
-        return _ratio(topology, capacity, demand, side)
-
-    start = Fraction(0)
-    for node in compute_nodes(topology).tolist():
-        for side in (np.arange(topology.nodes) == node, np.arange(topology.nodes) != node):
-            out = crossing(topology, side)
-            if out.any() and not (unlimited is not None and unlimited[out].any()):
-                start = max(start, _ratio(topology, capacity, demand, side))
-    return settle(topology, start, amounts, raised)
-
-
-def _ratio(topology: Topology, capacity: IntArray, demand: IntArray, side: Side) -> Fraction:
-    inside = demand[side[compute_nodes(topology)]]
-    return Fraction(sum(inside.tolist()), int(capacity[crossing(topology, side)].sum()))
-
-
-def _bottleneck(topology: Topology, demand: IntArray, ratio: Fraction) -> frozenset[int]:
-    """Return the sending side of a cut that meets the ratio exactly, with few links."""
+def _bottleneck(topology: Topology, capacity: IntArray, demand: IntArray, ratio: Fraction) -> Side:
+    """Return the sending side of a cut that meets the ratio exactly, with few links; empty if there is none."""
     from topodesign.solve import flow_kernels  # noqa: PLC0415  numba is heavy
 
     wanted = scaled(demand, ratio.denominator)
-    network = rooted_network(topology, scaled(topology.capacity, ratio.numerator), wanted)
-    side = flow_kernels.narrowest_tight_cut(network, len(topology.src), compute_nodes(topology), wanted)
-    return frozenset(np.flatnonzero(side).tolist())
+    network = rooted_network(topology, scaled(capacity, ratio.numerator), wanted)
+    return flow_kernels.narrowest_tight_cut(network, len(topology.src), compute_nodes(topology), wanted)
 
 
 def _gain(topology: Topology, group: NDArray[np.bool_], demand: IntArray) -> Gain:
-    doubled = _least_ratio(topology, np.where(group, 2 * topology.capacity, topology.capacity), demand)
-    limit = _least_ratio(topology, topology.capacity, demand, group)
-    if limit == 0:
-        return Gain(doubled, limit, None)
+    doubled = usable_part(topology, np.where(group, 2 * topology.capacity, topology.capacity), demand).inverse_rate
+    limit = usable_part(topology, topology.capacity, demand, group).inverse_rate
+    return Gain(doubled, limit, _useful_factor(topology, group, demand, limit) if limit else None)
+
+
+def _useful_factor(topology: Topology, group: NDArray[np.bool_], demand: IntArray, limit: Fraction) -> Fraction:
+    """Return the least factor of the capacity of a group at which 1/x* is down to its limit."""
 
     def amounts(factor: Fraction) -> tuple[IntArray, IntArray]:
         other = scaled(topology.capacity, limit.numerator * factor.denominator)
@@ -230,9 +254,25 @@ def _gain(topology: Topology, group: NDArray[np.bool_], demand: IntArray) -> Gai
         return np.where(group, grown, other), scaled(demand, limit.denominator * factor.denominator)
 
     def raised(_: Fraction, side: Side) -> Fraction:
-        out = crossing(topology, side)
-        needed = Fraction(sum(demand[side[compute_nodes(topology)]].tolist())) / limit
-        fixed, grown = (int(topology.capacity[out & part].sum()) for part in (~group, group))
-        return (needed - fixed) / grown
+        return needed(crossing(topology, side).astype(int).tolist(), Fraction(demanded(topology, demand, side)))
 
-    return Gain(doubled, limit, settle(topology, Fraction(1), amounts, raised))
+    def needed(prices: Sequence[Fraction], worth: Fraction) -> Fraction:
+        """Return the factor at which links of these prices carry what is worth so much."""
+        sums = [Fraction(0), Fraction(0)]
+        for grows, capacity, price in zip(group.tolist(), topology.capacity.tolist(), prices, strict=True):
+            sums[grows] += capacity * price
+        return (worth / limit - sums[0]) / sums[1]
+
+    factor = settle(topology, Fraction(1), amounts, raised)
+    while not always_balanced(topology, topology.capacity, group):  # cuts alone do not tell
+        grown, other = (scaled(topology.capacity, part) for part in (factor.numerator, factor.denominator))
+        if max(grown.max(), other.max()) >= LARGEST:
+            raise TooLargeError("what more capacity of a group of links buys takes more than 64 bits to find")
+        part = usable_part(topology, np.where(group, grown, other), demand)
+        if part.inverse_rate * factor.denominator <= limit:
+            return factor
+        more = needed(part.prices, part.worth)
+        if more <= factor:
+            return factor
+        factor = more
+    return factor

@@ -14,7 +14,7 @@ from topodesign.forest.allreduce import MOST_NODES, AllreduceOptimum, Phase, all
 from topodesign.forest.fixed import fixed_optimum, smallest_trees
 from topodesign.forest.optimum import optimum, shard_sizes
 from topodesign.forest.packing import pack_trees
-from topodesign.forest.splitting import Pieces, Split, check_balance, joined, remove_switches
+from topodesign.forest.splitting import Pieces, Split, joined, remove_switches
 from topodesign.solve.maxflow import compute_nodes, violated_cut
 from topodesign.topology import IntArray, Topology
 from topodesign.tree_schedule import MAX_WEIGHT, REVERSED, TreeCollective, TreeSchedule
@@ -26,13 +26,22 @@ MOST_SMALL = 8
 _TRIES = 100
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FrontierRow:
-    """What so many trees per root reach: time by bandwidth, and the height that small sizes feel."""
+    """What so many trees per root reach: the time by bandwidth, and the height that small sizes feel."""
 
     k: int
-    inverse_rate: Fraction
-    height: int
+    schedule: TreeSchedule
+
+    @property
+    def inverse_rate(self) -> Fraction:
+        """Time by bandwidth, as :attr:`TreeSchedule.inverse_rate`."""
+        return self.schedule.inverse_rate
+
+    @property
+    def height(self) -> int:
+        """Steps of the highest tree, as :attr:`TreeSchedule.height`."""
+        return self.schedule.height
 
 
 def forest_schedule(
@@ -42,13 +51,14 @@ def forest_schedule(
     k: int | None = None,
     root: int | None = None,
     shard: Sequence[int] | None = None,
+    names: Sequence[str] | None = None,
 ) -> TreeSchedule:
     """Return a schedule over spanning trees, as fast as any for large sizes unless ``k`` is given.
 
     Parameters
     ----------
     topology
-        Compute nodes and switches; as much capacity into each switch as out of it.
+        Compute nodes and switches; of one with more capacity in than out, or the reverse, only a part is of use.
     collective
         Reduce-scatter and reduce are allgather and broadcast on the transpose, run backwards. An allreduce is that of
         :func:`allreduce_schedule`; with ``k`` or ``shard`` it is a reduce-scatter and then an allgather.
@@ -59,13 +69,15 @@ def forest_schedule(
     shard
         Relative shard sizes of the compute nodes in ascending order; equal if None, but for an allreduce as it is
         fastest.
+    names
+        What messages call the vertices; their numbers if None.
 
     Raises
     ------
     ParameterError
         If ``k`` is below one, the root or the shards do not fit the collective or the topology.
     TopologyError
-        If there are fewer than two compute nodes or a switch is not balanced.
+        If there are fewer than two compute nodes.
     InfeasibleError
         If some compute node cannot be reached from another.
     TooLargeError
@@ -73,54 +85,67 @@ def forest_schedule(
     """
     sizes = _sizes(topology, collective, root, shard)
     if collective in {"allgather", "broadcast"}:
-        return _out_trees(topology, collective, k, sizes)
+        return _out_trees(topology, collective, k, sizes, names)
     if collective != "allreduce":
-        return _backwards(_out_trees(topology.transpose(), REVERSED[collective], k, sizes), topology)
+        return _backwards(_out_trees(topology.transpose(), REVERSED[collective], k, sizes, names), topology)
     if k is None and sizes is None:
-        return allreduce_schedule(topology)[0]
-    return _in_turn(topology, k, sizes)
+        return allreduce_schedule(topology, names=names)[0]
+    return _in_turn(topology, k, sizes, names)
 
 
-def allreduce_schedule(topology: Topology) -> tuple[TreeSchedule, str]:
+def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None) -> tuple[TreeSchedule, str]:
     """Return the fastest allreduce for large sizes, and in words what it is and whether there may be a faster one.
 
     It is concurrent where that is faster than a reduce-scatter and then an allgather (ForestColl, appendix F). The
     roots then own different shares of the data.
+
+    Parameters
+    ----------
+    topology, names
+        As for :func:`forest_schedule`.
 
     Raises
     ------
     TopologyError, InfeasibleError, TooLargeError
         As :func:`forest_schedule`.
     """
-    check_balance(topology)
     plain = "a reduce-scatter and then an allgather"
     if len(compute_nodes(topology)) > MOST_NODES:
         words = f"{plain}; whether another allreduce is faster is not asked for more than {MOST_NODES} nodes"
-        return _in_turn(topology, None, None), words
+        return _in_turn(topology, None, None, names), words
+    optimum(topology, names=names)  # says by name what cannot be reached
     best = allreduce_optimum(topology)
     more = "" if best.exact else f"more than {float(best.bound / best.throughput - 1):.2%} "
     limit = f"over trees of nodes none is {more}faster"
     if best.throughput == best.composed:
-        return _in_turn(topology, None, None), f"{plain}; {limit}"
+        return _in_turn(topology, None, None, names), f"{plain}; {limit}"
     gain = f"{float(best.throughput / best.composed - 1):.1%}"
+    words = f"reduced and broadcast at the same time, {gain} faster than {plain}; {limit}"
     try:
-        return _concurrent(
-            topology, best
-        ), f"reduced and broadcast at the same time, {gain} faster than {plain}; {limit}"
+        return _concurrent(topology, best), words
     except TooLargeError:
         words = f"{plain}; doing both at the same time would be {gain} faster, but needs too many trees"
-        return _in_turn(topology, None, None), words
+        return _in_turn(topology, None, None, names), words
 
 
-def frontier(topology: Topology, numbers: Iterable[int] | None = None) -> list[FrontierRow]:
-    """Return which numbers of trees per root pay: of an allgather, time by bandwidth against height.
+def frontier(
+    topology: Topology,
+    numbers: Iterable[int] | None = None,
+    collective: TreeCollective = "allgather",
+    *,
+    root: int | None = None,
+    shard: Sequence[int] | None = None,
+) -> list[FrontierRow]:
+    """Return which numbers of trees per root pay: time by bandwidth against height.
 
     Parameters
     ----------
-    topology
+    topology, root, shard
         As for :func:`forest_schedule`.
     numbers
         Numbers of trees to try; 1 to ``MOST_SMALL`` and the smallest best one if None.
+    collective
+        Which one; an allreduce is a reduce-scatter and then an allgather with as many trees each.
 
     Returns
     -------
@@ -133,14 +158,18 @@ def frontier(topology: Topology, numbers: Iterable[int] | None = None) -> list[F
         As :func:`forest_schedule`.
     """
     if numbers is None:
-        best = smallest_trees(topology)
+        best = _smallest_best(topology, collective, _sizes(topology, collective, root, shard))
         numbers = {*range(1, min(best, MOST_SMALL + 1)), best}
-    rows = []
-    for k in sorted(numbers):
-        schedule = forest_schedule(topology, "allgather", k=k)
-        rows.append(FrontierRow(k, schedule.inverse_rate, schedule.height))
+    rows = [FrontierRow(k, forest_schedule(topology, collective, k=k, root=root, shard=shard)) for k in sorted(numbers)]
     rows.sort(key=lambda row: (row.inverse_rate, row.height, row.k))
     return [row for i, row in enumerate(rows) if all(row.height < other.height for other in rows[:i])]
+
+
+def _smallest_best(topology: Topology, collective: TreeCollective, sizes: tuple[int, ...] | None) -> int:
+    """Return the smallest number of trees per root that reaches the optimum, in both phases of an allreduce."""
+    forth = [topology] if collective in {"allgather", "broadcast", "allreduce"} else []
+    back = [topology.transpose()] if collective in {"reduce-scatter", "reduce", "allreduce"} else []
+    return max(smallest_trees(graph, weights=sizes) for graph in forth + back)
 
 
 def _sizes(
@@ -160,10 +189,14 @@ def _sizes(
 
 
 def _out_trees(
-    topology: Topology, collective: TreeCollective, k: int | None, sizes: tuple[int, ...] | None
+    topology: Topology,
+    collective: TreeCollective,
+    k: int | None,
+    sizes: tuple[int, ...] | None,
+    names: Sequence[str] | None,
 ) -> TreeSchedule:
     """Return an allgather or a broadcast."""
-    best = optimum(topology, weights=sizes)
+    best = optimum(topology, weights=sizes, names=names)
     k = smallest_trees(topology, weights=sizes, best=best) if k is None else k
     fixed = fixed_optimum(topology, k, weights=sizes, best=best)
     numbers = [k * size for size in shard_sizes(topology, sizes).tolist()]
@@ -243,10 +276,12 @@ def _backwards(out_trees: TreeSchedule, topology: Topology) -> TreeSchedule:
     return replace(out_trees.reverse(), topology=topology)
 
 
-def _in_turn(topology: Topology, k: int | None, sizes: tuple[int, ...] | None) -> TreeSchedule:
+def _in_turn(
+    topology: Topology, k: int | None, sizes: tuple[int, ...] | None, names: Sequence[str] | None
+) -> TreeSchedule:
     """Return a reduce-scatter and then an allgather."""
-    out = _out_trees(topology, "allgather", k, sizes)
-    back = out if topology.is_duplex else _out_trees(topology.transpose(), "allgather", k, sizes)
+    out = _out_trees(topology, "allgather", k, sizes, names)
+    back = out if topology.is_duplex else _out_trees(topology.transpose(), "allgather", k, sizes, names)
     return _together(_backwards(back, topology), out, concurrent=False)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from topodesign.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.solve.maxflow import compute_nodes, rooted_network
-from topodesign.topology import IntArray, Topology, require_at_least
+from topodesign.topology import MAX_CAPACITY, IntArray, Topology, require_at_least
 
 if TYPE_CHECKING:
     from topodesign.solve.flow_kernels import Network
@@ -86,7 +86,7 @@ def remove_switches(topology: Topology, trees: int | Sequence[int], *, fan: int 
     demand = np.full(len(nodes), trees) if isinstance(trees, int) else np.array(trees, dtype=np.int64)
     if len(demand) != len(nodes) or demand.min() < 0:
         raise ParameterError(f"the numbers of trees must be {len(nodes)}, one for each compute node, and not negative")
-    check_balance(topology)
+    _check_balance(topology)
     pieces: dict[tuple[int, int], Pieces] = {
         (u, v): [(capacity, (u, v))] for u, v, capacity in topology.links() if u != v
     }
@@ -95,7 +95,7 @@ def remove_switches(topology: Topology, trees: int | Sequence[int], *, fan: int 
     return joined(nodes, pieces)
 
 
-def check_balance(topology: Topology) -> None:
+def _check_balance(topology: Topology) -> None:
     """Raise TopologyError unless as much capacity goes into every switch as comes out."""
     for switch in sorted(topology.switches):
         into, out = int(topology.in_ports[switch]), int(topology.out_ports[switch])
@@ -190,7 +190,13 @@ def _chained(start: _Path, end: _Path) -> _Path:
 
 
 def joined(nodes: IntArray, pieces: Mapping[tuple[int, int], Pieces]) -> Split:
-    """Return the logical topology whose links, between these nodes, are the given pieces; amounts are above zero."""
+    """Return the logical topology whose links, between these nodes, are the given pieces; amounts are above zero.
+
+    Raises
+    ------
+    TooLargeError
+        If a link would have more capacity than a topology may say.
+    """
     number = {node: i for i, node in enumerate(nodes.tolist())}
     kept = sorted((number[u], number[v], parts) for (u, v), parts in pieces.items() if parts)
     links, amounts, paths = [], [], []
@@ -206,6 +212,11 @@ def joined(nodes: IntArray, pieces: Mapping[tuple[int, int], Pieces]) -> Split:
     capacity = np.zeros(len(kept), dtype=np.int64)
     route_link, route_amount = np.array(links, dtype=np.int64), np.array(amounts, dtype=np.int64)
     np.add.at(capacity, route_link, route_amount)
+    if capacity.max(initial=0) > MAX_CAPACITY:
+        raise TooLargeError(
+            f"two nodes would have {capacity.max()} trees between them, more than {MAX_CAPACITY}; fix a smaller number "
+            "of trees per node"
+        )
     hop_start = np.zeros(len(paths) + 1, dtype=np.int64)
     np.cumsum([len(path) for path in paths], out=hop_start[1:])
     return Split(

@@ -27,6 +27,7 @@ _NUMBERS = (
     "twelve ",
 )
 _MOST_NAMES = 4
+_UNITS = ((10**9, "GB/s"), (10**6, "MB/s"), (10**3, "kB/s"), (1, "B/s"))
 
 
 def bottleneck_in_words(fabric: Fabric, result: Throughput) -> str:
@@ -49,7 +50,7 @@ def bottleneck_in_words(fabric: Fabric, result: Throughput) -> str:
     rate = sum((link.bandwidth for link in links), Fraction(0))
     together = " together" if len(links) > 1 else ""
     where = names_in_words(fabric, side) + _with_switches(fabric, side, [k.src if out else k.dst for k in links])
-    return f"{_links_in_words(links)} of {where}, {gigabytes(rate)}{together}, {verb} {data} {whose}"
+    return f"{_links_in_words(links)} of {where}, {brief_speed(rate)}{together}, {verb} {data} {whose}"
 
 
 def names_in_words(fabric: Fabric, nodes: Sequence[int]) -> str:
@@ -61,12 +62,19 @@ def names_in_words(fabric: Fabric, nodes: Sequence[int]) -> str:
         group = _group(fabric.names[node])
         whole = group and total[group] > 1 and chosen[group] == total[group]
         words[group if whole else _called(fabric.names[node])] = None
-    return _listed(list(words))
+    return listed(list(words))
 
 
-def gigabytes(rate: Fraction) -> str:
-    """Write bytes per second in units of 10^9, for people."""
-    return f"{float(rate / 10**9):.3f}".rstrip("0").rstrip(".") + " GB/s"
+def brief_speed(rate: Fraction) -> str:
+    """Write bytes per second as :func:`speed` does, without needless decimals."""
+    number, unit = speed(rate).split()
+    return f"{number.rstrip('0').rstrip('.')} {unit}"
+
+
+def speed(rate: Fraction) -> str:
+    """Write bytes per second with three decimals, in units of 10^9 unless it is slow, for people."""
+    unit, word = next((pair for pair in _UNITS if 10 * rate >= pair[0]), _UNITS[-1])
+    return f"{float(rate / unit):.3f} {word}"
 
 
 def _with_switches(fabric: Fabric, side: Sequence[int], ends: Sequence[str]) -> str:
@@ -74,7 +82,7 @@ def _with_switches(fabric: Fabric, side: Sequence[int], ends: Sequence[str]) -> 
     groups = {_group(fabric.names[node]) for node in side}
     switches = {fabric.names[node] for node in fabric.topology.switches}
     extra = [end for end in dict.fromkeys(ends) if end in switches and {end, _group(end)}.isdisjoint(groups - {""})]
-    return f" with {_listed(extra)}" if extra else ""
+    return f" with {listed(extra)}" if extra else ""
 
 
 def _links_in_words(links: Sequence[FabricLink]) -> str:
@@ -84,10 +92,11 @@ def _links_in_words(links: Sequence[FabricLink]) -> str:
     for kind, count in counts.items():
         number = _NUMBERS[count] if count < len(_NUMBERS) else f"{count} "
         words.append(f"the {number}{f'{kind} ' if kind else ''}link{'s' if count > 1 else ''}")
-    return _listed(words)
+    return listed(words)
 
 
-def _listed(words: list[str]) -> str:
+def listed(words: list[str]) -> str:
+    """Join words with commas and "and"; of many show the first and count the rest."""
     if len(words) > _MOST_NAMES:
         words = [*words[: _MOST_NAMES - 1], f"{len(words) - _MOST_NAMES + 1} more"]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

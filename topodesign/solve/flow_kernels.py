@@ -173,6 +173,24 @@ def _feeders(network: Network, flow: Ints, end: int) -> None:
 
 
 @compiled
+def least_tight_sets(network: Network, sinks: Ints, wanted: int) -> Bools:
+    """Return for each sink the smallest set around it that can take in no more than it must, as rows of vertices.
+
+    The network has a source as its last vertex, which can send ``wanted`` to each sink and no more in all, so that at
+    the latest the set of all other vertices is one.
+    """
+    flow = np.zeros(len(network.capacity), np.int64)
+    last = len(network.first) - 1
+    found = np.empty((len(sinks), last), np.bool_)
+    for i in range(len(sinks)):
+        push(network, flow, last, sinks[i], wanted)
+        last = sinks[i]
+        _feeders(network, flow, last)
+        found[i] = network.level[:-1] >= 0
+    return found
+
+
+@compiled
 def _width(network: Network, links: int, side: Bools) -> int:
     """Return a number that is less for fewer links out of a side, then fewer vertices on one side, then on this."""
     count, inside = 0, 0

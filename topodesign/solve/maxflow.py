@@ -9,14 +9,14 @@ the minimum cut is the set that is short of most.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.errors import TooLargeError
+from topodesign.errors import InfeasibleError, TooLargeError
 from topodesign.topology import IntArray, Topology
 
 if TYPE_CHECKING:
@@ -114,6 +114,14 @@ def violated_cut(topology: Topology, capacity: IntArray, demand: IntArray, begin
     return sink, network.level[: topology.nodes] >= 0
 
 
+def violated_cuts(topology: Topology, capacity: IntArray, demand: IntArray) -> Iterator[Side]:
+    """Yield a violated cut, as :func:`violated_cut`, for every compute node that is not served."""
+    sink, side = violated_cut(topology, capacity, demand)
+    while side is not None:
+        yield side
+        sink, side = violated_cut(topology, capacity, demand, sink + 1)
+
+
 def settle(
     topology: Topology,
     start: Fraction,
@@ -143,3 +151,81 @@ def settle(
         if side is None:
             return number
         number = raised(number, side)
+
+
+def worst_ratio(
+    topology: Topology, capacity: IntArray, demand: IntArray, unlimited: NDArray[np.bool_] | None = None
+) -> Fraction:
+    """Return the largest ratio of what must leave a set of vertices to what its links out carry, over all sets.
+
+    Parameters
+    ----------
+    topology
+        Compute nodes and switches; its own capacities play no part.
+    capacity, demand
+        Integers for every link and every compute node, not negative.
+    unlimited
+        Links that carry anything; sets that they leave have a ratio of zero.
+
+    Raises
+    ------
+    InfeasibleError
+        If something must leave a set and nothing can.
+    TooLargeError
+        If the numbers do not fit into 64 bits.
+    """
+    limits = None if unlimited is None else np.where(unlimited, LARGEST, 0)
+
+    def amounts(ratio: Fraction) -> tuple[IntArray, IntArray]:
+        available = scaled(capacity, ratio.numerator)
+        return available if limits is None else np.maximum(available, limits), scaled(demand, ratio.denominator)
+
+    def ratio_of(_: Fraction, side: Side) -> Fraction:
+        wanted, room = demanded(topology, demand, side), int(capacity[crossing(topology, side)].sum())
+        if wanted and not room:
+            raise InfeasibleError("no links lead out of some vertices whose data must get out")
+        return Fraction(wanted, max(room, 1))
+
+    start = Fraction(0)
+    for node in compute_nodes(topology).tolist():
+        for side in (np.arange(topology.nodes) == node, np.arange(topology.nodes) != node):
+            if unlimited is None or not unlimited[crossing(topology, side)].any():
+                start = max(start, ratio_of(start, side))
+    return settle(topology, start, amounts, ratio_of)
+
+
+def demanded(topology: Topology, demand: IntArray, side: Side) -> int:
+    """Return what must leave the sending side: the demand of all compute nodes in it."""
+    return sum(demand[side[compute_nodes(topology)]].tolist())
+
+
+def surplus(topology: Topology, capacity: IntArray) -> IntArray:
+    """Return by how much more goes into each switch, ascending, than comes out."""
+    more = np.zeros(topology.nodes, dtype=np.int64)
+    np.add.at(more, topology.dst, capacity)
+    np.subtract.at(more, topology.src, capacity)
+    return more[sorted(topology.switches)]
+
+
+def balanced_part(topology: Topology, capacity: IntArray) -> IntArray:
+    """Return the capacities without what goes into a switch and cannot come out, or the reverse.
+
+    What is left out is a flow from switches with more out than in, to those with more in than out; where either are
+    short of the other, nodes are the other end, as they need no balance.
+    """
+    from topodesign.solve import flow_kernels  # noqa: PLC0415  numba is heavy
+
+    more = surplus(topology, capacity)
+    switches = np.array(sorted(topology.switches), dtype=np.int64)
+    anyone, source, sink = range(topology.nodes, topology.nodes + 3)
+    vertex = np.full(topology.nodes, anyone)
+    vertex[switches] = switches
+    short, over, rest = switches[more < 0], switches[more > 0], int(more.sum())
+    src = np.concatenate((vertex[topology.src], np.full(len(short), source), over, [source, anyone]))
+    dst = np.concatenate((vertex[topology.dst], short, np.full(len(over), sink), [anyone, sink]))
+    room = np.concatenate((capacity, -more[more < 0], more[more > 0], [max(rest, 0), max(-rest, 0)]))
+    network = flow_kernels.make_network(topology.nodes + 3, src, dst, room, len(room))
+    flow = np.zeros(len(room), dtype=np.int64)
+    flow_kernels.push(network, flow, source, sink, LARGEST)
+    part: IntArray = capacity - flow[: len(capacity)]
+    return part
