@@ -145,15 +145,21 @@ def test_a_link_fails_in_both_directions() -> None:
     assert left.without(vertices=["chip2.2"]) == fabric.without(vertices=["chip2.2"], links=[pair])
 
 
-def test_one_way_links_may_fail_between_nodes_but_not_at_switches() -> None:
+def test_links_may_fail_in_one_direction() -> None:
     ring = Fabric.from_topology(build("circulant(7,1,2)"))
     assert len(ring.without(links=[("0", "1")]).links()) == len(ring.links()) - 2
     simplex = Fabric.from_topology(build("dicirculant(7,1,2)"))
     left = simplex.without(links=[("1", "0")])
     assert len(left.links()) == len(simplex.links()) - 1
-    turning = Topology.from_links(3, [(0, 1), (1, 2), (2, 0)], switches=[2])
-    with pytest.raises(TopologyError, match="switch '2' has"):
-        Fabric.from_topology(turning).without(links=[("2", "0")])
+    boxes = build_fabric("dgx_a100(2)")
+    switch, gone = boxes.number("box0/nvswitch"), ("box0/gpu0", "box0/nvswitch")
+    assert boxes.unequal(range(len(boxes.names))) == []
+    half = boxes.without(one_way=[gone])
+    assert set(boxes.links()) - set(half.links()) == {link for link in boxes.links() if (link.src, link.dst) == gone}
+    assert half.unequal(sorted(half.topology.switches)) == [switch]
+    assert half.imbalance(switch) == "switch 'box0/nvswitch' has 2100GB/s in but 2400GB/s out, 300GB/s more out"
+    with pytest.raises(ParameterError, match="no link from 'box0/gpu0' to 'box0/gpu1'"):
+        boxes.without(one_way=[("box0/gpu0", "box0/gpu1")])
 
 
 @pytest.mark.parametrize(

@@ -94,10 +94,12 @@ def test_a_path_carries_everything_at_full_rate(nodes: int) -> None:
 def test_what_is_chosen_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "71.4% faster than a reduce-scatter and then an allgather" in allreduce_schedule(build("genkautz(2,7)"))[1]
     assert "none is faster" in allreduce_schedule(build("complete(4)"))[1]
-    long = path(65)
+    long = path(65)  # more nodes than a linear program is solved for
     schedule, words = allreduce_schedule(long)
     assert not schedule.concurrent
-    assert "not asked for more than 64 nodes" in words
+    bound = allreduce_optimum(long).bound
+    assert f"none is more than {float(bound / throughput(schedule) - 1):.2%} faster" in words
+    assert "none is faster" in allreduce_schedule(build("hypercube(7)"))[1]
     odd = next(
         graph
         for graph in (fabric(5, 2, random.Random(seed)) for seed in range(100))  # noqa: S311

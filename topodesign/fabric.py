@@ -205,7 +205,7 @@ class Fabric:
         ParameterError
             If a name is unknown or that of a switch.
         TopologyError
-            If fewer than two nodes are left, or a switch loses more bandwidth one way than the other.
+            If fewer than two nodes are left.
         """
         chosen = {self.number(name) for name in nodes}
         for node in sorted(chosen & self.topology.switches):
@@ -216,28 +216,45 @@ class Fabric:
         switches = {self.names[node] for node in self.topology.switches} | set(others)
         return self._changed(self.names, switches, self.links())
 
-    def without(self, *, vertices: Iterable[str] = (), links: Iterable[tuple[str, str]] = ()) -> Fabric:
+    def without(
+        self,
+        *,
+        vertices: Iterable[str] = (),
+        links: Iterable[tuple[str, str]] = (),
+        one_way: Iterable[tuple[str, str]] = (),
+    ) -> Fabric:
         """Return what is left when nodes, switches or links fail.
 
-        A link fails in both directions, if it has two: one with a single dead fibre is of no use to a schedule, since
-        switches need as much bandwidth in as out. Switches that then lead to no node are left out. On one-way links a
-        node may end up with unequal bandwidth in and out, which does no harm; the theorems need balance at switches.
+        Switches that then lead to no node are left out. What is left may have more bandwidth into a node or switch than
+        out of it, or the reverse: nodes do not mind, and of what leads to such a switch the solvers use the part that
+        is best.
+
+        Parameters
+        ----------
+        vertices
+            Names of nodes and switches.
+        links
+            Pairs of names; a link fails in both directions, if it has two.
+        one_way
+            Pairs of names, from and to; only this direction fails.
 
         Raises
         ------
         ParameterError
             If a name is unknown or there is no such link.
         TopologyError
-            If fewer than two nodes are left, or a switch loses more bandwidth one way than the other.
+            If fewer than two nodes are left.
         """
         gone = {self.names[self.number(name)] for name in vertices}
         dead: set[tuple[str, str]] = set()
         present = {(link.src, link.dst) for link in self.links()}
-        for a, b in links:
-            pair = {(a, b), (b, a)} & present
-            if not pair:
-                self.number(a), self.number(b)
-                raise ParameterError(f"there is no link between '{a}' and '{b}'")
+        asked = [({(a, b), (b, a)}, f"between '{a}' and '{b}'") for a, b in links]
+        asked += [({(a, b)}, f"from '{a}' to '{b}'") for a, b in one_way]
+        for pair, where in asked:
+            if not pair & present:
+                for end in next(iter(pair)):
+                    self.number(end)
+                raise ParameterError(f"there is no link {where}")
             dead |= pair
         names = [name for name in self.names if name not in gone]
         rest = [k for k in self.links() if (k.src, k.dst) not in dead and not {k.src, k.dst} & gone]
@@ -257,7 +274,6 @@ class Fabric:
             kept = [name for name in names if name not in stray]
             return self._changed(kept, switches - stray, [k for k in links if not {k.src, k.dst} & stray])
         fabric.check_nodes()
-        fabric.check_balance(sorted(fabric.topology.switches))
         return fabric
 
     def check_nodes(self) -> None:
@@ -268,18 +284,23 @@ class Fabric:
 
     def check_balance(self, vertices: Iterable[int]) -> None:
         """Raise TopologyError if one of these vertices has not as much bandwidth in as out."""
-        inward, outward = self.topology.in_ports, self.topology.out_ports
-        wrong = [node for node in vertices if inward[node] != outward[node]]
+        wrong = self.unequal(vertices)
         if not wrong:
             return
-        node = wrong[0]
-        rates = [int(ports[node]) * self.unit for ports in (inward, outward)]
-        kind = "switch" if node in self.topology.switches else "node"
         more = f" (and {len(wrong) - 1} more are unequal)" if len(wrong) > 1 else ""
-        raise TopologyError(
-            f"{kind} '{self.names[node]}' has {format_rate(rates[0])} in but {format_rate(rates[1])} out, "
-            f"{format_rate(abs(rates[0] - rates[1]))} more {'in' if rates[0] > rates[1] else 'out'}{more}; "
-            "links into and out of it must add up to the same"
+        raise TopologyError(f"{self.imbalance(wrong[0])}{more}; links into and out of it must add up to the same")
+
+    def unequal(self, vertices: Iterable[int]) -> list[int]:
+        """Return those of the vertices that have not as much bandwidth in as out."""
+        return [node for node in vertices if self.topology.in_ports[node] != self.topology.out_ports[node]]
+
+    def imbalance(self, vertex: int) -> str:
+        """Say how the bandwidth into a vertex differs from that out of it."""
+        rates = [int(ports[vertex]) * self.unit for ports in (self.topology.in_ports, self.topology.out_ports)]
+        kind = "switch" if vertex in self.topology.switches else "node"
+        return (
+            f"{kind} '{self.names[vertex]}' has {format_rate(rates[0])} in but {format_rate(rates[1])} out, "
+            f"{format_rate(abs(rates[0] - rates[1]))} more {'in' if rates[0] > rates[1] else 'out'}"
         )
 
     def stray_switches(self) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ _ROOTED = ("broadcast", "reduce")
 
 @dataclass(frozen=True)
 class Throughput:
-    """The best throughput of a collective, with the cut that proves it.
+    """The best throughput of a collective, with what proves it.
 
     Attributes
     ----------
@@ -38,26 +38,35 @@ class Throughput:
     inverse_rate
         1/x*: seconds per byte of a shard, of the mean one where they differ (of the whole data for ``broadcast`` and
         ``reduce``). An allreduce is a reduce-scatter and an allgather, whose times add up.
+    bound
+        Algorithmic bandwidth that nothing exceeds; the same, unless switches have unequal bandwidth in and out, where
+        the proof may miss it by a hair.
     trees
         Trees per root that surely reach it (Proposition 3); the larger number of the halves of an allreduce.
     cut
-        Vertices on the sending side of a bottleneck: of the slower half of an allreduce, the allgather if equal.
+        Vertices on the sending side of a bottleneck: of the slower half of an allreduce, the allgather if equal. Empty
+        where no cut alone proves the bound, as may be at switches with unequal bandwidth in and out.
     owners
         Nodes whose shards have to cross the cut: those inside it if shards are sent out, as in an allgather; those
         outside if partial results are, as in a reduce-scatter.
+    binding
+        Places, in ``fabric.links()``, of the links that bind: those out of the cut, or those that have a price in the
+        proof where there is none.
     """
 
     collective: FabricCollective
     bandwidth: Fraction
     inverse_rate: Fraction
+    bound: Fraction
     trees: int
     cut: frozenset[int]
     owners: tuple[int, ...]
+    binding: tuple[int, ...]
 
     def links(self, fabric: Fabric) -> list[FabricLink]:
-        """Return the links out of the cut, which bind."""
-        inside = {fabric.names[vertex] for vertex in self.cut}
-        return [link for link in fabric.links() if link.src in inside and link.dst not in inside]
+        """Return the links that bind."""
+        every = fabric.links()
+        return [every[place] for place in self.binding]
 
 
 @dataclass(frozen=True)
@@ -173,12 +182,21 @@ def throughput(
     """
     phases = _phases(fabric, collective, root, shards)
     optima = [optimum(phase.topology, weights=phase.weights, names=fabric.names) for phase in phases]
-    bandwidth = sum(phases[0].weights) * fabric.unit / sum(best.inverse_rate for best in optima)
+    whole = sum(phases[0].weights) * fabric.unit
+    bandwidth = whole / sum(best.inverse_rate for best in optima)
     slow = max(range(len(phases)), key=lambda row: (optima[row].inverse_rate, row))
-    cut, owners = _sending_side(fabric, phases[slow], optima[slow])
-    trees = max(best.trees for best in optima)
-    inverse = (len(fabric.compute) if root is None else 1) / bandwidth
-    return Throughput(collective, bandwidth, inverse, trees, cut, owners)
+    binding = tuple(sorted(phases[slow].order[list(optima[slow].binding)].tolist()))
+    cut, owners = _sending_side(fabric, phases[slow], optima[slow], binding)
+    return Throughput(
+        collective,
+        bandwidth,
+        inverse_rate=(len(fabric.compute) if root is None else 1) / bandwidth,
+        bound=whole / sum(best.bound for best in optima),
+        trees=max(best.trees for best in optima),
+        cut=cut,
+        owners=owners,
+        binding=binding,
+    )
 
 
 def upgrades(
@@ -249,7 +267,7 @@ def limited(
     ParameterError, InfeasibleError
         As :func:`throughput`; also if a number is below one.
     """
-    number = None if root is None else compute_node(fabric, root)
+    number = _root(fabric, root)
 
     def made(k: int) -> Limited:
         schedule = forest.forest_schedule(fabric.topology, collective, k=k, root=number, shard=shards)
@@ -284,23 +302,20 @@ def frontier(
     ParameterError, InfeasibleError
         As :func:`throughput`.
     """
-    number = None if root is None else compute_node(fabric, root)
-    rows = forest.frontier(fabric.topology, None, collective, root=number, shard=shards)
+    rows = forest.frontier(fabric.topology, None, collective, root=_root(fabric, root), shard=shards)
     return [_measured(fabric, row.k, row.schedule, alpha, sizes) for row in rows]
 
 
-def best_allreduce(fabric: Fabric) -> BestAllreduce | None:
-    """Return the best allreduce of any kind (ForestColl, appendix F), None if there are too many nodes to find it.
+def best_allreduce(fabric: Fabric) -> BestAllreduce:
+    """Return the best allreduce of any kind (ForestColl, appendix F), up to ``MOST_NODES`` nodes; beyond, only a bound.
 
     Raises
     ------
     InfeasibleError
         As :func:`throughput`.
     """
-    from topodesign.forest.allreduce import MOST_NODES, allreduce_optimum  # noqa: PLC0415  scipy is heavy
+    from topodesign.forest.allreduce import allreduce_optimum  # noqa: PLC0415  scipy is heavy
 
-    if len(fabric.compute) > MOST_NODES:
-        return None
     best = allreduce_optimum(fabric.topology)
     return BestAllreduce(*(rate * fabric.unit for rate in (best.throughput, best.bound, best.composed)))
 
@@ -316,6 +331,10 @@ def compute_node(fabric: Fabric, root: str) -> int:
     if fabric.number(root) not in fabric.compute:
         raise ParameterError(f"the root '{root}' is a switch")
     return fabric.number(root)
+
+
+def _root(fabric: Fabric, root: str | None) -> int | None:
+    return None if root is None else compute_node(fabric, root)
 
 
 def _measured(fabric: Fabric, k: int, schedule: TreeSchedule, alpha: Fraction, sizes: Sequence[Fraction]) -> Limited:
@@ -345,10 +364,14 @@ def _phases(
     return {"allgather": [forth], "broadcast": [forth], "allreduce": [back, forth]}.get(collective, [back])
 
 
-def _sending_side(fabric: Fabric, phase: _Phase, best: Optimum) -> tuple[frozenset[int], tuple[int, ...]]:
-    """Return the cut as the data crosses it in the fabric, and the nodes whose shards do."""
-    owners = tuple(node for node, w in zip(fabric.compute, phase.weights, strict=True) if w and node in best.cut)
-    return (frozenset(range(len(fabric.names))) - best.cut if phase.reduces else best.cut), owners
+def _sending_side(
+    fabric: Fabric, phase: _Phase, best: Optimum, binding: tuple[int, ...]
+) -> tuple[frozenset[int], tuple[int, ...]]:
+    """Return the cut as the data crosses it in the fabric, and the nodes whose shards do; nothing if others bind."""
+    side = frozenset(range(len(fabric.names))) - best.cut if phase.reduces else best.cut
+    if binding != tuple(at for at, (u, v, _) in enumerate(fabric.topology.links()) if u in side and v not in side):
+        return frozenset(), ()
+    return side, tuple(node for node, w in zip(fabric.compute, phase.weights, strict=True) if w and node in best.cut)
 
 
 def _upgrade(kind: str, whole: Fraction, halves: Sequence[Gain]) -> Upgrade:

@@ -74,9 +74,8 @@ class Effort:
             bases = list(_bases(target, candidates))
             found = search_neighbours(target, bases, work, seed=self.seed, known=known)
         if target.nodes <= _ANNEALED:
-            best = min(((one.cost, one.rank, one.spec) for one in own), key=lambda one: (_runtime(one[0]), one[1]))
-            nearest = min(found, key=lambda one: _runtime(one.cost), default=None)
-            start = nearest.spec if nearest is not None and _runtime(nearest.cost) < _runtime(best[0]) else best[2]
+            options: list[Candidate | Found] = [*sorted(own, key=lambda one: one.rank), *found]
+            start = min(options, key=lambda one: _runtime(one.cost)).spec  # of equals the first
             found += self._annealed(target, start, [*known, *(one.cost for one in found)])
         return found
 

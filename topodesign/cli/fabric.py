@@ -42,13 +42,17 @@ def command(
     fat_tree(leaves,hosts,spines[,over[,under]]) and dragonfly(groups,routers,hosts), such as 'dgx_a100(2)' (quote it).
     """
     from topodesign.cli.sources import fabric_of, part_of  # noqa: PLC0415  heavy
+    from topodesign.errors import ParameterError  # noqa: PLC0415
     from topodesign.fabric_file import write_fabric  # noqa: PLC0415
     from topodesign.files import write_whole  # noqa: PLC0415
 
     if as_json and file_format not in {None, "json"}:
         raise click.UsageError(f"--json and --format {file_format} exclude each other.")
     part = part_of(fabric_of(fabric), only, others, without)
-    part.check_balance(range(len(part.names)))  # a file that is not balanced could not be read again
+    uneven = part.unequal(range(len(part.names)))
+    if uneven:
+        reason = "which no fabric file may have; give --without to the command that is to use what is left"
+        raise ParameterError(f"{part.imbalance(uneven[0])}, {reason}")
     text = write_fabric(part, "json" if as_json else file_format or _format_of(output))
     if output is None:
         click.echo(text, nl=False)

@@ -65,7 +65,7 @@ _MOST_LINKS = 8
     "--proof/--no-proof",
     default=True,
     show_default=True,
-    help="Whether to ask, for an allreduce of at most 64 nodes, if any beats reduce-scatter and then allgather.",
+    help="Whether to ask if any allreduce beats reduce-scatter and then allgather; above 64 nodes by cuts alone.",
 )
 @json_option
 def command(
@@ -133,7 +133,7 @@ class _Answer:
 
 @dataclass(frozen=True)
 class _Proof:
-    """What is known of the best allreduce of any kind: nothing if it was not asked for."""
+    """What is known of the best allreduce of any kind: nothing if shards are given."""
 
     best: BestAllreduce | None
     words: str
@@ -191,6 +191,8 @@ def _document(answer: _Answer) -> dict[str, Any]:
         "shards": answer.shards,
         "k": answer.trees,
         **_rates(best),
+        "bound": str(best.bound),
+        "proven": best.bandwidth == best.bound,
         "proposition_3_k": best.trees,
         "bottleneck_cut": [fabric.names[vertex] for vertex in sorted(best.cut)],
         "bottleneck_links": [
@@ -327,16 +329,17 @@ def _proof(fabric: Fabric, equal: bool) -> _Proof:
     from topodesign.rates import best_allreduce  # noqa: PLC0415  heavy
     from topodesign.report.bottleneck import speed  # noqa: PLC0415
 
-    best = best_allreduce(fabric) if equal else None
-    if best is None:
-        why = f"{counted(len(fabric.compute), 'node')} are too many to ask" if equal else "not asked with --shards"
-        return _Proof(None, f"whether an allreduce of another kind is faster is not known: {why}")
+    if not equal:
+        return _Proof(None, "whether an allreduce of another kind is faster is not known: not asked with --shards")
+    best = best_allreduce(fabric)
     capable = fabric.multicast | fabric.aggregation
-    how = "linear program for switches that only forward; those here can copy or add" if capable else "linear program"
+    where = ", if switches only forward; those here can copy or add" if capable else ""
     if best.composed_is_best:
-        return _Proof(best, f"no allreduce beats a reduce-scatter followed by an allgather ({how})")
+        return _Proof(best, f"no allreduce beats a reduce-scatter followed by an allgather{where}")
     bound = "the best" if best.proven else f"none reaches more than {speed(best.bound)}"
-    return _Proof(best, f"an allreduce of another kind reaches {speed(best.bandwidth)}, {bound} ({how})")
+    if best.bandwidth == best.composed:
+        return _Proof(best, f"an allreduce of another kind may be faster, but {bound}{where}")
+    return _Proof(best, f"an allreduce of another kind reaches {speed(best.bandwidth)}, {bound}{where}")
 
 
 def _upgrade(upgrade: Upgrade, now: Fraction) -> list[str]:

@@ -32,7 +32,7 @@ without_option = click.option(
     "--without",
     multiple=True,
     metavar="A-B",
-    help="A link that is down (both directions), or the name of a node or switch; may be repeated.",
+    help="A link that is down in both directions, A>B for one, or the name of a node or switch; may be repeated.",
 )
 alpha_option = click.option(
     "--alpha", default="10us", show_default=True, metavar="TIME", help="Latency of one communication step."

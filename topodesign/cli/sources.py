@@ -88,7 +88,7 @@ def part_of(
     others
         What nodes do that are none of these.
     without
-        Links as ``A-B``, and names of nodes and switches.
+        Links as ``A-B``, or ``A>B`` for one direction, and names of nodes and switches.
 
     Raises
     ------
@@ -97,22 +97,29 @@ def part_of(
     """
     part = fabric
     if without:
+        vertices = [text for text in without if text in fabric.names]
         links = [_ends(fabric, text) for text in without if text not in fabric.names]
-        part = part.without(vertices=[text for text in without if text in fabric.names], links=links)
+        part = part.without(
+            vertices=vertices,
+            links=[(a, b) for a, sign, b in links if sign == "-"],
+            one_way=[(a, b) for a, sign, b in links if sign == ">"],
+        )
     if only:
         part = part.only(_chosen(part, only), forward=others == "forward")
     return fabric if part is fabric else replace(part, name=f"part of {fabric.name}")
 
 
-def _ends(fabric: Fabric, text: str) -> tuple[str, str]:
-    """Split ``A-B`` where both sides are names, which may contain the sign themselves."""
-    pairs = [(text[:i], text[i + 1 :]) for i, character in enumerate(text) if character == "-"]
-    known = [pair for pair in pairs if set(pair) <= set(fabric.names)]
+def _ends(fabric: Fabric, text: str) -> tuple[str, str, str]:
+    """Split ``A-B`` or ``A>B`` where both sides are names, which may contain the signs themselves."""
+    splits = [(text[:i], sign, text[i + 1 :]) for i, sign in enumerate(text) if sign in "->"]
+    known = [split for split in splits if {split[0], split[2]} <= set(fabric.names)]
     if known:
         return known[0]
-    for pair in pairs[:1]:
-        fabric.number(pair[0]), fabric.number(pair[1])
-    raise ParameterError(f"--without {text[:100]!r}: write a link as A-B, or the name of a node or switch")
+    for first, _, last in splits[:1]:
+        fabric.number(first), fabric.number(last)
+    raise ParameterError(
+        f"--without {text[:100]!r}: write a link as A-B, one direction of it as A>B, or the name of a node or switch"
+    )
 
 
 def _chosen(fabric: Fabric, only: tuple[str, ...]) -> list[str]:

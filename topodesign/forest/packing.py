@@ -95,7 +95,7 @@ def pack_trees(topology: Topology, roots: Sequence[tuple[int, int]]) -> Packing:
     if len({root for root, _ in starts}) < len(starts):
         raise ParameterError("a root is listed twice")
     if sum(number for _, number in starts) > MAX_TREES:
-        raise TooLargeError(f"at most {MAX_TREES} trees can be packed")
+        raise TooLargeError(f"at most {MAX_TREES} trees can be packed; fix a small number of trees per root")
     network = _network(topology)
     return _merged(_lower(network, _grow(network, starts)))
 

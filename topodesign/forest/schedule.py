@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.errors import ParameterError, TooLargeError
-from topodesign.forest.allreduce import MOST_NODES, AllreduceOptimum, Phase, allreduce_optimum
+from topodesign.forest.allreduce import AllreduceOptimum, Phase, allreduce_optimum
 from topodesign.forest.fixed import fixed_optimum, smallest_trees
 from topodesign.forest.optimum import optimum, shard_sizes
 from topodesign.forest.packing import pack_trees
@@ -110,9 +110,6 @@ def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None
         As :func:`forest_schedule`.
     """
     plain = "a reduce-scatter and then an allgather"
-    if len(compute_nodes(topology)) > MOST_NODES:
-        words = f"{plain}; whether another allreduce is faster is not asked for more than {MOST_NODES} nodes"
-        return _in_turn(topology, None, None, names), words
     optimum(topology, names=names)  # says by name what cannot be reached
     best = allreduce_optimum(topology)
     more = "" if best.exact else f"more than {float(best.bound / best.throughput - 1):.2%} "

@@ -34,7 +34,10 @@ def bottleneck_in_words(fabric: Fabric, result: Throughput) -> str:
     """Say which links bind and what has to cross them, as the side with fewer nodes sees it.
 
     Nodes whose names begin alike, up to a ``/``, ``.``, ``:``, ``_`` or ``-``, are a group, called by that beginning.
+    Where no cut alone is the reason, switches are that have more bandwidth in than out, or the reverse.
     """
+    if not result.cut:
+        return _balance_in_words(fabric, result)
     sending = [node for node in fabric.compute if node in result.cut]
     receiving = [node for node in fabric.compute if node not in result.cut]
     links = result.links(fabric)
@@ -75,6 +78,19 @@ def speed(rate: Fraction) -> str:
     """Write bytes per second with three decimals, in units of 10^9 unless it is slow, for people."""
     unit, word = next((pair for pair in _UNITS if 10 * rate >= pair[0]), _UNITS[-1])
     return f"{float(rate / unit):.3f} {word}"
+
+
+def _balance_in_words(fabric: Fabric, result: Throughput) -> str:
+    """Say at which switches and links bandwidth is lost since what comes in must go out."""
+    unequal = fabric.unequal(sorted(fabric.topology.switches))
+    others = f" (and {len(unequal) - 1} more are unequal)" if len(unequal) > 1 else ""
+    reason = f"{fabric.imbalance(unequal[0])}{others}, and a switch has to pass on what it gets"
+    if result.bandwidth < result.bound:
+        return f"{reason}; none is proven to reach more than {speed(result.bound)}"
+    links = result.links(fabric)
+    rate = sum((link.bandwidth for link in links), Fraction(0))
+    together = f"{_links_in_words(links)}, {brief_speed(rate)} in all," if len(links) > 1 else _links_in_words(links)
+    return f"{reason}; so {together} {'bind' if len(links) > 1 else 'binds'}"
 
 
 def _with_switches(fabric: Fabric, side: Sequence[int], ends: Sequence[str]) -> str:
