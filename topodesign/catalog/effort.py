@@ -36,6 +36,9 @@ _NEIGHBOURS_OTHER = ((128, 600_000), (600, 300_000))
 """Sizes that are further from the bound than ``_GOOD`` are made from their neighbours, with this budget by degree and
 nodes at most; duplex ones with half of it."""
 _GOOD = Fraction(106, 100)
+_TRIES, _FAR = {4: 4, 8: 4}, Fraction(12, 10)
+"""Sizes of these degrees that are further from the bound than ``_FAR`` after that are tried again with other random
+choices, so many times in all."""
 _BASES = 8
 
 
@@ -69,10 +72,14 @@ class Effort:
             return []
         known = [one.cost for one in own]
         found: list[Found] = []
-        work = self._share(_neighbours_work(target))
-        if work and min(map(_runtime, known)) > _GOOD * _runtime(bound):
+        work, limit = self._share(_neighbours_work(target)), _GOOD
+        for seed in range(self.seed, self.seed + _TRIES.get(target.degree, 1)):
+            costs = [*known, *(one.cost for one in found)]
+            if not work or min(map(_runtime, costs)) <= limit * _runtime(bound):
+                break
             bases = list(_bases(target, candidates))
-            found = search_neighbours(target, bases, work, seed=self.seed, known=known)
+            found += search_neighbours(target, bases, work, seed=seed, known=costs)
+            limit = _FAR
         if target.nodes <= _ANNEALED:
             options: list[Candidate | Found] = [*sorted(own, key=lambda one: one.rank), *found]
             start = min(options, key=lambda one: _runtime(one.cost)).spec  # of equals the first
