@@ -167,13 +167,15 @@ def _answer(whole: Fabric, fabric: Fabric, wanted: Wanted, comparison: _Comparis
 
 
 def _before(fabric: Fabric, wanted: Wanted) -> Throughput | None:
-    """Return the throughput of the whole fabric; None if it had none, or shards are for what is left."""
-    from topodesign.errors import InfeasibleError  # noqa: PLC0415
+    """Return the throughput of the whole fabric; None if it had none, or the shards fit only what is left."""
+    from topodesign.cli.trees import read_shards  # noqa: PLC0415  heavy
+    from topodesign.errors import InfeasibleError, ParameterError  # noqa: PLC0415
     from topodesign.rates import throughput  # noqa: PLC0415
 
     try:
-        return throughput(fabric, wanted.collective, root=wanted.root) if wanted.shards is None else None
-    except InfeasibleError:
+        shards = None if wanted.shards is None else read_shards(fabric, wanted.shards)
+        return throughput(fabric, wanted.collective, root=wanted.root, shards=shards)
+    except (InfeasibleError, ParameterError):
         return None
 
 

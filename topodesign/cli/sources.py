@@ -105,7 +105,9 @@ def part_of(
             one_way=[(a, b) for a, sign, b in links if sign == ">"],
         )
     if only:
-        part = part.only(_chosen(part, only), forward=others == "forward")
+        words = [word.strip() for text in only for word in text.split(",")]
+        chosen = dict.fromkeys(name for word in words for name in nodes_named(part, word))
+        part = part.only(chosen, forward=others == "forward")
     return fabric if part is fabric else replace(part, name=f"part of {fabric.name}")
 
 
@@ -122,16 +124,20 @@ def _ends(fabric: Fabric, text: str) -> tuple[str, str, str]:
     )
 
 
-def _chosen(fabric: Fabric, only: tuple[str, ...]) -> list[str]:
-    """Return the nodes that names and patterns stand for."""
+def nodes_named(fabric: Fabric, word: str) -> list[str]:
+    """Return the nodes that a name or a pattern stands for.
+
+    Raises
+    ------
+    ParameterError
+        If there are none.
+    """
     nodes = [fabric.names[node] for node in fabric.compute]
-    chosen: dict[str, None] = {}
-    for word in (word.strip() for text in only for word in text.split(",")):
-        matches = [name for name in nodes if fnmatchcase(name, word)] if word not in fabric.names else [word]
-        if not matches:
-            fabric.number(word)
-        chosen.update(dict.fromkeys(matches))
-    return list(chosen)
+    matches = [word] if word in nodes else [name for name in nodes if fnmatchcase(name, word)]
+    if not matches:
+        fabric.number(word)
+        raise ParameterError(f"'{word}' is a switch; only nodes take part in a collective")
+    return matches
 
 
 def names_fabric(text: str) -> bool:

@@ -8,13 +8,12 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
-from fnmatch import fnmatchcase
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
 from topodesign.cli.options import counted
-from topodesign.cli.sources import fabric_of, names_fabric, part_of
+from topodesign.cli.sources import fabric_of, names_fabric, nodes_named, part_of
 from topodesign.errors import FileFormatError, InfeasibleError, ParameterError, SpecError, TooLargeError
 from topodesign.fabric import Fabric
 from topodesign.fabrics import FABRICS, build_fabric
@@ -184,22 +183,12 @@ def read_shards(fabric: Fabric, text: str) -> tuple[int, ...]:
         pairs = [(fabric.names[node], size) for node, size in zip(fabric.compute, words, strict=True)]
     sizes = {fabric.names[node]: Fraction(1) for node in fabric.compute}
     for name, size in pairs:
-        sizes |= dict.fromkeys(_nodes(fabric, name), _size(size, name))
+        sizes |= dict.fromkeys(nodes_named(fabric, name), _size(size, name))
     if not any(sizes.values()):
         raise ParameterError("--shards gives no node any data")
     common = math.lcm(*(size.denominator for size in sizes.values()))
     whole = [int(size * common) for size in sizes.values()]
     return tuple(size // math.gcd(*whole) for size in whole)
-
-
-def _nodes(fabric: Fabric, name: str) -> list[str]:
-    """Return the nodes that a name or pattern stands for."""
-    nodes = [fabric.names[node] for node in fabric.compute]
-    matches = [name] if name in nodes else [node for node in nodes if fnmatchcase(node, name)]
-    if not matches:
-        fabric.number(name)
-        raise ParameterError(f"'{name}' is a switch, which has no shard")
-    return matches
 
 
 def _size(text: str, name: str) -> Fraction:
