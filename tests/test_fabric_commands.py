@@ -14,7 +14,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from topodesign.cli.main import run
-from topodesign.cli.trees import read_shards
+from topodesign.cli.trees.shards import read_shards
 from topodesign.errors import InfeasibleError
 from topodesign.fabric import Fabric, FabricLink
 from topodesign.fabrics import build_fabric

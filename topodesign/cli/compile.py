@@ -20,7 +20,7 @@ from topodesign.cli.options import (
 from topodesign.errors import ParameterError
 
 if TYPE_CHECKING:
-    from topodesign.cli.trees import AnyMethod, Wanted
+    from topodesign.cli.trees.plan import AnyMethod, Wanted
     from topodesign.compile.ir import Protocol
     from topodesign.schedule import Collective, Schedule
     from topodesign.schedulers import Method
@@ -93,7 +93,7 @@ def command(
     Example: topodesign compile 'circulant(12,2,3)' --collective allreduce --inplace -o allreduce.xml
     """
     from topodesign.cli.sources import check_ending, names_schedule  # noqa: PLC0415  heavy
-    from topodesign.cli.trees import Wanted, goes_over_trees  # noqa: PLC0415
+    from topodesign.cli.trees.plan import Wanted, goes_over_trees  # noqa: PLC0415
     from topodesign.files import write_whole  # noqa: PLC0415
     from topodesign.runtime.check import check_program  # noqa: PLC0415
     from topodesign.runtime.parse import parse_xml  # noqa: PLC0415
@@ -163,7 +163,8 @@ def _steps(source: str, wanted: tuple[Collective, Method, int | None] | None, op
 
 def _trees(source: str, wanted: Wanted | None, options: dict[str, Any]) -> tuple[str, dict[str, str | None]]:
     """Compile a schedule of trees likewise; also return notes as :func:`topodesign.cli.trees.plan_that_fits` does."""
-    from topodesign.cli.trees import plan_that_fits, right_trees  # noqa: PLC0415  heavy
+    from topodesign.cli.trees.files import right_trees  # noqa: PLC0415  heavy
+    from topodesign.cli.trees.plan import plan_that_fits  # noqa: PLC0415
     from topodesign.compile.trees import compile_trees  # noqa: PLC0415
 
     if wanted is None:

@@ -21,7 +21,7 @@ from topodesign.cli.options import (
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from topodesign.cli.trees import Wanted
+    from topodesign.cli.trees.plan import Wanted
     from topodesign.fabric import Fabric
     from topodesign.rates import BestAllreduce, Limited, Throughput, Upgrade
     from topodesign.tree_schedule import TreeCollective
@@ -89,7 +89,7 @@ def command(
     as pipelines of as many chunks as are best, as 'topodesign simulate' tells.
     """
     from topodesign.cli.sources import fabric_of, part_of  # noqa: PLC0415  heavy
-    from topodesign.cli.trees import Wanted  # noqa: PLC0415
+    from topodesign.cli.trees.plan import Wanted  # noqa: PLC0415
     from topodesign.units import parse_size, parse_time  # noqa: PLC0415
 
     wanted = Wanted(fabric, collective, **of_trees)
@@ -140,7 +140,7 @@ class _Proof:
 
 
 def _answer(whole: Fabric, fabric: Fabric, wanted: Wanted, comparison: _Comparison, proof: bool) -> _Answer:
-    from topodesign.cli.trees import read_shards  # noqa: PLC0415  heavy
+    from topodesign.cli.trees.shards import read_shards  # noqa: PLC0415  heavy
     from topodesign.rates import frontier, limited, smallest_number_of_trees, throughput, upgrades  # noqa: PLC0415
 
     collective, root = wanted.collective, wanted.root
@@ -168,7 +168,7 @@ def _answer(whole: Fabric, fabric: Fabric, wanted: Wanted, comparison: _Comparis
 
 def _before(fabric: Fabric, wanted: Wanted) -> Throughput | None:
     """Return the throughput of the whole fabric; None if it had none, or the shards fit only what is left."""
-    from topodesign.cli.trees import read_shards  # noqa: PLC0415  heavy
+    from topodesign.cli.trees.shards import read_shards  # noqa: PLC0415  heavy
     from topodesign.errors import InfeasibleError, ParameterError  # noqa: PLC0415
     from topodesign.rates import throughput  # noqa: PLC0415
 
@@ -267,7 +267,7 @@ def _rates(result: Throughput | Limited) -> dict[str, Any]:
 
 def _lines(answer: _Answer) -> list[str]:
     """Return the answer for people."""
-    from topodesign.cli.trees import headline  # noqa: PLC0415  heavy
+    from topodesign.cli.trees.words import headline  # noqa: PLC0415  heavy
     from topodesign.fabric import format_rate  # noqa: PLC0415
     from topodesign.report.bottleneck import bottleneck_in_words, speed  # noqa: PLC0415
 

@@ -18,7 +18,7 @@ from topodesign.cli.options import (
 from topodesign.errors import ParameterError
 
 if TYPE_CHECKING:
-    from topodesign.cli.trees import AnyMethod, Wanted
+    from topodesign.cli.trees.plan import AnyMethod, Wanted
     from topodesign.schedule import Collective
     from topodesign.schedulers import Method
     from topodesign.tree_schedule import TreeCollective
@@ -61,7 +61,7 @@ def command(
     topodesign schedule 'mi250(2)' --collective allgather --fixed-k 2 -o boxes.npz
     """
     from topodesign.cli.sources import check_ending, topology_of  # noqa: PLC0415  heavy
-    from topodesign.cli.trees import Wanted, goes_over_trees  # noqa: PLC0415
+    from topodesign.cli.trees.plan import Wanted, goes_over_trees  # noqa: PLC0415
     from topodesign.link_table import read_link_table  # noqa: PLC0415
     from topodesign.schedule_file import save_schedule  # noqa: PLC0415
     from topodesign.schedulers import Unequal, make_schedule  # noqa: PLC0415
@@ -129,7 +129,8 @@ def command(
 
 def _trees(wanted: Wanted, output: Path, as_json: bool) -> None:
     """Make, verify and write a schedule of trees."""
-    from topodesign.cli.trees import headline, plan, record, summary  # noqa: PLC0415  heavy
+    from topodesign.cli.trees.plan import plan  # noqa: PLC0415  heavy
+    from topodesign.cli.trees.words import headline, record, summary  # noqa: PLC0415
     from topodesign.tree_file import save_trees  # noqa: PLC0415
     from topodesign.verify_trees import verify_trees  # noqa: PLC0415
 

@@ -142,7 +142,7 @@ def _trees(
     as_json: bool,
 ) -> int:
     """Time a schedule of trees."""
-    from topodesign.cli.trees import simulate_file  # noqa: PLC0415  heavy
+    from topodesign.cli.trees.simulate import simulate_file  # noqa: PLC0415  heavy
     from topodesign.units import parse_bandwidth, parse_size, parse_time  # noqa: PLC0415
 
     with progress_bar("simulating"):

@@ -52,7 +52,8 @@ def _xml(file: Path, runtime: str, interleavings: int, seed: int, as_json: bool)
 
 
 def _trees(file: Path, as_json: bool) -> int:
-    from topodesign.cli.trees import headline, record, summary, trees_of  # noqa: PLC0415  heavy
+    from topodesign.cli.trees.files import trees_of  # noqa: PLC0415  heavy
+    from topodesign.cli.trees.words import headline, record, summary  # noqa: PLC0415
 
     with progress_bar("verifying"):
         fabric, schedule, header, report = trees_of(file)

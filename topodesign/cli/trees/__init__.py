@@ -1,0 +1,1 @@
+"""What the commands do with fabrics and the trees on them."""

@@ -1,0 +1,78 @@
+"""What there is to say about trees and fabrics, for people and as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from topodesign.cli.options import counted
+from topodesign.fabric import Fabric
+from topodesign.forest.multicast import Pruned, prune
+from topodesign.report.bottleneck import speed
+from topodesign.tree_file import tree_figures
+from topodesign.tree_schedule import TreeSchedule
+from topodesign.units import format_time
+
+
+def record(fabric: Fabric, schedule: TreeSchedule) -> dict[str, Any]:
+    """Return what there is to say about a schedule, for JSON."""
+    reached = tree_figures(fabric, schedule)
+    pruned = _in_network(fabric, schedule)
+    return {
+        "fabric": fabric.name,
+        "nodes": len(fabric.compute),
+        "switches": len(fabric.topology.switches),
+        "collective": schedule.collective,
+        "method": "forest",
+        "concurrent": schedule.concurrent,
+        "shards": _shards(fabric, schedule),
+        "k": int(reached.k) if reached.k.denominator == 1 else str(reached.k),
+        "trees": len(schedule),
+        "height": reached.height,
+        "inv_x_star": str(reached.inverse_rate),
+        "algorithmic_bandwidth": str(reached.bandwidth),
+        "algorithmic_bandwidth_GBps": float(reached.bandwidth / 10**9),
+        "in_network": None
+        if pruned is None
+        else {
+            "traffic_saved": str(pruned.saved),
+            "node_traffic_saved": str(pruned.saved_at_nodes),
+            "height": pruned.height,
+        },
+    }
+
+
+def summary(fabric: Fabric, schedule: TreeSchedule) -> str:
+    """Return the same for people."""
+    reached = tree_figures(fabric, schedule)
+    time = format_time(reached.inverse_rate * 10**9)
+    lines = [
+        f"algorithmic bandwidth {speed(reached.bandwidth)}, 1/x* = {time} per GB of shard",
+        f"{per_root(fabric, schedule)}, {len(schedule)} different ones, height {reached.height}",
+    ]
+    pruned = _in_network(fabric, schedule)
+    return "\n".join(lines if pruned is None else [*lines, str(pruned)])
+
+
+def headline(fabric: Fabric) -> str:
+    """Return the name and the size of a fabric."""
+    switches = counted(len(fabric.topology.switches), "switch", "switches")
+    return f"{fabric.name}: {counted(len(fabric.compute), 'node')}, {switches}"
+
+
+def per_root(fabric: Fabric, schedule: TreeSchedule) -> str:
+    """Return how many trees every root has."""
+    k = tree_figures(fabric, schedule).k
+    unit = "" if schedule.shard is None else " and unit of shard size"
+    return f"{k} {'tree' if k == 1 else 'trees'} per root{unit}"
+
+
+def _shards(fabric: Fabric, schedule: TreeSchedule) -> dict[str, int] | None:
+    if schedule.shard is None:
+        return None
+    return {fabric.names[node]: size for node, size in zip(fabric.compute, schedule.shard, strict=True)}
+
+
+def _in_network(fabric: Fabric, schedule: TreeSchedule) -> Pruned | None:
+    if not fabric.multicast | fabric.aggregation:
+        return None
+    return prune(schedule, fabric.multicast, fabric.aggregation)
