@@ -8,20 +8,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from topodesign.catalog import effort
 from topodesign.catalog.build import build_catalog
 from topodesign.catalog.effort import Effort
 from topodesign.catalog.files import read_rows
 from topodesign.catalog.grid import Stage, Task, needs, waves
 from topodesign.catalog.journal import Journal
 from topodesign.catalog.work import run
+from topodesign.cost import Cost
 from topodesign.errors import CatalogError, ParameterError
-from topodesign.finder import Finder, base_targets
-from topodesign.search import Target
+from topodesign.finder import Candidate, Finder, base_targets
+from topodesign.search import Found, Target
+from topodesign.spec import parse
 
 NODES, DEGREES = range(3, 11), (2, 3)
 EFFORT = Effort(seed=1, percent=1)
@@ -74,6 +78,34 @@ def test_finder_asks_for_no_other_sizes(target: Target, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(Finder, "_plain", only_own)
     assert [(one.spec, one.cost) for one in finder.kept(target)] == wanted
+
+
+@pytest.mark.parametrize(
+    ("nodes", "degree", "steps", "seeds"),
+    [
+        (700, 4, 9, [5, 6, 7, 8]),  # far from the bound, and nothing is found
+        (700, 4, 6, [5]),  # within a fifth of it
+        (700, 2, 25, [5]),  # most of degree 2 are far
+        (700, 3, 8, []),  # of other degrees large sizes are tried only if they are far
+        (700, 3, 30, [5, 6, 7, 8]),
+        (300, 3, 7, [5]),
+    ],
+)
+def test_what_is_far_from_the_bound_is_tried_again(
+    nodes: int, degree: int, steps: int, seeds: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[int] = []
+
+    def search(*_: object, seed: int, **__: object) -> list[Found]:
+        tried.append(seed)
+        return []
+
+    monkeypatch.setattr(effort, "search_neighbours", search)
+    known = Cost(steps, Fraction(nodes - 1, nodes))
+    own = Candidate(parse(f"genkautz({degree},{nodes})"), known, known, duplex=False, source="links")
+    target = Target(nodes, degree, duplex=False)
+    assert Effort(seed=5).refine(target, {target: [own]}) == []
+    assert tried == seeds
 
 
 def test_every_size_is_there_and_right(undisturbed: Path) -> None:

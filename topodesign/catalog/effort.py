@@ -32,13 +32,13 @@ _NEIGHBOURS = {
     4: ((340, 2_000_000), (600, 3_000_000), (2048, 6_000_000)),
     8: ((1024, 600_000), (2048, 1_000_000)),
 }
-_NEIGHBOURS_OTHER = ((128, 600_000), (600, 300_000))
+_NEIGHBOURS_OTHER = ((128, 600_000), (2048, 300_000))
 """Sizes that are further from the bound than ``_GOOD`` are made from their neighbours, with this budget by degree and
 nodes at most; duplex ones with half of it."""
-_GOOD = Fraction(106, 100)
-_TRIES, _FAR = {4: 4, 8: 4}, Fraction(12, 10)
-"""Sizes of these degrees that are further from the bound than ``_FAR`` after that are tried again with other random
-choices, so many times in all."""
+_GOOD, _FAR = Fraction(106, 100), Fraction(12, 10)
+_OFTEN, _TRIES = 600, 4
+"""Larger sizes of degrees without a budget of their own come into it only if they are further from the bound than
+``_FAR``. What is so far after that is tried again with other random choices, so many times in all."""
 _BASES = 8
 
 
@@ -72,14 +72,12 @@ class Effort:
             return []
         known = [one.cost for one in own]
         found: list[Found] = []
-        work, limit = self._share(_neighbours_work(target)), _GOOD
-        for seed in range(self.seed, self.seed + _TRIES.get(target.degree, 1)):
+        work = self._share(_neighbours_work(target))
+        for seed, limit in enumerate(_limits(target), start=self.seed):
             costs = [*known, *(one.cost for one in found)]
             if not work or min(map(_runtime, costs)) <= limit * _runtime(bound):
                 break
-            bases = list(_bases(target, candidates))
-            found += search_neighbours(target, bases, work, seed=seed, known=costs)
-            limit = _FAR
+            found += search_neighbours(target, list(_bases(target, candidates)), work, seed=seed, known=costs)
         if target.nodes <= _ANNEALED:
             options: list[Candidate | Found] = [*sorted(own, key=lambda one: one.rank), *found]
             start = min(options, key=lambda one: _runtime(one.cost)).spec  # of equals the first
@@ -112,6 +110,12 @@ def _neighbours_work(target: Target) -> int:
     budgets = _NEIGHBOURS.get(target.degree, _NEIGHBOURS_OTHER)
     work = next((work for most, work in budgets if target.nodes <= most), 0)
     return work // 2 if target.duplex else work
+
+
+def _limits(target: Target) -> list[Fraction]:
+    """Return for every try how far from the bound a size has to be for it; one try at degree 2, where most are far."""
+    first = _GOOD if target.degree in _NEIGHBOURS or target.nodes <= _OFTEN else _FAR
+    return [first] if target.degree == 2 else [first] + [_FAR] * (_TRIES - 1)
 
 
 def _bases(target: Target, candidates: Mapping[Target, Sequence[Candidate]]) -> Iterable[Topology]:
