@@ -22,9 +22,10 @@ from topodesign.fabric import Fabric, FabricLink
 from topodesign.fabric_file import read_fabric
 from topodesign.fabrics import GB, build_fabric
 from topodesign.library import build
-from topodesign.rates import FABRIC_COLLECTIVES, FabricCollective, limited, throughput, upgrades
+from topodesign.rates import limited, throughput, upgrades
 from topodesign.report.bottleneck import bottleneck_in_words
 from topodesign.topology import Topology
+from topodesign.tree_schedule import TREE_COLLECTIVES, TreeCollective
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 KEYS = {
@@ -208,7 +209,7 @@ def least_time(fabric: Fabric, owners: set[str], *, reduces: bool) -> Fraction:
 @settings(max_examples=40, deadline=None)
 @given(fabric=small_fabrics(), data=st.data())
 def test_throughput_is_the_bound_over_all_cuts(fabric: Fabric, data: st.DataObject) -> None:
-    collective: FabricCollective = data.draw(st.sampled_from(FABRIC_COLLECTIVES))
+    collective: TreeCollective = data.draw(st.sampled_from(TREE_COLLECTIVES))
     nodes = [fabric.names[node] for node in fabric.compute]
     root = data.draw(st.sampled_from(nodes)) if collective in {"broadcast", "reduce"} else None
     owners = {root} if root else set(nodes)
@@ -236,7 +237,7 @@ def scaled(fabric: Fabric, kind: str, factor: Fraction) -> Fabric:
 
 @pytest.mark.parametrize("collective", ["allgather", "allreduce"])
 @pytest.mark.parametrize("spec", ["dgx_a100(2)", "dgx_a100(3)", "mi250(2)", "dgx1_v100(2)", "fat_tree(3,4,2,3)"])
-def test_upgrades_do_what_is_said(spec: str, collective: FabricCollective) -> None:
+def test_upgrades_do_what_is_said(spec: str, collective: TreeCollective) -> None:
     fabric = build_fabric(spec)
     now = throughput(fabric, collective).bandwidth
     for upgrade in upgrades(fabric, collective):

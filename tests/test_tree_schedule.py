@@ -20,9 +20,9 @@ from topodesign import build
 from topodesign.errors import InfeasibleError, ParameterError, ScheduleError, TopologyError
 from topodesign.forest.fixed import fixed_optimum, smallest_trees
 from topodesign.forest.optimum import optimum
-from topodesign.forest.schedule import ROOTED, forest_schedule, frontier
+from topodesign.forest.schedule import forest_schedule, frontier
 from topodesign.topology import Topology
-from topodesign.tree_schedule import MAX_WEIGHT, REVERSED, TREE_COLLECTIVES, TreeCollective, TreeSchedule
+from topodesign.tree_schedule import MAX_WEIGHT, REVERSED, ROOTED, TREE_COLLECTIVES, TreeCollective, TreeSchedule
 from topodesign.verify_trees import verify_trees
 
 

@@ -116,7 +116,7 @@ class Fabric:
             name, (*nodes, *switches), frozenset(switches), links, multicast=multicast, aggregation=aggregation
         )
         fabric.check_nodes()
-        fabric.check_balance(range(len(fabric.names)))
+        fabric.check_balance()
         stray = fabric.stray_switches()
         if stray:
             raise TopologyError(f"switch '{stray[0]}' is connected to no node; leave it out, or link it")
@@ -158,7 +158,7 @@ class Fabric:
             ("",) * len(plain.src),
         )
         fabric.check_nodes()
-        fabric.check_balance(range(topology.nodes))
+        fabric.check_balance()
         return fabric
 
     @cached_property
@@ -282,9 +282,9 @@ class Fabric:
             count = "only one node" if self.compute else "no node"
             raise TopologyError(f"there is {count} to take part; a collective needs two or more")
 
-    def check_balance(self, vertices: Iterable[int]) -> None:
-        """Raise TopologyError if one of these vertices has not as much bandwidth in as out."""
-        wrong = self.unequal(vertices)
+    def check_balance(self) -> None:
+        """Raise TopologyError if a node or switch has not as much bandwidth in as out."""
+        wrong = self.unequal(range(len(self.names)))
         if not wrong:
             return
         more = f" (and {len(wrong) - 1} more are unequal)" if len(wrong) > 1 else ""

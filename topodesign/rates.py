@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +17,7 @@ from topodesign.forest.optimum import Gain, Optimum, optimum, sensitivity, shard
 from topodesign.simulate_trees import simulate_trees
 from topodesign.topology import Topology
 from topodesign.tree_file import tree_figures
-from topodesign.tree_schedule import TreeSchedule
-
-FabricCollective = Literal["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce"]
-FABRIC_COLLECTIVES: tuple[FabricCollective, ...] = get_args(FabricCollective)
-_ROOTED = ("broadcast", "reduce")
+from topodesign.tree_schedule import ROOTED, TreeCollective, TreeSchedule
 
 
 @dataclass(frozen=True)
@@ -54,7 +49,7 @@ class Throughput:
         proof where there is none.
     """
 
-    collective: FabricCollective
+    collective: TreeCollective
     bandwidth: Fraction
     inverse_rate: Fraction
     bound: Fraction
@@ -155,7 +150,7 @@ class _Phase:
 
 def throughput(
     fabric: Fabric,
-    collective: FabricCollective = "allgather",
+    collective: TreeCollective = "allgather",
     *,
     root: str | None = None,
     shards: Sequence[int] | None = None,
@@ -201,7 +196,7 @@ def throughput(
 
 def upgrades(
     fabric: Fabric,
-    collective: FabricCollective = "allgather",
+    collective: TreeCollective = "allgather",
     *,
     root: str | None = None,
     shards: Sequence[int] | None = None,
@@ -223,7 +218,7 @@ def upgrades(
 
 def smallest_number_of_trees(
     fabric: Fabric,
-    collective: FabricCollective = "allgather",
+    collective: TreeCollective = "allgather",
     *,
     root: str | None = None,
     shards: Sequence[int] | None = None,
@@ -242,7 +237,7 @@ def smallest_number_of_trees(
 def limited(
     fabric: Fabric,
     trees: Iterable[int],
-    collective: FabricCollective = "allgather",
+    collective: TreeCollective = "allgather",
     *,
     root: str | None = None,
     shards: Sequence[int] | None = None,
@@ -278,7 +273,7 @@ def limited(
 
 def frontier(
     fabric: Fabric,
-    collective: FabricCollective = "allgather",
+    collective: TreeCollective = "allgather",
     *,
     root: str | None = None,
     shards: Sequence[int] | None = None,
@@ -344,12 +339,10 @@ def _measured(fabric: Fabric, k: int, schedule: TreeSchedule, alpha: Fraction, s
     return Limited(k, reached.bandwidth, reached.inverse_rate, reached.height, times)
 
 
-def _phases(
-    fabric: Fabric, collective: FabricCollective, root: str | None, shards: Sequence[int] | None
-) -> list[_Phase]:
-    if (root is not None) != (collective in _ROOTED):
+def _phases(fabric: Fabric, collective: TreeCollective, root: str | None, shards: Sequence[int] | None) -> list[_Phase]:
+    if (root is not None) != (collective in ROOTED):
         raise ParameterError(
-            f"{collective} {'needs' if collective in _ROOTED else 'has'} {'a' if root is None else 'no'} root"
+            f"{collective} {'needs' if collective in ROOTED else 'has'} {'a' if root is None else 'no'} root"
         )
     if root is None:
         weights = shard_sizes(fabric.topology, shards).tolist()

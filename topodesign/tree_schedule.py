@@ -20,6 +20,8 @@ from topodesign.topology import IntArray, Topology
 
 TreeCollective = Literal["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce"]
 TREE_COLLECTIVES: tuple[TreeCollective, ...] = get_args(TreeCollective)
+ROOTED = ("broadcast", "reduce")
+"""Collectives with a single root."""
 REVERSED: dict[TreeCollective, TreeCollective] = {
     "allgather": "reduce-scatter",
     "reduce-scatter": "allgather",

@@ -162,7 +162,7 @@ def _steps(source: str, wanted: tuple[Collective, Method, int | None] | None, op
 
 
 def _trees(source: str, wanted: Wanted | None, options: dict[str, Any]) -> tuple[str, dict[str, str | None]]:
-    """Compile a schedule of trees likewise; also return notes as :func:`topodesign.cli.trees.plan_that_fits` does."""
+    """Compile a schedule of trees likewise; also return notes as ``plan_that_fits`` does."""
     from topodesign.cli.trees.files import right_trees  # noqa: PLC0415  heavy
     from topodesign.cli.trees.plan import plan_that_fits  # noqa: PLC0415
     from topodesign.compile.trees import compile_trees  # noqa: PLC0415

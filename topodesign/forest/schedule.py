@@ -17,9 +17,8 @@ from topodesign.forest.packing import pack_trees
 from topodesign.forest.splitting import Pieces, Split, joined, remove_switches
 from topodesign.solve.maxflow import compute_nodes, violated_cut
 from topodesign.topology import IntArray, Topology
-from topodesign.tree_schedule import MAX_WEIGHT, REVERSED, TreeCollective, TreeSchedule
+from topodesign.tree_schedule import MAX_WEIGHT, REVERSED, ROOTED, TreeCollective, TreeSchedule
 
-ROOTED = ("broadcast", "reduce")
 MOST_SMALL = 8
 """Largest number of trees per root that a frontier tries besides the best."""
 

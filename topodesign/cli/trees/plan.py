@@ -15,10 +15,9 @@ from topodesign.fabrics import FABRICS
 from topodesign.rates import compute_node, smallest_number_of_trees
 from topodesign.schedulers import Method
 from topodesign.tree_file import tree_figures
-from topodesign.tree_schedule import TreeCollective, TreeSchedule
+from topodesign.tree_schedule import ROOTED, TreeCollective, TreeSchedule
 
 AnyMethod = Method | Literal["forest"]
-ROOTED = frozenset({"broadcast", "reduce"})
 
 
 @dataclass(frozen=True)
