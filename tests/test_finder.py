@@ -85,6 +85,19 @@ def test_a_small_dihedral_base_beats_table_2() -> None:
     assert cost.dominates(Cost(5, Fraction(277, 256)))
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "line(uniring(2,19),5)", "line(uniring(2,31),4)", "line(uniring(3,7),3)", "line(uniring(4,127))",
+        "bidirect(line(uniring(2,19),5))", "bidirect(genkautz(2,53))", "bidirect(genkautz(8,515))",
+    ],
+)  # fmt: skip
+def test_expansions_of_dominated_bases_are_reached(spec: str) -> None:
+    topology = build(spec)
+    front = Finder().frontier(topology.nodes, topology.degree, duplex=topology.is_duplex)
+    assert any(candidate.cost.dominates(price(topology)) for candidate in front)
+
+
 @pytest.mark.parametrize("nodes", range(5, 13))
 def test_table_3_is_reached_at_every_size(nodes: int) -> None:
     """Bidirectional, d=4: bandwidth-optimal in T_L = alpha for N=5, else 2 alpha, for half an allreduce."""
