@@ -83,11 +83,13 @@ def test_finder_asks_for_no_other_sizes(target: Target, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("nodes", "degree", "steps", "seeds"),
     [
-        (700, 4, 9, [5, 6, 7, 8]),  # far from the bound, and nothing is found
-        (700, 4, 6, [5]),  # within a fifth of it
-        (700, 2, 25, [5]),  # most of degree 2 are far
+        (700, 4, 9, [5, 6, 7, 8, 9]),  # far from the bound, and nothing is found
+        (700, 4, 7, [5, 9]),  # within a fifth of it, and the last try is for such ones too
+        (700, 4, 6, [5]),
+        (700, 2, 13, [5]),  # most of degree 2 are far
+        (700, 2, 25, [5, 6]),
         (700, 3, 8, []),  # of other degrees large sizes are tried only if they are far
-        (700, 3, 30, [5, 6, 7, 8]),
+        (700, 3, 30, [5, 6, 7, 8, 9]),
         (300, 3, 7, [5]),
     ],
 )

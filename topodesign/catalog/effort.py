@@ -35,10 +35,14 @@ _NEIGHBOURS = {
 _NEIGHBOURS_OTHER = ((128, 600_000), (2048, 300_000))
 """Sizes that are further from the bound than ``_GOOD`` are made from their neighbours, with this budget by degree and
 nodes at most; duplex ones with half of it."""
-_GOOD, _FAR = Fraction(106, 100), Fraction(12, 10)
+_GOOD, _FAR = Fraction(106, 100), Fraction(120, 100)
 _OFTEN, _TRIES = 600, 4
 """Larger sizes of degrees without a budget of their own come into it only if they are further from the bound than
-``_FAR``. What is so far after that is tried again with other random choices, so many times in all."""
+``_FAR``. What is so far after that is tried again with other random choices, so many times in all; degree 2 is not, as
+most of its sizes are."""
+_LAST = {2: (Fraction(125, 100), 12_000_000), 3: (_FAR, 4_000_000), 4: (Fraction(112, 100), 24_000_000)}
+_LAST_OTHER = (_FAR, 2_000_000)
+"""What is then still further than the first number, for duplex ones ``_FAR`` at least, gets this budget once."""
 _BASES = 8
 
 
@@ -72,12 +76,11 @@ class Effort:
             return []
         known = [one.cost for one in own]
         found: list[Found] = []
-        work = self._share(_neighbours_work(target))
-        for seed, limit in enumerate(_limits(target), start=self.seed):
+        for seed, (limit, most) in enumerate(_tries(target), start=self.seed):
             costs = [*known, *(one.cost for one in found)]
-            if not work or min(map(_runtime, costs)) <= limit * _runtime(bound):
-                break
-            found += search_neighbours(target, list(_bases(target, candidates)), work, seed=seed, known=costs)
+            work = self._share(most)
+            if work and min(map(_runtime, costs)) > limit * _runtime(bound):
+                found += search_neighbours(target, list(_bases(target, candidates)), work, seed=seed, known=costs)
         if target.nodes <= _ANNEALED:
             options: list[Candidate | Found] = [*sorted(own, key=lambda one: one.rank), *found]
             start = min(options, key=lambda one: _runtime(one.cost)).spec  # of equals the first
@@ -106,16 +109,16 @@ def _find_work(target: Target) -> int:
     return _FIND.get(target.degree) or next(work for most, work in _FIND_OTHER.items() if target.degree <= most)
 
 
-def _neighbours_work(target: Target) -> int:
+def _tries(target: Target) -> list[tuple[Fraction, int]]:
+    """Return for every try how far from the bound a size has to be for it, and its budget."""
     budgets = _NEIGHBOURS.get(target.degree, _NEIGHBOURS_OTHER)
     work = next((work for most, work in budgets if target.nodes <= most), 0)
-    return work // 2 if target.duplex else work
-
-
-def _limits(target: Target) -> list[Fraction]:
-    """Return for every try how far from the bound a size has to be for it; one try at degree 2, where most are far."""
+    limit, last = _LAST.get(target.degree, _LAST_OTHER)
+    if target.duplex:
+        limit, work, last = max(limit, _FAR), work // 2, last // 2
     first = _GOOD if target.degree in _NEIGHBOURS or target.nodes <= _OFTEN else _FAR
-    return [first] if target.degree == 2 else [first] + [_FAR] * (_TRIES - 1)
+    again = [] if target.degree == 2 else [(_FAR, work)] * (_TRIES - 1)
+    return [(first, work), *again, (limit, last)]
 
 
 def _bases(target: Target, candidates: Mapping[Target, Sequence[Candidate]]) -> Iterable[Topology]:
