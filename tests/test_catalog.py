@@ -370,6 +370,7 @@ def test_a_range_shows_the_fastest_of_each_size(directory: Path, program: Run) -
     [
         (("-n", 33, "-d", 4, "--max-steps", 1), 1, "known are"),
         (("-n", 99, "-d", 4), 1, "topodesign pareto -n 99 -d 4"),
+        (("-n", 99999, "-d", 4), 2, "too many to search"),
         (("-n", 33, "-d", 5), 2, "degrees 2, 4, not 5"),
         (("-n", "9..3", "-d", 4), 2, "upwards"),
         (("-n", "x", "-d", 4), 2, "neither a number nor a range"),
@@ -384,6 +385,14 @@ def test_refusals(directory: Path, program: Run, args: tuple[object, ...], statu
     assert (got, out) == (status, "")
     assert words in err
     assert err.count("\n") == 1
+
+
+def test_impossible_sizes_are_not_sent_to_a_search(program: Run) -> None:
+    question = ("-n", 2047, "-d", 15, "--bidirectional")
+    refused = program("catalog", "show", *question)
+    assert refused == program("pareto", *question)
+    assert refused[0] == 2
+    assert "2047*15 is odd" in refused[2]
 
 
 def every_size(rows: list[Row], duplex: bool) -> Iterator[tuple[int, list[Row]]]:

@@ -94,6 +94,7 @@ def command(
 def _fronts(catalog: Catalog, nodes: range, degree: int, duplex: bool) -> list[list[Row]]:
     """Return the frontiers of all N that the catalog has."""
     from topodesign.catalog.lookup import undominated  # noqa: PLC0415
+    from topodesign.frontier import check_question  # noqa: PLC0415
 
     if catalog.degrees and degree not in catalog.degrees:
         raise ParameterError(
@@ -104,6 +105,8 @@ def _fronts(catalog: Catalog, nodes: range, degree: int, duplex: bool) -> list[l
     groups = itertools.groupby(rows, key=lambda row: row.nodes)
     fronts = [front for _, group in groups if (front := undominated(group, duplex=duplex))]
     if not fronts:
+        if len(nodes) == 1:
+            check_question(nodes[0], degree, bidirectional=duplex)
         size = f"{nodes[0]} nodes" if len(nodes) == 1 else f"{nodes[0]} to {nodes[-1]} nodes"
         raise InfeasibleError(
             f"the catalog has no {'duplex ' if duplex else ''}topology of {size} and degree {degree}; "
