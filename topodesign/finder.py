@@ -262,10 +262,8 @@ class Finder:
                 later = [*_offer_symmetric(shelf, (_Plain(found.spec) for found in wanted)), *later]
             for option, topology in later:
                 _offer(shelf, option, topology)
-            for last in _overtaking(target):
-                if not shelf.finished and (made := _fitting(target, last)):
-                    _offer(shelf, last, made)
             self._shelves[target] = shelf
+            self.offer(target, _overtaking(target))
         return self._shelves[target]
 
     def _wired_duplex(self, target: Target) -> list[Candidate]:
@@ -320,7 +318,7 @@ class Finder:
         return shelf.front + shelf.spare if spare else shelf.front
 
 
-def _overtaking(target: Target) -> Iterator[_Plain]:
+def _overtaking(target: Target) -> Iterator[Spec]:
     """Yield expansions that can be on a frontier although their bases are dominated by more than is kept.
 
     A ring has more steps than all others, but the line graphs of one lose no bandwidth. A generalized Kautz digraph has
@@ -328,19 +326,18 @@ def _overtaking(target: Target) -> Iterator[_Plain]:
     """
     nodes, degree = target.nodes, target.degree
     if not target.duplex:
-        yield from map(_Plain, _ring_lines(nodes, degree))
+        yield from _ring_lines(nodes, degree)
     if degree > 2 and degree % 2 == 0:
         for base in (Spec("genkautz", (degree // 2, nodes)), *_ring_lines(nodes, degree // 2)):
-            yield _Plain(Spec("bidirect", (base,)))
+            yield Spec("bidirect", (base,))
 
 
 def _ring_lines(nodes: int, degree: int) -> Iterator[Spec]:
     """Yield the line graphs of unidirectional rings with parallel links that have so many nodes."""
-    times = 1
-    while degree > 1 and nodes % degree**times == 0 and nodes > degree**times:
-        ring = Spec("uniring", (degree, nodes // degree**times))
-        yield Spec("line", (ring,) if times == 1 else (ring, times))
-        times += 1
+    if degree > 1 and nodes % degree == 0 and nodes > degree:
+        fewer = nodes // degree
+        for base in (Spec("uniring", (degree, fewer)), *_ring_lines(fewer, degree)):
+            yield _line_spec(base)
 
 
 def base_targets(target: Target) -> list[Target]:

@@ -130,7 +130,7 @@ def _bases(target: Target, candidates: Mapping[Target, Sequence[Candidate]]) -> 
         for one in candidates.get(Target(target.nodes + shift, target.degree, target.duplex), ())
     ]
     near.sort(key=lambda one: (one.spec.name != "line", _runtime(one.cost), one.rank))
-    return (build(one.spec) for one in near[:_BASES])
+    return (one.base.topology for one in near[:_BASES])  # which are at hand when a size is tried again
 
 
 def _runtime(cost: Cost) -> Fraction:
