@@ -17,6 +17,7 @@ ROOT = Path(topodesign.__file__).parent
 # Low to high; a folder is one layer, whose modules may import each other.
 LAYERS = (
     "errors",
+    "compiled",
     "files",
     "located",
     "units",
@@ -66,7 +67,7 @@ LAYERS = (
 
 # Layers that check the work of others and so share no code with them: all that they may import.
 INDEPENDENT = {
-    "_replay": {"errors", "schedule"},
+    "_replay": {"errors", "compiled", "schedule"},
     "verify": {"errors", "cost", "topology", "schedule", "_replay"},
     "verify_trees": {"errors", "cost", "topology", "schedule", "tree_schedule"},
     "runtime": {"errors"},
@@ -86,6 +87,7 @@ HEAVY = ("networkx", "scipy", "sympy", "numba", "lxml", "rich", "pandas", "yaml"
 HEAVY_HOMES = {
     "topodesign._replay",
     "topodesign.report.catalog_table",
+    "topodesign.compiled",
     "topodesign.report.table",
     *(f"topodesign.solve.{path.stem}" for path in (ROOT / "solve").glob("*kernels.py")),
 }

@@ -7,21 +7,18 @@ a step see the bits as they were before the step.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.compiled import Ints, compiled
 from topodesign.errors import TooLargeError
 from topodesign.schedule import Schedule
 
-Ints = NDArray[np.int64]
 Nodes = NDArray[np.int32]
 Words = NDArray[np.uint64]
 Flags = NDArray[np.bool_]
-_Function = TypeVar("_Function", bound=Callable[..., object])
 
 STUCK = 1
 """Bit of ``unfinished``: the node still has a partial sum at the end of the reduction."""
@@ -94,11 +91,6 @@ def sort_rows(schedule: Schedule) -> tuple[Ints, Rows]:
         schedule.hi[order],
         schedule.units,
     )
-
-
-def compiled(function: _Function) -> _Function:
-    """Compile a function on its first call and keep the machine code on disk."""
-    return cast("_Function", numba.njit(cache=True, nogil=True)(function))
 
 
 @compiled

@@ -17,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.solve.kernels import LARGEST, Ints, Masks, _fill_set, _next_random, compiled, search
+from topodesign.compiled import LARGEST, Ints, Masks, compiled, next_random
+from topodesign.solve.kernels import _fill_set, search
 
 Words = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
@@ -513,7 +514,7 @@ def side_cost(side: Side) -> tuple[int, int]:
 
 @compiled
 def _random_below(state: Masks, limit: int) -> int:
-    return np.int64(_next_random(state) % np.uint64(limit))  # type: ignore[return-value]  # int() stays unsigned
+    return np.int64(next_random(state) % np.uint64(limit))  # type: ignore[return-value]  # int() stays unsigned
 
 
 @compiled

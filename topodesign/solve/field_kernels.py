@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.solve.kernels import LARGEST, Ints, Masks, _next_random, compiled
+from topodesign.compiled import LARGEST, Ints, Masks, compiled, next_random
 
 _TRIES = 4
 _FAR = 2**32  # a stray weighs more than any path is long
@@ -71,7 +71,7 @@ def _alternate(fields: Fields, start: int, full: int, other: int, path: Ints, ma
     key, length = start, 0
     while True:
         row, count = fields.at[key, full], fields.size[key, full]
-        shift = np.int64(_next_random(seed) % np.uint64(max(count, 1)))
+        shift = np.int64(next_random(seed) % np.uint64(max(count, 1)))
         link = -1
         for place in range(count):
             candidate = row[(place + shift) % count]

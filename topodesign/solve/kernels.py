@@ -13,27 +13,15 @@ the minimum cut is a set S with a larger ratio, the next guess. All numbers are 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar, cast
-
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Masks = NDArray[np.uint64]
-LARGEST = 2**62
-_Function = TypeVar("_Function", bound=Callable[..., object])
+from topodesign.compiled import LARGEST, Ints, Masks, compiled, next_random
 
 MAX_NEIGHBOURS = 64
 """Neighbours that a bit mask can tell apart."""
 
 _TABLE = 2**16  # masks of up to 16 neighbours are counted in a table, which beats sorting them
-
-
-def compiled(function: _Function) -> _Function:
-    """Compile a function on its first call and keep the machine code on disk."""
-    return cast("_Function", numba.njit(cache=True, nogil=True)(function))
 
 
 @compiled
@@ -324,17 +312,6 @@ SCALE = 720720
 
 
 @compiled
-def _next_random(state: Masks) -> np.uint64:
-    """Return the next number of a xorshift64* generator whose state is the array's one element."""
-    x = state[0]
-    x ^= x >> np.uint64(12)
-    x ^= x << np.uint64(25)
-    x ^= x >> np.uint64(27)
-    state[0] = x
-    return (x * np.uint64(2685821657736338717)) >> np.uint64(11)  # type: ignore[no-any-return]
-
-
-@compiled
 def _fill_set(chosen: Ints, size: int, partner: Ints, taken: NDArray[np.bool_], state: Masks) -> bool:
     """Fill the set up from its first ``size`` elements with random ones and their partners; False if that fails."""
     links, pool = len(chosen), len(partner)
@@ -342,7 +319,7 @@ def _fill_set(chosen: Ints, size: int, partner: Ints, taken: NDArray[np.bool_], 
         taken[chosen[i]] = True
     misses = 0
     while size < links and misses < 1000:
-        element = np.int64(_next_random(state) % np.uint64(pool))
+        element = np.int64(next_random(state) % np.uint64(pool))
         need = 1 if partner[element] == element else 2
         if taken[element] or size + need > links:
             misses += 1

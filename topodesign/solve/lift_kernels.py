@@ -11,17 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.solve.kernels import (
-    LARGEST,
-    SCALE,
-    Ints,
-    Masks,
-    _bits,
-    _next_random,
-    _raise_load,
-    _split_scale,
-    compiled,
-)
+from topodesign.compiled import LARGEST, Ints, Masks, compiled, next_random
+from topodesign.solve.kernels import SCALE, _bits, _raise_load, _split_scale
 
 Nodes = NDArray[np.int32]
 MOST_STEPS = 2**14 - 1
@@ -261,7 +252,7 @@ def _keep(cost: int, steps: int, voltage: Ints, dearer: int, allowed: Ints, foun
 
 @compiled
 def _draw(count: int, state: Masks) -> int:
-    return int(_next_random(state) % np.uint64(count))
+    return int(next_random(state) % np.uint64(count))
 
 
 @compiled

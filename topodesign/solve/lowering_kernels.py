@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.solve.kernels import Ints, compiled
-from topodesign.solve.packing_kernels import Forest, Network, inner
+from topodesign.compiled import Ints, compiled, inner
+from topodesign.solve.packing_kernels import Forest, Network
 
 
 class Chain(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.solve.kernels import Ints, Masks, _next_random, compiled
+from topodesign.compiled import Ints, Masks, compiled, next_random
 
 Matrix = NDArray[np.int32]
 
@@ -59,15 +59,15 @@ def anneal(
     best, best_place = current, place.copy()
     for proposal in range(proposals):
         q = warmth * (proposals - proposal) // proposals
-        x = np.int64(_next_random(seed) % np.uint64(nodes))
+        x = np.int64(next_random(seed) % np.uint64(nodes))
         row = start[x + 1] - start[x]
-        y = np.int64(_next_random(seed) % np.uint64(nodes))
+        y = np.int64(next_random(seed) % np.uint64(nodes))
         if row:  # bring a node that x wants a link with to a host that x's host has a link with
-            u = near[start[x] + np.int64(_next_random(seed) % np.uint64(row))]
+            u = near[start[x] + np.int64(next_random(seed) % np.uint64(row))]
             first = start[nodes + place[u]]
             row = start[nodes + place[u] + 1] - first
             if row:
-                y = occupant[near[first + np.int64(_next_random(seed) % np.uint64(row))]]
+                y = occupant[near[first + np.int64(next_random(seed) % np.uint64(row))]]
         if x == y:
             continue
         before = _held(have, want, near, start, place, x, y) + _held(have, want, near, start, place, y, x)
@@ -79,7 +79,7 @@ def anneal(
         chance = ONE
         for _ in range(before - after):
             chance = chance * q // ONE
-        if after < before and np.int64(_next_random(seed) % np.uint64(ONE)) >= chance:
+        if after < before and np.int64(next_random(seed) % np.uint64(ONE)) >= chance:
             place[x], place[y] = a, b
             continue
         occupant[a], occupant[b] = y, x
