@@ -20,10 +20,10 @@ from pathlib import Path
 
 import click
 
+from topodesign.base.cost import Cost, lower_bound
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.quality import STANDARD
 from topodesign.cli.catalog.ranges import number_range
-from topodesign.cost import Cost, lower_bound
 from topodesign.finder import Finder
 from topodesign.graphs import FAMILIES
 from topodesign.named import Family

@@ -21,6 +21,9 @@ from hypothesis import strategies as st
 from sample_catalogs import DEGREES, LAST, write_catalog
 
 from topodesign import Catalog, lower_bound, pareto
+from topodesign.base.cost import Cost
+from topodesign.base.errors import CatalogError, ParameterError
+from topodesign.base.spec import Spec, parse
 from topodesign.catalog import files
 from topodesign.catalog.better import better_size
 from topodesign.catalog.files import SHIPPED, catalog_file, read_rows, write_rows
@@ -28,11 +31,8 @@ from topodesign.catalog.lookup import undominated
 from topodesign.catalog.quality import STANDARD, coverage, quality
 from topodesign.catalog.rows import COLUMNS, Row, how_found, read_row
 from topodesign.cli.main import run
-from topodesign.cost import Cost
-from topodesign.errors import CatalogError, ParameterError
 from topodesign.expand import EXPANSIONS
 from topodesign.finder import Finder
-from topodesign.spec import Spec, parse
 
 Run = Callable[..., tuple[int, str, str]]
 

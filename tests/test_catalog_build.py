@@ -14,6 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from topodesign.base.cost import Cost
+from topodesign.base.errors import CatalogError, ParameterError
+from topodesign.base.spec import parse
 from topodesign.catalog import effort
 from topodesign.catalog.build import build_catalog
 from topodesign.catalog.effort import Effort
@@ -21,11 +24,8 @@ from topodesign.catalog.files import read_rows
 from topodesign.catalog.grid import Stage, Task, needs, waves
 from topodesign.catalog.journal import Journal
 from topodesign.catalog.work import run
-from topodesign.cost import Cost
-from topodesign.errors import CatalogError, ParameterError
 from topodesign.finder import Candidate, Finder, base_targets
 from topodesign.search import Found, Target
-from topodesign.spec import parse
 
 NODES, DEGREES = range(3, 11), (2, 3)
 EFFORT = Effort(seed=1, percent=1)

@@ -13,17 +13,17 @@ import pytest
 from sample_catalogs import DEGREES, LAST, write_catalog
 
 from topodesign import Catalog
+from topodesign.base.cost import Cost
+from topodesign.base.errors import FileFormatError
+from topodesign.base.spec import Spec, parse
 from topodesign.catalog import verify as verifying
 from topodesign.catalog.files import catalog_file, write_rows
 from topodesign.catalog.rows import VERSION, Row, how_found, read_row
 from topodesign.catalog.verify import Place, Verified, check_row, misplaced, places, sample, verify
 from topodesign.cli.main import run
-from topodesign.cost import Cost
-from topodesign.errors import FileFormatError
 from topodesign.expand.expansion import Base, Basis, Expansion
 from topodesign.library import LIBRARY, build
 from topodesign.solve.spff import price
-from topodesign.spec import Spec, parse
 from topodesign.topology import Topology
 
 Run = Callable[..., tuple[int, str, str]]

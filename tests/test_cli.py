@@ -17,9 +17,9 @@ import networkx as nx
 import pytest
 
 import topodesign
+from topodesign.base.cost import moore_bound
+from topodesign.base.errors import InfeasibleError
 from topodesign.cli.main import COMMANDS, run
-from topodesign.cost import moore_bound
-from topodesign.errors import InfeasibleError
 from topodesign.library import build
 from topodesign.topology import Topology
 from topodesign.topology_file import write_links

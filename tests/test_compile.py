@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from lxml import etree
 from numpy.typing import NDArray
 
+from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopologyError
 from topodesign.compile import compile_schedule, lower, to_xml
 from topodesign.compile.ir import PROTOCOLS, Buffer, Instruction, Kind, Program, RankProgram, Region, Threadblock
-from topodesign.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopologyError
 from topodesign.graphs.circulant import circulant, dicirculant
 from topodesign.graphs.genkautz import genkautz
 from topodesign.runtime import PROFILES, CheckReport, check_program, get_profile, parse_xml

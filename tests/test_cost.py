@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topodesign.cost import Cost, check_size, lower_bound, moore_bound
-from topodesign.errors import ParameterError
+from topodesign.base.cost import Cost, check_size, lower_bound, moore_bound
+from topodesign.base.errors import ParameterError
 from topodesign.library import build
 from topodesign.topology import Topology
 

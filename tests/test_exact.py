@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from sample_schedules import Random, random_digraph
 
 from topodesign import build, price
-from topodesign.cost import Cost
-from topodesign.errors import (
+from topodesign.base.cost import Cost
+from topodesign.base.errors import (
     DisconnectedError,
     FileFormatError,
     ParameterError,

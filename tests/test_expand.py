@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topodesign import build, price
-from topodesign.cost import Cost
-from topodesign.errors import ParameterError, SpecError
+from topodesign.base.cost import Cost
+from topodesign.base.errors import ParameterError, SpecError
 from topodesign.expand import bidirect, degree, line, parallel, power, product, transpose
 from topodesign.expand.expansion import Base, Basis
 from topodesign.topology import Topology

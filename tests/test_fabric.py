@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topodesign.errors import ParameterError, SpecError, TooLargeError, TopologyError
+from topodesign.base.errors import ParameterError, SpecError, TooLargeError, TopologyError
+from topodesign.base.units import parse_bandwidth
 from topodesign.fabric import Fabric, FabricLink, format_rate
 from topodesign.fabrics import FABRICS, GB, build_fabric
 from topodesign.library import build
 from topodesign.topology import Topology
-from topodesign.units import parse_bandwidth
 
 RATES = st.fractions(min_value=Fraction(1, 12), max_value=400, max_denominator=12)
 SAMPLES = [

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
+from topodesign.base.errors import InfeasibleError
+from topodesign.base.units import parse_size, parse_time
 from topodesign.cli.main import run
 from topodesign.cli.trees.shards import read_shards
-from topodesign.errors import InfeasibleError
 from topodesign.fabric import Fabric, FabricLink
 from topodesign.fabrics import build_fabric
 from topodesign.forest.schedule import forest_schedule
@@ -23,7 +24,6 @@ from topodesign.rates import frontier, limited, smallest_number_of_trees, throug
 from topodesign.report.bottleneck import bottleneck_in_words
 from topodesign.simulate_trees import simulate_trees
 from topodesign.tree_schedule import TREE_COLLECTIVES, TreeCollective
-from topodesign.units import parse_size, parse_time
 from topodesign.verify_trees import verify_trees
 
 GB = 10**9

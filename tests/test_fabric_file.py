@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from topodesign.errors import FileFormatError
+from topodesign.base.errors import FileFormatError
 from topodesign.fabric import Fabric, FabricLink
 from topodesign.fabric_file import FABRIC_FORMATS, FabricFormat, read_fabric, write_fabric
 from topodesign.fabrics import GB, build_fabric

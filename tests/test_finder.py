@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topodesign import build, lower_bound, moore_bound, pareto, price
-from topodesign.cost import Cost
-from topodesign.errors import InfeasibleError, ParameterError, UnitError
+from topodesign.base.cost import Cost
+from topodesign.base.errors import InfeasibleError, ParameterError, UnitError
 from topodesign.expand.expansion import Base
 from topodesign.finder import Candidate, Finder, insert
 from topodesign.frontier import Pareto

@@ -11,7 +11,7 @@ from sample_forest import cuts, fabrics
 from sample_topologies import regular_digraphs
 
 from topodesign import build
-from topodesign.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.forest.optimum import optimum, tree_capacities
 from topodesign.forest.packing import MAX_TREES, Packing, pack_trees
 from topodesign.topology import Topology

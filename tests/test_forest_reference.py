@@ -16,7 +16,7 @@ import pytest
 from sample_forest import a100
 from scipy.optimize import linprog
 
-from topodesign.errors import InfeasibleError, TooLargeError
+from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.fabric import Fabric, FabricLink
 from topodesign.forest.fixed import fixed_optimum, smallest_trees
 from topodesign.forest.optimum import Optimum, optimum, sensitivity

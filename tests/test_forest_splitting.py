@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_forest import a100, duplex, fabrics, mi250, worst_ratio
 
-from topodesign.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.forest.fixed import fixed_optimum
 from topodesign.forest.optimum import optimum, tree_capacities
 from topodesign.forest.splitting import Split, remove_switches

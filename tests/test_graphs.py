@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from topodesign.errors import ParameterError, TooLargeError, TopodesignError
+from topodesign.base.errors import ParameterError, TooLargeError, TopodesignError
+from topodesign.base.spec import Spec, parse
 from topodesign.graphs import FAMILIES
 from topodesign.graphs.finite_field import FiniteField, is_prime_power
 from topodesign.graphs.sizes import binomial, integer_root, power
 from topodesign.graphs.subsets import complements, rank, subsets
 from topodesign.named import Family
 from topodesign.solve.spff import price
-from topodesign.spec import Spec, parse
 from topodesign.topology import Topology
 
 FAMILY = {family.name: family for family in FAMILIES}

@@ -15,7 +15,7 @@ from sample_topologies import regular_digraphs
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, shortest_path
 
-from topodesign.errors import ParameterError, TooLargeError
+from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.graphs.cycleprefix import cycleprefix
 from topodesign.graphs.finite_field import FiniteField
 from topodesign.graphs.genkautz import genkautz, genkautzjoined

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, shortest_path
 
-from topodesign.cost import moore_bound
-from topodesign.errors import ParameterError
+from topodesign.base.cost import moore_bound
+from topodesign.base.errors import ParameterError
+from topodesign.base.spec import parse
 from topodesign.graphs import FAMILIES
 from topodesign.graphs.distance_regular import IntersectionArray, intersection_array
 from topodesign.graphs.ring import shiftedring
 from topodesign.graphs.subsets import subsets
 from topodesign.solve.spff import price
-from topodesign.spec import parse
 from topodesign.topology import Topology
 
 FAMILY = {family.name: family for family in FAMILIES}

@@ -18,7 +18,8 @@ from sympy.combinatorics.named_groups import (
     SymmetricGroup,
 )
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
+from topodesign.base.spec import parse
 from topodesign.graphs.finite_field import FiniteField
 from topodesign.graphs.group_catalog import further_groups
 from topodesign.graphs.groups import (
@@ -36,7 +37,6 @@ from topodesign.graphs.groups import (
     sl2,
     symmetric,
 )
-from topodesign.spec import parse
 
 
 def multiplier_group(n: int, m: int, r: int) -> PermutationGroup:

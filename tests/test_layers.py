@@ -87,7 +87,7 @@ HEAVY = ("networkx", "scipy", "sympy", "numba", "lxml", "rich", "pandas", "yaml"
 HEAVY_HOMES = {
     "topodesign._replay",
     "topodesign.report.catalog_table",
-    "topodesign.compiled",
+    "topodesign.base.compiled",
     "topodesign.report.table",
     *(f"topodesign.solve.{path.stem}" for path in (ROOT / "solve").glob("*kernels.py")),
 }

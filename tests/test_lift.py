@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from sample_schedules import gather_rows, make, random_digraph, rows_of, token_rows, valid
 
 from topodesign import build, price
+from topodesign.base.cost import Cost
+from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopodesignError
 from topodesign.columns import (
     MAX_ROWS,
     MAX_UNITS,
@@ -32,8 +34,6 @@ from topodesign.columns import (
     reverse,
     share,
 )
-from topodesign.cost import Cost
-from topodesign.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopodesignError
 from topodesign.expand import EXPANSIONS, bidirect, degree, line, parallel, power, product, transpose
 from topodesign.expand.expansion import Base, Basis
 from topodesign.expand.isomorphism import mirror

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topodesign import build, price
-from topodesign.errors import DisconnectedError, InfeasibleError, ScheduleError, SpecError
+from topodesign.base.errors import DisconnectedError, InfeasibleError, ScheduleError, SpecError
+from topodesign.base.spec import Spec
 from topodesign.expand import lift
 from topodesign.graphs.groups import group
 from topodesign.graphs.successors import successors
 from topodesign.schedulers.lift import lifted
-from topodesign.spec import Spec
 from topodesign.topology import Topology
 
 GROUPS = ("cyclic(1)", "cyclic(5)", "dihedral(3)", "dicyclic(2)", "metacyclic(7,3,2)", "abelian(2,3)")

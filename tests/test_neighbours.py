@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from sample_topologies import regular_digraphs
 
 from topodesign import build, price
-from topodesign.cost import Cost
-from topodesign.errors import ScheduleError, SpecError
+from topodesign.base.cost import Cost
+from topodesign.base.errors import ScheduleError, SpecError
 from topodesign.expand import delete, insert, swap
 from topodesign.neighbours import _deleted, _inserted, _number, compact, search_neighbours
 from topodesign.schedulers import make_schedule

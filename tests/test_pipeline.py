@@ -8,8 +8,9 @@ from typing import Literal
 import pytest
 
 from topodesign import build, price
+from topodesign.base.errors import InfeasibleError
+from topodesign.base.spec import Spec, parse
 from topodesign.compile.msccl import compile_schedule
-from topodesign.errors import InfeasibleError
 from topodesign.expand import EXPANSIONS
 from topodesign.graphs import FAMILIES
 from topodesign.runtime.check import check_program
@@ -17,7 +18,6 @@ from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import get_profile
 from topodesign.schedule import COLLECTIVES, Collective
 from topodesign.schedulers import make_schedule
-from topodesign.spec import Spec, parse
 from topodesign.verify import verify
 
 TABLE_3 = [

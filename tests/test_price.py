@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sample_topologies import regular_digraphs
 
 from topodesign import build, price
-from topodesign.errors import DisconnectedError, TopologyError
+from topodesign.base.errors import DisconnectedError, TopologyError
 from topodesign.solve.lp import spff_loads
 from topodesign.solve.spff import distances, layer_loads, price_at_least, reference_layer_loads
 from topodesign.topology import Topology

@@ -25,7 +25,7 @@ from test_runtime_programs import (
     write,
 )
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.runtime import PROFILES, CheckReport, RuntimeProfile, check_file, check_program, parse_xml
 from topodesign.runtime.execute import add_sums
 

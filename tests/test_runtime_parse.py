@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_runtime_programs import FAMILIES, ring_allgather, write
 
-from topodesign.errors import FileFormatError, ParameterError
+from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.runtime import PROFILES, Program, XmlError, check_file, get_profile, parse_xml
 
 EXECUTOR = PROFILES["msccl-executor"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topodesign.errors import ScheduleError
+from topodesign.base.errors import ScheduleError
 from topodesign.schedule import COLLECTIVES, COLUMNS, Collective, Schedule
 
 HEADER: dict[str, Any] = {"collective": "allreduce", "nodes": 3, "units": 4, "steps": 2, "reduce_steps": 1}

@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_schedules import make, valid
 
-from topodesign.cost import Cost
-from topodesign.errors import FileFormatError, ScheduleError, TopodesignError
+from topodesign.base.cost import Cost
+from topodesign.base.errors import FileFormatError, ScheduleError, TopodesignError
+from topodesign.base.spec import parse
 from topodesign.schedule import COLLECTIVES, COLUMNS, Collective, Schedule
 from topodesign.schedule_file import FORMAT, load_schedule, save_schedule
-from topodesign.spec import parse
 from topodesign.topology import Topology
 
 Members = dict[str, bytes]

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from sample_topologies import regular_digraphs
 
 from topodesign import build, price
-from topodesign.columns import assemble, is_lean, reverse
-from topodesign.compile import layout as layout_module
-from topodesign.cost import Cost
-from topodesign.errors import (
+from topodesign.base.cost import Cost
+from topodesign.base.errors import (
     DisconnectedError,
     FileFormatError,
     ParameterError,
@@ -23,6 +21,8 @@ from topodesign.errors import (
     TooLargeError,
     TopologyError,
 )
+from topodesign.columns import assemble, is_lean, reverse
+from topodesign.compile import layout as layout_module
 from topodesign.link_table import LinkTable
 from topodesign.schedule import COLLECTIVES, COLUMNS, Collective, Schedule
 from topodesign.schedulers import Unequal, lift, make_schedule

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topodesign.errors import SpecError
-from topodesign.spec import DEEPEST_SPEC, LARGEST_INTEGER, LONGEST_SPEC, Spec, parse
+from topodesign.base.errors import SpecError
+from topodesign.base.spec import DEEPEST_SPEC, LARGEST_INTEGER, LONGEST_SPEC, Spec, parse
 
 CANONICAL = {
     "diamond()": Spec("diamond"),

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topodesign.errors import ParameterError, TooLargeError, TopologyError
-from topodesign.spec import parse
+from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
+from topodesign.base.spec import parse
 from topodesign.topology import (
     MAX_CAPACITY,
     MAX_LINKS,

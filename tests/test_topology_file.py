@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topodesign.errors import FileFormatError
+from topodesign.base.errors import FileFormatError
 from topodesign.library import build
 from topodesign.topology import MAX_NODES, Topology
 from topodesign.topology_file import LARGEST_FILE, LINK_FORMATS, LinkFormat, read_topology, write_links

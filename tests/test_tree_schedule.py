@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sample_forest import a100, fabrics, mi250
 
 from topodesign import build
-from topodesign.errors import InfeasibleError, ParameterError, ScheduleError, TopologyError
+from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopologyError
 from topodesign.forest.fixed import fixed_optimum, smallest_trees
 from topodesign.forest.optimum import optimum
 from topodesign.forest.schedule import forest_schedule, frontier

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_trees import fabric, tree_schedule
 
+from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.compile.ir import PROTOCOLS, Kind
 from topodesign.compile.msccl import to_xml
 from topodesign.compile.trees import compile_trees, lower_trees
-from topodesign.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.runtime import CheckReport, check_program, get_profile, parse_xml
 from topodesign.tree_schedule import TREE_COLLECTIVES, TreeCollective, TreeSchedule
 

@@ -22,10 +22,10 @@ from test_trees_simulate import ALPHA, by_events, run
 
 import topodesign.forest.schedule as forest
 from topodesign import build
+from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.cli.main import run as cli
 from topodesign.compile.ir import PROTOCOLS
 from topodesign.compile.trees import compile_trees, lower_trees
-from topodesign.errors import InfeasibleError, ScheduleError
 from topodesign.fabric import Fabric
 from topodesign.forest.allreduce import allreduce_optimum
 from topodesign.forest.multicast import prune

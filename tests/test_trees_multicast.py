@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_trees import fabric, tree_schedule
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.forest.multicast import Pruned, prune
 from topodesign.topology import Topology
 from topodesign.tree_schedule import TREE_COLLECTIVES, TreeCollective, TreeSchedule

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topodesign.errors import UnitError
-from topodesign.units import format_bandwidth, format_size, format_time, parse_bandwidth, parse_size, parse_time
+from topodesign.base.errors import UnitError
+from topodesign.base.units import format_bandwidth, format_size, format_time, parse_bandwidth, parse_size, parse_time
 
 Parser = Callable[[str], Fraction]
 PARSERS: list[Parser] = [parse_time, parse_size, parse_bandwidth]

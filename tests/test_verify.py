@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_schedules import Random, Row, make, rows_of, valid
 
-from topodesign.cost import Cost
-from topodesign.errors import ScheduleError, TooLargeError
+from topodesign.base.cost import Cost
+from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.schedule import COLLECTIVES, Collective, Schedule
 from topodesign.topology import Topology
 from topodesign.verify import Report, verify

@@ -19,8 +19,8 @@ from sample_topologies import regular_digraphs
 from sample_wirings import bare, wired
 
 from topodesign import build
+from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.cli.wire.diff import command as diff
-from topodesign.errors import InfeasibleError, ParameterError
 from topodesign.expand.isomorphism import isomorphism
 from topodesign.solve import relabel_kernels
 from topodesign.topology import Topology

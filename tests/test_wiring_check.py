@@ -19,8 +19,8 @@ from sample_topologies import regular_digraphs
 from sample_wirings import bare, wired
 
 from topodesign import build
+from topodesign.base.errors import FileFormatError
 from topodesign.cli.wire.check import command
-from topodesign.errors import FileFormatError
 from topodesign.wiring.change import rewire, wired_topology
 from topodesign.wiring.check import check
 from topodesign.wiring.decompose import without_loops

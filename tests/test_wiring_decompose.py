@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sample_topologies import regular_digraphs
 
 from topodesign import build
-from topodesign.errors import InfeasibleError, TopologyError
+from topodesign.base.errors import InfeasibleError, TopologyError
 from topodesign.topology import IntArray, Topology
 from topodesign.wiring.decompose import (
     NO_LINK,

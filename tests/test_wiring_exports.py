@@ -24,10 +24,10 @@ from sample_inventories import inventory_of
 from sample_plans import plan_of, plans
 from sample_topologies import regular_digraphs
 
+from topodesign.base.atomic import write_directory, write_whole
+from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, TopodesignError
 from topodesign.cli.wire import export as export_command
 from topodesign.cli.wire import imports as import_command
-from topodesign.errors import FileFormatError, InfeasibleError, ParameterError, TopodesignError
-from topodesign.files import write_directory, write_whole
 from topodesign.library import build
 from topodesign.topology import Topology
 from topodesign.wiring.circuits import circuits, topology_of

@@ -18,9 +18,9 @@ from sample_topologies import regular_digraphs
 from sample_wirings import bare, wired
 
 from topodesign import build
+from topodesign.base.cost import Cost
+from topodesign.base.errors import DisconnectedError, ParameterError
 from topodesign.cli.wire.impact import command
-from topodesign.cost import Cost
-from topodesign.errors import DisconnectedError, ParameterError
 from topodesign.evaluation import evaluate
 from topodesign.expand.automorphisms import symmetry
 from topodesign.solve.repricing import priced

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import topodesign
-from topodesign.errors import FileFormatError
+from topodesign.base.errors import FileFormatError
 from topodesign.wiring.inventory import Fixed, Host, Inventory, InventoryError, Panel, PanelPort, Port
 from topodesign.wiring.inventory_file import read_inventory
 from topodesign.wiring.planner import make_plan

@@ -14,7 +14,7 @@ from sample_inventories import SPEED, inventory_of
 from sample_topologies import regular_digraphs
 
 from topodesign import build
-from topodesign.errors import InfeasibleError
+from topodesign.base.errors import InfeasibleError
 from topodesign.topology import Topology
 from topodesign.wiring.inventory import Host, Inventory, Mode, Panel, PanelPort, Port
 from topodesign.wiring.placement import Item, bill, place, total

@@ -17,8 +17,8 @@ from sample_topologies import regular_digraphs
 
 import topodesign
 from topodesign import build
+from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
 from topodesign.cli.main import run
-from topodesign.errors import InfeasibleError, ParameterError, TopologyError
 from topodesign.topology import Topology
 from topodesign.wiring.alternative import duplex_alternative
 from topodesign.wiring.inventory import Fixed, Inventory, InventoryError, Mode, Panel

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topodesign.cost import Cost
-from topodesign.errors import FileFormatError, ParameterError
+from topodesign.base.cost import Cost
+from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.workload import Layer, backpropagation, load_workload
 
 ROOT = Path(__file__).parent.parent

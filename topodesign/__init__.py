@@ -13,10 +13,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from topodesign.base.cost import Cost as Cost
+    from topodesign.base.cost import lower_bound as lower_bound
+    from topodesign.base.cost import moore_bound as moore_bound
+    from topodesign.base.spec import Spec as Spec
+    from topodesign.base.spec import parse as parse
     from topodesign.catalog.lookup import Catalog as Catalog
-    from topodesign.cost import Cost as Cost
-    from topodesign.cost import lower_bound as lower_bound
-    from topodesign.cost import moore_bound as moore_bound
     from topodesign.evaluation import evaluate as evaluate
     from topodesign.fabric import Fabric as Fabric
     from topodesign.fabric_file import read_fabric as read_fabric
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
     from topodesign.rates import throughput as throughput
     from topodesign.schedule import Schedule as Schedule
     from topodesign.solve.spff import price as price
-    from topodesign.spec import Spec as Spec
-    from topodesign.spec import parse as parse
     from topodesign.topology import Topology as Topology
 
 __version__ = "0.1.0"
@@ -37,9 +37,9 @@ __version__ = "0.1.0"
 _HOMES = {
     "build": "library",
     "Catalog": "catalog.lookup",
-    "Cost": "cost",
-    "lower_bound": "cost",
-    "moore_bound": "cost",
+    "Cost": "base.cost",
+    "lower_bound": "base.cost",
+    "moore_bound": "base.cost",
     "evaluate": "evaluation",
     "Fabric": "fabric",
     "read_fabric": "fabric_file",
@@ -49,8 +49,8 @@ _HOMES = {
     "pareto": "frontier",
     "Schedule": "schedule",
     "price": "solve.spff",
-    "Spec": "spec",
-    "parse": "spec",
+    "Spec": "base.spec",
+    "parse": "base.spec",
     "throughput": "rates",
     "Topology": "topology",
 }

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.compiled import Ints, compiled
-from topodesign.errors import TooLargeError
+from topodesign.base.compiled import Ints, compiled
+from topodesign.base.errors import TooLargeError
 from topodesign.schedule import Schedule
 
 Nodes = NDArray[np.int32]

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.cost import Cost, moore_bound
-from topodesign.errors import TopodesignError
+from topodesign.base.cost import Cost, moore_bound
+from topodesign.base.errors import TopodesignError
+from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.library import build
 from topodesign.search import Found, undominated
-from topodesign.spec import LONGEST_SPEC, Spec
 from topodesign.topology import IntArray, Topology
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from topodesign.cost import Cost
+from topodesign.base.cost import Cost
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from topodesign.errors import ScheduleError, TooLargeError
+from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.schedule import COLUMNS, Collective, Schedule
 from topodesign.topology import IntArray, Topology
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.base.cost import Cost, lower_bound
 from topodesign.baselines import Workload
-from topodesign.cost import Cost, lower_bound
 from topodesign.solve.spff import distances, price
 from topodesign.topology import Topology
 

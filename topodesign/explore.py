@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from topodesign.errors import TopologyError
+from topodesign.base.errors import TopologyError
 from topodesign.finder import LARGEST_PRICED, Candidate, Finder
 from topodesign.library import build
 from topodesign.search import Found, Target, search_cayley

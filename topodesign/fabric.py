@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.errors import ParameterError, TooLargeError, TopologyError
+from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.topology import MAX_CAPACITY, Topology
 
 LONGEST_NAME = 100

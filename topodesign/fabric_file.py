@@ -26,11 +26,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from topodesign.errors import FileFormatError, ParameterError, TopologyError, UnitError
+from topodesign.base.errors import FileFormatError, ParameterError, TopologyError, UnitError
+from topodesign.base.tables import Located, parse_yaml
+from topodesign.base.units import parse_bandwidth
 from topodesign.fabric import NODE_BANDWIDTH, Fabric, FabricLink, format_rate
-from topodesign.located import Located, parse_yaml
 from topodesign.topology_file import graphml_graph, node_link_graph, read_text, read_topology
-from topodesign.units import parse_bandwidth
 
 FabricFormat = Literal["yaml", "json", "graphml"]
 FABRIC_FORMATS: tuple[FabricFormat, ...] = get_args(FabricFormat)

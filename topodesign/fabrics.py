@@ -10,11 +10,11 @@ import difflib
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
-from topodesign.errors import ParameterError, SpecError, TopologyError
+from topodesign.base.errors import ParameterError, SpecError, TopologyError
+from topodesign.base.spec import parse
 from topodesign.fabric import Fabric, FabricLink
 from topodesign.graphs.torus import torus
 from topodesign.named import call_signature, inspect_call
-from topodesign.spec import parse
 from topodesign.topology import check_buildable, require_at_least
 
 GB = 10**9

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
-from topodesign.cost import Cost, lower_bound, moore_bound
-from topodesign.errors import DisconnectedError, ParameterError, SpecError
+from topodesign.base.cost import Cost, lower_bound, moore_bound
+from topodesign.base.errors import DisconnectedError, ParameterError, SpecError
+from topodesign.base.spec import Spec
 from topodesign.expand import bidirect, line, parallel, product, transpose
 from topodesign.expand import degree as degree_expansion
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion
@@ -26,7 +27,6 @@ from topodesign.library import build
 from topodesign.named import Family
 from topodesign.search import Found, Target
 from topodesign.solve.spff import price, price_at_least
-from topodesign.spec import Spec
 from topodesign.topology import Topology
 
 LARGEST_PRICED = 4096

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 
-from topodesign.errors import ParameterError, SpecError, TopologyError
+from topodesign.base.errors import ParameterError, SpecError, TopologyError
+from topodesign.base.spec import Spec, parse
 from topodesign.expand import EXPANSIONS, lift
 from topodesign.expand.expansion import Expansion
 from topodesign.graphs import FAMILIES
 from topodesign.graphs.groups import GROUPS
 from topodesign.named import Family
-from topodesign.spec import Spec, parse
 from topodesign.topology import Topology
 
 _ENTRIES: tuple[Family | Expansion, ...] = (*FAMILIES, *EXPANSIONS)

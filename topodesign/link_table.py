@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from topodesign.errors import FileFormatError, UnitError
+from topodesign.base.errors import FileFormatError, UnitError
+from topodesign.base.units import parse_bandwidth, parse_time
 from topodesign.topology import Topology
-from topodesign.units import parse_bandwidth, parse_time
 
 Link = tuple[int, int]
 _HEADER = ["src", "dst", "alpha", "bandwidth"]

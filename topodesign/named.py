@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from topodesign.errors import ParameterError
-from topodesign.spec import Spec
+from topodesign.base.errors import ParameterError
+from topodesign.base.spec import Spec
 from topodesign.topology import Topology
 
 Find = Callable[[int, int], Iterable[tuple[Any, ...]]]

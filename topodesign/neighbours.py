@@ -17,13 +17,13 @@ from typing import TypeVar
 import numpy as np
 
 from topodesign.annealing import MOST_PORTS, Walk, start_walk
-from topodesign.cost import Cost
-from topodesign.errors import ParameterError, TopodesignError
+from topodesign.base.cost import Cost
+from topodesign.base.errors import ParameterError, TopodesignError
+from topodesign.base.spec import Spec
 from topodesign.expand import delete, insert, line, swap
 from topodesign.graphs.groups import Group
 from topodesign.library import build
 from topodesign.search import Found, Target, cayley_spec, groups_to_search, undominated
-from topodesign.spec import Spec
 from topodesign.topology import IntArray, Topology
 
 _Any = TypeVar("_Any")

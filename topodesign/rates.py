@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.fabric import Fabric, FabricLink
 from topodesign.forest import schedule as forest
 from topodesign.forest.fixed import smallest_trees

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.errors import ScheduleError
+from topodesign.base.errors import ScheduleError
 
 Collective = Literal["allgather", "reduce-scatter", "allreduce"]
 COLLECTIVES: tuple[Collective, ...] = get_args(Collective)

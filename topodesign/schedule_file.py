@@ -38,8 +38,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign import __version__
-from topodesign.cost import Cost
-from topodesign.errors import FileFormatError, ScheduleError, TopodesignError, TopologyError
+from topodesign.base.cost import Cost
+from topodesign.base.errors import FileFormatError, ScheduleError, TopodesignError, TopologyError
 from topodesign.schedule import COLUMNS, Collective, Schedule
 from topodesign.topology import MAX_LINKS, MAX_NODES, Topology
 

@@ -4,7 +4,7 @@ All that a link carries in a step is one message. It takes ``alpha + bits / band
 
 lock-step
     A step starts when every message of the step before has arrived, and every step takes at least alpha. This is how
-    the papers count, and with equal links it is exactly :meth:`topodesign.cost.Cost.runtime`.
+    the papers count, and with equal links it is exactly :meth:`topodesign.base.cost.Cost.runtime`.
 asynchronous
     A message starts when its link is free of the messages of earlier steps and its data is there: in a gather what the
     first delivery (by step) of each unit brought to the sender, in a reduction every contribution that an earlier step
@@ -24,10 +24,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.errors import ParameterError, ScheduleError, TooLargeError
+from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
+from topodesign.base.units import format_size, format_time
 from topodesign.schedule import Schedule
 from topodesign.topology import Topology
-from topodesign.units import format_size, format_time
 from topodesign.verify import FEW_NODES, find_links
 
 Mode = Literal["lock-step", "asynchronous"]

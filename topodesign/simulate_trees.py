@@ -18,10 +18,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
+from topodesign.base.units import format_bandwidth, format_size, format_time
 from topodesign.simulate import Link, Loss
 from topodesign.tree_schedule import TreeSchedule
-from topodesign.units import format_bandwidth, format_size, format_time
 
 
 @dataclass(frozen=True, eq=False)

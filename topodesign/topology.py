@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.errors import ParameterError, TooLargeError, TopologyError
-from topodesign.spec import Spec
+from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
+from topodesign.base.spec import Spec
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from topodesign.errors import FileFormatError, ParameterError, TopologyError
+from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
 from topodesign.topology import Topology
 
 LinkFormat = Literal["json", "csv", "dot", "graphml"]

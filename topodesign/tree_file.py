@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from topodesign import __version__
-from topodesign.errors import FileFormatError, ScheduleError
+from topodesign.base.errors import FileFormatError, ScheduleError
 from topodesign.fabric import Fabric
 from topodesign.schedule_file import (
     FRACTION,

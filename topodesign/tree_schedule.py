@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.errors import ScheduleError
+from topodesign.base.errors import ScheduleError
 from topodesign.topology import IntArray, Topology
 
 TreeCollective = Literal["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce"]

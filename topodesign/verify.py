@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.cost import Cost
-from topodesign.errors import ScheduleError, TooLargeError
+from topodesign.base.cost import Cost
+from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.schedule import Collective, Schedule
 from topodesign.topology import Topology
 

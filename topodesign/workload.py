@@ -9,9 +9,9 @@ from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
 
-from topodesign.cost import Cost
-from topodesign.errors import FileFormatError, ParameterError, UnitError
-from topodesign.units import format_size, format_time, parse_size, parse_time
+from topodesign.base.cost import Cost
+from topodesign.base.errors import FileFormatError, ParameterError, UnitError
+from topodesign.base.units import format_size, format_time, parse_size, parse_time
 
 COLUMNS = ("layer", "size", "ready")
 MAX_LAYERS = 10**6

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from topodesign.base.cost import lower_bound
+from topodesign.base.units import format_time
 from topodesign.baselines import Workload
 from topodesign.catalog.lookup import Catalog, undominated
-from topodesign.cost import lower_bound
-from topodesign.units import format_time
 
 _REACH = 50
 """Sizes up to N/50 away are close."""

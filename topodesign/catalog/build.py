@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 
+from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.catalog.effort import Effort
 from topodesign.catalog.files import catalog_file, read_rows, write_rows
 from topodesign.catalog.grid import Stage, Task, needs, waves
@@ -17,7 +18,6 @@ from topodesign.catalog.journal import Journal
 from topodesign.catalog.lookup import undominated
 from topodesign.catalog.rows import Row
 from topodesign.catalog.work import end_with_parent, run
-from topodesign.errors import CatalogError, ParameterError
 
 _AHEAD = 3
 """Tasks handed out per worker, so that none waits for work."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from topodesign.annealing import MOST_PORTS, anneal
+from topodesign.base.cost import Cost, lower_bound
+from topodesign.base.spec import Spec
 from topodesign.catalog.quality import STANDARD
-from topodesign.cost import Cost, lower_bound
 from topodesign.finder import Candidate
 from topodesign.library import build
 from topodesign.neighbours import REACH, search_neighbours
 from topodesign.search import Found, Target, hunt
-from topodesign.spec import Spec
 from topodesign.topology import Topology
 
 _SMALL, _SMALL_FIND = 40, 100_000_000

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
+from topodesign.base.atomic import write_whole
+from topodesign.base.errors import CatalogError
 from topodesign.catalog.rows import COLUMNS, Row, read_row
-from topodesign.errors import CatalogError
-from topodesign.files import write_whole
 
 SHIPPED = Path(__file__).parent / "data"
 """The catalog that comes with the package."""

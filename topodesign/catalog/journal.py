@@ -10,10 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from topodesign.base.errors import CatalogError
 from topodesign.catalog.effort import Effort
 from topodesign.catalog.grid import Stage, Task
 from topodesign.catalog.rows import VERSION, Row, read_row
-from topodesign.errors import CatalogError
 
 
 class Journal:

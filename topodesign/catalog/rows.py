@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, get_args
 
-from topodesign.cost import Cost
-from topodesign.errors import CatalogError
-from topodesign.spec import Spec
+from topodesign.base.cost import Cost
+from topodesign.base.errors import CatalogError
+from topodesign.base.spec import Spec
 
 VERSION = 1
 """Version of the catalog that rows written now belong to."""

@@ -13,17 +13,17 @@ from pathlib import Path
 
 import numpy as np
 
+from topodesign.base.atomic import write_whole
+from topodesign.base.cost import Cost
+from topodesign.base.errors import CatalogError, FileFormatError, TopodesignError
+from topodesign.base.spec import Spec, parse
 from topodesign.catalog.files import NO_LIMIT, catalog_file
 from topodesign.catalog.lookup import Catalog, undominated
 from topodesign.catalog.rows import VERSION, Row, how_found
-from topodesign.cost import Cost
-from topodesign.errors import CatalogError, FileFormatError, TopodesignError
 from topodesign.expand.expansion import Base, Claim, Expansion
 from topodesign.expand.expansion import Basis as ClaimBasis
-from topodesign.files import write_whole
 from topodesign.library import LIBRARY, build
 from topodesign.solve.spff import price
-from topodesign.spec import Spec, parse
 from topodesign.topology import Topology
 
 _CORES = os.cpu_count() or 1

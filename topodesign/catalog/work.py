@@ -7,13 +7,13 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 
+from topodesign.base.cost import Cost
+from topodesign.base.spec import parse
 from topodesign.catalog.effort import Effort
 from topodesign.catalog.grid import Stage, Task
 from topodesign.catalog.rows import VERSION, Basis, Row, how_found
-from topodesign.cost import Cost
 from topodesign.finder import Candidate, Finder, Source
 from topodesign.search import Found, Target
-from topodesign.spec import parse
 
 _BASIS: dict[Source, Basis] = {"links": "links", "closed form": "theorem", "closed form, at most": "bound"}
 _SOURCE: dict[Basis, Source] = {basis: source for source, basis in _BASIS.items()}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 from click.core import ParameterSource
 
+from topodesign.base.errors import ParameterError
 from topodesign.cli.options import (
     collective_option,
     json_option,
@@ -17,7 +18,6 @@ from topodesign.cli.options import (
     runtime_option,
     tree_options,
 )
-from topodesign.errors import ParameterError
 
 if TYPE_CHECKING:
     from topodesign.cli.trees.plan import AnyMethod, Wanted
@@ -92,14 +92,14 @@ def command(
 
     Example: topodesign compile 'circulant(12,2,3)' --collective allreduce --inplace -o allreduce.xml
     """
+    from topodesign.base.atomic import write_whole  # noqa: PLC0415
+    from topodesign.base.units import parse_size  # noqa: PLC0415
     from topodesign.cli.sources import check_ending, names_schedule  # noqa: PLC0415  heavy
     from topodesign.cli.trees.plan import Wanted, goes_over_trees  # noqa: PLC0415
-    from topodesign.files import write_whole  # noqa: PLC0415
     from topodesign.runtime.check import check_program  # noqa: PLC0415
     from topodesign.runtime.parse import parse_xml  # noqa: PLC0415
     from topodesign.runtime.profiles import get_profile  # noqa: PLC0415
     from topodesign.tree_file import is_tree_file  # noqa: PLC0415
-    from topodesign.units import parse_size  # noqa: PLC0415
 
     check_ending(output, "program")
     options: dict[str, Any] = {

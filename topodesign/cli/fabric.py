@@ -41,10 +41,10 @@ def command(
     dgx1_v100(boxes), mi250(boxes), mi300x(boxes), tpu_torus(a,b,...), rail_optimised(boxes,gpus),
     fat_tree(leaves,hosts,spines[,over[,under]]) and dragonfly(groups,routers,hosts), such as 'dgx_a100(2)' (quote it).
     """
+    from topodesign.base.atomic import write_whole  # noqa: PLC0415
+    from topodesign.base.errors import ParameterError  # noqa: PLC0415
     from topodesign.cli.sources import fabric_of, part_of  # noqa: PLC0415  heavy
-    from topodesign.errors import ParameterError  # noqa: PLC0415
     from topodesign.fabric_file import write_fabric  # noqa: PLC0415
-    from topodesign.files import write_whole  # noqa: PLC0415
 
     if as_json and file_format not in {None, "json"}:
         raise click.UsageError(f"--json and --format {file_format} exclude each other.")

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from topodesign import __version__
-from topodesign.errors import InfeasibleError, TopodesignError
+from topodesign.base.errors import InfeasibleError, TopodesignError
 
 COMMANDS = {
     "pareto": "Find every topology worth wiring for N nodes of degree d.",

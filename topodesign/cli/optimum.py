@@ -88,9 +88,9 @@ def command(
     Algorithmic bandwidth is the whole data over the time, without latency. Times, for each --size, are those of trees
     as pipelines of as many chunks as are best, as 'topodesign simulate' tells.
     """
+    from topodesign.base.units import parse_size, parse_time  # noqa: PLC0415
     from topodesign.cli.sources import fabric_of, part_of  # noqa: PLC0415  heavy
     from topodesign.cli.trees.plan import Wanted  # noqa: PLC0415
-    from topodesign.units import parse_size, parse_time  # noqa: PLC0415
 
     wanted = Wanted(fabric, collective, **of_trees)
     if sizes and not (scan or frontier or wanted.fixed_k):
@@ -168,8 +168,8 @@ def _answer(whole: Fabric, fabric: Fabric, wanted: Wanted, comparison: _Comparis
 
 def _before(fabric: Fabric, wanted: Wanted) -> Throughput | None:
     """Return the throughput of the whole fabric; None if it had none, or the shards fit only what is left."""
+    from topodesign.base.errors import InfeasibleError, ParameterError  # noqa: PLC0415
     from topodesign.cli.trees.shards import read_shards  # noqa: PLC0415  heavy
-    from topodesign.errors import InfeasibleError, ParameterError  # noqa: PLC0415
     from topodesign.rates import throughput  # noqa: PLC0415
 
     try:
@@ -298,8 +298,8 @@ def _lines(answer: _Answer) -> list[str]:
 
 def _table(rows: list[Limited], answer: _Answer) -> list[str]:
     """Return a line for each number of trees, with a star at the fastest for each size."""
+    from topodesign.base.units import format_size, format_time  # noqa: PLC0415
     from topodesign.report.bottleneck import speed  # noqa: PLC0415  heavy
-    from topodesign.units import format_size, format_time  # noqa: PLC0415
 
     titles = ["k", "bandwidth", "", "height", *map(format_size, answer.comparison.sizes)]
     cells = [

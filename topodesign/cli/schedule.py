@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from topodesign.base.errors import ParameterError
 from topodesign.cli.options import (
     collective_option,
     json_option,
@@ -15,7 +16,6 @@ from topodesign.cli.options import (
     progress_bar,
     tree_options,
 )
-from topodesign.errors import ParameterError
 
 if TYPE_CHECKING:
     from topodesign.cli.trees.plan import AnyMethod, Wanted
@@ -60,12 +60,12 @@ def command(
     Examples: topodesign schedule 'circulant(12,2,3)' --collective allreduce -o ring.npz,
     topodesign schedule 'mi250(2)' --collective allgather --fixed-k 2 -o boxes.npz
     """
+    from topodesign.base.units import parse_size  # noqa: PLC0415
     from topodesign.cli.sources import check_ending, topology_of  # noqa: PLC0415  heavy
     from topodesign.cli.trees.plan import Wanted, goes_over_trees  # noqa: PLC0415
     from topodesign.link_table import read_link_table  # noqa: PLC0415
     from topodesign.schedule_file import save_schedule  # noqa: PLC0415
     from topodesign.schedulers import Unequal, make_schedule  # noqa: PLC0415
-    from topodesign.units import parse_size  # noqa: PLC0415
     from topodesign.verify import verify  # noqa: PLC0415
 
     check_ending(output, "schedule")

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from topodesign.base.errors import ParameterError
 from topodesign.cli.options import json_option, print_json, progress_bar, without_option, workload_options
-from topodesign.errors import ParameterError
 
 if TYPE_CHECKING:
-    from topodesign.cost import Cost
+    from topodesign.base.cost import Cost
     from topodesign.schedule import Collective
     from topodesign.simulate import Mode, SimulationResult
 
@@ -142,8 +142,8 @@ def _trees(
     as_json: bool,
 ) -> int:
     """Time a schedule of trees."""
+    from topodesign.base.units import parse_bandwidth, parse_size, parse_time  # noqa: PLC0415
     from topodesign.cli.trees.simulate import simulate_file  # noqa: PLC0415  heavy
-    from topodesign.units import parse_bandwidth, parse_size, parse_time  # noqa: PLC0415
 
     with progress_bar("simulating"):
         results = simulate_file(
@@ -197,8 +197,8 @@ def _training(
     path: Path, collective: Collective, cost: Cost, alpha: Fraction, bandwidth: Fraction, bucket: str | None
 ) -> tuple[dict[str, Any], str]:
     """Time a training step with the schedule's cost (an allreduce's is that of its two halves together)."""
-    from topodesign.cost import Cost  # noqa: PLC0415
-    from topodesign.units import parse_size  # noqa: PLC0415
+    from topodesign.base.cost import Cost  # noqa: PLC0415
+    from topodesign.base.units import parse_size  # noqa: PLC0415
     from topodesign.workload import backpropagation, load_workload  # noqa: PLC0415
 
     if collective == "allreduce":

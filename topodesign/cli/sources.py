@@ -9,7 +9,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
-from topodesign.errors import FileFormatError, ParameterError, SpecError
+from topodesign.base.errors import FileFormatError, ParameterError, SpecError
+from topodesign.base.units import parse_bandwidth
 from topodesign.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabric_file import FABRIC_ENDINGS, read_fabric
 from topodesign.fabrics import FABRICS, build_fabric
@@ -18,7 +19,6 @@ from topodesign.schedule import Schedule
 from topodesign.schedule_file import Header, load_schedule
 from topodesign.topology import Topology
 from topodesign.topology_file import READERS, read_topology
-from topodesign.units import parse_bandwidth
 from topodesign.verify import Report, verify
 
 Kind = Literal["schedule", "program"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topodesign.errors import ScheduleError, TooLargeError
+from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.schedule import Schedule
 
 Message = tuple[int, int, int]

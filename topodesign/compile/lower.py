@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from topodesign.base.errors import ScheduleError, TopologyError
 from topodesign.compile.emit import IN, OUT, Emitter, Part, contiguous, region, runs
 from topodesign.compile.ir import Kind, Program, Protocol
 from topodesign.compile.layout import Layout, Message, layout
 from topodesign.compile.threads import ACCUMULATOR, Operation, Place, assemble
-from topodesign.errors import ScheduleError, TopologyError
 from topodesign.schedule import Schedule
 from topodesign.topology import Topology, require_at_least
 

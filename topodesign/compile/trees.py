@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.compile.emit import IN, OUT, Emitter, Part, runs
 from topodesign.compile.ir import Program, Protocol
 from topodesign.compile.msccl import HELP, LARGEST_SIZE, check_options, to_xml
 from topodesign.compile.threads import ACCUMULATOR, Operation, Place, assemble
-from topodesign.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.runtime.profiles import get_profile
 from topodesign.topology import require_at_least
 from topodesign.tree_schedule import TreeSchedule

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.base.cost import Cost
+from topodesign.base.errors import ParameterError
 from topodesign.columns import assemble, check_rows, rescale
-from topodesign.cost import Cost
-from topodesign.errors import ParameterError
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base, require_count
 from topodesign.expand.lifting import both_ways
 from topodesign.schedule import Schedule

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.expand.expansion import Expansion, require_base, require_count
 from topodesign.expand.rewiring import no_claim, no_lift, unit_links
 from topodesign.topology import IntArray, Topology

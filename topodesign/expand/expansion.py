@@ -9,11 +9,11 @@ from functools import cached_property
 
 import numpy as np
 
-from topodesign.cost import Cost
-from topodesign.errors import ParameterError, ScheduleError
+from topodesign.base.cost import Cost
+from topodesign.base.errors import ParameterError, ScheduleError
+from topodesign.base.spec import Spec
 from topodesign.named import call_signature, inspect_call
 from topodesign.schedule import Schedule
-from topodesign.spec import Spec
 from topodesign.topology import Topology
 
 Lift = Callable[..., Schedule]

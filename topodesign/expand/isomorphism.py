@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topodesign.errors import InfeasibleError
+from topodesign.base.errors import InfeasibleError
 from topodesign.topology import IntArray, Topology
 
 _EFFORT = 2**23

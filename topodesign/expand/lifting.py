@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from topodesign.base.errors import ScheduleError
 from topodesign.columns import allreduce, canonical, find_links, halves, is_lean, relabel, reverse
-from topodesign.errors import ScheduleError
 from topodesign.expand.expansion import Lift, require_base
 from topodesign.schedule import Schedule
 from topodesign.topology import IntArray, Topology

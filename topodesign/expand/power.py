@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.base.cost import Cost
 from topodesign.columns import assemble, check_rows, relabel, share
-from topodesign.cost import Cost
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base, require_count
 from topodesign.expand.lifting import both_ways
 from topodesign.expand.product import claim as product_claim

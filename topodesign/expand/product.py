@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from topodesign.base.cost import Cost
+from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.columns import assemble, canonical, check_rows, check_units, find_links
-from topodesign.cost import Cost
-from topodesign.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base
 from topodesign.expand.lifting import both_ways
 from topodesign.schedule import COLUMNS, Schedule

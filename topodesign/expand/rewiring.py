@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from topodesign.errors import ParameterError, ScheduleError
+from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.expand.expansion import Base
 from topodesign.schedule import Schedule
 from topodesign.topology import IntArray, Topology

@@ -33,7 +33,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.errors import InfeasibleError, TooLargeError
+from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.forest.optimum import optimum
 from topodesign.solve.maxflow import compute_nodes, rooted_network, scaled, violated_cuts
 from topodesign.topology import MAX_CAPACITY, Topology

@@ -23,7 +23,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.errors import InfeasibleError, TooLargeError
+from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.solve.maxflow import (
     Side,
     balanced_part,

@@ -21,7 +21,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.errors import TooLargeError
+from topodesign.base.errors import TooLargeError
 from topodesign.forest.balance import switch_balance
 from topodesign.forest.optimum import Optimum, optimum, shard_sizes, tree_capacities, with_capacity
 from topodesign.solve.maxflow import (

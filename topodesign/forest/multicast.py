@@ -18,7 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.topology import IntArray, Topology
 from topodesign.tree_schedule import TreeSchedule
 

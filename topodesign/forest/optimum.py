@@ -23,7 +23,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.forest.balance import always_balanced, usable_part
 from topodesign.solve.maxflow import (
     LARGEST,

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.errors import ParameterError, TooLargeError
+from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.forest.allreduce import AllreduceOptimum, Phase, allreduce_optimum
 from topodesign.forest.fixed import fixed_optimum, smallest_trees
 from topodesign.forest.optimum import optimum, shard_sizes

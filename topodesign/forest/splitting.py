@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from topodesign.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.solve.maxflow import compute_nodes, rooted_network
 from topodesign.topology import MAX_CAPACITY, IntArray, Topology, require_at_least
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
+from topodesign.base.spec import Spec
 from topodesign.graphs.groups import Group, group
 from topodesign.named import named
-from topodesign.spec import Spec
 from topodesign.topology import Topology, check_buildable
 
 

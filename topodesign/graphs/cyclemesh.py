@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.named import named
 from topodesign.topology import Topology, check_buildable, require_at_least
 

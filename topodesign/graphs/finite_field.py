@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.topology import IntArray
 
 LARGEST_FIELD = 4096

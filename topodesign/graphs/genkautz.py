@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.graphs.loops import join_loops
 from topodesign.named import named
 from topodesign.topology import Topology, check_buildable, require_at_least

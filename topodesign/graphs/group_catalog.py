@@ -10,9 +10,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.base.spec import Spec
 from topodesign.graphs.finite_field import is_prime_power
 from topodesign.graphs.groups import Group, group
-from topodesign.spec import Spec
 from topodesign.topology import IntArray
 
 _LARGEST_DIRECT_FACTOR = 336

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topodesign.errors import ParameterError, TooLargeError
+from topodesign.base.errors import ParameterError, TooLargeError
+from topodesign.base.spec import Spec
 from topodesign.graphs.finite_field import FiniteField
 from topodesign.named import inspect_call
-from topodesign.spec import Spec
 from topodesign.topology import IntArray, check_buildable, require_at_least
 
 Multiply = Callable[[IntArray, IntArray], IntArray]

@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.graphs.sizes import binomial
 from topodesign.graphs.subsets import complements, rank, subsets
 from topodesign.named import named

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.graphs.finite_field import LARGEST_FIELD, FiniteField, is_prime_power
 from topodesign.named import named
 from topodesign.topology import Topology, check_buildable

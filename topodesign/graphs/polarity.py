@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.graphs.finite_field import FiniteField, is_prime_power, prime_power
 from topodesign.graphs.loops import join_loops
 from topodesign.graphs.polygon import gh, gq, pg2

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from topodesign.errors import ParameterError, TooLargeError
+from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.named import named
 from topodesign.topology import IntArray, Topology, check_buildable, require_at_least
 

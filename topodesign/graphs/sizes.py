@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from topodesign.errors import TooLargeError
+from topodesign.base.errors import TooLargeError
 from topodesign.topology import MAX_LINKS
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.named import named
 from topodesign.topology import Topology, check_buildable, require_at_least
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.graphs.sizes import integer_root
 from topodesign.named import named
 from topodesign.topology import IntArray, Topology, check_buildable, require_at_least

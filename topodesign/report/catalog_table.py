@@ -10,8 +10,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from topodesign.base.units import format_bandwidth, format_size, format_time
 from topodesign.report.table import readable
-from topodesign.units import format_bandwidth, format_size, format_time
 
 if TYPE_CHECKING:
     from topodesign.catalog.quality import Coverage, Quality

@@ -12,14 +12,14 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from topodesign.units import format_bandwidth, format_size, format_time
+from topodesign.base.units import format_bandwidth, format_size, format_time
 
 if TYPE_CHECKING:
+    from topodesign.base.cost import Cost
+    from topodesign.base.spec import Spec
     from topodesign.baselines import Workload
-    from topodesign.cost import Cost
     from topodesign.evaluation import Evaluation
     from topodesign.frontier import Pareto
-    from topodesign.spec import Spec
 
 _PLAIN_WIDTH = 160
 _ORIGINS = {

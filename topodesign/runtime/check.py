@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.runtime.execute import MAX_FINDINGS, analyse, find_root, interleave
 from topodesign.runtime.legal import limits, links, mismatches, out_of_bounds, xml_nodes
 from topodesign.runtime.lower import Finding, Layout, Thread, Verdict, lower

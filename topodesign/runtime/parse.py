@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from topodesign.errors import FileFormatError
+from topodesign.base.errors import FileFormatError
 from topodesign.runtime.profiles import PROTOCOLS, RuntimeProfile
 
 STEP_TYPES = ("s", "r", "rcs", "rrs", "rrc", "rrcs", "cpy", "re", "nop")

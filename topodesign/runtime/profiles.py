@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 
 PROTOCOLS = ("Simple", "LL", "LL128")
 """Values of ``proto``."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
+from topodesign.base.cost import Cost
+from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.columns import allreduce
-from topodesign.cost import Cost
-from topodesign.errors import InfeasibleError, ParameterError
 from topodesign.link_table import LinkTable
 from topodesign.schedule import Collective, Schedule
 from topodesign.schedulers.lift import lifted

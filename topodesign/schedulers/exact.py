@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.columns import assemble, reverse
-from topodesign.errors import (
+from topodesign.base.errors import (
     DisconnectedError,
     ParameterError,
     TooLargeError,
     TopodesignError,
     TopologyError,
 )
+from topodesign.columns import assemble, reverse
 from topodesign.schedule import Collective, Schedule
 from topodesign.topology import IntArray, Topology, require_at_least
 

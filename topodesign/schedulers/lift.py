@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
+from topodesign.base.spec import Spec
 from topodesign.columns import is_lean, prune
-from topodesign.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.expand import transpose
 from topodesign.expand.expansion import Expansion, no_lift
 from topodesign.library import LIBRARY, build
@@ -13,7 +14,6 @@ from topodesign.schedule import Collective, Schedule
 from topodesign.schedulers.measure import cost_of
 from topodesign.schedulers.spff import spff
 from topodesign.schedulers.stored import stored_schedule
-from topodesign.spec import Spec
 from topodesign.topology import Topology
 
 _OTHER: dict[Collective, Collective] = {"allgather": "reduce-scatter", "reduce-scatter": "allgather"}

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.base.cost import Cost
 from topodesign.columns import find_links
-from topodesign.cost import Cost
 from topodesign.schedule import Schedule
 from topodesign.topology import Topology
 

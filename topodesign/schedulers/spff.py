@@ -9,8 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.columns import MAX_UNITS, assemble, canonical, check_rows, reverse
-from topodesign.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.link_table import LinkTable
 from topodesign.schedule import Collective, Schedule
 from topodesign.solve.lp import best_split, node_blocks

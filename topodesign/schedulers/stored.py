@@ -24,13 +24,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from topodesign.base.cost import Cost
+from topodesign.base.errors import FileFormatError, ScheduleError
+from topodesign.base.spec import Spec, parse
 from topodesign.columns import assemble
-from topodesign.cost import Cost
-from topodesign.errors import FileFormatError, ScheduleError
 from topodesign.library import build
 from topodesign.schedule import Collective, Schedule
 from topodesign.schedulers.measure import cost_of
-from topodesign.spec import Spec, parse
 from topodesign.topology import Topology
 
 DATA = Path(__file__).parent / "data"

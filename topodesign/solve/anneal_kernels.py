@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.compiled import LARGEST, Ints, Masks, compiled, next_random
+from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random
 from topodesign.solve.kernels import _fill_set, search
 
 Words = NDArray[np.int32]

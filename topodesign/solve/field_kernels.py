@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.compiled import LARGEST, Ints, Masks, compiled, next_random
+from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random
 
 _TRIES = 4
 _FAR = 2**32  # a stray weighs more than any path is long

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.compiled import Ints, compiled
+from topodesign.base.compiled import Ints, compiled
 
 Bools = NDArray[np.bool_]
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.compiled import LARGEST, Ints, Masks, compiled, next_random
+from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random
 
 MAX_NEIGHBOURS = 64
 """Neighbours that a bit mask can tell apart."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.compiled import LARGEST, Ints, Masks, compiled, next_random
+from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random
 from topodesign.solve.kernels import SCALE, _bits, _raise_load, _split_scale
 
 Nodes = NDArray[np.int32]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.compiled import Ints, compiled, inner
+from topodesign.base.compiled import Ints, compiled, inner
 from topodesign.solve.packing_kernels import Forest, Network
 
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.solve.spff import next_hops
 from topodesign.topology import IntArray, Topology
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.errors import InfeasibleError, TooLargeError
+from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.topology import IntArray, Topology
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.compiled import LARGEST, Ints, Masks, compiled, inner
+from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, inner
 
 DONE, NO_ROOM, IMPOSSIBLE = 0, 1, 2
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.compiled import Ints, Masks, compiled, next_random
+from topodesign.base.compiled import Ints, Masks, compiled, next_random
 
 Matrix = NDArray[np.int32]
 

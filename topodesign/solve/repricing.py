@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.cost import Cost
+from topodesign.base.cost import Cost
 from topodesign.solve.spff import cost_of, distances, larger, largest_loads
 from topodesign.topology import IntArray, Topology
 

@@ -9,8 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.cost import Cost
-from topodesign.errors import DisconnectedError, TopologyError
+from topodesign.base.cost import Cost
+from topodesign.base.errors import DisconnectedError, TopologyError
 from topodesign.topology import IntArray, Topology
 
 _CORES = os.cpu_count() or 1

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from topodesign.base.cost import Cost
+from topodesign.base.errors import CatalogError
 from topodesign.catalog.lookup import Catalog
-from topodesign.cost import Cost
-from topodesign.errors import CatalogError
 from topodesign.finder import Finder
 from topodesign.solve.spff import distances
 from topodesign.topology import Topology

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
-from topodesign.errors import InfeasibleError
+from topodesign.base.errors import InfeasibleError
 from topodesign.wiring.inventory import Fixed, Host, Inventory, Mode, Panel, lanes_of
 from topodesign.wiring.lengths import distance
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.errors import InfeasibleError, ParameterError
+from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.topology import Topology
 from topodesign.wiring.decompose import without_loops
 from topodesign.wiring.inventory import Mode

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from topodesign.errors import FileFormatError
+from topodesign.base.errors import FileFormatError
 from topodesign.topology import Topology
 from topodesign.wiring.plan import Plan
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.errors import InfeasibleError, TopologyError
+from topodesign.base.errors import InfeasibleError, TopologyError
 from topodesign.topology import IntArray, Topology
 from topodesign.wiring.edge_search import search_split
 

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from topodesign.errors import InfeasibleError
+from topodesign.base.errors import InfeasibleError
 from topodesign.topology import IntArray
 
 _MOST_TRIES = 20_000

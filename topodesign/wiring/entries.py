@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, TypeVar
 
-from topodesign.errors import FileFormatError, UnitError
-from topodesign.located import Located
-from topodesign.units import parse_bandwidth
+from topodesign.base.errors import FileFormatError, UnitError
+from topodesign.base.tables import Located
+from topodesign.base.units import parse_bandwidth
 
 Entry = Mapping[str, Located]
 """Fields of one thing by name, each a text with its line."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.errors import InfeasibleError
+from topodesign.base.errors import InfeasibleError
 from topodesign.forest.optimum import optimum
 from topodesign.topology import Topology
 

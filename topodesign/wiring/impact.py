@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from topodesign.cost import Cost
-from topodesign.errors import DisconnectedError, ParameterError
+from topodesign.base.cost import Cost
+from topodesign.base.errors import DisconnectedError, ParameterError
 from topodesign.solve.spff import price
 from topodesign.topology import IntArray, Topology
 from topodesign.wiring.change import wired_topology

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from topodesign.errors import FileFormatError, ParameterError, TopologyError
-from topodesign.files import file_name
+from topodesign.base.atomic import file_name
+from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
 from topodesign.topology import Topology
 from topodesign.topology_file import read_text, read_topology
 from topodesign.wiring.circuits import Circuit, topology_of

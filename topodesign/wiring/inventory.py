@@ -15,8 +15,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
-from topodesign.errors import ParameterError
-from topodesign.units import format_bandwidth
+from topodesign.base.errors import ParameterError
+from topodesign.base.units import format_bandwidth
 
 Connector = Literal["LC", "MPO-12"]
 Mode = Literal["simplex", "duplex"]

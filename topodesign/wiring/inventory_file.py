@@ -44,8 +44,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal, get_args
 
-from topodesign.errors import FileFormatError
-from topodesign.located import Located, parse_csv, parse_yaml
+from topodesign.base.errors import FileFormatError
+from topodesign.base.tables import Located, parse_csv, parse_yaml
 from topodesign.topology_file import read_text
 from topodesign.wiring.entries import (
     MOST,

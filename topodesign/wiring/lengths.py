@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Literal
 
-from topodesign.errors import InfeasibleError
+from topodesign.base.errors import InfeasibleError
 from topodesign.wiring.inventory import Connector, Inventory, Mode
 from topodesign.wiring.plan import Plan
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from topodesign.errors import FileFormatError
+from topodesign.base.errors import FileFormatError
 from topodesign.topology_file import read_text
 from topodesign.wiring.exports.netbox import interface_name
 from topodesign.wiring.exports.switch import TABLE, ports_of

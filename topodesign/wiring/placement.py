@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from topodesign.errors import InfeasibleError
+from topodesign.base.errors import InfeasibleError
 from topodesign.topology import IntArray, Topology, require_at_least
 from topodesign.wiring.cabling import lanes_by_field, nearest
 from topodesign.wiring.decompose import without_loops

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from topodesign.errors import FileFormatError, TopologyError
+from topodesign.base.errors import FileFormatError, TopologyError
 from topodesign.wiring.circuits import circuits, topology_of
 from topodesign.wiring.decompose import without_loops
 from topodesign.wiring.plan import Plan

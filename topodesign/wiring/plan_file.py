@@ -32,8 +32,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from topodesign.errors import FileFormatError, ParameterError, SpecError, TopologyError
-from topodesign.files import write_whole
+from topodesign.base.atomic import write_whole
+from topodesign.base.errors import FileFormatError, ParameterError, SpecError, TopologyError
 from topodesign.library import build
 from topodesign.topology import Topology
 from topodesign.topology_file import read_text

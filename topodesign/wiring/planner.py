@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from topodesign.errors import InfeasibleError, ParameterError
+from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.topology import IntArray, Topology
 from topodesign.wiring.alternative import duplex_alternative
 from topodesign.wiring.cabling import lanes_by_field, plan_cabling

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topodesign.cost import Cost
-from topodesign.errors import DisconnectedError
+from topodesign.base.cost import Cost
+from topodesign.base.errors import DisconnectedError
 from topodesign.expand.automorphisms import Links, symmetry
 from topodesign.solve.repricing import Priced, priced
 from topodesign.topology import IntArray, Topology

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.expand.isomorphism import isomorphism
 from topodesign.topology import IntArray, Topology
 from topodesign.wiring.kept_bound import most_kept

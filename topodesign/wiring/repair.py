@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from topodesign.errors import InfeasibleError
+from topodesign.base.errors import InfeasibleError
 from topodesign.topology import Topology
 from topodesign.wiring.change import Change, Pair, rewire, usable
 from topodesign.wiring.impact import Failure, State, intact, kills, lost_and_left, order_key, state_of

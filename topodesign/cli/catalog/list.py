@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from topodesign.base.errors import CatalogError
 from topodesign.cli.catalog.ranges import number_range
 from topodesign.cli.options import catalog_option, csv_option, json_option, print_csv, print_json
-from topodesign.errors import CatalogError
 
 
 @click.command(name="list")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.cli.catalog.ranges import number_range
 from topodesign.cli.options import catalog_option, csv_option, json_option, print_csv, print_json, workload_options
-from topodesign.errors import InfeasibleError, ParameterError
 
 if TYPE_CHECKING:
     from topodesign.catalog.better import Better

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from pathlib import Path
 
-from topodesign.errors import ParameterError, SpecError
+from topodesign.base.errors import ParameterError, SpecError
 from topodesign.fabric import Fabric
 from topodesign.fabrics import FABRICS, build_fabric
 from topodesign.library import build

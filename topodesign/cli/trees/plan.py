@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.cli.sources import fabric_of, names_fabric, part_of
 from topodesign.cli.trees.shards import read_shards
 from topodesign.cli.trees.words import per_root
-from topodesign.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.fabric import Fabric
 from topodesign.fabrics import FABRICS
 from topodesign.rates import compute_node, smallest_number_of_trees

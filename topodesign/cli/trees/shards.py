@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
+from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.cli.options import counted
 from topodesign.cli.sources import nodes_named
-from topodesign.errors import FileFormatError, ParameterError
 from topodesign.fabric import Fabric
 from topodesign.topology_file import read_text
 

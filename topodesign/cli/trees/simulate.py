@@ -9,10 +9,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from topodesign.base.errors import ParameterError
 from topodesign.cli.options import counted
 from topodesign.cli.sources import part_of
 from topodesign.cli.trees.files import right_trees
-from topodesign.errors import ParameterError
 from topodesign.fabric import Fabric
 from topodesign.report.bottleneck import listed
 from topodesign.simulate import Loss

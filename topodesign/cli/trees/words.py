@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from topodesign.base.units import format_time
 from topodesign.cli.options import counted
 from topodesign.fabric import Fabric
 from topodesign.forest.multicast import Pruned, prune
 from topodesign.report.bottleneck import speed
 from topodesign.tree_file import tree_figures
 from topodesign.tree_schedule import TreeSchedule
-from topodesign.units import format_time
 
 
 def record(fabric: Fabric, schedule: TreeSchedule) -> dict[str, Any]:

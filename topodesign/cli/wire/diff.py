@@ -43,7 +43,7 @@ def command(
     PLAN is the wiring that exists, WANTED a topology (a spec such as 'torus(4,4)', quoted, or a file of links) or
     another plan. Hosts may become other nodes than before: that moves no cable.
     """
-    from topodesign.errors import ParameterError  # noqa: PLC0415  heavy
+    from topodesign.base.errors import ParameterError  # noqa: PLC0415  heavy
     from topodesign.wiring.change import as_simplex, rewire  # noqa: PLC0415
     from topodesign.wiring.figures import figures  # noqa: PLC0415
     from topodesign.wiring.plan_file import read_plan, write_plan  # noqa: PLC0415
@@ -87,7 +87,7 @@ def _names_plan(path: Path) -> bool:
     """Return whether a file says that it is a wiring plan."""
     import json  # noqa: PLC0415
 
-    from topodesign.errors import FileFormatError  # noqa: PLC0415  heavy
+    from topodesign.base.errors import FileFormatError  # noqa: PLC0415  heavy
     from topodesign.topology_file import read_text  # noqa: PLC0415
     from topodesign.wiring.plan_file import ENDING, FORMAT  # noqa: PLC0415
 

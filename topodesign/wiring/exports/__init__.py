@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from topodesign.files import write_directory, write_whole
+from topodesign.base.atomic import write_directory, write_whole
 from topodesign.wiring.exports.graphs import to_dot, to_graphml, to_node_link
 from topodesign.wiring.exports.labels import to_pdf, to_svg
 from topodesign.wiring.exports.netbox import to_netbox

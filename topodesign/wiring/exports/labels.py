@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.wiring.exports.cables import COLOURS, plugs
 from topodesign.wiring.plan import Plan
 

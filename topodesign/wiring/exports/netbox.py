@@ -15,7 +15,7 @@ import csv
 import io
 from collections.abc import Iterator, Mapping
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.wiring.exports.cables import COLOURS, Cable, cables
 from topodesign.wiring.lengths import format_metres
 from topodesign.wiring.plan import Plan

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 from topodesign.wiring.circuits import Circuit, circuits
 from topodesign.wiring.inventory import Panel
 from topodesign.wiring.plan import Plan

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from topodesign.errors import FileFormatError
+from topodesign.base.errors import FileFormatError
 
 _DEEPEST = 8
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from topodesign.errors import ParameterError
+from topodesign.base.errors import ParameterError
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from topodesign.errors import UnitError
+from topodesign.base.errors import UnitError
 
 _PREFIX = {
     "": 1,

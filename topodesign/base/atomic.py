@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from topodesign.errors import FileFormatError, ParameterError
+from topodesign.base.errors import FileFormatError, ParameterError
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

@@ -11,7 +11,7 @@ import ast
 import warnings
 from dataclasses import dataclass, field
 
-from topodesign.errors import SpecError
+from topodesign.base.errors import SpecError
 
 LONGEST_SPEC = 4000
 DEEPEST_SPEC = 40
