@@ -26,7 +26,7 @@ from topodesign.catalog.quality import STANDARD
 from topodesign.cli.catalog.ranges import number_range
 from topodesign.finder import Finder
 from topodesign.graphs import FAMILIES
-from topodesign.named import Family
+from topodesign.topology.family import Family
 
 TABLE_7 = {
     "complete", "bipartite", "hamming", "kautz", "genkautz", "circulant", "biring", "uniring", "diamond", "debruijn",

@@ -17,7 +17,7 @@ from topodesign.graphs.diamond import diamond
 from topodesign.schedulers.exact import lower_bound_lp, search_schedule
 from topodesign.schedulers.measure import cost_of
 from topodesign.solve.spff import price
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 NODES, STEPS, PARTS = 8, 3, 2
 OPTIMUM = Fraction(NODES - 1, NODES)

@@ -25,7 +25,7 @@ from topodesign.schedulers.exact import UnfinishedError, lower_bound_lp, search_
 from topodesign.schedulers.measure import cost_of
 from topodesign.schedulers.stored import DATA, Stored, file_of, to_text
 from topodesign.solve.spff import price
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 HALVES: tuple[Collective, ...] = ("allgather", "reduce-scatter")
 SECONDS = 600.0

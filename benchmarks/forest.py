@@ -22,7 +22,7 @@ from topodesign.forest.packing import pack_trees
 from topodesign.forest.schedule import forest_schedule
 from topodesign.forest.splitting import remove_switches
 from topodesign.library import build
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 FAMILIES = {
     "A100 boxes": [f"dgx_a100({boxes})" for boxes in (2, 4, 8, 16, 32)],

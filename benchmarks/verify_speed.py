@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.schedule import Collective, Schedule
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 from topodesign.verify import verify
 
 

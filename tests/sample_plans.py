@@ -7,7 +7,7 @@ from fractions import Fraction
 from hypothesis import strategies as st
 from sample_topologies import regular_digraphs
 
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory import Fixed, Host, Inventory, Mode, Panel, PanelKind, PanelPort, Port
 from topodesign.wiring.plan import CrossConnect, End, Plan
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from topodesign.schedule import COLUMNS, Collective, Schedule
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 Row = tuple[int, int, int, int, int, int]
 Random = np.random.Generator

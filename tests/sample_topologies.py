@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 
 @st.composite

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 from topodesign.tree_schedule import TreeCollective, TreeSchedule
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 from topodesign.wiring.change import rewire
 from topodesign.wiring.inventory import Fixed, Host, Inventory, Mode, Panel, PanelKind, PanelPort, Port
 from topodesign.wiring.plan import Plan

@@ -17,7 +17,7 @@ from topodesign.base.spec import Spec, parse
 from topodesign.expand import swap
 from topodesign.search import Found, undominated
 from topodesign.solve import anneal_kernels as kernels
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 DUPLEX = ["circulant(9,1,3)", "hypercube(3)", "randomregulargraph(10,3,1)", "cocktailparty(4)", "torus(3,4)"]
 

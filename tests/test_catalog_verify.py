@@ -24,7 +24,7 @@ from topodesign.cli.main import run
 from topodesign.expand.expansion import Base, Basis, Expansion
 from topodesign.library import LIBRARY, build
 from topodesign.solve.spff import price
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 Run = Callable[..., tuple[int, str, str]]
 

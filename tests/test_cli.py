@@ -21,8 +21,8 @@ from topodesign.base.cost import moore_bound
 from topodesign.base.errors import InfeasibleError
 from topodesign.cli.main import COMMANDS, run
 from topodesign.library import build
-from topodesign.topology import Topology
-from topodesign.topology_file import write_links
+from topodesign.topology.files import write_links
+from topodesign.topology.topology import Topology
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from topodesign.fabrics import GB, build_fabric
 from topodesign.library import build
 from topodesign.rates import limited, throughput, upgrades
 from topodesign.report.bottleneck import bottleneck_in_words
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 from topodesign.tree_schedule import TREE_COLLECTIVES, TreeCollective
 
 CONFIGS = Path(__file__).parents[1] / "configs"

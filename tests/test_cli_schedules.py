@@ -13,7 +13,7 @@ from topodesign import build
 from topodesign.cli.main import run
 from topodesign.schedule import COLUMNS, Collective, Schedule
 from topodesign.schedule_file import load_schedule, save_schedule
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 from topodesign.verify import verify
 
 WORKLOAD = Path(__file__).parent.parent / "configs" / "workload_resnet50.csv"

@@ -27,7 +27,7 @@ from topodesign.graphs.circulant import circulant, dicirculant
 from topodesign.graphs.genkautz import genkautz
 from topodesign.runtime import PROFILES, CheckReport, check_program, get_profile, parse_xml
 from topodesign.schedule import COLLECTIVES, Collective, Schedule
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 # -- schedules --------------------------------------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ from topodesign.schedulers.stored import (
     stored_specs,
     to_text,
 )
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 from topodesign.verify import verify
 
 HALVES: tuple[Collective, ...] = ("allgather", "reduce-scatter")

@@ -15,7 +15,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError, SpecError
 from topodesign.expand import bidirect, degree, line, parallel, power, product, transpose
 from topodesign.expand.expansion import Base, Basis
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 SMALL = [
     "complete(4)", "bipartite(2)", "bipartite(3)", "dicirculant(8,1,3)", "circulant(7,2)", "genkautz(2,7)",

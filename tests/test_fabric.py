@@ -17,7 +17,7 @@ from topodesign.base.units import parse_bandwidth
 from topodesign.fabric import Fabric, FabricLink, format_rate
 from topodesign.fabrics import FABRICS, GB, build_fabric
 from topodesign.library import build
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 RATES = st.fractions(min_value=Fraction(1, 12), max_value=400, max_denominator=12)
 SAMPLES = [

@@ -19,7 +19,7 @@ from topodesign.fabric import Fabric, FabricLink
 from topodesign.fabric_file import FABRIC_FORMATS, FabricFormat, read_fabric, write_fabric
 from topodesign.fabrics import GB, build_fabric
 from topodesign.library import build
-from topodesign.topology_file import write_links
+from topodesign.topology.files import write_links
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 FILES = sorted(CONFIGS.glob("fabric_*.yaml"))

@@ -15,7 +15,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.forest.balance import always_balanced
 from topodesign.forest.fixed import fixed_optimum, scan, smallest_trees
 from topodesign.forest.optimum import optimum, sensitivity, tree_capacities
-from topodesign.topology import MAX_CAPACITY, IntArray, Topology
+from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
 
 def ones(topology: Topology) -> IntArray:

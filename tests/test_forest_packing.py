@@ -14,7 +14,7 @@ from topodesign import build
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.forest.optimum import optimum, tree_capacities
 from topodesign.forest.packing import MAX_TREES, Packing, pack_trees
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 
 def check(topology: Topology, packing: Packing, wanted: dict[int, int]) -> None:

@@ -15,7 +15,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.forest.fixed import fixed_optimum
 from topodesign.forest.optimum import optimum, tree_capacities
 from topodesign.forest.splitting import Split, remove_switches
-from topodesign.topology import MAX_CAPACITY, Topology
+from topodesign.topology.topology import MAX_CAPACITY, Topology
 
 
 def check_routes(fabric: Topology, split: Split) -> None:

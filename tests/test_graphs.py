@@ -15,9 +15,9 @@ from topodesign.graphs import FAMILIES
 from topodesign.graphs.finite_field import FiniteField, is_prime_power
 from topodesign.graphs.sizes import binomial, integer_root, power
 from topodesign.graphs.subsets import complements, rank, subsets
-from topodesign.named import Family
 from topodesign.solve.spff import price
-from topodesign.topology import Topology
+from topodesign.topology.family import Family
+from topodesign.topology.topology import Topology
 
 FAMILY = {family.name: family for family in FAMILIES}
 

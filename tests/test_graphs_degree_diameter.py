@@ -26,7 +26,7 @@ from topodesign.graphs.mms import mms
 from topodesign.graphs.polarity import ghpolarity, gqpolarity, polarity
 from topodesign.graphs.randomregular import randomregulargraph
 from topodesign.solve.spff import price
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 
 def distances(topology: Topology) -> np.ndarray:

@@ -24,7 +24,7 @@ from topodesign.graphs.distance_regular import IntersectionArray, intersection_a
 from topodesign.graphs.ring import shiftedring
 from topodesign.graphs.subsets import subsets
 from topodesign.solve.spff import price
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 FAMILY = {family.name: family for family in FAMILIES}
 

@@ -36,9 +36,9 @@ from topodesign.columns import (
 )
 from topodesign.expand import EXPANSIONS, bidirect, degree, line, parallel, power, product, transpose
 from topodesign.expand.expansion import Base, Basis
-from topodesign.expand.isomorphism import mirror
 from topodesign.schedule import COLLECTIVES, Collective, Schedule
-from topodesign.topology import Topology
+from topodesign.topology.isomorphism import mirror
+from topodesign.topology.topology import Topology
 from topodesign.verify import verify
 
 BASES = [

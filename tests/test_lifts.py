@@ -15,7 +15,7 @@ from topodesign.expand import lift
 from topodesign.graphs.groups import group
 from topodesign.graphs.successors import successors
 from topodesign.schedulers.lift import lifted
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 GROUPS = ("cyclic(1)", "cyclic(5)", "dihedral(3)", "dicyclic(2)", "metacyclic(7,3,2)", "abelian(2,3)")
 

@@ -21,7 +21,7 @@ from topodesign.expand import delete, insert, swap
 from topodesign.neighbours import _deleted, _inserted, _number, compact, search_neighbours
 from topodesign.schedulers import make_schedule
 from topodesign.search import Target
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 from topodesign.verify import verify
 
 

@@ -15,7 +15,7 @@ from topodesign import build, price
 from topodesign.base.errors import DisconnectedError, TopologyError
 from topodesign.solve.lp import spff_loads
 from topodesign.solve.spff import distances, layer_loads, price_at_least, reference_layer_loads
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 
 def brute_force_loads(topology: Topology) -> list[Fraction]:

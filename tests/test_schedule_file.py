@@ -22,7 +22,7 @@ from topodesign.base.errors import FileFormatError, ScheduleError, TopodesignErr
 from topodesign.base.spec import parse
 from topodesign.schedule import COLLECTIVES, COLUMNS, Collective, Schedule
 from topodesign.schedule_file import FORMAT, load_schedule, save_schedule
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 Members = dict[str, bytes]
 

@@ -23,7 +23,6 @@ from topodesign.base.errors import (
 )
 from topodesign.columns import assemble, is_lean, reverse
 from topodesign.compile import layout as layout_module
-from topodesign.link_table import LinkTable
 from topodesign.schedule import COLLECTIVES, COLUMNS, Collective, Schedule
 from topodesign.schedulers import Unequal, lift, make_schedule
 from topodesign.schedulers.measure import cost_of
@@ -31,7 +30,8 @@ from topodesign.schedulers.spff import _rounded, spff, spff_heterogeneous, theor
 from topodesign.simulate import simulate
 from topodesign.solve.lp import heterogeneous_steps
 from topodesign.solve.spff import layer_loads
-from topodesign.topology import Topology
+from topodesign.topology.link_table import LinkTable
+from topodesign.topology.topology import Topology
 from topodesign.verify import verify
 
 

@@ -17,7 +17,7 @@ from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
 from topodesign.base.units import format_time
 from topodesign.schedule import COLLECTIVES, Collective, Schedule
 from topodesign.simulate import MODES, Link, Message, Mode, SimulationResult, simulate
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 from topodesign.verify import verify
 
 ALPHA, SIZE, BANDWIDTH = Fraction(1, 10**5), Fraction(2**20), Fraction(10**11)

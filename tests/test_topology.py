@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.base.spec import parse
-from topodesign.topology import (
+from topodesign.topology.topology import (
     MAX_CAPACITY,
     MAX_LINKS,
     MAX_NODES,

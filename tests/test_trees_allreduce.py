@@ -15,7 +15,7 @@ from sample_trees import fabric
 from topodesign import build
 from topodesign.forest.allreduce import AllreduceOptimum, allreduce_optimum
 from topodesign.forest.optimum import optimum
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 
 def compute(topology: Topology) -> list[int]:

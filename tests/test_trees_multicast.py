@@ -15,7 +15,7 @@ from sample_trees import fabric, tree_schedule
 
 from topodesign.base.errors import ParameterError
 from topodesign.forest.multicast import Pruned, prune
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 from topodesign.tree_schedule import TREE_COLLECTIVES, TreeCollective, TreeSchedule
 
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_trees import fabric, tree_schedule
 
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 from topodesign.tree_schedule import TREE_COLLECTIVES, TreeCollective, TreeSchedule
 from topodesign.verify_trees import verify_trees
 

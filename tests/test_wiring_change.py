@@ -21,9 +21,9 @@ from sample_wirings import bare, wired
 from topodesign import build
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.cli.wire.diff import command as diff
-from topodesign.expand.isomorphism import isomorphism
 from topodesign.solve import relabel_kernels
-from topodesign.topology import Topology
+from topodesign.topology.isomorphism import isomorphism
+from topodesign.topology.topology import Topology
 from topodesign.wiring.change import Change, Fibre, as_simplex, fibres, rewire, wired_topology
 from topodesign.wiring.decompose import without_loops
 from topodesign.wiring.figures import figures

@@ -29,7 +29,7 @@ from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterEr
 from topodesign.cli.wire import export as export_command
 from topodesign.cli.wire import imports as import_command
 from topodesign.library import build
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 from topodesign.wiring.circuits import circuits, topology_of
 from topodesign.wiring.decompose import without_loops
 from topodesign.wiring.exports import FORMATS, export_plan

@@ -22,10 +22,10 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, ParameterError
 from topodesign.cli.wire.impact import command
 from topodesign.evaluation import evaluate
-from topodesign.expand.automorphisms import symmetry
 from topodesign.solve.repricing import priced
 from topodesign.solve.spff import reference_layer_loads
-from topodesign.topology import Topology
+from topodesign.topology.automorphisms import symmetry
+from topodesign.topology.topology import Topology
 from topodesign.wiring.decompose import without_loops
 from topodesign.wiring.impact import Failure, impact, intact, losses, state_figures
 from topodesign.wiring.inventory import Mode

@@ -15,7 +15,7 @@ from sample_topologies import regular_digraphs
 
 from topodesign import build
 from topodesign.base.errors import InfeasibleError
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory import Host, Inventory, Mode, Panel, PanelPort, Port
 from topodesign.wiring.placement import Item, bill, place, total
 from topodesign.wiring.plan import Plan

@@ -19,7 +19,7 @@ import topodesign
 from topodesign import build
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
 from topodesign.cli.main import run
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 from topodesign.wiring.alternative import duplex_alternative
 from topodesign.wiring.inventory import Fixed, Inventory, InventoryError, Mode, Panel
 from topodesign.wiring.plan import Plan

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from topodesign.rates import throughput as throughput
     from topodesign.schedule import Schedule as Schedule
     from topodesign.solve.spff import price as price
-    from topodesign.topology import Topology as Topology
+    from topodesign.topology.topology import Topology as Topology
 
 __version__ = "0.1.0"
 
@@ -52,7 +52,7 @@ _HOMES = {
     "Spec": "base.spec",
     "parse": "base.spec",
     "throughput": "rates",
-    "Topology": "topology",
+    "Topology": "topology.topology",
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604  names of the table above

@@ -21,7 +21,7 @@ from topodesign.base.errors import TopodesignError
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.library import build
 from topodesign.search import Found, undominated
-from topodesign.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray, Topology
 
 if TYPE_CHECKING:
     from topodesign.solve.anneal_kernels import Rules, Side

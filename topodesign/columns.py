@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.schedule import COLUMNS, Collective, Schedule
-from topodesign.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray, Topology
 
 Block = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike]
 """The columns step, src, dst, owner, lo, hi: integers that broadcast against each other."""

@@ -10,7 +10,7 @@ import numpy as np
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.baselines import Workload
 from topodesign.solve.spff import distances, price
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
-from topodesign.topology import MAX_CAPACITY, Topology
+from topodesign.topology.topology import MAX_CAPACITY, Topology
 
 LONGEST_NAME = 100
 NODE_BANDWIDTH = Fraction(100 * 10**9, 8)

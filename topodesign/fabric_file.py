@@ -30,7 +30,7 @@ from topodesign.base.errors import FileFormatError, ParameterError, TopologyErro
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.units import parse_bandwidth
 from topodesign.fabric import NODE_BANDWIDTH, Fabric, FabricLink, format_rate
-from topodesign.topology_file import graphml_graph, node_link_graph, read_text, read_topology
+from topodesign.topology.files import graphml_graph, node_link_graph, read_text, read_topology
 
 FabricFormat = Literal["yaml", "json", "graphml"]
 FABRIC_FORMATS: tuple[FabricFormat, ...] = get_args(FabricFormat)
@@ -43,7 +43,7 @@ _WORDS = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"}  # other 
 def read_fabric(path: Path, node_bandwidth: Fraction | None = None) -> Fabric:
     """Read a fabric from a file whose ending names the format: .yaml, .yml, .json, .graphml or .csv.
 
-    A JSON file may also hold node-link data or, like a CSV file, what :func:`topodesign.topology_file.read_topology`
+    A JSON file may also hold node-link data or, like a CSV file, what :func:`topodesign.topology.files.read_topology`
     takes.
 
     Parameters

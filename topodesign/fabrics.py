@@ -14,8 +14,8 @@ from topodesign.base.errors import ParameterError, SpecError, TopologyError
 from topodesign.base.spec import parse
 from topodesign.fabric import Fabric, FabricLink
 from topodesign.graphs.torus import torus
-from topodesign.named import call_signature, inspect_call
-from topodesign.topology import check_buildable, require_at_least
+from topodesign.topology.family import call_signature, inspect_call
+from topodesign.topology.topology import check_buildable, require_at_least
 
 GB = 10**9
 

@@ -24,10 +24,10 @@ from topodesign.expand import degree as degree_expansion
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion
 from topodesign.graphs import FAMILIES
 from topodesign.library import build
-from topodesign.named import Family
 from topodesign.search import Found, Target
 from topodesign.solve.spff import price, price_at_least
-from topodesign.topology import Topology
+from topodesign.topology.family import Family
+from topodesign.topology.topology import Topology
 
 LARGEST_PRICED = 4096
 """Topologies of up to this many nodes are always rebuilt and priced from their links."""

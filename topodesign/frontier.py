@@ -17,7 +17,7 @@ from topodesign.catalog.rows import Basis, Row, how_found
 
 if TYPE_CHECKING:
     from topodesign.finder import Candidate, Source
-    from topodesign.topology import Topology
+    from topodesign.topology.topology import Topology
 
 Origin = Literal["catalog", "search", "catalog and search"]
 

@@ -10,8 +10,8 @@ from topodesign.expand import EXPANSIONS, lift
 from topodesign.expand.expansion import Expansion
 from topodesign.graphs import FAMILIES
 from topodesign.graphs.groups import GROUPS
-from topodesign.named import Family
-from topodesign.topology import Topology
+from topodesign.topology.family import Family
+from topodesign.topology.topology import Topology
 
 _ENTRIES: tuple[Family | Expansion, ...] = (*FAMILIES, *EXPANSIONS)
 LIBRARY = {entry.name: entry for entry in _ENTRIES}

@@ -24,7 +24,7 @@ from topodesign.expand import delete, insert, line, swap
 from topodesign.graphs.groups import Group
 from topodesign.library import build
 from topodesign.search import Found, Target, cayley_spec, groups_to_search, undominated
-from topodesign.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray, Topology
 
 _Any = TypeVar("_Any")
 _Ranked = tuple[Fraction, int, _Any]

@@ -41,7 +41,7 @@ from topodesign import __version__
 from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ScheduleError, TopodesignError, TopologyError
 from topodesign.schedule import COLUMNS, Collective, Schedule
-from topodesign.topology import MAX_LINKS, MAX_NODES, Topology
+from topodesign.topology.topology import MAX_LINKS, MAX_NODES, Topology
 
 FORMAT = "topodesign schedule"
 VERSION = 1

@@ -26,7 +26,7 @@ from topodesign.base.spec import Spec
 from topodesign.graphs.finite_field import prime_power
 from topodesign.graphs.group_catalog import further_groups
 from topodesign.graphs.groups import Group, abelian, affine, cyclic, dicyclic, metacyclic
-from topodesign.topology import IntArray
+from topodesign.topology.topology import IntArray
 
 MOST_LINKS = 16
 """Degrees up to this are searched."""

@@ -45,7 +45,7 @@ from topodesign.schedule_file import (
     read_links,
     write_archive,
 )
-from topodesign.topology import IntArray
+from topodesign.topology.topology import IntArray
 from topodesign.tree_schedule import COLUMN_GROUPS, TreeSchedule
 
 FORMAT = "topodesign tree schedule"

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ScheduleError
-from topodesign.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray, Topology
 
 TreeCollective = Literal["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce"]
 TREE_COLLECTIVES: tuple[TreeCollective, ...] = get_args(TreeCollective)

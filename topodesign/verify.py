@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.schedule import Collective, Schedule
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 if TYPE_CHECKING:
     from topodesign._replay import Rows

@@ -20,7 +20,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.topology import IntArray
+from topodesign.topology.topology import IntArray
 from topodesign.tree_schedule import TreeCollective, TreeSchedule
 
 SHOWN = 3

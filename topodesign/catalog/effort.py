@@ -14,7 +14,7 @@ from topodesign.finder import Candidate
 from topodesign.library import build
 from topodesign.neighbours import REACH, search_neighbours
 from topodesign.search import Found, Target, hunt
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 _SMALL, _SMALL_FIND = 40, 100_000_000
 _FIND = {2: 32_000_000, 4: 64_000_000, 8: 16_000_000, 16: 4_000_000}

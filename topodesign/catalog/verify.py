@@ -24,7 +24,7 @@ from topodesign.expand.expansion import Base, Claim, Expansion
 from topodesign.expand.expansion import Basis as ClaimBasis
 from topodesign.library import LIBRARY, build
 from topodesign.solve.spff import price
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 _CORES = os.cpu_count() or 1
 _BATCH_WORK = 2**27

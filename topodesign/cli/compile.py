@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from topodesign.compile.ir import Protocol
     from topodesign.schedule import Collective, Schedule
     from topodesign.schedulers import Method
-    from topodesign.topology import Topology
+    from topodesign.topology.topology import Topology
     from topodesign.tree_schedule import TreeCollective
 
 _LARGEST_CALL = 2**63 - 1

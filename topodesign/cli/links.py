@@ -9,7 +9,7 @@ import click
 from topodesign.cli.options import json_option
 
 if TYPE_CHECKING:
-    from topodesign.topology_file import LinkFormat
+    from topodesign.topology.files import LinkFormat
 
 
 @click.command(name="links")
@@ -27,7 +27,7 @@ def command(topology: str, file_format: LinkFormat | None, as_json: bool) -> Non
     TOPOLOGY is a spec such as 'circulant(12,2,3)' (quote it), or a file of links (.json, .csv, .graphml).
     """
     from topodesign.cli.sources import topology_of  # noqa: PLC0415  heavy
-    from topodesign.topology_file import write_links  # noqa: PLC0415
+    from topodesign.topology.files import write_links  # noqa: PLC0415
 
     if as_json and file_format not in {None, "json"}:
         raise click.UsageError(f"--json and --format {file_format} exclude each other.")

@@ -63,9 +63,9 @@ def command(
     from topodesign.base.units import parse_size  # noqa: PLC0415
     from topodesign.cli.sources import check_ending, topology_of  # noqa: PLC0415  heavy
     from topodesign.cli.trees.plan import Wanted, goes_over_trees  # noqa: PLC0415
-    from topodesign.link_table import read_link_table  # noqa: PLC0415
     from topodesign.schedule_file import save_schedule  # noqa: PLC0415
     from topodesign.schedulers import Unequal, make_schedule  # noqa: PLC0415
+    from topodesign.topology.link_table import read_link_table  # noqa: PLC0415
     from topodesign.verify import verify  # noqa: PLC0415
 
     check_ending(output, "schedule")

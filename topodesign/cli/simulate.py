@@ -84,8 +84,8 @@ def command(
     _check_options(mode, failed, link_table, training, bucket)
     from topodesign.cli.sources import schedule_of  # noqa: PLC0415  heavy
     from topodesign.frontier import read_workload  # noqa: PLC0415
-    from topodesign.link_table import LinkTable, read_link_table  # noqa: PLC0415
     from topodesign.simulate import simulate  # noqa: PLC0415
+    from topodesign.topology.link_table import LinkTable, read_link_table  # noqa: PLC0415
 
     work = read_workload(alpha, sizes, bandwidth)
     links = [_link(text) for text in failed]

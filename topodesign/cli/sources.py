@@ -17,8 +17,8 @@ from topodesign.fabrics import FABRICS, build_fabric
 from topodesign.library import LIBRARY, build
 from topodesign.schedule import Schedule
 from topodesign.schedule_file import Header, load_schedule
-from topodesign.topology import Topology
-from topodesign.topology_file import READERS, read_topology
+from topodesign.topology.files import READERS, read_topology
+from topodesign.topology.topology import Topology
 from topodesign.verify import Report, verify
 
 Kind = Literal["schedule", "program"]

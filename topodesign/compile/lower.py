@@ -13,7 +13,7 @@ from topodesign.compile.ir import Kind, Program, Protocol
 from topodesign.compile.layout import Layout, Message, layout
 from topodesign.compile.threads import ACCUMULATOR, Operation, Place, assemble
 from topodesign.schedule import Schedule
-from topodesign.topology import Topology, require_at_least
+from topodesign.topology.topology import Topology, require_at_least
 
 Half = list[list[tuple[Message, list[int]]]]
 """Messages with their chunks, step by step."""

@@ -11,7 +11,7 @@ from topodesign.compile.ir import PROTOCOLS, Buffer, Instruction, Kind, Program,
 from topodesign.compile.lower import lower
 from topodesign.runtime.profiles import RuntimeProfile, get_profile
 from topodesign.schedule import Schedule
-from topodesign.topology import Topology, require_at_least
+from topodesign.topology.topology import Topology, require_at_least
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

@@ -16,7 +16,7 @@ from topodesign.compile.ir import Program, Protocol
 from topodesign.compile.msccl import HELP, LARGEST_SIZE, check_options, to_xml
 from topodesign.compile.threads import ACCUMULATOR, Operation, Place, assemble
 from topodesign.runtime.profiles import get_profile
-from topodesign.topology import require_at_least
+from topodesign.topology.topology import require_at_least
 from topodesign.tree_schedule import TreeSchedule
 from topodesign.verify_trees import verify_trees
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from topodesign.columns import canonical, relabel, share
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base
-from topodesign.expand.isomorphism import mirror
 from topodesign.expand.lifting import require_schedule
 from topodesign.schedule import Schedule
-from topodesign.topology import Topology
+from topodesign.topology.isomorphism import mirror
+from topodesign.topology.topology import Topology
 
 _SIGNATURE = "bidirect(G)"
 

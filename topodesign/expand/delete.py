@@ -9,7 +9,7 @@ import numpy as np
 from topodesign.base.errors import ParameterError
 from topodesign.expand.expansion import Expansion, require_base, require_count
 from topodesign.expand.rewiring import no_claim, no_lift, unit_links
-from topodesign.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray, Topology
 
 _SIGNATURE = "delete(G,v,m,...)"
 _MOST_PORTS = 20

@@ -12,9 +12,9 @@ import numpy as np
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.base.spec import Spec
-from topodesign.named import call_signature, inspect_call
 from topodesign.schedule import Schedule
-from topodesign.topology import Topology
+from topodesign.topology.family import call_signature, inspect_call
+from topodesign.topology.topology import Topology
 
 Lift = Callable[..., Schedule]
 """A map from schedules of the bases to one of the expansion: every topology is followed by its schedule."""

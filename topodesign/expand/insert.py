@@ -7,7 +7,7 @@ import numpy as np
 from topodesign.base.errors import ParameterError
 from topodesign.expand.expansion import Expansion, require_base, require_count
 from topodesign.expand.rewiring import find_link, no_claim, no_lift, unit_links
-from topodesign.topology import Topology, check_buildable
+from topodesign.topology.topology import Topology, check_buildable
 
 _SIGNATURE = "insert(G,u1,w1,...)"
 

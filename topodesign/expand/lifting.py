@@ -10,7 +10,7 @@ from topodesign.base.errors import ScheduleError
 from topodesign.columns import allreduce, canonical, find_links, halves, is_lean, relabel, reverse
 from topodesign.expand.expansion import Lift, require_base
 from topodesign.schedule import Schedule
-from topodesign.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray, Topology
 
 
 def both_ways(

@@ -13,7 +13,7 @@ from topodesign.columns import assemble, check_rows, find_links, rescale
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base, require_count
 from topodesign.expand.lifting import both_ways
 from topodesign.schedule import Schedule
-from topodesign.topology import IntArray, Topology, check_buildable
+from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 _SIGNATURE = "line(G,k)"
 _DEEPEST = 64

@@ -13,7 +13,7 @@ from topodesign.expand.lifting import both_ways
 from topodesign.expand.product import claim as product_claim
 from topodesign.expand.product import graph as product_graph
 from topodesign.schedule import Schedule
-from topodesign.topology import Topology, check_buildable
+from topodesign.topology.topology import Topology, check_buildable
 
 _SIGNATURE = "power(G,n)"
 

@@ -16,7 +16,7 @@ from topodesign.columns import assemble, canonical, check_rows, check_units, fin
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base
 from topodesign.expand.lifting import both_ways
 from topodesign.schedule import COLUMNS, Schedule
-from topodesign.topology import IntArray, Topology, check_buildable
+from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 _SIGNATURE = "product(G,H,...)"
 

@@ -9,7 +9,7 @@ import numpy as np
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.expand.expansion import Base
 from topodesign.schedule import Schedule
-from topodesign.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray, Topology
 
 
 def unit_links(topology: Topology) -> tuple[IntArray, IntArray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from topodesign.base.errors import ParameterError
 from topodesign.expand.expansion import Expansion, require_base, require_count
 from topodesign.expand.rewiring import find_link, no_claim, no_lift, unit_links
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 _SIGNATURE = "swap(G,a,b,c,d,...)"
 

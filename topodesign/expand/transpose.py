@@ -6,7 +6,7 @@ from topodesign.columns import canonical, reverse
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base
 from topodesign.expand.lifting import require_schedule
 from topodesign.schedule import Schedule
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 _SIGNATURE = "transpose(G)"
 

@@ -8,7 +8,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
 from topodesign.expand.expansion import Claim, Expansion, no_lift, require_base
 from topodesign.graphs.groups import group
-from topodesign.topology import Topology, check_buildable
+from topodesign.topology.topology import Topology, check_buildable
 
 _SIGNATURE = "lift(BASE,GROUP,v1,v2,...)"
 

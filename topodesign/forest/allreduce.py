@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.forest.optimum import optimum
 from topodesign.solve.maxflow import compute_nodes, rooted_network, scaled, violated_cuts
-from topodesign.topology import MAX_CAPACITY, Topology
+from topodesign.topology.topology import MAX_CAPACITY, Topology
 
 Phase = Literal["broadcast", "reduction"]
 PHASES: tuple[Phase, ...] = ("broadcast", "reduction")

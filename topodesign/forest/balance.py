@@ -34,7 +34,7 @@ from topodesign.solve.maxflow import (
     violated_cuts,
     worst_ratio,
 )
-from topodesign.topology import MAX_CAPACITY, IntArray, Topology
+from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
 _ROUNDS = 300
 _GRID = 2**30

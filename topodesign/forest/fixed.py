@@ -34,7 +34,7 @@ from topodesign.solve.maxflow import (
     surplus,
     violated_cut,
 )
-from topodesign.topology import IntArray, Topology, require_at_least
+from topodesign.topology.topology import IntArray, Topology, require_at_least
 
 _BRANCHES = 200
 """Nodes of the search tree after which an integer program counts as infeasible."""

@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.errors import ParameterError
-from topodesign.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray, Topology
 from topodesign.tree_schedule import TreeSchedule
 
 Interval = tuple[int, int]

@@ -35,7 +35,7 @@ from topodesign.solve.maxflow import (
     scaled,
     settle,
 )
-from topodesign.topology import MAX_CAPACITY, IntArray, Topology
+from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
 
 @dataclass(frozen=True)

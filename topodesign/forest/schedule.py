@@ -16,7 +16,7 @@ from topodesign.forest.optimum import optimum, shard_sizes
 from topodesign.forest.packing import pack_trees
 from topodesign.forest.splitting import Pieces, Split, joined, remove_switches
 from topodesign.solve.maxflow import compute_nodes, violated_cut
-from topodesign.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray, Topology
 from topodesign.tree_schedule import MAX_WEIGHT, REVERSED, ROOTED, TreeCollective, TreeSchedule
 
 MOST_SMALL = 8

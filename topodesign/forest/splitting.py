@@ -18,7 +18,7 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.solve.maxflow import compute_nodes, rooted_network
-from topodesign.topology import MAX_CAPACITY, IntArray, Topology, require_at_least
+from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology, require_at_least
 
 if TYPE_CHECKING:
     from topodesign.solve.flow_kernels import Network

@@ -34,7 +34,7 @@ from topodesign.graphs.randomregular import randomregular, randomregulargraph
 from topodesign.graphs.ring import biring, shiftedring, uniring
 from topodesign.graphs.successors import successors
 from topodesign.graphs.torus import torus, twistedtorus
-from topodesign.named import Family
+from topodesign.topology.family import Family
 
 FAMILIES: tuple[Family, ...] = (
     ag2,

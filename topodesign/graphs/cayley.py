@@ -9,8 +9,8 @@ import numpy as np
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
 from topodesign.graphs.groups import Group, group
-from topodesign.named import named
-from topodesign.topology import Topology, check_buildable
+from topodesign.topology.family import named
+from topodesign.topology.topology import Topology, check_buildable
 
 
 @named()

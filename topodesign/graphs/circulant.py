@@ -10,8 +10,8 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.sizes import integer_root
-from topodesign.named import named
-from topodesign.topology import Topology, check_buildable, require_at_least
+from topodesign.topology.family import named
+from topodesign.topology.topology import Topology, check_buildable, require_at_least
 
 _EVERY_PAIR = 20
 """Up to this many nodes all second jumps of a directed circulant of degree 2 are tried."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.sizes import power
-from topodesign.named import named
-from topodesign.topology import Topology, check_buildable, require_at_least
+from topodesign.topology.family import named
+from topodesign.topology.topology import Topology, check_buildable, require_at_least
 
 Link = tuple[int, int]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from topodesign.named import named
-from topodesign.topology import Topology
+from topodesign.topology.family import named
+from topodesign.topology.topology import Topology
 
 _TARGETS = ((1, 2), (2, 3), (4, 5), (0, 6), (0, 6), (3, 7), (5, 7), (1, 4))
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from topodesign.base.errors import ParameterError
-from topodesign.topology import IntArray
+from topodesign.topology.topology import IntArray
 
 LARGEST_FIELD = 4096
 

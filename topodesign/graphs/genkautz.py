@@ -10,8 +10,8 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.loops import join_loops
-from topodesign.named import named
-from topodesign.topology import Topology, check_buildable, require_at_least
+from topodesign.topology.family import named
+from topodesign.topology.topology import Topology, check_buildable, require_at_least
 
 
 def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:

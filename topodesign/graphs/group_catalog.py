@@ -13,7 +13,7 @@ import numpy as np
 from topodesign.base.spec import Spec
 from topodesign.graphs.finite_field import is_prime_power
 from topodesign.graphs.groups import Group, group
-from topodesign.topology import IntArray
+from topodesign.topology.topology import IntArray
 
 _LARGEST_DIRECT_FACTOR = 336
 

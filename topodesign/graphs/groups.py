@@ -17,8 +17,8 @@ import numpy as np
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.spec import Spec
 from topodesign.graphs.finite_field import FiniteField
-from topodesign.named import inspect_call
-from topodesign.topology import IntArray, check_buildable, require_at_least
+from topodesign.topology.family import inspect_call
+from topodesign.topology.topology import IntArray, check_buildable, require_at_least
 
 Multiply = Callable[[IntArray, IntArray], IntArray]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from topodesign.named import named
-from topodesign.topology import Topology
+from topodesign.topology.family import named
+from topodesign.topology.topology import Topology
 
 
 def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from topodesign.graphs.sizes import power
-from topodesign.named import named
-from topodesign.topology import IntArray, Topology, check_buildable, require_at_least
+from topodesign.topology.family import named
+from topodesign.topology.topology import IntArray, Topology, check_buildable, require_at_least
 
 
 def _find_hypercube(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from topodesign.graphs.genkautz import genkautz
 from topodesign.graphs.sizes import power
-from topodesign.named import named
-from topodesign.topology import Topology, require_at_least
+from topodesign.topology.family import named
+from topodesign.topology.topology import Topology, require_at_least
 
 
 def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:

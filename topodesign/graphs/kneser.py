@@ -12,8 +12,8 @@ import numpy as np
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.sizes import binomial
 from topodesign.graphs.subsets import complements, rank, subsets
-from topodesign.named import named
-from topodesign.topology import MAX_LINKS, MAX_NODES, IntArray, Topology, check_buildable, require_at_least
+from topodesign.topology.family import named
+from topodesign.topology.topology import MAX_LINKS, MAX_NODES, IntArray, Topology, check_buildable, require_at_least
 
 Sizes = dict[tuple[int, int], tuple[tuple[int, int], ...]]
 

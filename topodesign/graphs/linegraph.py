@@ -9,8 +9,8 @@ import numpy as np
 from topodesign.graphs.finite_field import is_prime_power
 from topodesign.graphs.kneser import odd
 from topodesign.graphs.polygon import gh, gq, pg2
-from topodesign.named import Find, named
-from topodesign.topology import Topology, check_buildable, require_at_least
+from topodesign.topology.family import Find, named
+from topodesign.topology.topology import Topology, check_buildable, require_at_least
 
 
 def _find_one(size: tuple[int, int]) -> Find:

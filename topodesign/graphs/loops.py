@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from topodesign.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray, Topology
 
 
 def looped_nodes(topology: Topology) -> IntArray:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from topodesign.named import named
-from topodesign.topology import Topology, check_buildable, require_at_least
+from topodesign.topology.family import named
+from topodesign.topology.topology import Topology, check_buildable, require_at_least
 
 
 def _find_bipartite(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:

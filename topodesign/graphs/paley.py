@@ -8,8 +8,8 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.finite_field import LARGEST_FIELD, FiniteField, is_prime_power
-from topodesign.named import named
-from topodesign.topology import Topology, check_buildable
+from topodesign.topology.family import named
+from topodesign.topology.topology import Topology, check_buildable
 
 
 def _find_duplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:

@@ -17,8 +17,8 @@ from topodesign.base.errors import ParameterError
 from topodesign.graphs.finite_field import FiniteField, is_prime_power, prime_power
 from topodesign.graphs.loops import join_loops
 from topodesign.graphs.polygon import gh, gq, pg2
-from topodesign.named import named
-from topodesign.topology import IntArray, Topology, check_buildable, require_at_least
+from topodesign.topology.family import named
+from topodesign.topology.topology import IntArray, Topology, check_buildable, require_at_least
 
 
 def _find_plane(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from topodesign.graphs.finite_field import FiniteField, is_prime_power
-from topodesign.named import named
-from topodesign.topology import IntArray, Topology, check_buildable, require_at_least
+from topodesign.topology.family import named
+from topodesign.topology.topology import IntArray, Topology, check_buildable, require_at_least
 
 Equations = Callable[[FiniteField, IntArray, list[IntArray]], list[IntArray]]
 

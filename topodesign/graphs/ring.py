@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from topodesign.base.errors import ParameterError
-from topodesign.named import named
-from topodesign.topology import MAX_CAPACITY, Topology, check_buildable, require_at_least
+from topodesign.topology.family import named
+from topodesign.topology.topology import MAX_CAPACITY, Topology, check_buildable, require_at_least
 
 
 def _find_simplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:

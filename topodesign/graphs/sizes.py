@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from topodesign.base.errors import TooLargeError
-from topodesign.topology import MAX_LINKS
+from topodesign.topology.topology import MAX_LINKS
 
 
 def power(base: int, exponent: int) -> int:

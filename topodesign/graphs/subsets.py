@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from topodesign.topology import IntArray
+from topodesign.topology.topology import IntArray
 
 
 def subsets(n: int, k: int) -> IntArray:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from topodesign.base.errors import ParameterError
-from topodesign.named import named
-from topodesign.topology import Topology, check_buildable, require_at_least
+from topodesign.topology.family import named
+from topodesign.topology.topology import Topology, check_buildable, require_at_least
 
 
 @named()

@@ -8,8 +8,8 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.sizes import integer_root
-from topodesign.named import named
-from topodesign.topology import IntArray, Topology, check_buildable, require_at_least
+from topodesign.topology.family import named
+from topodesign.topology.topology import IntArray, Topology, check_buildable, require_at_least
 
 
 def _find_torus(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:

@@ -13,14 +13,14 @@ from typing import Literal
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.columns import allreduce
-from topodesign.link_table import LinkTable
 from topodesign.schedule import Collective, Schedule
 from topodesign.schedulers.lift import lifted
 from topodesign.schedulers.measure import cost_of
 from topodesign.schedulers.spff import Progress, spff, theorem_21_bound, unequal_spff
 from topodesign.schedulers.stored import stored_schedule
 from topodesign.solve.spff import price
-from topodesign.topology import Topology
+from topodesign.topology.link_table import LinkTable
+from topodesign.topology.topology import Topology
 
 Method = Literal["auto", "spff", "lift", "stored"]
 

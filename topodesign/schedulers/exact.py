@@ -28,7 +28,7 @@ from topodesign.base.errors import (
 )
 from topodesign.columns import assemble, reverse
 from topodesign.schedule import Collective, Schedule
-from topodesign.topology import IntArray, Topology, require_at_least
+from topodesign.topology.topology import IntArray, Topology, require_at_least
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

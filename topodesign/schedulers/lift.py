@@ -14,7 +14,7 @@ from topodesign.schedule import Collective, Schedule
 from topodesign.schedulers.measure import cost_of
 from topodesign.schedulers.spff import spff
 from topodesign.schedulers.stored import stored_schedule
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 _OTHER: dict[Collective, Collective] = {"allgather": "reduce-scatter", "reduce-scatter": "allgather"}
 """What a collective is on the transpose, backwards in time."""

@@ -9,7 +9,7 @@ import numpy as np
 from topodesign.base.cost import Cost
 from topodesign.columns import find_links
 from topodesign.schedule import Schedule
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 
 def cost_of(topology: Topology, schedule: Schedule) -> Cost:

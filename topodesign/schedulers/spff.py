@@ -11,11 +11,11 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.columns import MAX_UNITS, assemble, canonical, check_rows, reverse
-from topodesign.link_table import LinkTable
 from topodesign.schedule import Collective, Schedule
 from topodesign.solve.lp import best_split, node_blocks
 from topodesign.solve.spff import layer_loads
-from topodesign.topology import IntArray, Topology, require_at_least
+from topodesign.topology.link_table import LinkTable
+from topodesign.topology.topology import IntArray, Topology, require_at_least
 
 MOST_CHUNKS = 2**31
 """Largest limit on chunks."""

@@ -31,7 +31,7 @@ from topodesign.columns import assemble
 from topodesign.library import build
 from topodesign.schedule import Collective, Schedule
 from topodesign.schedulers.measure import cost_of
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 DATA = Path(__file__).parent / "data"
 FORMAT = "topodesign stored schedules"

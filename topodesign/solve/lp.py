@@ -16,7 +16,7 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError
 from topodesign.solve.spff import next_hops
-from topodesign.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray, Topology
 
 _NONZERO = 1e-7
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, TooLargeError
-from topodesign.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray, Topology
 
 if TYPE_CHECKING:
     from topodesign.solve.flow_kernels import Network

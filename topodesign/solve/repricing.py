@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.cost import Cost
 from topodesign.solve.spff import cost_of, distances, larger, largest_loads
-from topodesign.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray, Topology
 
 
 @dataclass(frozen=True)

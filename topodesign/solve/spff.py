@@ -11,7 +11,7 @@ import numpy as np
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, TopologyError
-from topodesign.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray, Topology
 
 _CORES = os.cpu_count() or 1
 _MOST_PORTS = 2**20

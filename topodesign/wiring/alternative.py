@@ -7,7 +7,7 @@ from topodesign.base.errors import CatalogError
 from topodesign.catalog.lookup import Catalog
 from topodesign.finder import Finder
 from topodesign.solve.spff import distances
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 
 def duplex_alternative(topology: Topology) -> str | None:

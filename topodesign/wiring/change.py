@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 from topodesign.wiring.decompose import without_loops
 from topodesign.wiring.inventory import Mode
 from topodesign.wiring.kept_bound import most_kept

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from topodesign.expand.isomorphism import isomorphism
+from topodesign.topology.isomorphism import isomorphism
 from topodesign.wiring.change import Change, rewire, wired_topology
 from topodesign.wiring.decompose import without_loops
 from topodesign.wiring.observed import Lane, Observed

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from topodesign.base.errors import FileFormatError
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 from topodesign.wiring.plan import Plan
 
 PanelEnd = tuple[str, str]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, TopologyError
-from topodesign.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.edge_search import search_split
 
 NO_LINK = -1

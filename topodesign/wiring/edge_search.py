@@ -7,7 +7,7 @@ import random
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.topology import IntArray
+from topodesign.topology.topology import IntArray
 
 _MOST_TRIES = 20_000
 _RESTARTS = 2

@@ -9,7 +9,7 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.forest.optimum import optimum
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from topodesign.base.atomic import file_name
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
-from topodesign.topology import Topology
-from topodesign.topology_file import read_text, read_topology
+from topodesign.topology.files import read_text, read_topology
+from topodesign.topology.topology import Topology
 from topodesign.wiring.circuits import Circuit, topology_of
 from topodesign.wiring.exports import netbox, patches
 from topodesign.wiring.exports.switch import CONFIG_ENDING, SCPI_ENDING, TABLE, ports_of

@@ -46,7 +46,7 @@ from typing import Literal, get_args
 
 from topodesign.base.errors import FileFormatError
 from topodesign.base.tables import Located, parse_csv, parse_yaml
-from topodesign.topology_file import read_text
+from topodesign.topology.files import read_text
 from topodesign.wiring.entries import (
     MOST,
     Entry,

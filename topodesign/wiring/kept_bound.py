@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

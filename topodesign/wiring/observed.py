@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from topodesign.base.errors import FileFormatError
-from topodesign.topology_file import read_text
+from topodesign.topology.files import read_text
 from topodesign.wiring.exports.netbox import interface_name
 from topodesign.wiring.exports.switch import TABLE, ports_of
 from topodesign.wiring.inventory import Inventory, Panel, lanes_of

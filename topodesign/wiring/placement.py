@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.topology import IntArray, Topology, require_at_least
+from topodesign.topology.topology import IntArray, Topology, require_at_least
 from topodesign.wiring.cabling import lanes_by_field, nearest
 from topodesign.wiring.decompose import without_loops
 from topodesign.wiring.inventory import Fixed, Host, Inventory, Mode

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory import Fixed, Inventory, Mode
 
 

@@ -35,8 +35,8 @@ from typing import Any
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError, ParameterError, SpecError, TopologyError
 from topodesign.library import build
-from topodesign.topology import Topology
-from topodesign.topology_file import read_text
+from topodesign.topology.files import read_text
+from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory import (
     LANES,
     MODES,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.alternative import duplex_alternative
 from topodesign.wiring.cabling import lanes_by_field, plan_cabling
 from topodesign.wiring.decompose import split, without_loops

@@ -13,9 +13,9 @@ import numpy as np
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError
-from topodesign.expand.automorphisms import Links, symmetry
 from topodesign.solve.repricing import Priced, priced
-from topodesign.topology import IntArray, Topology
+from topodesign.topology.automorphisms import Links, symmetry
+from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change import wired_topology
 from topodesign.wiring.impact import KINDS, Failure, FailureKind, dearer, linked_part, losses, order_key
 from topodesign.wiring.plan import CrossConnect, Plan

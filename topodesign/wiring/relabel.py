@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from topodesign.base.errors import ParameterError
-from topodesign.expand.isomorphism import isomorphism
-from topodesign.topology import IntArray, Topology
+from topodesign.topology.isomorphism import isomorphism
+from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.kept_bound import most_kept
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 from topodesign.wiring.change import Change, Pair, rewire, usable
 from topodesign.wiring.impact import Failure, State, intact, kills, lost_and_left, order_key, state_of
 from topodesign.wiring.plan import CrossConnect, End, Plan

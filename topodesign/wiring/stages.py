@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 from topodesign.wiring.change import Change, Fibre, Key, fibres, wired_topology
 from topodesign.wiring.plan import CrossConnect
 

@@ -13,7 +13,7 @@ from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.cli.options import counted
 from topodesign.cli.sources import nodes_named
 from topodesign.fabric import Fabric
-from topodesign.topology_file import read_text
+from topodesign.topology.files import read_text
 
 _SIZE = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15}|/[0-9]{1,15})?")
 _SIZES_HELP = "write 2,1,1,... for the nodes in their order, NODE=SIZE,..., or the name of a .csv file"

@@ -11,7 +11,7 @@ from topodesign.cli.options import json_option, print_json, progress_bar
 from topodesign.cli.wire.figures import figures_document, figures_in_words, tells_throughput, throughput_option
 
 if TYPE_CHECKING:
-    from topodesign.topology import Topology
+    from topodesign.topology.topology import Topology
     from topodesign.wiring.change import Change
     from topodesign.wiring.figures import Figures
     from topodesign.wiring.stages import Stage
@@ -88,7 +88,7 @@ def _names_plan(path: Path) -> bool:
     import json  # noqa: PLC0415
 
     from topodesign.base.errors import FileFormatError  # noqa: PLC0415  heavy
-    from topodesign.topology_file import read_text  # noqa: PLC0415
+    from topodesign.topology.files import read_text  # noqa: PLC0415
     from topodesign.wiring.plan_file import ENDING, FORMAT  # noqa: PLC0415
 
     try:

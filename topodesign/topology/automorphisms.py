@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.expand.isomorphism import equitable_colours, isomorphism
-from topodesign.topology import IntArray, Topology
+from topodesign.topology.isomorphism import equitable_colours, isomorphism
+from topodesign.topology.topology import IntArray, Topology
 
 _FAILURES = 64
 """Pairs of nodes without an automorphism between them that are looked at before the search stops."""

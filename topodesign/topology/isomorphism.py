@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.topology import IntArray, Topology
+from topodesign.topology.topology import IntArray, Topology
 
 _EFFORT = 2**23
 _MIRROR_EFFORT = 2**25

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from topodesign.base.errors import FileFormatError, UnitError
 from topodesign.base.units import parse_bandwidth, parse_time
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 Link = tuple[int, int]
 _HEADER = ["src", "dst", "alpha", "bandwidth"]

@@ -10,7 +10,7 @@ from typing import Any
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 Find = Callable[[int, int], Iterable[tuple[Any, ...]]]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
-from topodesign.topology import Topology
+from topodesign.topology.topology import Topology
 
 LinkFormat = Literal["json", "csv", "dot", "graphml"]
 LINK_FORMATS: tuple[LinkFormat, ...] = get_args(LinkFormat)
