@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from topodesign.algebra.finite_field import FiniteField, is_prime_power
 from topodesign.base.errors import ParameterError, TooLargeError, TopodesignError
 from topodesign.base.spec import Spec, parse
 from topodesign.graphs import FAMILIES
-from topodesign.graphs.finite_field import FiniteField, is_prime_power
 from topodesign.graphs.sizes import binomial, integer_root, power
 from topodesign.graphs.subsets import complements, rank, subsets
 from topodesign.solve.spff import price

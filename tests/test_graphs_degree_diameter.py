@@ -15,9 +15,9 @@ from sample_topologies import regular_digraphs
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, shortest_path
 
+from topodesign.algebra.finite_field import FiniteField
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.graphs.cycleprefix import cycleprefix
-from topodesign.graphs.finite_field import FiniteField
 from topodesign.graphs.genkautz import genkautz, genkautzjoined
 from topodesign.graphs.hoffmansingleton import hoffmansingleton
 from topodesign.graphs.kautz import kautz

@@ -18,11 +18,9 @@ from sympy.combinatorics.named_groups import (
     SymmetricGroup,
 )
 
-from topodesign.base.errors import ParameterError
-from topodesign.base.spec import parse
-from topodesign.graphs.finite_field import FiniteField
-from topodesign.graphs.group_catalog import further_groups
-from topodesign.graphs.groups import (
+from topodesign.algebra.finite_field import FiniteField
+from topodesign.algebra.group_catalog import further_groups
+from topodesign.algebra.groups import (
     Group,
     abelian,
     affine,
@@ -37,6 +35,8 @@ from topodesign.graphs.groups import (
     sl2,
     symmetric,
 )
+from topodesign.base.errors import ParameterError
+from topodesign.base.spec import parse
 
 
 def multiplier_group(n: int, m: int, r: int) -> PermutationGroup:

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topodesign import build, price
+from topodesign.algebra.groups import group
 from topodesign.base.errors import DisconnectedError, InfeasibleError, ScheduleError, SpecError
 from topodesign.base.spec import Spec
 from topodesign.expand import lift
-from topodesign.graphs.groups import group
 from topodesign.graphs.successors import successors
 from topodesign.schedulers.lift import lifted
 from topodesign.topology.topology import Topology

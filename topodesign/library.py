@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 
+from topodesign.algebra.groups import GROUPS
 from topodesign.base.errors import ParameterError, SpecError, TopologyError
 from topodesign.base.spec import Spec, parse
 from topodesign.expand import EXPANSIONS, lift
 from topodesign.expand.expansion import Expansion
 from topodesign.graphs import FAMILIES
-from topodesign.graphs.groups import GROUPS
 from topodesign.topology.family import Family
 from topodesign.topology.topology import Topology
 

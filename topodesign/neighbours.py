@@ -16,12 +16,12 @@ from typing import TypeVar
 
 import numpy as np
 
+from topodesign.algebra.groups import Group
 from topodesign.annealing import MOST_PORTS, Walk, start_walk
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError, TopodesignError
 from topodesign.base.spec import Spec
 from topodesign.expand import delete, insert, line, swap
-from topodesign.graphs.groups import Group
 from topodesign.library import build
 from topodesign.search import Found, Target, cayley_spec, groups_to_search, undominated
 from topodesign.topology.topology import IntArray, Topology

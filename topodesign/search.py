@@ -20,12 +20,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.algebra.finite_field import prime_power
+from topodesign.algebra.group_catalog import further_groups
+from topodesign.algebra.groups import Group, abelian, affine, cyclic, dicyclic, metacyclic
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
-from topodesign.graphs.finite_field import prime_power
-from topodesign.graphs.group_catalog import further_groups
-from topodesign.graphs.groups import Group, abelian, affine, cyclic, dicyclic, metacyclic
 from topodesign.topology.topology import IntArray
 
 MOST_LINKS = 16

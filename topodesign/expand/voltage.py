@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from topodesign.algebra.groups import group
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
 from topodesign.expand.expansion import Claim, Expansion, no_lift, require_base
-from topodesign.graphs.groups import group
 from topodesign.topology.topology import Topology, check_buildable
 
 _SIGNATURE = "lift(BASE,GROUP,v1,v2,...)"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from topodesign.graphs.finite_field import is_prime_power
+from topodesign.algebra.finite_field import is_prime_power
 from topodesign.graphs.kneser import odd
 from topodesign.graphs.polygon import gh, gq, pg2
 from topodesign.topology.family import Find, named

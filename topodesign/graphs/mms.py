@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from topodesign.algebra.finite_field import FiniteField, is_prime_power
 from topodesign.base.errors import ParameterError
-from topodesign.graphs.finite_field import FiniteField, is_prime_power
 from topodesign.topology.family import named
 from topodesign.topology.topology import Topology, check_buildable, require_at_least
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from topodesign.algebra.finite_field import FiniteField, is_prime_power, prime_power
 from topodesign.base.errors import ParameterError
-from topodesign.graphs.finite_field import FiniteField, is_prime_power, prime_power
 from topodesign.graphs.loops import join_loops
 from topodesign.graphs.polygon import gh, gq, pg2
 from topodesign.topology.family import named

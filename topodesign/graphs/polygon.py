@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from topodesign.graphs.finite_field import FiniteField, is_prime_power
+from topodesign.algebra.finite_field import FiniteField, is_prime_power
 from topodesign.topology.family import named
 from topodesign.topology.topology import IntArray, Topology, check_buildable, require_at_least
 

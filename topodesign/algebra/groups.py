@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from topodesign.algebra.finite_field import FiniteField
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.spec import Spec
-from topodesign.graphs.finite_field import FiniteField
 from topodesign.topology.family import inspect_call
 from topodesign.topology.topology import IntArray, check_buildable, require_at_least
 
@@ -264,7 +264,7 @@ def pgl2(q: int) -> Group:
     """Projective group PGL(2,q) of the maps x -> (ax + b)/(cx + d), order q(q^2 - 1), q a prime power.
 
     They permute the points infinity, 0, 1, ... of the projective line, numbered 0, 1, 2, ... in this order with the
-    field's elements numbered as in :class:`topodesign.graphs.finite_field.FiniteField`, and are themselves numbered in
+    field's elements numbered as in :class:`topodesign.algebra.finite_field.FiniteField`, and are themselves numbered in
     the lexicographic order of the images of these points. The product f*g applies g first.
     """
     return _permutation_group(Spec("pgl2", (q,)), _moebius_maps(q)[0], 3)

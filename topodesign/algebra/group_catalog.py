@@ -10,9 +10,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.algebra.finite_field import is_prime_power
+from topodesign.algebra.groups import Group, group
 from topodesign.base.spec import Spec
-from topodesign.graphs.finite_field import is_prime_power
-from topodesign.graphs.groups import Group, group
 from topodesign.topology.topology import IntArray
 
 _LARGEST_DIRECT_FACTOR = 336
@@ -23,7 +23,7 @@ def further_groups(order: int, most: int = 16) -> list[Group]:
 
     They are (Z_a x Z_n^k) : Z_m, where the generator of Z_m multiplies Z_a by a unit and acts on Z_n^k, k > 1, by the
     companion matrix of a polynomial (wreath products, Heisenberg and affine groups among them), one for each way in
-    which its powers fix elements; the linear and permutation groups of :mod:`topodesign.graphs.groups`; and direct
+    which its powers fix elements; the linear and permutation groups of :mod:`topodesign.algebra.groups`; and direct
     products of two of these or of one of them and a cyclic group. Those in which the fewest pairs commute come first:
     their Cayley digraphs expand best.
 
