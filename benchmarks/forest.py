@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from topodesign.fabrics import build_fabric
+from topodesign.fabrics.presets import build_fabric
 from topodesign.forest.fixed import FixedOptimum, fixed_optimum, smallest_trees
 from topodesign.forest.optimum import optimum
 from topodesign.forest.packing import pack_trees

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from topodesign.base.errors import ParameterError, SpecError, TooLargeError, TopologyError
 from topodesign.base.units import parse_bandwidth
-from topodesign.fabric import Fabric, FabricLink, format_rate
-from topodesign.fabrics import FABRICS, GB, build_fabric
+from topodesign.fabrics.fabric import Fabric, FabricLink, format_rate
+from topodesign.fabrics.presets import FABRICS, GB, build_fabric
 from topodesign.library import build
 from topodesign.topology.topology import Topology
 

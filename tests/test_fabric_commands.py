@@ -17,8 +17,8 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import parse_size, parse_time
 from topodesign.cli.main import run
 from topodesign.cli.trees.shards import read_shards
-from topodesign.fabric import Fabric, FabricLink
-from topodesign.fabrics import build_fabric
+from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.fabrics.presets import build_fabric
 from topodesign.forest.schedule import forest_schedule
 from topodesign.rates import frontier, limited, smallest_number_of_trees, throughput
 from topodesign.report.bottleneck import bottleneck_in_words

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from topodesign.fabrics import build_fabric
+from topodesign.fabrics.presets import build_fabric
 from topodesign.forest.multicast import prune
 from topodesign.forest.schedule import forest_schedule
 from topodesign.tree_schedule import TreeCollective, TreeSchedule

@@ -17,7 +17,7 @@ from sample_forest import a100
 from scipy.optimize import linprog
 
 from topodesign.base.errors import InfeasibleError, TooLargeError
-from topodesign.fabric import Fabric, FabricLink
+from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.forest.fixed import fixed_optimum, smallest_trees
 from topodesign.forest.optimum import Optimum, optimum, sensitivity
 from topodesign.forest.schedule import forest_schedule

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from topodesign.cli.main import run
-from topodesign.fabrics import build_fabric
+from topodesign.fabrics.presets import build_fabric
 from topodesign.forest.schedule import forest_schedule
 from topodesign.schedule_file import load_schedule, write_archive
 from topodesign.tree_file import is_tree_file, load_trees, save_trees, tree_figures

@@ -26,7 +26,7 @@ from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.cli.main import run as cli
 from topodesign.compile.ir import PROTOCOLS
 from topodesign.compile.trees import compile_trees, lower_trees
-from topodesign.fabric import Fabric
+from topodesign.fabrics.fabric import Fabric
 from topodesign.forest.allreduce import allreduce_optimum
 from topodesign.forest.multicast import prune
 from topodesign.forest.schedule import allreduce_schedule, forest_schedule

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from topodesign.base.spec import parse as parse
     from topodesign.catalog.lookup import Catalog as Catalog
     from topodesign.evaluation import evaluate as evaluate
-    from topodesign.fabric import Fabric as Fabric
-    from topodesign.fabric_file import read_fabric as read_fabric
-    from topodesign.fabrics import build_fabric as build_fabric
+    from topodesign.fabrics.fabric import Fabric as Fabric
+    from topodesign.fabrics.files import read_fabric as read_fabric
+    from topodesign.fabrics.presets import build_fabric as build_fabric
     from topodesign.forest.schedule import forest_schedule as forest_schedule
     from topodesign.frontier import Pareto as Pareto
     from topodesign.frontier import pareto as pareto
@@ -41,9 +41,9 @@ _HOMES = {
     "lower_bound": "base.cost",
     "moore_bound": "base.cost",
     "evaluate": "evaluation",
-    "Fabric": "fabric",
-    "read_fabric": "fabric_file",
-    "build_fabric": "fabrics",
+    "Fabric": "fabrics.fabric",
+    "read_fabric": "fabrics.files",
+    "build_fabric": "fabrics.presets",
     "forest_schedule": "forest.schedule",
     "Pareto": "frontier",
     "pareto": "frontier",

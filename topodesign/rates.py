@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError
-from topodesign.fabric import Fabric, FabricLink
+from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.forest import schedule as forest
 from topodesign.forest.fixed import smallest_trees
 from topodesign.forest.optimum import Gain, Optimum, optimum, sensitivity, shard_sizes

@@ -31,7 +31,7 @@ import numpy as np
 
 from topodesign import __version__
 from topodesign.base.errors import FileFormatError, ScheduleError
-from topodesign.fabric import Fabric
+from topodesign.fabrics.fabric import Fabric
 from topodesign.schedule_file import (
     FRACTION,
     LINK_COLUMNS,

@@ -10,7 +10,7 @@ import click
 from topodesign.cli.options import json_option, part_options
 
 if TYPE_CHECKING:
-    from topodesign.fabric_file import FabricFormat
+    from topodesign.fabrics.files import FabricFormat
 
 
 @click.command(name="fabric")
@@ -44,7 +44,7 @@ def command(
     from topodesign.base.atomic import write_whole  # noqa: PLC0415
     from topodesign.base.errors import ParameterError  # noqa: PLC0415
     from topodesign.cli.sources import fabric_of, part_of  # noqa: PLC0415  heavy
-    from topodesign.fabric_file import write_fabric  # noqa: PLC0415
+    from topodesign.fabrics.files import write_fabric  # noqa: PLC0415
 
     if as_json and file_format not in {None, "json"}:
         raise click.UsageError(f"--json and --format {file_format} exclude each other.")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from topodesign.cli.trees.plan import Wanted
-    from topodesign.fabric import Fabric
+    from topodesign.fabrics.fabric import Fabric
     from topodesign.rates import BestAllreduce, Limited, Throughput, Upgrade
     from topodesign.tree_schedule import TreeCollective
 
@@ -268,7 +268,7 @@ def _rates(result: Throughput | Limited) -> dict[str, Any]:
 def _lines(answer: _Answer) -> list[str]:
     """Return the answer for people."""
     from topodesign.cli.trees.words import headline  # noqa: PLC0415  heavy
-    from topodesign.fabric import format_rate  # noqa: PLC0415
+    from topodesign.fabrics.fabric import format_rate  # noqa: PLC0415
     from topodesign.report.bottleneck import bottleneck_in_words, speed  # noqa: PLC0415
 
     fabric, best = answer.fabric, answer.best

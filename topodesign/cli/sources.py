@@ -11,9 +11,9 @@ from typing import Literal
 
 from topodesign.base.errors import FileFormatError, ParameterError, SpecError
 from topodesign.base.units import parse_bandwidth
-from topodesign.fabric import NODE_BANDWIDTH, Fabric
-from topodesign.fabric_file import FABRIC_ENDINGS, read_fabric
-from topodesign.fabrics import FABRICS, build_fabric
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
+from topodesign.fabrics.files import FABRIC_ENDINGS, read_fabric
+from topodesign.fabrics.presets import FABRICS, build_fabric
 from topodesign.library import LIBRARY, build
 from topodesign.schedule import Schedule
 from topodesign.schedule_file import Header, load_schedule
@@ -93,7 +93,7 @@ def part_of(
     Raises
     ------
     ParameterError, TopologyError
-        As :meth:`~topodesign.fabric.Fabric.only` and :meth:`~topodesign.fabric.Fabric.without`.
+        As :meth:`~topodesign.fabrics.fabric.Fabric.only` and :meth:`~topodesign.fabrics.fabric.Fabric.without`.
     """
     part = fabric
     if without:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
-from topodesign.fabric import Fabric, FabricLink
+from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.rates import Throughput
 
 _GROUP = re.compile(r"[^/.:_-]+(?=[/.:_-])")

@@ -6,8 +6,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from topodesign.base.errors import ParameterError, SpecError
-from topodesign.fabric import Fabric
-from topodesign.fabrics import FABRICS, build_fabric
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.presets import FABRICS, build_fabric
 from topodesign.library import build
 from topodesign.tree_file import TreeFigures, TreeHeader, load_trees, tree_figures
 from topodesign.tree_schedule import TreeSchedule

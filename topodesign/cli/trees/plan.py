@@ -10,8 +10,8 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.cli.sources import fabric_of, names_fabric, part_of
 from topodesign.cli.trees.shards import read_shards
 from topodesign.cli.trees.words import per_root
-from topodesign.fabric import Fabric
-from topodesign.fabrics import FABRICS
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.presets import FABRICS
 from topodesign.rates import compute_node, smallest_number_of_trees
 from topodesign.schedulers import Method
 from topodesign.tree_file import tree_figures

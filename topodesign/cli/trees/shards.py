@@ -12,7 +12,7 @@ from pathlib import Path
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.cli.options import counted
 from topodesign.cli.sources import nodes_named
-from topodesign.fabric import Fabric
+from topodesign.fabrics.fabric import Fabric
 from topodesign.topology.files import read_text
 
 _SIZE = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15}|/[0-9]{1,15})?")

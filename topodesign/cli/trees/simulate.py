@@ -13,7 +13,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.cli.options import counted
 from topodesign.cli.sources import part_of
 from topodesign.cli.trees.files import right_trees
-from topodesign.fabric import Fabric
+from topodesign.fabrics.fabric import Fabric
 from topodesign.report.bottleneck import listed
 from topodesign.simulate import Loss
 from topodesign.simulate_trees import TreeSimulation, simulate_trees

@@ -6,7 +6,7 @@ from typing import Any
 
 from topodesign.base.units import format_time
 from topodesign.cli.options import counted
-from topodesign.fabric import Fabric
+from topodesign.fabrics.fabric import Fabric
 from topodesign.forest.multicast import Pruned, prune
 from topodesign.report.bottleneck import speed
 from topodesign.tree_file import tree_figures

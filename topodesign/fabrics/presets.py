@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from topodesign.base.errors import ParameterError, SpecError, TopologyError
 from topodesign.base.spec import parse
-from topodesign.fabric import Fabric, FabricLink
+from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.graphs.torus import torus
 from topodesign.topology.family import call_signature, inspect_call
 from topodesign.topology.topology import check_buildable, require_at_least
