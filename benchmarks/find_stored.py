@@ -20,7 +20,7 @@ from pathlib import Path
 import scipy
 
 from topodesign.library import build
-from topodesign.schedule import Collective
+from topodesign.plans.rounds import Collective
 from topodesign.schedulers.exact import UnfinishedError, lower_bound_lp, search_schedule
 from topodesign.schedulers.measure import cost_of
 from topodesign.schedulers.stored import DATA, Stored, file_of, to_text

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.schedule import Collective, Schedule
+from topodesign.plans.rounds import Collective, Schedule
 from topodesign.topology.topology import Topology
 from topodesign.verify import verify
 

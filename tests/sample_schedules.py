@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from topodesign.schedule import COLUMNS, Collective, Schedule
+from topodesign.plans.rounds import COLUMNS, Collective, Schedule
 from topodesign.topology.topology import Topology
 
 Row = tuple[int, int, int, int, int, int]

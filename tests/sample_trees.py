@@ -10,8 +10,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.plans.trees import TreeCollective, TreeSchedule
 from topodesign.topology.topology import Topology
-from topodesign.tree_schedule import TreeCollective, TreeSchedule
 
 
 def fabric(nodes: int, switches: int, rng: random.Random) -> Topology:

@@ -22,10 +22,10 @@ from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.files import read_fabric
 from topodesign.fabrics.presets import GB, build_fabric
 from topodesign.library import build
+from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective
 from topodesign.rates import limited, throughput, upgrades
 from topodesign.report.bottleneck import bottleneck_in_words
 from topodesign.topology.topology import Topology
-from topodesign.tree_schedule import TREE_COLLECTIVES, TreeCollective
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 KEYS = {

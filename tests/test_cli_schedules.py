@@ -11,8 +11,8 @@ import pytest
 
 from topodesign import build
 from topodesign.cli.main import run
-from topodesign.schedule import COLUMNS, Collective, Schedule
-from topodesign.schedule_file import load_schedule, save_schedule
+from topodesign.plans.rounds import COLUMNS, Collective, Schedule
+from topodesign.plans.rounds_file import load_schedule, save_schedule
 from topodesign.topology.topology import Topology
 from topodesign.verify import verify
 

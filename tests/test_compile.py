@@ -25,8 +25,8 @@ from topodesign.compile import compile_schedule, lower, to_xml
 from topodesign.compile.ir import PROTOCOLS, Buffer, Instruction, Kind, Program, RankProgram, Region, Threadblock
 from topodesign.graphs.circulant import circulant, dicirculant
 from topodesign.graphs.genkautz import genkautz
+from topodesign.plans.rounds import COLLECTIVES, Collective, Schedule
 from topodesign.runtime import PROFILES, CheckReport, check_program, get_profile, parse_xml
-from topodesign.schedule import COLLECTIVES, Collective, Schedule
 from topodesign.topology.topology import Topology
 
 # -- schedules --------------------------------------------------------------------------------------------------------

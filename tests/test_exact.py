@@ -25,7 +25,7 @@ from topodesign.base.errors import (
     TooLargeError,
     TopologyError,
 )
-from topodesign.schedule import Collective, Schedule
+from topodesign.plans.rounds import Collective, Schedule
 from topodesign.schedulers import exact
 from topodesign.schedulers.exact import UnfinishedError, lower_bound_lp, search_schedule
 from topodesign.schedulers.stored import (

@@ -11,7 +11,7 @@ import pytest
 from topodesign.fabrics.presets import build_fabric
 from topodesign.forest.multicast import prune
 from topodesign.forest.schedule import forest_schedule
-from topodesign.tree_schedule import TreeCollective, TreeSchedule
+from topodesign.plans.trees import TreeCollective, TreeSchedule
 
 Loads = Counter[tuple[int, int]]
 

@@ -21,8 +21,8 @@ from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.forest.fixed import fixed_optimum, smallest_trees
 from topodesign.forest.optimum import Optimum, optimum, sensitivity
 from topodesign.forest.schedule import forest_schedule
+from topodesign.plans.trees import TreeCollective, TreeSchedule
 from topodesign.topology.topology import MAX_CAPACITY, Topology
-from topodesign.tree_schedule import TreeCollective, TreeSchedule
 
 Links = list[tuple[int, int, Fraction]]
 Sizes = dict[int, int]

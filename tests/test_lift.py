@@ -19,7 +19,10 @@ from sample_schedules import gather_rows, make, random_digraph, rows_of, token_r
 from topodesign import build, price
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopodesignError
-from topodesign.columns import (
+from topodesign.expand import EXPANSIONS, bidirect, degree, line, parallel, power, product, transpose
+from topodesign.expand.expansion import Base, Basis
+from topodesign.plans.rounds import COLLECTIVES, Collective, Schedule
+from topodesign.plans.rounds_ops import (
     MAX_ROWS,
     MAX_UNITS,
     allreduce,
@@ -34,9 +37,6 @@ from topodesign.columns import (
     reverse,
     share,
 )
-from topodesign.expand import EXPANSIONS, bidirect, degree, line, parallel, power, product, transpose
-from topodesign.expand.expansion import Base, Basis
-from topodesign.schedule import COLLECTIVES, Collective, Schedule
 from topodesign.topology.isomorphism import mirror
 from topodesign.topology.topology import Topology
 from topodesign.verify import verify

@@ -13,10 +13,10 @@ from topodesign.base.spec import Spec, parse
 from topodesign.compile.msccl import compile_schedule
 from topodesign.expand import EXPANSIONS
 from topodesign.graphs import FAMILIES
+from topodesign.plans.rounds import COLLECTIVES, Collective
 from topodesign.runtime.check import check_program
 from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import get_profile
-from topodesign.schedule import COLLECTIVES, Collective
 from topodesign.schedulers import make_schedule
 from topodesign.verify import verify
 

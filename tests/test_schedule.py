@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from topodesign.base.errors import ScheduleError
-from topodesign.schedule import COLLECTIVES, COLUMNS, Collective, Schedule
+from topodesign.plans.rounds import COLLECTIVES, COLUMNS, Collective, Schedule
 
 HEADER: dict[str, Any] = {"collective": "allreduce", "nodes": 3, "units": 4, "steps": 2, "reduce_steps": 1}
 REDUCE_STEPS = {"allgather": 0, "reduce-scatter": 2, "allreduce": 1}

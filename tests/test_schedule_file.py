@@ -20,8 +20,8 @@ from sample_schedules import make, valid
 from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ScheduleError, TopodesignError
 from topodesign.base.spec import parse
-from topodesign.schedule import COLLECTIVES, COLUMNS, Collective, Schedule
-from topodesign.schedule_file import FORMAT, load_schedule, save_schedule
+from topodesign.plans.rounds import COLLECTIVES, COLUMNS, Collective, Schedule
+from topodesign.plans.rounds_file import FORMAT, load_schedule, save_schedule
 from topodesign.topology.topology import Topology
 
 Members = dict[str, bytes]

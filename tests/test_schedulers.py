@@ -21,9 +21,9 @@ from topodesign.base.errors import (
     TooLargeError,
     TopologyError,
 )
-from topodesign.columns import assemble, is_lean, reverse
 from topodesign.compile import layout as layout_module
-from topodesign.schedule import COLLECTIVES, COLUMNS, Collective, Schedule
+from topodesign.plans.rounds import COLLECTIVES, COLUMNS, Collective, Schedule
+from topodesign.plans.rounds_ops import assemble, is_lean, reverse
 from topodesign.schedulers import Unequal, lift, make_schedule
 from topodesign.schedulers.measure import cost_of
 from topodesign.schedulers.spff import _rounded, spff, spff_heterogeneous, theorem_21_bound

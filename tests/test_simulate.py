@@ -15,7 +15,7 @@ from sample_schedules import Random, Row, make, rows_of, valid
 
 from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
 from topodesign.base.units import format_time
-from topodesign.schedule import COLLECTIVES, Collective, Schedule
+from topodesign.plans.rounds import COLLECTIVES, Collective, Schedule
 from topodesign.simulate import MODES, Link, Message, Mode, SimulationResult, simulate
 from topodesign.topology.topology import Topology
 from topodesign.verify import verify

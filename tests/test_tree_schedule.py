@@ -21,8 +21,8 @@ from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleErro
 from topodesign.forest.fixed import fixed_optimum, smallest_trees
 from topodesign.forest.optimum import optimum
 from topodesign.forest.schedule import forest_schedule, frontier
+from topodesign.plans.trees import MAX_WEIGHT, REVERSED, ROOTED, TREE_COLLECTIVES, TreeCollective, TreeSchedule
 from topodesign.topology.topology import Topology
-from topodesign.tree_schedule import MAX_WEIGHT, REVERSED, ROOTED, TREE_COLLECTIVES, TreeCollective, TreeSchedule
 from topodesign.verify_trees import verify_trees
 
 

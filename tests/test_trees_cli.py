@@ -13,9 +13,9 @@ import pytest
 from topodesign.cli.main import run
 from topodesign.fabrics.presets import build_fabric
 from topodesign.forest.schedule import forest_schedule
-from topodesign.schedule_file import load_schedule, write_archive
-from topodesign.tree_file import is_tree_file, load_trees, save_trees, tree_figures
-from topodesign.tree_schedule import TREE_COLLECTIVES, TreeCollective
+from topodesign.plans.rounds_file import load_schedule, write_archive
+from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective
+from topodesign.plans.trees_file import is_tree_file, load_trees, save_trees, tree_figures
 from topodesign.verify_trees import verify_trees
 
 GB = 10**9

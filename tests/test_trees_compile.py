@@ -14,8 +14,8 @@ from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleErro
 from topodesign.compile.ir import PROTOCOLS, Kind
 from topodesign.compile.msccl import to_xml
 from topodesign.compile.trees import compile_trees, lower_trees
+from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective, TreeSchedule
 from topodesign.runtime import CheckReport, check_program, get_profile, parse_xml
-from topodesign.tree_schedule import TREE_COLLECTIVES, TreeCollective, TreeSchedule
 
 
 def sample(collective: TreeCollective, nodes: int = 6, seed: int = 1, per_root: int = 4) -> TreeSchedule:

@@ -30,9 +30,9 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.forest.allreduce import allreduce_optimum
 from topodesign.forest.multicast import prune
 from topodesign.forest.schedule import allreduce_schedule, forest_schedule
+from topodesign.plans.trees import TreeSchedule
+from topodesign.plans.trees_file import load_trees, save_trees
 from topodesign.topology.topology import Topology
-from topodesign.tree_file import load_trees, save_trees
-from topodesign.tree_schedule import TreeSchedule
 from topodesign.verify_trees import verify_trees
 
 

@@ -15,8 +15,8 @@ from sample_trees import fabric, tree_schedule
 
 from topodesign.base.errors import ParameterError
 from topodesign.forest.multicast import Pruned, prune
+from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective, TreeSchedule
 from topodesign.topology.topology import Topology
-from topodesign.tree_schedule import TREE_COLLECTIVES, TreeCollective, TreeSchedule
 
 
 def check_flow(pruned: Pruned, capable: frozenset[int]) -> None:

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_trees import fabric, tree_schedule
 
+from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective, TreeSchedule
 from topodesign.topology.topology import Topology
-from topodesign.tree_schedule import TREE_COLLECTIVES, TreeCollective, TreeSchedule
 from topodesign.verify_trees import verify_trees
 
 collectives = st.sampled_from(TREE_COLLECTIVES)

@@ -19,7 +19,7 @@ from sample_schedules import Random, Row, make, rows_of, valid
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError, TooLargeError
-from topodesign.schedule import COLLECTIVES, Collective, Schedule
+from topodesign.plans.rounds import COLLECTIVES, Collective, Schedule
 from topodesign.topology.topology import Topology
 from topodesign.verify import Report, verify
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from topodesign.frontier import Pareto as Pareto
     from topodesign.frontier import pareto as pareto
     from topodesign.library import build as build
+    from topodesign.plans.rounds import Schedule as Schedule
     from topodesign.rates import throughput as throughput
-    from topodesign.schedule import Schedule as Schedule
     from topodesign.solve.spff import price as price
     from topodesign.topology.topology import Topology as Topology
 
@@ -47,7 +47,7 @@ _HOMES = {
     "forest_schedule": "forest.schedule",
     "Pareto": "frontier",
     "pareto": "frontier",
-    "Schedule": "schedule",
+    "Schedule": "plans.rounds",
     "price": "solve.spff",
     "Spec": "base.spec",
     "parse": "base.spec",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.compiled import Ints, compiled
 from topodesign.base.errors import TooLargeError
-from topodesign.schedule import Schedule
+from topodesign.plans.rounds import Schedule
 
 Nodes = NDArray[np.int32]
 Words = NDArray[np.uint64]

@@ -14,10 +14,10 @@ from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.forest import schedule as forest
 from topodesign.forest.fixed import smallest_trees
 from topodesign.forest.optimum import Gain, Optimum, optimum, sensitivity, shard_sizes
+from topodesign.plans.trees import ROOTED, TreeCollective, TreeSchedule
+from topodesign.plans.trees_file import tree_figures
 from topodesign.simulate_trees import simulate_trees
 from topodesign.topology.topology import Topology
-from topodesign.tree_file import tree_figures
-from topodesign.tree_schedule import ROOTED, TreeCollective, TreeSchedule
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
 from topodesign.base.units import format_size, format_time
-from topodesign.schedule import Schedule
+from topodesign.plans.rounds import Schedule
 from topodesign.topology.topology import Topology
 from topodesign.verify import FEW_NODES, find_links
 

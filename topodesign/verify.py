@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError, TooLargeError
-from topodesign.schedule import Collective, Schedule
+from topodesign.plans.rounds import Collective, Schedule
 from topodesign.topology.topology import Topology
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.plans.trees import TreeCollective, TreeSchedule
 from topodesign.topology.topology import IntArray
-from topodesign.tree_schedule import TreeCollective, TreeSchedule
 
 SHOWN = 3
 """Examples given of each kind of problem."""

@@ -22,10 +22,10 @@ from topodesign.cli.options import (
 if TYPE_CHECKING:
     from topodesign.cli.trees.plan import AnyMethod, Wanted
     from topodesign.compile.ir import Protocol
-    from topodesign.schedule import Collective, Schedule
+    from topodesign.plans.rounds import Collective, Schedule
+    from topodesign.plans.trees import TreeCollective
     from topodesign.schedulers import Method
     from topodesign.topology.topology import Topology
-    from topodesign.tree_schedule import TreeCollective
 
 _LARGEST_CALL = 2**63 - 1
 
@@ -96,10 +96,10 @@ def command(
     from topodesign.base.units import parse_size  # noqa: PLC0415
     from topodesign.cli.sources import check_ending, names_schedule  # noqa: PLC0415  heavy
     from topodesign.cli.trees.plan import Wanted, goes_over_trees  # noqa: PLC0415
+    from topodesign.plans.trees_file import is_tree_file  # noqa: PLC0415
     from topodesign.runtime.check import check_program  # noqa: PLC0415
     from topodesign.runtime.parse import parse_xml  # noqa: PLC0415
     from topodesign.runtime.profiles import get_profile  # noqa: PLC0415
-    from topodesign.tree_file import is_tree_file  # noqa: PLC0415
 
     check_ending(output, "program")
     options: dict[str, Any] = {
@@ -178,7 +178,7 @@ def _trees(source: str, wanted: Wanted | None, options: dict[str, Any]) -> tuple
 def _read(path: Path) -> tuple[Topology, Schedule]:
     """Read a schedule file that the verifier accepts; what the schedule does not need is left out."""
     from topodesign.cli.sources import schedule_of  # noqa: PLC0415  heavy
-    from topodesign.columns import prune  # noqa: PLC0415
+    from topodesign.plans.rounds_ops import prune  # noqa: PLC0415
     from topodesign.verify import verify  # noqa: PLC0415
 
     topology, schedule, _, report = schedule_of(path)

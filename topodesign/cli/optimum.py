@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from topodesign.cli.trees.plan import Wanted
     from topodesign.fabrics.fabric import Fabric
+    from topodesign.plans.trees import TreeCollective
     from topodesign.rates import BestAllreduce, Limited, Throughput, Upgrade
-    from topodesign.tree_schedule import TreeCollective
 
 
 _MOST_LINKS = 8

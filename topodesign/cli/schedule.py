@@ -19,9 +19,9 @@ from topodesign.cli.options import (
 
 if TYPE_CHECKING:
     from topodesign.cli.trees.plan import AnyMethod, Wanted
-    from topodesign.schedule import Collective
+    from topodesign.plans.rounds import Collective
+    from topodesign.plans.trees import TreeCollective
     from topodesign.schedulers import Method
-    from topodesign.tree_schedule import TreeCollective
 
 
 @click.command(name="schedule")
@@ -63,7 +63,7 @@ def command(
     from topodesign.base.units import parse_size  # noqa: PLC0415
     from topodesign.cli.sources import check_ending, topology_of  # noqa: PLC0415  heavy
     from topodesign.cli.trees.plan import Wanted, goes_over_trees  # noqa: PLC0415
-    from topodesign.schedule_file import save_schedule  # noqa: PLC0415
+    from topodesign.plans.rounds_file import save_schedule  # noqa: PLC0415
     from topodesign.schedulers import Unequal, make_schedule  # noqa: PLC0415
     from topodesign.topology.link_table import read_link_table  # noqa: PLC0415
     from topodesign.verify import verify  # noqa: PLC0415
@@ -131,7 +131,7 @@ def _trees(wanted: Wanted, output: Path, as_json: bool) -> None:
     """Make, verify and write a schedule of trees."""
     from topodesign.cli.trees.plan import plan  # noqa: PLC0415  heavy
     from topodesign.cli.trees.words import headline, record, summary  # noqa: PLC0415
-    from topodesign.tree_file import save_trees  # noqa: PLC0415
+    from topodesign.plans.trees_file import save_trees  # noqa: PLC0415
     from topodesign.verify_trees import verify_trees  # noqa: PLC0415
 
     with progress_bar("scheduling"):

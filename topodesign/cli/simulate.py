@@ -14,7 +14,7 @@ from topodesign.cli.options import json_option, print_json, progress_bar, withou
 
 if TYPE_CHECKING:
     from topodesign.base.cost import Cost
-    from topodesign.schedule import Collective
+    from topodesign.plans.rounds import Collective
     from topodesign.simulate import Mode, SimulationResult
 
 
@@ -71,7 +71,7 @@ def command(
     --without tells what is down. Who takes part, the schedule has decided. Exit status 1 if the schedule is wrong or
     failed links prevent the collective.
     """
-    from topodesign.tree_file import is_tree_file  # noqa: PLC0415  heavy
+    from topodesign.plans.trees_file import is_tree_file  # noqa: PLC0415  heavy
 
     if is_tree_file(file):
         for name in ("mode", "link_table", "training", "bucket"):

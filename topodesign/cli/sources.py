@@ -15,8 +15,8 @@ from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.files import FABRIC_ENDINGS, read_fabric
 from topodesign.fabrics.presets import FABRICS, build_fabric
 from topodesign.library import LIBRARY, build
-from topodesign.schedule import Schedule
-from topodesign.schedule_file import Header, load_schedule
+from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds_file import Header, load_schedule
 from topodesign.topology.files import READERS, read_topology
 from topodesign.topology.topology import Topology
 from topodesign.verify import Report, verify

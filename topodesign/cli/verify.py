@@ -30,7 +30,7 @@ def command(file: Path, runtime: str, interleavings: int, seed: int, as_json: bo
     reported. Exit status 1 if it is wrong.
     """
     from topodesign.cli.sources import kind_of  # noqa: PLC0415  heavy
-    from topodesign.tree_file import is_tree_file  # noqa: PLC0415
+    from topodesign.plans.trees_file import is_tree_file  # noqa: PLC0415
 
     if kind_of(file) == "program":
         return _xml(file, runtime, interleavings, seed, as_json)

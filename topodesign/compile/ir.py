@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, get_args
 
-from topodesign.tree_schedule import TreeCollective
+from topodesign.plans.trees import TreeCollective
 
 Protocol = Literal["Simple", "LL", "LL128"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)

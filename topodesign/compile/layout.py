@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from topodesign.base.errors import ScheduleError, TooLargeError
-from topodesign.schedule import Schedule
+from topodesign.plans.rounds import Schedule
 
 Message = tuple[int, int, int]
 """Step, sender, receiver: everything that a link carries in a step."""

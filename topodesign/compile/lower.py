@@ -12,7 +12,7 @@ from topodesign.compile.emit import IN, OUT, Emitter, Part, contiguous, region, 
 from topodesign.compile.ir import Kind, Program, Protocol
 from topodesign.compile.layout import Layout, Message, layout
 from topodesign.compile.threads import ACCUMULATOR, Operation, Place, assemble
-from topodesign.schedule import Schedule
+from topodesign.plans.rounds import Schedule
 from topodesign.topology.topology import Topology, require_at_least
 
 Half = list[list[tuple[Message, list[int]]]]

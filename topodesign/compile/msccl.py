@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.compile.ir import PROTOCOLS, Buffer, Instruction, Kind, Program, Protocol, RankProgram
 from topodesign.compile.lower import lower
+from topodesign.plans.rounds import Schedule
 from topodesign.runtime.profiles import RuntimeProfile, get_profile
-from topodesign.schedule import Schedule
 from topodesign.topology.topology import Topology, require_at_least
 
 if TYPE_CHECKING:

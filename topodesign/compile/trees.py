@@ -15,9 +15,9 @@ from topodesign.compile.emit import IN, OUT, Emitter, Part, runs
 from topodesign.compile.ir import Program, Protocol
 from topodesign.compile.msccl import HELP, LARGEST_SIZE, check_options, to_xml
 from topodesign.compile.threads import ACCUMULATOR, Operation, Place, assemble
+from topodesign.plans.trees import TreeSchedule
 from topodesign.runtime.profiles import get_profile
 from topodesign.topology.topology import require_at_least
-from topodesign.tree_schedule import TreeSchedule
 from topodesign.verify_trees import verify_trees
 
 Message = tuple[int, int, int, int]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from topodesign.columns import canonical, relabel, share
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base
 from topodesign.expand.lifting import require_schedule
-from topodesign.schedule import Schedule
+from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds_ops import canonical, relabel, share
 from topodesign.topology.isomorphism import mirror
 from topodesign.topology.topology import Topology
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError
-from topodesign.columns import assemble, check_rows, rescale
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base, require_count
 from topodesign.expand.lifting import both_ways
-from topodesign.schedule import Schedule
+from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds_ops import assemble, check_rows, rescale
 from topodesign.topology.topology import Topology, check_buildable
 
 _SIGNATURE = "degree(G,n)"

@@ -12,7 +12,7 @@ import numpy as np
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.base.spec import Spec
-from topodesign.schedule import Schedule
+from topodesign.plans.rounds import Schedule
 from topodesign.topology.family import call_signature, inspect_call
 from topodesign.topology.topology import Topology
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from topodesign.base.errors import ScheduleError
-from topodesign.columns import allreduce, canonical, find_links, halves, is_lean, relabel, reverse
 from topodesign.expand.expansion import Lift, require_base
-from topodesign.schedule import Schedule
+from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds_ops import allreduce, canonical, find_links, halves, is_lean, relabel, reverse
 from topodesign.topology.topology import IntArray, Topology
 
 

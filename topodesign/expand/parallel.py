@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base, require_count
 from topodesign.expand.lifting import both_ways
-from topodesign.schedule import Schedule
+from topodesign.plans.rounds import Schedule
 from topodesign.topology.topology import Topology
 
 _SIGNATURE = "parallel(G,m)"

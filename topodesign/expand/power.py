@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.cost import Cost
-from topodesign.columns import assemble, check_rows, relabel, share
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base, require_count
 from topodesign.expand.lifting import both_ways
 from topodesign.expand.product import claim as product_claim
 from topodesign.expand.product import graph as product_graph
-from topodesign.schedule import Schedule
+from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds_ops import assemble, check_rows, relabel, share
 from topodesign.topology.topology import Topology, check_buildable
 
 _SIGNATURE = "power(G,n)"

@@ -12,10 +12,10 @@ import numpy as np
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
-from topodesign.columns import assemble, canonical, check_rows, check_units, find_links
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base
 from topodesign.expand.lifting import both_ways
-from topodesign.schedule import COLUMNS, Schedule
+from topodesign.plans.rounds import COLUMNS, Schedule
+from topodesign.plans.rounds_ops import assemble, canonical, check_rows, check_units, find_links
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 _SIGNATURE = "product(G,H,...)"

@@ -8,7 +8,7 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.expand.expansion import Base
-from topodesign.schedule import Schedule
+from topodesign.plans.rounds import Schedule
 from topodesign.topology.topology import IntArray, Topology
 
 

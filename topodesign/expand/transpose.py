@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from topodesign.columns import canonical, reverse
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base
 from topodesign.expand.lifting import require_schedule
-from topodesign.schedule import Schedule
+from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds_ops import canonical, reverse
 from topodesign.topology.topology import Topology
 
 _SIGNATURE = "transpose(G)"

@@ -19,8 +19,8 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.errors import ParameterError
+from topodesign.plans.trees import TreeSchedule
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.tree_schedule import TreeSchedule
 
 Interval = tuple[int, int]
 

@@ -15,9 +15,9 @@ from topodesign.forest.fixed import fixed_optimum, smallest_trees
 from topodesign.forest.optimum import optimum, shard_sizes
 from topodesign.forest.packing import pack_trees
 from topodesign.forest.splitting import Pieces, Split, joined, remove_switches
+from topodesign.plans.trees import MAX_WEIGHT, REVERSED, ROOTED, TreeCollective, TreeSchedule
 from topodesign.solve.maxflow import compute_nodes, violated_cut
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.tree_schedule import MAX_WEIGHT, REVERSED, ROOTED, TreeCollective, TreeSchedule
 
 MOST_SMALL = 8
 """Largest number of trees per root that a frontier tries besides the best."""

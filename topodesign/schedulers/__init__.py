@@ -12,8 +12,8 @@ from typing import Literal
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.columns import allreduce
-from topodesign.schedule import Collective, Schedule
+from topodesign.plans.rounds import Collective, Schedule
+from topodesign.plans.rounds_ops import allreduce
 from topodesign.schedulers.lift import lifted
 from topodesign.schedulers.measure import cost_of
 from topodesign.schedulers.spff import Progress, spff, theorem_21_bound, unequal_spff

@@ -26,8 +26,8 @@ from topodesign.base.errors import (
     TopodesignError,
     TopologyError,
 )
-from topodesign.columns import assemble, reverse
-from topodesign.schedule import Collective, Schedule
+from topodesign.plans.rounds import Collective, Schedule
+from topodesign.plans.rounds_ops import assemble, reverse
 from topodesign.topology.topology import IntArray, Topology, require_at_least
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from fractions import Fraction
 
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.base.spec import Spec
-from topodesign.columns import is_lean, prune
 from topodesign.expand import transpose
 from topodesign.expand.expansion import Expansion, no_lift
 from topodesign.library import LIBRARY, build
-from topodesign.schedule import Collective, Schedule
+from topodesign.plans.rounds import Collective, Schedule
+from topodesign.plans.rounds_ops import is_lean, prune
 from topodesign.schedulers.measure import cost_of
 from topodesign.schedulers.spff import spff
 from topodesign.schedulers.stored import stored_schedule

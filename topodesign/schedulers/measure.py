@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.cost import Cost
-from topodesign.columns import find_links
-from topodesign.schedule import Schedule
+from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds_ops import find_links
 from topodesign.topology.topology import Topology
 
 

@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
-from topodesign.columns import MAX_UNITS, assemble, canonical, check_rows, reverse
-from topodesign.schedule import Collective, Schedule
+from topodesign.plans.rounds import Collective, Schedule
+from topodesign.plans.rounds_ops import MAX_UNITS, assemble, canonical, check_rows, reverse
 from topodesign.solve.lp import best_split, node_blocks
 from topodesign.solve.spff import layer_loads
 from topodesign.topology.link_table import LinkTable

@@ -27,9 +27,9 @@ from typing import Any
 from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ScheduleError
 from topodesign.base.spec import Spec, parse
-from topodesign.columns import assemble
 from topodesign.library import build
-from topodesign.schedule import Collective, Schedule
+from topodesign.plans.rounds import Collective, Schedule
+from topodesign.plans.rounds_ops import assemble
 from topodesign.schedulers.measure import cost_of
 from topodesign.topology.topology import Topology
 

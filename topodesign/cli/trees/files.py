@@ -9,8 +9,8 @@ from topodesign.base.errors import ParameterError, SpecError
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import FABRICS, build_fabric
 from topodesign.library import build
-from topodesign.tree_file import TreeFigures, TreeHeader, load_trees, tree_figures
-from topodesign.tree_schedule import TreeSchedule
+from topodesign.plans.trees import TreeSchedule
+from topodesign.plans.trees_file import TreeFigures, TreeHeader, load_trees, tree_figures
 from topodesign.verify_trees import TreeReport, verify_trees
 
 

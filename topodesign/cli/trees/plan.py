@@ -12,10 +12,10 @@ from topodesign.cli.trees.shards import read_shards
 from topodesign.cli.trees.words import per_root
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import FABRICS
+from topodesign.plans.trees import ROOTED, TreeCollective, TreeSchedule
+from topodesign.plans.trees_file import tree_figures
 from topodesign.rates import compute_node, smallest_number_of_trees
 from topodesign.schedulers import Method
-from topodesign.tree_file import tree_figures
-from topodesign.tree_schedule import ROOTED, TreeCollective, TreeSchedule
 
 AnyMethod = Method | Literal["forest"]
 

@@ -14,10 +14,10 @@ from topodesign.cli.options import counted
 from topodesign.cli.sources import part_of
 from topodesign.cli.trees.files import right_trees
 from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.trees import TreeSchedule
 from topodesign.report.bottleneck import listed
 from topodesign.simulate import Loss
 from topodesign.simulate_trees import TreeSimulation, simulate_trees
-from topodesign.tree_schedule import TreeSchedule
 
 _SHOWN = 3
 """Examples given of what a failure breaks."""

@@ -8,9 +8,9 @@ from topodesign.base.units import format_time
 from topodesign.cli.options import counted
 from topodesign.fabrics.fabric import Fabric
 from topodesign.forest.multicast import Pruned, prune
+from topodesign.plans.trees import TreeSchedule
+from topodesign.plans.trees_file import tree_figures
 from topodesign.report.bottleneck import speed
-from topodesign.tree_file import tree_figures
-from topodesign.tree_schedule import TreeSchedule
 
 
 def record(fabric: Fabric, schedule: TreeSchedule) -> dict[str, Any]:

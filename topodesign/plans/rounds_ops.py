@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from topodesign.base.errors import ScheduleError, TooLargeError
-from topodesign.schedule import COLUMNS, Collective, Schedule
+from topodesign.plans.rounds import COLUMNS, Collective, Schedule
 from topodesign.topology.topology import IntArray, Topology
 
 Block = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike]
@@ -31,7 +31,7 @@ def assemble(collective: Collective, nodes: int, units: int, steps: int, blocks:
     collective
         ``allgather`` or ``reduce-scatter``; use :func:`allreduce` to join the two.
     nodes, units, steps
-        As the attributes of :class:`~topodesign.schedule.Schedule`.
+        As the attributes of :class:`~topodesign.plans.rounds.Schedule`.
     blocks
         Columns (step, src, dst, owner, lo, hi), in each block of shapes that broadcast against each other.
 

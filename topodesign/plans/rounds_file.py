@@ -8,7 +8,7 @@ Format version 1. The file is a zip archive of these members, stored or deflated
     ``spec`` (text or null), ``claim`` (null or ``{"steps": 5, "bandwidth": "p/q"}``, the cost of the whole schedule)
     and ``generator`` (object: what made it, free form).
 ``step.npy src.npy dst.npy owner.npy lo.npy hi.npy``
-    The columns of :class:`~topodesign.schedule.Schedule`, shape ``(rows,)``.
+    The columns of :class:`~topodesign.plans.rounds.Schedule`, shape ``(rows,)``.
 ``link_src.npy link_dst.npy link_capacity.npy``
     The links of the topology sorted by (src, dst), shape ``(links,)``.
 
@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from topodesign import __version__
 from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ScheduleError, TopodesignError, TopologyError
-from topodesign.schedule import COLUMNS, Collective, Schedule
+from topodesign.plans.rounds import COLUMNS, Collective, Schedule
 from topodesign.topology.topology import MAX_LINKS, MAX_NODES, Topology
 
 FORMAT = "topodesign schedule"

@@ -1,6 +1,6 @@
 """Tree schedule files: weighted trees with the fabric they run on, in one ``.npz`` with a JSON header.
 
-The container is that of :mod:`topodesign.schedule_file`. Format version 2 has these members and nothing else:
+The container is that of :mod:`topodesign.plans.rounds_file`. Format version 2 has these members and nothing else:
 
 ``header.json``
     JSON object: ``format`` ("topodesign tree schedule"), ``version`` (2), ``collective``, ``rate`` ("p/q"),
@@ -11,7 +11,7 @@ The container is that of :mod:`topodesign.schedule_file`. Format version 2 has t
     switches); and ``claim``, an object of what the whole schedule is said to reach: ``k`` and ``inv_x_star`` and
     ``algorithmic_bandwidth`` (each "p/q") and ``height``, as in :class:`TreeFigures`.
 ``root weight``, ``tree src dst``, ``route_edge route_weight``, ``hop_start``, ``hop`` (each with ``.npy``)
-    The columns of :class:`~topodesign.tree_schedule.TreeSchedule`.
+    The columns of :class:`~topodesign.plans.trees.TreeSchedule`.
 ``link_src.npy link_dst.npy link_capacity.npy``
     The links of the topology sorted by (src, dst).
 
@@ -32,7 +32,7 @@ import numpy as np
 from topodesign import __version__
 from topodesign.base.errors import FileFormatError, ScheduleError
 from topodesign.fabrics.fabric import Fabric
-from topodesign.schedule_file import (
+from topodesign.plans.rounds_file import (
     FRACTION,
     LINK_COLUMNS,
     MAX_ROWS,
@@ -45,8 +45,8 @@ from topodesign.schedule_file import (
     read_links,
     write_archive,
 )
+from topodesign.plans.trees import COLUMN_GROUPS, TreeSchedule
 from topodesign.topology.topology import IntArray
-from topodesign.tree_schedule import COLUMN_GROUPS, TreeSchedule
 
 FORMAT = "topodesign tree schedule"
 VERSION = 2
