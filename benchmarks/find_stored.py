@@ -19,7 +19,7 @@ from pathlib import Path
 
 import scipy
 
-from topodesign.library import build
+from topodesign.expand.library import build
 from topodesign.plans.rounds import Collective
 from topodesign.schedulers.exact import UnfinishedError, lower_bound_lp, search_schedule
 from topodesign.schedulers.measure import cost_of

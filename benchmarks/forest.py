@@ -15,13 +15,13 @@ from typing import TypeVar
 
 import numpy as np
 
+from topodesign.expand.library import build
 from topodesign.fabrics.presets import build_fabric
 from topodesign.forest.fixed import FixedOptimum, fixed_optimum, smallest_trees
 from topodesign.forest.optimum import optimum
 from topodesign.forest.packing import pack_trees
 from topodesign.forest.schedule import forest_schedule
 from topodesign.forest.splitting import remove_switches
-from topodesign.library import build
 from topodesign.topology.topology import Topology
 
 FAMILIES = {

@@ -22,7 +22,7 @@ from topodesign.catalog.rows import VERSION, Row, how_found, read_row
 from topodesign.catalog.verify import Place, Verified, check_row, misplaced, places, sample, verify
 from topodesign.cli.main import run
 from topodesign.expand.expansion import Base, Basis, Expansion
-from topodesign.library import LIBRARY, build
+from topodesign.expand.library import LIBRARY, build
 from topodesign.solve.spff import price
 from topodesign.topology.topology import Topology
 

@@ -20,7 +20,7 @@ import topodesign
 from topodesign.base.cost import moore_bound
 from topodesign.base.errors import InfeasibleError
 from topodesign.cli.main import COMMANDS, run
-from topodesign.library import build
+from topodesign.expand.library import build
 from topodesign.topology.files import write_links
 from topodesign.topology.topology import Topology
 

@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topodesign.cli.main import run
+from topodesign.expand.library import build
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.files import read_fabric
 from topodesign.fabrics.presets import GB, build_fabric
-from topodesign.library import build
 from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective
 from topodesign.rates import limited, throughput, upgrades
 from topodesign.report.bottleneck import bottleneck_in_words

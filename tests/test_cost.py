@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from topodesign.base.cost import Cost, check_size, lower_bound, moore_bound
 from topodesign.base.errors import ParameterError
-from topodesign.library import build
+from topodesign.expand.library import build
 from topodesign.topology.topology import Topology
 
 COSTS = st.builds(Cost, st.integers(0, 5), st.fractions(0, 3, max_denominator=4))

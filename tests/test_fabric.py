@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from topodesign.base.errors import ParameterError, SpecError, TooLargeError, TopologyError
 from topodesign.base.units import parse_bandwidth
+from topodesign.expand.library import build
 from topodesign.fabrics.fabric import Fabric, FabricLink, format_rate
 from topodesign.fabrics.presets import FABRICS, GB, build_fabric
-from topodesign.library import build
 from topodesign.topology.topology import Topology
 
 RATES = st.fractions(min_value=Fraction(1, 12), max_value=400, max_denominator=12)

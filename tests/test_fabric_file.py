@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from topodesign.base.errors import FileFormatError
+from topodesign.expand.library import build
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.files import FABRIC_FORMATS, FabricFormat, read_fabric, write_fabric
 from topodesign.fabrics.presets import GB, build_fabric
-from topodesign.library import build
 from topodesign.topology.files import write_links
 
 CONFIGS = Path(__file__).parents[1] / "configs"

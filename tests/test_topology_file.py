@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topodesign.base.errors import FileFormatError
-from topodesign.library import build
+from topodesign.expand.library import build
 from topodesign.topology.files import LARGEST_FILE, LINK_FORMATS, LinkFormat, read_topology, write_links
 from topodesign.topology.topology import MAX_NODES, Topology
 

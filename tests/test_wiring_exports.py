@@ -28,7 +28,7 @@ from topodesign.base.atomic import write_directory, write_whole
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, TopodesignError
 from topodesign.cli.wire import export as export_command
 from topodesign.cli.wire import imports as import_command
-from topodesign.library import build
+from topodesign.expand.library import build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.circuits import circuits, topology_of
 from topodesign.wiring.decompose import without_loops

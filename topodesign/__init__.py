@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from topodesign.base.spec import parse as parse
     from topodesign.catalog.lookup import Catalog as Catalog
     from topodesign.evaluation import evaluate as evaluate
+    from topodesign.expand.library import build as build
     from topodesign.fabrics.fabric import Fabric as Fabric
     from topodesign.fabrics.files import read_fabric as read_fabric
     from topodesign.fabrics.presets import build_fabric as build_fabric
     from topodesign.forest.schedule import forest_schedule as forest_schedule
     from topodesign.frontier import Pareto as Pareto
     from topodesign.frontier import pareto as pareto
-    from topodesign.library import build as build
     from topodesign.plans.rounds import Schedule as Schedule
     from topodesign.rates import throughput as throughput
     from topodesign.solve.spff import price as price
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "build": "library",
+    "build": "expand.library",
     "Catalog": "catalog.lookup",
     "Cost": "base.cost",
     "lower_bound": "base.cost",

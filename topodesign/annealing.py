@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from topodesign.base.cost import Cost, moore_bound
 from topodesign.base.errors import TopodesignError
 from topodesign.base.spec import LONGEST_SPEC, Spec
-from topodesign.library import build
+from topodesign.expand.library import build
 from topodesign.search import Found, undominated
 from topodesign.topology.topology import IntArray, Topology
 

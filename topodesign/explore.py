@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from topodesign.base.errors import TopologyError
+from topodesign.expand.library import build
 from topodesign.finder import LARGEST_PRICED, Candidate, Finder
-from topodesign.library import build
 from topodesign.search import Found, Target, search_cayley
 from topodesign.solve.spff import price
 

@@ -22,8 +22,8 @@ from topodesign.base.spec import Spec
 from topodesign.expand import bidirect, line, parallel, product, transpose
 from topodesign.expand import degree as degree_expansion
 from topodesign.expand.expansion import Base, Basis, Claim, Expansion
+from topodesign.expand.library import build
 from topodesign.graphs import FAMILIES
-from topodesign.library import build
 from topodesign.search import Found, Target
 from topodesign.solve.spff import price, price_at_least
 from topodesign.topology.family import Family

@@ -71,7 +71,7 @@ class Entry:
 
     def build(self) -> Topology:
         """Build the topology."""
-        from topodesign.library import build  # noqa: PLC0415  heavy, and looking up needs none of it
+        from topodesign.expand.library import build  # noqa: PLC0415  heavy, and looking up needs none of it
 
         return build(self.spec)
 

@@ -22,7 +22,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError, TopodesignError
 from topodesign.base.spec import Spec
 from topodesign.expand import delete, insert, line, swap
-from topodesign.library import build
+from topodesign.expand.library import build
 from topodesign.search import Found, Target, cayley_spec, groups_to_search, undominated
 from topodesign.topology.topology import IntArray, Topology
 

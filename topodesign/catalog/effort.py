@@ -10,8 +10,8 @@ from topodesign.annealing import MOST_PORTS, anneal
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.spec import Spec
 from topodesign.catalog.quality import STANDARD
+from topodesign.expand.library import build
 from topodesign.finder import Candidate
-from topodesign.library import build
 from topodesign.neighbours import REACH, search_neighbours
 from topodesign.search import Found, Target, hunt
 from topodesign.topology.topology import Topology

@@ -22,7 +22,7 @@ from topodesign.catalog.lookup import Catalog, undominated
 from topodesign.catalog.rows import VERSION, Row, how_found
 from topodesign.expand.expansion import Base, Claim, Expansion
 from topodesign.expand.expansion import Basis as ClaimBasis
-from topodesign.library import LIBRARY, build
+from topodesign.expand.library import LIBRARY, build
 from topodesign.solve.spff import price
 from topodesign.topology.topology import Topology
 

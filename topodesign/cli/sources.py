@@ -11,10 +11,10 @@ from typing import Literal
 
 from topodesign.base.errors import FileFormatError, ParameterError, SpecError
 from topodesign.base.units import parse_bandwidth
+from topodesign.expand.library import LIBRARY, build
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.files import FABRIC_ENDINGS, read_fabric
 from topodesign.fabrics.presets import FABRICS, build_fabric
-from topodesign.library import LIBRARY, build
 from topodesign.plans.rounds import Schedule
 from topodesign.plans.rounds_file import Header, load_schedule
 from topodesign.topology.files import READERS, read_topology

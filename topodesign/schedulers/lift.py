@@ -8,7 +8,7 @@ from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.base.spec import Spec
 from topodesign.expand import transpose
 from topodesign.expand.expansion import Expansion, no_lift
-from topodesign.library import LIBRARY, build
+from topodesign.expand.library import LIBRARY, build
 from topodesign.plans.rounds import Collective, Schedule
 from topodesign.plans.rounds_ops import is_lean, prune
 from topodesign.schedulers.measure import cost_of

@@ -27,7 +27,7 @@ from typing import Any
 from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ScheduleError
 from topodesign.base.spec import Spec, parse
-from topodesign.library import build
+from topodesign.expand.library import build
 from topodesign.plans.rounds import Collective, Schedule
 from topodesign.plans.rounds_ops import assemble
 from topodesign.schedulers.measure import cost_of

@@ -6,9 +6,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from topodesign.base.errors import ParameterError, SpecError
+from topodesign.expand.library import build
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import FABRICS, build_fabric
-from topodesign.library import build
 from topodesign.plans.trees import TreeSchedule
 from topodesign.plans.trees_file import TreeFigures, TreeHeader, load_trees, tree_figures
 from topodesign.verify_trees import TreeReport, verify_trees
