@@ -21,10 +21,10 @@ import scipy
 
 from topodesign.expand.library import build
 from topodesign.plans.rounds import Collective
+from topodesign.pricing.closed_form import price
 from topodesign.schedulers.exact import UnfinishedError, lower_bound_lp, search_schedule
 from topodesign.schedulers.measure import cost_of
 from topodesign.schedulers.stored import DATA, Stored, file_of, to_text
-from topodesign.solve.spff import price
 from topodesign.topology.topology import Topology
 
 HALVES: tuple[Collective, ...] = ("allgather", "reduce-scatter")

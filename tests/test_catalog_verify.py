@@ -23,7 +23,7 @@ from topodesign.catalog.verify import Place, Verified, check_row, misplaced, pla
 from topodesign.cli.main import run
 from topodesign.expand.expansion import Base, Basis, Expansion
 from topodesign.expand.library import LIBRARY, build
-from topodesign.solve.spff import price
+from topodesign.pricing.closed_form import price
 from topodesign.topology.topology import Topology
 
 Run = Callable[..., tuple[int, str, str]]

@@ -15,7 +15,7 @@ from topodesign.base.spec import Spec, parse
 from topodesign.graphs import FAMILIES
 from topodesign.graphs.sizes import binomial, integer_root, power
 from topodesign.graphs.subsets import complements, rank, subsets
-from topodesign.solve.spff import price
+from topodesign.pricing.closed_form import price
 from topodesign.topology.family import Family
 from topodesign.topology.topology import Topology
 

@@ -25,7 +25,7 @@ from topodesign.graphs.loops import join_loops, looped_nodes
 from topodesign.graphs.mms import mms
 from topodesign.graphs.polarity import ghpolarity, gqpolarity, polarity
 from topodesign.graphs.randomregular import randomregulargraph
-from topodesign.solve.spff import price
+from topodesign.pricing.closed_form import price
 from topodesign.topology.topology import Topology
 
 

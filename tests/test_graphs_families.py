@@ -23,7 +23,7 @@ from topodesign.graphs import FAMILIES
 from topodesign.graphs.distance_regular import IntersectionArray, intersection_array
 from topodesign.graphs.ring import shiftedring
 from topodesign.graphs.subsets import subsets
-from topodesign.solve.spff import price
+from topodesign.pricing.closed_form import price
 from topodesign.topology.topology import Topology
 
 FAMILY = {family.name: family for family in FAMILIES}

@@ -13,8 +13,8 @@ from sample_topologies import regular_digraphs
 
 from topodesign import build, price
 from topodesign.base.errors import DisconnectedError, TopologyError
-from topodesign.solve.lp import spff_loads
-from topodesign.solve.spff import distances, layer_loads, price_at_least, reference_layer_loads
+from topodesign.pricing.closed_form import distances, layer_loads, price_at_least, reference_layer_loads
+from topodesign.pricing.programs import spff_loads
 from topodesign.topology.topology import Topology
 
 

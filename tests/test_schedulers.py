@@ -24,12 +24,12 @@ from topodesign.base.errors import (
 from topodesign.compile import layout as layout_module
 from topodesign.plans.rounds import COLLECTIVES, COLUMNS, Collective, Schedule
 from topodesign.plans.rounds_ops import assemble, is_lean, reverse
+from topodesign.pricing.closed_form import layer_loads
+from topodesign.pricing.programs import heterogeneous_steps
 from topodesign.schedulers import Unequal, lift, make_schedule
 from topodesign.schedulers.measure import cost_of
 from topodesign.schedulers.spff import _rounded, spff, spff_heterogeneous, theorem_21_bound
 from topodesign.simulate import simulate
-from topodesign.solve.lp import heterogeneous_steps
-from topodesign.solve.spff import layer_loads
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 from topodesign.verify import verify

@@ -21,9 +21,9 @@ from topodesign import build
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, ParameterError
 from topodesign.cli.wire.impact import command
-from topodesign.evaluation import evaluate
-from topodesign.solve.repricing import priced
-from topodesign.solve.spff import reference_layer_loads
+from topodesign.pricing.closed_form import reference_layer_loads
+from topodesign.pricing.evaluation import evaluate
+from topodesign.pricing.repricing import priced
 from topodesign.topology.automorphisms import symmetry
 from topodesign.topology.topology import Topology
 from topodesign.wiring.decompose import without_loops

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from topodesign.base.spec import Spec as Spec
     from topodesign.base.spec import parse as parse
     from topodesign.catalog.lookup import Catalog as Catalog
-    from topodesign.evaluation import evaluate as evaluate
     from topodesign.expand.library import build as build
     from topodesign.fabrics.fabric import Fabric as Fabric
     from topodesign.fabrics.files import read_fabric as read_fabric
@@ -28,8 +27,9 @@ if TYPE_CHECKING:
     from topodesign.frontier import Pareto as Pareto
     from topodesign.frontier import pareto as pareto
     from topodesign.plans.rounds import Schedule as Schedule
+    from topodesign.pricing.closed_form import price as price
+    from topodesign.pricing.evaluation import evaluate as evaluate
     from topodesign.rates import throughput as throughput
-    from topodesign.solve.spff import price as price
     from topodesign.topology.topology import Topology as Topology
 
 __version__ = "0.1.0"
@@ -40,7 +40,7 @@ _HOMES = {
     "Cost": "base.cost",
     "lower_bound": "base.cost",
     "moore_bound": "base.cost",
-    "evaluate": "evaluation",
+    "evaluate": "pricing.evaluation",
     "Fabric": "fabrics.fabric",
     "read_fabric": "fabrics.files",
     "build_fabric": "fabrics.presets",
@@ -48,7 +48,7 @@ _HOMES = {
     "Pareto": "frontier",
     "pareto": "frontier",
     "Schedule": "plans.rounds",
-    "price": "solve.spff",
+    "price": "pricing.closed_form",
     "Spec": "base.spec",
     "parse": "base.spec",
     "throughput": "rates",

@@ -11,9 +11,9 @@ from topodesign.base.cost import Cost, check_size, lower_bound
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError
 from topodesign.base.spec import Spec, parse
 from topodesign.base.units import parse_bandwidth, parse_size, parse_time
-from topodesign.baselines import Baseline, Workload, baselines
 from topodesign.catalog.lookup import Catalog, covers
 from topodesign.catalog.rows import Basis, Row, how_found
+from topodesign.pricing.baselines import Baseline, Workload, baselines
 
 if TYPE_CHECKING:
     from topodesign.finder import Candidate, Source

@@ -222,7 +222,7 @@ class _Hunt:
             self.finished = True
 
     def _set_limits(self, nodes: int, degree: int) -> None:
-        from topodesign.solve.kernels import SCALE  # noqa: PLC0415  compiled code, slow to import
+        from topodesign.pricing.kernels import SCALE  # noqa: PLC0415  compiled code, slow to import
         from topodesign.solve.lift_kernels import MOST_STEPS  # noqa: PLC0415
 
         self.optimum = (nodes - 1) * SCALE
@@ -357,7 +357,7 @@ class _Hunt:
         return min(self._open(), key=price)
 
     def _record(self, turn: _Turn, before: IntArray, found: IntArray) -> None:
-        from topodesign.solve.kernels import SCALE  # noqa: PLC0415  compiled code, slow to import
+        from topodesign.pricing.kernels import SCALE  # noqa: PLC0415  compiled code, slow to import
 
         for steps in range(1, len(self.allowed)):
             cost = int(self.allowed[steps])

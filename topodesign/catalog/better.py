@@ -10,8 +10,8 @@ from typing import Any
 
 from topodesign.base.cost import lower_bound
 from topodesign.base.units import format_time
-from topodesign.baselines import Workload
 from topodesign.catalog.lookup import Catalog, undominated
+from topodesign.pricing.baselines import Workload
 
 _REACH = 50
 """Sizes up to N/50 away are close."""

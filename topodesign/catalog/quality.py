@@ -12,9 +12,9 @@ from typing import Any
 
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.units import format_size
-from topodesign.baselines import Workload
 from topodesign.catalog.lookup import undominated
 from topodesign.catalog.rows import Row
+from topodesign.pricing.baselines import Workload
 
 STANDARD = Workload(Fraction(1, 10**5), (Fraction(2**20), Fraction(100 * 2**20)), Fraction(10**11))
 """What the quality is measured for unless told otherwise: 10us, 1MiB and 100MiB, 100Gbps."""

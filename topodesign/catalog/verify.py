@@ -23,7 +23,7 @@ from topodesign.catalog.rows import VERSION, Row, how_found
 from topodesign.expand.expansion import Base, Claim, Expansion
 from topodesign.expand.expansion import Basis as ClaimBasis
 from topodesign.expand.library import LIBRARY, build
-from topodesign.solve.spff import price
+from topodesign.pricing.closed_form import price
 from topodesign.topology.topology import Topology
 
 _CORES = os.cpu_count() or 1

@@ -9,7 +9,7 @@ import click
 from topodesign.cli.options import json_option, number, print_json, workload_options
 
 if TYPE_CHECKING:
-    from topodesign.evaluation import Evaluation
+    from topodesign.pricing.evaluation import Evaluation
 
 
 @click.command(name="evaluate")
@@ -27,8 +27,8 @@ def command(
     TOPOLOGY is a spec such as 'line(circulant(16,3,4),3)' (quote it), or a file of links (.json, .csv, .graphml).
     """
     from topodesign.cli.sources import topology_of  # noqa: PLC0415  heavy
-    from topodesign.evaluation import evaluate  # noqa: PLC0415
     from topodesign.frontier import read_workload  # noqa: PLC0415
+    from topodesign.pricing.evaluation import evaluate  # noqa: PLC0415
 
     work = read_workload(alpha, sizes, bandwidth)
     graph = topology_of(topology)

@@ -17,9 +17,9 @@ from topodesign.base.units import format_bandwidth, format_size, format_time
 if TYPE_CHECKING:
     from topodesign.base.cost import Cost
     from topodesign.base.spec import Spec
-    from topodesign.baselines import Workload
-    from topodesign.evaluation import Evaluation
     from topodesign.frontier import Pareto
+    from topodesign.pricing.baselines import Workload
+    from topodesign.pricing.evaluation import Evaluation
 
 _PLAIN_WIDTH = 160
 _ORIGINS = {

@@ -14,11 +14,11 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.plans.rounds import Collective, Schedule
 from topodesign.plans.rounds_ops import allreduce
+from topodesign.pricing.closed_form import price
 from topodesign.schedulers.lift import lifted
 from topodesign.schedulers.measure import cost_of
 from topodesign.schedulers.spff import Progress, spff, theorem_21_bound, unequal_spff
 from topodesign.schedulers.stored import stored_schedule
-from topodesign.solve.spff import price
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 

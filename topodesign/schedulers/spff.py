@@ -12,8 +12,8 @@ import numpy as np
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.plans.rounds import Collective, Schedule
 from topodesign.plans.rounds_ops import MAX_UNITS, assemble, canonical, check_rows, reverse
-from topodesign.solve.lp import best_split, node_blocks
-from topodesign.solve.spff import layer_loads
+from topodesign.pricing.closed_form import layer_loads
+from topodesign.pricing.programs import best_split, node_blocks
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import IntArray, Topology, require_at_least
 
@@ -55,12 +55,12 @@ def spff(
     Returns
     -------
     Schedule
-        Of diameter many steps; without ``chunks`` its bandwidth factor is that of :func:`topodesign.solve.spff.price`.
+        Of diameter many steps; without ``chunks`` its bandwidth factor is that of :func:`topodesign.pricing.closed_form.price`.
 
     Raises
     ------
     DisconnectedError, TopologyError
-        As :func:`topodesign.solve.spff.price` does, and for too many neighbours.
+        As :func:`topodesign.pricing.closed_form.price` does, and for too many neighbours.
     ParameterError
         If ``chunks`` is out of range or the collective another.
     TooLargeError
@@ -141,7 +141,7 @@ def spff_heterogeneous(
     Returns
     -------
     Schedule
-        Whose lock-step time is the sum of :func:`topodesign.solve.lp.heterogeneous_steps`, or more if ``chunks`` are
+        Whose lock-step time is the sum of :func:`topodesign.pricing.programs.heterogeneous_steps`, or more if ``chunks`` are
         too few for the exact splits, which are then rounded.
 
     Raises
@@ -336,7 +336,7 @@ def _rows(topology: Topology, units: int, limits: list[Fraction], progress: Prog
 
 def _batch(topology: Topology, sources: IntArray, units: int, limits: list[Fraction]) -> IntArray | None:
     """Return the rows of some sources, or None if the limits are too small."""
-    from topodesign.solve import kernels  # noqa: PLC0415  compiled code, slow to import
+    from topodesign.pricing import kernels  # noqa: PLC0415  compiled code, slow to import
 
     room = max(limit.numerator for limit in limits) * int(topology.capacity.max())
     if max(room, topology.nodes * units) >= 2**62:

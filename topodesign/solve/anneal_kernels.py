@@ -1,6 +1,6 @@
 """Compiled inner loops of link-swap annealing; imported only when something is annealed.
 
-A side holds, for every source, the distances and next-hop masks of all nodes (see :mod:`topodesign.solve.kernels`), how
+A side holds, for every source, the distances and next-hop masks of all nodes (see :mod:`topodesign.pricing.kernels`), how
 many nodes of each mask there are in each layer, and the load U(u, x) of every layer. A swap of the heads of two links
 changes few of them, and only those are computed anew: nodes that lose their last link from a nearer node, nodes that
 come nearer, and then the masks behind them, layer by layer. What changes is logged, so that a swap can be taken back.
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random
-from topodesign.solve.kernels import _fill_set, search
+from topodesign.pricing.kernels import _fill_set, search
 
 Words = NDArray[np.int32]
 Bytes = NDArray[np.uint8]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random
-from topodesign.solve.kernels import SCALE, _bits, _raise_load, _split_scale
+from topodesign.pricing.kernels import SCALE, _bits, _raise_load, _split_scale
 
 Nodes = NDArray[np.int32]
 MOST_STEPS = 2**14 - 1

@@ -6,7 +6,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import CatalogError
 from topodesign.catalog.lookup import Catalog
 from topodesign.finder import Finder
-from topodesign.solve.spff import distances
+from topodesign.pricing.closed_form import distances
 from topodesign.topology.topology import Topology
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, ParameterError
-from topodesign.solve.spff import price
+from topodesign.pricing.closed_form import price
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change import wired_topology
 from topodesign.wiring.decompose import without_loops

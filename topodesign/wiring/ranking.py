@@ -13,7 +13,7 @@ import numpy as np
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError
-from topodesign.solve.repricing import Priced, priced
+from topodesign.pricing.repricing import Priced, priced
 from topodesign.topology.automorphisms import Links, symmetry
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change import wired_topology

@@ -82,7 +82,7 @@ def _sources(topology: Topology) -> IntArray:
 
 def largest_loads(topology: Topology, sources: IntArray) -> tuple[IntArray, IntArray]:
     """Return the largest U(u, x) over the sources u as numerators and denominators, for x = 1, 2, ...."""
-    from topodesign.solve import kernels  # noqa: PLC0415  compiled code, slow to import
+    from topodesign.pricing import kernels  # noqa: PLC0415  compiled code, slow to import
 
     widest = int(np.diff(topology.indptr).max(initial=0))
     if widest > kernels.MAX_NEIGHBOURS:
@@ -101,7 +101,7 @@ def largest_loads(topology: Topology, sources: IntArray) -> tuple[IntArray, IntA
 
 def _worst_loads(topology: Topology, sources: IntArray) -> tuple[IntArray, IntArray]:
     """Return the largest loads from some sources as numerators and denominators, by distance from 1."""
-    from topodesign.solve import kernels  # noqa: PLC0415  compiled code, slow to import
+    from topodesign.pricing import kernels  # noqa: PLC0415  compiled code, slow to import
 
     numerator = np.zeros(topology.nodes, dtype=np.int64)
     denominator = np.ones(topology.nodes, dtype=np.int64)
@@ -124,7 +124,7 @@ def larger(one: tuple[IntArray, IntArray], other: tuple[IntArray, IntArray]) -> 
 
 def distances(topology: Topology, source: int) -> IntArray:
     """Return the distance of every node from a source, shape ``(nodes,)``; -1 where there is no path."""
-    from topodesign.solve import kernels  # noqa: PLC0415  compiled code, slow to import
+    from topodesign.pricing import kernels  # noqa: PLC0415  compiled code, slow to import
 
     nodes = topology.nodes
     distance, queue = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)

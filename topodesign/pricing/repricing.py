@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.cost import Cost
-from topodesign.solve.spff import cost_of, distances, larger, largest_loads
+from topodesign.pricing.closed_form import cost_of, distances, larger, largest_loads
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -39,7 +39,7 @@ class Priced:
     loads: tuple[IntArray, IntArray]
 
     def cost(self) -> Cost:
-        """Return what :func:`topodesign.solve.spff.price` returns."""
+        """Return what :func:`topodesign.pricing.closed_form.price` returns."""
         return cost_of(self.topology, *self._largest(self.rank))
 
     def cost_without(self, left: Topology) -> Cost:
@@ -87,7 +87,7 @@ def priced(topology: Topology) -> Priced:
     Raises
     ------
     DisconnectedError, TopologyError
-        As :func:`topodesign.solve.spff.price`.
+        As :func:`topodesign.pricing.closed_form.price`.
     """
     rows = [largest_loads(topology, np.array([node])) for node in range(topology.nodes)]
     distance = np.array([distances(topology, node) for node in range(topology.nodes)], dtype=np.int32)

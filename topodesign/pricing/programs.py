@@ -1,6 +1,6 @@
 """The linear programs of SPFF schedules, through HiGHS, with certificates in integers.
 
-This is the independent path to what :mod:`topodesign.solve.spff` computes in closed form, and the only one to the
+This is the independent path to what :mod:`topodesign.pricing.closed_form` computes in closed form, and the only one to the
 heterogeneous case and to the split itself. A solver's floats suggest an answer; a set of links proves that it cannot be
 better, an integer flow that it can be reached, and only then is it returned.
 """
@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.errors import ParameterError
-from topodesign.solve.spff import next_hops
+from topodesign.pricing.closed_form import next_hops
 from topodesign.topology.topology import IntArray, Topology
 
 _NONZERO = 1e-7
@@ -64,7 +64,7 @@ class Split:
 
 
 def spff_loads(topology: Topology) -> list[Fraction]:
-    """Return max over nodes u of the optimum U of LP (1), by distance, as :func:`topodesign.solve.spff.layer_loads`.
+    """Return max over nodes u of the optimum U of LP (1), by distance, as :func:`topodesign.pricing.closed_form.layer_loads`.
 
     References
     ----------

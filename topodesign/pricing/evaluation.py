@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.cost import Cost, lower_bound
-from topodesign.baselines import Workload
-from topodesign.solve.spff import distances, price
+from topodesign.pricing.baselines import Workload
+from topodesign.pricing.closed_form import distances, price
 from topodesign.topology.topology import Topology
 
 
@@ -56,12 +56,12 @@ def evaluate(topology: Topology, *, all_sources: bool = False) -> Evaluation:
     topology
         Strongly connected, without switches, with at least two nodes.
     all_sources
-        As for :func:`topodesign.solve.spff.price`.
+        As for :func:`topodesign.pricing.closed_form.price`.
 
     Raises
     ------
     DisconnectedError, TopologyError
-        As :func:`topodesign.solve.spff.price` does.
+        As :func:`topodesign.pricing.closed_form.price` does.
     """
     cost = price(topology, all_sources=all_sources)
     representatives = None if all_sources else topology.representatives
