@@ -20,7 +20,7 @@ from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import get_profile
 from topodesign.schedulers import make_schedule
 from topodesign.simulate import simulate
-from topodesign.verify import verify
+from topodesign.verification.rounds import verify
 
 LARGE = ("hypercube(10)", "torus(50,50)", "genkautz(4,1024)", "line(circulant(16,3,4),3)")
 PROGRAMS = ("circulant(12,2,3)", "hypercube(5)", "genkautz(4,32)")

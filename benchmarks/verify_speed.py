@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from topodesign.plans.rounds import Collective, Schedule
 from topodesign.topology.topology import Topology
-from topodesign.verify import verify
+from topodesign.verification.rounds import verify
 
 
 def hypercube(dimensions: int) -> Topology:

@@ -14,7 +14,7 @@ from topodesign.cli.main import run
 from topodesign.plans.rounds import COLUMNS, Collective, Schedule
 from topodesign.plans.rounds_file import load_schedule, save_schedule
 from topodesign.topology.topology import Topology
-from topodesign.verify import verify
+from topodesign.verification.rounds import verify
 
 WORKLOAD = Path(__file__).parent.parent / "configs" / "workload_resnet50.csv"
 

@@ -38,7 +38,7 @@ from topodesign.schedulers.stored import (
     to_text,
 )
 from topodesign.topology.topology import Topology
-from topodesign.verify import verify
+from topodesign.verification.rounds import verify
 
 HALVES: tuple[Collective, ...] = ("allgather", "reduce-scatter")
 Loads = tuple[int, ...]

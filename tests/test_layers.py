@@ -85,7 +85,7 @@ HEAVY = ("networkx", "scipy", "sympy", "numba", "lxml", "rich", "pandas", "yaml"
 
 # Modules with a heavy import at their top, which in turn are only imported inside functions.
 HEAVY_HOMES = {
-    "topodesign._replay",
+    "topodesign.verification.replay",
     "topodesign.report.catalog_table",
     "topodesign.base.compiled",
     "topodesign.report.table",

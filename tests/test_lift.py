@@ -39,7 +39,7 @@ from topodesign.plans.rounds_ops import (
 )
 from topodesign.topology.isomorphism import mirror
 from topodesign.topology.topology import Topology
-from topodesign.verify import verify
+from topodesign.verification.rounds import verify
 
 BASES = [
     "complete(2)", "complete(4)", "bipartite(2)", "dicirculant(8,1,3)", "circulant(7,2)", "genkautz(2,7)",

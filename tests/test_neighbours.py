@@ -22,7 +22,7 @@ from topodesign.neighbours import _deleted, _inserted, _number, compact, search_
 from topodesign.schedulers import make_schedule
 from topodesign.search import Target
 from topodesign.topology.topology import Topology
-from topodesign.verify import verify
+from topodesign.verification.rounds import verify
 
 
 def dearer(topology: Topology) -> Cost:

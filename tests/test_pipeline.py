@@ -18,7 +18,7 @@ from topodesign.runtime.check import check_program
 from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import get_profile
 from topodesign.schedulers import make_schedule
-from topodesign.verify import verify
+from topodesign.verification.rounds import verify
 
 TABLE_3 = [
     "complete(5)", "degree(complete(3),2)", "circulant(7,2,3)", "bipartite(4)", "hamming(2,3)",

@@ -32,7 +32,7 @@ from topodesign.schedulers.spff import _rounded, spff, spff_heterogeneous, theor
 from topodesign.simulate import simulate
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
-from topodesign.verify import verify
+from topodesign.verification.rounds import verify
 
 
 def claimed(topology: Topology, collective: Collective) -> Cost:

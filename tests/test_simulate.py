@@ -18,7 +18,7 @@ from topodesign.base.units import format_time
 from topodesign.plans.rounds import COLLECTIVES, Collective, Schedule
 from topodesign.simulate import MODES, Link, Message, Mode, SimulationResult, simulate
 from topodesign.topology.topology import Topology
-from topodesign.verify import verify
+from topodesign.verification.rounds import verify
 
 ALPHA, SIZE, BANDWIDTH = Fraction(1, 10**5), Fraction(2**20), Fraction(10**11)
 Speeds = dict[Link, tuple[Fraction, Fraction]]

@@ -23,7 +23,7 @@ from topodesign.forest.optimum import optimum
 from topodesign.forest.schedule import forest_schedule, frontier
 from topodesign.plans.trees import MAX_WEIGHT, REVERSED, ROOTED, TREE_COLLECTIVES, TreeCollective, TreeSchedule
 from topodesign.topology.topology import Topology
-from topodesign.verify_trees import verify_trees
+from topodesign.verification.trees import verify_trees
 
 
 def right(schedule: TreeSchedule) -> TreeSchedule:

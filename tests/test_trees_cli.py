@@ -16,7 +16,7 @@ from topodesign.forest.schedule import forest_schedule
 from topodesign.plans.rounds_file import load_schedule, write_archive
 from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective
 from topodesign.plans.trees_file import is_tree_file, load_trees, save_trees, tree_figures
-from topodesign.verify_trees import verify_trees
+from topodesign.verification.trees import verify_trees
 
 GB = 10**9
 

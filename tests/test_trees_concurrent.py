@@ -33,7 +33,7 @@ from topodesign.forest.schedule import allreduce_schedule, forest_schedule
 from topodesign.plans.trees import TreeSchedule
 from topodesign.plans.trees_file import load_trees, save_trees
 from topodesign.topology.topology import Topology
-from topodesign.verify_trees import verify_trees
+from topodesign.verification.trees import verify_trees
 
 
 def sample(seed: int = 1, nodes: int = 6, per_root: int = 4) -> TreeSchedule:

@@ -16,7 +16,7 @@ from sample_trees import fabric, tree_schedule
 
 from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective, TreeSchedule
 from topodesign.topology.topology import Topology
-from topodesign.verify_trees import verify_trees
+from topodesign.verification.trees import verify_trees
 
 collectives = st.sampled_from(TREE_COLLECTIVES)
 

@@ -21,7 +21,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.plans.rounds import COLLECTIVES, Collective, Schedule
 from topodesign.topology.topology import Topology
-from topodesign.verify import Report, verify
+from topodesign.verification.rounds import Report, verify
 
 
 def by_step(schedule: Schedule, first: int, last: int) -> Iterator[list[tuple[int, int, int, int]]]:

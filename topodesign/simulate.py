@@ -28,7 +28,7 @@ from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
 from topodesign.base.units import format_size, format_time
 from topodesign.plans.rounds import Schedule
 from topodesign.topology.topology import Topology
-from topodesign.verify import FEW_NODES, find_links
+from topodesign.verification.rounds import FEW_NODES, find_links
 
 Mode = Literal["lock-step", "asynchronous"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -391,7 +391,7 @@ def _asynchronous(schedule: Schedule, messages: _Messages, duration: NDArray[Any
     """Return the starts, and a chain of messages without a gap that ends last."""
     if not len(duration):
         return duration, []
-    from topodesign import _replay  # noqa: PLC0415  loads the compiler
+    from topodesign.verification import replay as _replay  # noqa: PLC0415  loads the compiler
 
     order, rows = _replay.sort_rows(schedule)
     keys = np.sort(_replay.dependencies(rows, messages.of_row[order]))
@@ -422,7 +422,7 @@ def _lose(
     topology: Topology, schedule: Schedule, failed: tuple[Link, ...], down: NDArray[np.bool_]
 ) -> tuple[Loss, NDArray[np.bool_]]:
     """Return what cannot happen without some rows, and for every row whether it happens."""
-    from topodesign import _replay  # noqa: PLC0415  loads the compiler
+    from topodesign.verification import replay as _replay  # noqa: PLC0415  loads the compiler
 
     order, rows = _replay.sort_rows(schedule)
     alive = ~down[order]

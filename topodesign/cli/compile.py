@@ -179,7 +179,7 @@ def _read(path: Path) -> tuple[Topology, Schedule]:
     """Read a schedule file that the verifier accepts; what the schedule does not need is left out."""
     from topodesign.cli.sources import schedule_of  # noqa: PLC0415  heavy
     from topodesign.plans.rounds_ops import prune  # noqa: PLC0415
-    from topodesign.verify import verify  # noqa: PLC0415
+    from topodesign.verification.rounds import verify  # noqa: PLC0415
 
     topology, schedule, _, report = schedule_of(path)
     if report.ok and (report.redundant or report.refilled):  # right, but the compiler wants everything to move once

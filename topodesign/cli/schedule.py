@@ -66,7 +66,7 @@ def command(
     from topodesign.plans.rounds_file import save_schedule  # noqa: PLC0415
     from topodesign.schedulers import Unequal, make_schedule  # noqa: PLC0415
     from topodesign.topology.link_table import read_link_table  # noqa: PLC0415
-    from topodesign.verify import verify  # noqa: PLC0415
+    from topodesign.verification.rounds import verify  # noqa: PLC0415
 
     check_ending(output, "schedule")
     wanted = Wanted(topology, collective, **of_trees)
@@ -132,7 +132,7 @@ def _trees(wanted: Wanted, output: Path, as_json: bool) -> None:
     from topodesign.cli.trees.plan import plan  # noqa: PLC0415  heavy
     from topodesign.cli.trees.words import headline, record, summary  # noqa: PLC0415
     from topodesign.plans.trees_file import save_trees  # noqa: PLC0415
-    from topodesign.verify_trees import verify_trees  # noqa: PLC0415
+    from topodesign.verification.trees import verify_trees  # noqa: PLC0415
 
     with progress_bar("scheduling"):
         made = plan(wanted)

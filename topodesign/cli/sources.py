@@ -19,7 +19,7 @@ from topodesign.plans.rounds import Schedule
 from topodesign.plans.rounds_file import Header, load_schedule
 from topodesign.topology.files import READERS, read_topology
 from topodesign.topology.topology import Topology
-from topodesign.verify import Report, verify
+from topodesign.verification.rounds import Report, verify
 
 Kind = Literal["schedule", "program"]
 _ENDING: dict[Kind, str] = {"schedule": ".npz", "program": ".xml"}
@@ -215,7 +215,7 @@ def schedule_of(path: Path) -> tuple[Topology, Schedule, Header, Report]:
     FileFormatError
         If the file cannot be read or is no schedule file.
     TooLargeError
-        As :func:`topodesign.verify.verify`.
+        As :func:`topodesign.verification.rounds.verify`.
     """
     kind = kind_of(path)
     if kind != "schedule":

@@ -18,7 +18,7 @@ from topodesign.compile.threads import ACCUMULATOR, Operation, Place, assemble
 from topodesign.plans.trees import TreeSchedule
 from topodesign.runtime.profiles import get_profile
 from topodesign.topology.topology import require_at_least
-from topodesign.verify_trees import verify_trees
+from topodesign.verification.trees import verify_trees
 
 Message = tuple[int, int, int, int]
 """Step, sender, receiver (ranks) and instance: what a connection carries in a step."""

@@ -106,7 +106,7 @@ def save_schedule(
     spec
         Text that rebuilds the topology; without it the topology's own spec is used, if it has one.
     claim
-        Cost of the whole schedule, as :func:`topodesign.verify.verify` takes it.
+        Cost of the whole schedule, as :func:`topodesign.verification.rounds.verify` takes it.
     generator
         Names and values that JSON can hold; ``program`` is added.
 
@@ -178,7 +178,7 @@ def load_schedule(path: str | Path) -> tuple[Topology, Schedule, Header]:
     -------
     tuple
         The topology (from the links in the file, without a spec), the schedule and the header. The form of both is
-        checked, not whether the schedule is right: that is :func:`topodesign.verify.verify`.
+        checked, not whether the schedule is right: that is :func:`topodesign.verification.rounds.verify`.
 
     Raises
     ------

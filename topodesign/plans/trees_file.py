@@ -199,7 +199,7 @@ def load_trees(path: str | Path) -> tuple[Fabric, TreeSchedule, TreeHeader]:
     -------
     tuple
         The fabric (without classes of links, and without a spec), the schedule and the header. The form is checked,
-        not whether the schedule is right: that is :func:`topodesign.verify_trees.verify_trees`.
+        not whether the schedule is right: that is :func:`topodesign.verification.trees.verify_trees`.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import FABRICS, build_fabric
 from topodesign.plans.trees import TreeSchedule
 from topodesign.plans.trees_file import TreeFigures, TreeHeader, load_trees, tree_figures
-from topodesign.verify_trees import TreeReport, verify_trees
+from topodesign.verification.trees import TreeReport, verify_trees
 
 
 def trees_of(path: Path) -> tuple[Fabric, TreeSchedule, TreeHeader, TreeReport]:

@@ -37,7 +37,7 @@ from topodesign.plans.rounds import Collective, Schedule
 from topodesign.topology.topology import Topology
 
 if TYPE_CHECKING:
-    from topodesign._replay import Rows
+    from topodesign.verification.replay import Rows
 
 SHOWN = 3
 """Examples given of each kind of problem."""
@@ -235,7 +235,7 @@ def _replay_problems(
     schedule: Schedule, linked: NDArray[np.bool_], compute: NDArray[np.bool_]
 ) -> tuple[list[str], int, int]:
     """Replay all shards; return the problems, the redundant and the refilled units."""
-    from topodesign import _replay  # noqa: PLC0415  loads the compiler
+    from topodesign.verification import replay as _replay  # noqa: PLC0415  loads the compiler
 
     order, rows = _replay.sort_rows(schedule)
     alive = linked[order]
@@ -266,7 +266,7 @@ def _unfinished(
     rows: Rows, compute: NDArray[np.bool_], alive: NDArray[np.bool_], *, bit: int, owner: int, node: int
 ) -> str:
     """Return what is wrong at a node with an owner's shard at the end: replay the owner and read off the units."""
-    from topodesign import _replay  # noqa: PLC0415  loads the compiler
+    from topodesign.verification import replay as _replay  # noqa: PLC0415  loads the compiler
 
     adds = bit == _replay.STUCK
     a, b, c = rows.bounds[owner].tolist()
