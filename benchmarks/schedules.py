@@ -19,7 +19,7 @@ from topodesign.runtime.check import check_program
 from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import get_profile
 from topodesign.schedulers import make_schedule
-from topodesign.simulate import simulate
+from topodesign.simulation.rounds import simulate
 from topodesign.verification.rounds import verify
 
 LARGE = ("hypercube(10)", "torus(50,50)", "genkautz(4,1024)", "line(circulant(16,3,4),3)")

@@ -23,7 +23,7 @@ from topodesign.forest.schedule import forest_schedule
 from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective
 from topodesign.rates import frontier, limited, smallest_number_of_trees, throughput
 from topodesign.report.bottleneck import bottleneck_in_words
-from topodesign.simulate_trees import simulate_trees
+from topodesign.simulation.trees import simulate_trees
 from topodesign.verification.trees import verify_trees
 
 GB = 10**9

@@ -29,7 +29,7 @@ from topodesign.pricing.programs import heterogeneous_steps
 from topodesign.schedulers import Unequal, lift, make_schedule
 from topodesign.schedulers.measure import cost_of
 from topodesign.schedulers.spff import _rounded, spff, spff_heterogeneous, theorem_21_bound
-from topodesign.simulate import simulate
+from topodesign.simulation.rounds import simulate
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 from topodesign.verification.rounds import verify

@@ -16,7 +16,7 @@ from sample_schedules import Random, Row, make, rows_of, valid
 from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
 from topodesign.base.units import format_time
 from topodesign.plans.rounds import COLLECTIVES, Collective, Schedule
-from topodesign.simulate import MODES, Link, Message, Mode, SimulationResult, simulate
+from topodesign.simulation.rounds import MODES, Link, Message, Mode, SimulationResult, simulate
 from topodesign.topology.topology import Topology
 from topodesign.verification.rounds import verify
 
@@ -158,7 +158,7 @@ def test_fractions_and_integers_agree(mode: Mode, monkeypatch: pytest.MonkeyPatc
         random = np.random.default_rng(seed)
         topology, schedule = valid(random, "allreduce")
         usual = run(topology, schedule, mode)
-        monkeypatch.setattr("topodesign.simulate._MOST_TICKS", 1)
+        monkeypatch.setattr("topodesign.simulation.rounds._MOST_TICKS", 1)
         exact = run(topology, schedule, mode)
         monkeypatch.undo()
         assert (exact.time, exact.step_ends, exact.critical) == (usual.time, usual.step_ends, usual.critical)

@@ -15,7 +15,7 @@ from sample_trees import fabric, tree_schedule
 
 from topodesign.base.errors import ParameterError
 from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective, TreeSchedule
-from topodesign.simulate_trees import TreeSimulation, simulate_trees
+from topodesign.simulation.trees import TreeSimulation, simulate_trees
 
 ALPHA, UNIT = Fraction(1, 10**5), Fraction(10**11)
 collectives = st.sampled_from(TREE_COLLECTIVES)

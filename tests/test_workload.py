@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.workload import Layer, backpropagation, load_workload
+from topodesign.simulation.workload import Layer, backpropagation, load_workload
 
 ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "configs"

@@ -16,7 +16,7 @@ from topodesign.forest.fixed import smallest_trees
 from topodesign.forest.optimum import Gain, Optimum, optimum, sensitivity, shard_sizes
 from topodesign.plans.trees import ROOTED, TreeCollective, TreeSchedule
 from topodesign.plans.trees_file import tree_figures
-from topodesign.simulate_trees import simulate_trees
+from topodesign.simulation.trees import simulate_trees
 from topodesign.topology.topology import Topology
 
 

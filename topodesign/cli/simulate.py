@@ -15,7 +15,7 @@ from topodesign.cli.options import json_option, print_json, progress_bar, withou
 if TYPE_CHECKING:
     from topodesign.base.cost import Cost
     from topodesign.plans.rounds import Collective
-    from topodesign.simulate import Mode, SimulationResult
+    from topodesign.simulation.rounds import Mode, SimulationResult
 
 
 @click.command(name="simulate")
@@ -84,7 +84,7 @@ def command(
     _check_options(mode, failed, link_table, training, bucket)
     from topodesign.cli.sources import schedule_of  # noqa: PLC0415  heavy
     from topodesign.frontier import read_workload  # noqa: PLC0415
-    from topodesign.simulate import simulate  # noqa: PLC0415
+    from topodesign.simulation.rounds import simulate  # noqa: PLC0415
     from topodesign.topology.link_table import LinkTable, read_link_table  # noqa: PLC0415
 
     work = read_workload(alpha, sizes, bandwidth)
@@ -199,7 +199,7 @@ def _training(
     """Time a training step with the schedule's cost (an allreduce's is that of its two halves together)."""
     from topodesign.base.cost import Cost  # noqa: PLC0415
     from topodesign.base.units import parse_size  # noqa: PLC0415
-    from topodesign.workload import backpropagation, load_workload  # noqa: PLC0415
+    from topodesign.simulation.workload import backpropagation, load_workload  # noqa: PLC0415
 
     if collective == "allreduce":
         if cost.steps % 2:

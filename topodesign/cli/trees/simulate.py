@@ -16,8 +16,8 @@ from topodesign.cli.trees.files import right_trees
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.trees import TreeSchedule
 from topodesign.report.bottleneck import listed
-from topodesign.simulate import Loss
-from topodesign.simulate_trees import TreeSimulation, simulate_trees
+from topodesign.simulation.rounds import Loss
+from topodesign.simulation.trees import TreeSimulation, simulate_trees
 
 _SHOWN = 3
 """Examples given of what a failure breaks."""

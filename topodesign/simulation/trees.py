@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_bandwidth, format_size, format_time
 from topodesign.plans.trees import TreeSchedule
-from topodesign.simulate import Link, Loss
+from topodesign.simulation.rounds import Link, Loss
 
 
 @dataclass(frozen=True, eq=False)
