@@ -20,8 +20,8 @@ from topodesign.cli.trees.shards import read_shards
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.presets import build_fabric
 from topodesign.forest.schedule import forest_schedule
+from topodesign.forest.throughput import frontier, limited, smallest_number_of_trees, throughput
 from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective
-from topodesign.rates import frontier, limited, smallest_number_of_trees, throughput
 from topodesign.report.bottleneck import bottleneck_in_words
 from topodesign.simulation.trees import simulate_trees
 from topodesign.verification.trees import verify_trees

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from topodesign.fabrics.files import read_fabric as read_fabric
     from topodesign.fabrics.presets import build_fabric as build_fabric
     from topodesign.forest.schedule import forest_schedule as forest_schedule
+    from topodesign.forest.throughput import throughput as throughput
     from topodesign.frontier import Pareto as Pareto
     from topodesign.frontier import pareto as pareto
     from topodesign.plans.rounds import Schedule as Schedule
     from topodesign.pricing.closed_form import price as price
     from topodesign.pricing.evaluation import evaluate as evaluate
-    from topodesign.rates import throughput as throughput
     from topodesign.topology.topology import Topology as Topology
 
 __version__ = "0.1.0"
@@ -51,7 +51,7 @@ _HOMES = {
     "price": "pricing.closed_form",
     "Spec": "base.spec",
     "parse": "base.spec",
-    "throughput": "rates",
+    "throughput": "forest.throughput",
     "Topology": "topology.topology",
 }
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from topodesign.cli.trees.plan import Wanted
     from topodesign.fabrics.fabric import Fabric
+    from topodesign.forest.throughput import BestAllreduce, Limited, Throughput, Upgrade
     from topodesign.plans.trees import TreeCollective
-    from topodesign.rates import BestAllreduce, Limited, Throughput, Upgrade
 
 
 _MOST_LINKS = 8
@@ -141,7 +141,7 @@ class _Proof:
 
 def _answer(whole: Fabric, fabric: Fabric, wanted: Wanted, comparison: _Comparison, proof: bool) -> _Answer:
     from topodesign.cli.trees.shards import read_shards  # noqa: PLC0415  heavy
-    from topodesign.rates import frontier, limited, smallest_number_of_trees, throughput, upgrades  # noqa: PLC0415
+    from topodesign.forest.throughput import frontier, limited, smallest_number_of_trees, throughput, upgrades  # noqa: PLC0415
 
     collective, root = wanted.collective, wanted.root
     shards = None if wanted.shards is None else read_shards(fabric, wanted.shards)
@@ -170,7 +170,7 @@ def _before(fabric: Fabric, wanted: Wanted) -> Throughput | None:
     """Return the throughput of the whole fabric; None if it had none, or the shards fit only what is left."""
     from topodesign.base.errors import InfeasibleError, ParameterError  # noqa: PLC0415
     from topodesign.cli.trees.shards import read_shards  # noqa: PLC0415  heavy
-    from topodesign.rates import throughput  # noqa: PLC0415
+    from topodesign.forest.throughput import throughput  # noqa: PLC0415
 
     try:
         shards = None if wanted.shards is None else read_shards(fabric, wanted.shards)
@@ -328,7 +328,7 @@ def _collective(result: Throughput) -> list[str]:
 
 def _proof(fabric: Fabric, equal: bool) -> _Proof:
     """Look for a better allreduce; shares of the data are then as they are fastest."""
-    from topodesign.rates import best_allreduce  # noqa: PLC0415  heavy
+    from topodesign.forest.throughput import best_allreduce  # noqa: PLC0415  heavy
     from topodesign.report.bottleneck import speed  # noqa: PLC0415
 
     if not equal:

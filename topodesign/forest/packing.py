@@ -20,7 +20,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.topology.topology import IntArray, Topology
 
 if TYPE_CHECKING:
-    from topodesign.solve import packing_kernels as kernels
+    from topodesign.forest import packing_kernels as kernels
 
 MAX_TREES = 2**31 - 1
 _SPLITS = 4
@@ -102,7 +102,7 @@ def pack_trees(topology: Topology, roots: Sequence[tuple[int, int]]) -> Packing:
 
 def _grow(network: kernels.Network, roots: list[tuple[int, int]]) -> kernels.Forest:
     """Grow trees until all are complete."""
-    from topodesign.solve import packing_kernels as kernels  # noqa: PLC0415  numba is heavy
+    from topodesign.forest import packing_kernels as kernels  # noqa: PLC0415  numba is heavy
 
     nodes = len(network.first) - 1
     forest = _empty_forest(nodes, 2 * len(roots) + 62)
@@ -128,7 +128,7 @@ def _grow(network: kernels.Network, roots: list[tuple[int, int]]) -> kernels.For
 
 def _network(topology: Topology) -> kernels.Network:
     """Return the links as arcs by node, without self-loops."""
-    from topodesign.solve import packing_kernels as kernels  # noqa: PLC0415  numba is heavy
+    from topodesign.forest import packing_kernels as kernels  # noqa: PLC0415  numba is heavy
 
     proper = topology.src != topology.dst
     src, dst = topology.src[proper], topology.dst[proper]
@@ -146,7 +146,7 @@ def _network(topology: Topology) -> kernels.Network:
 
 def _empty_forest(nodes: int, trees: int) -> kernels.Forest:
     """Return a forest with room for so many trees."""
-    from topodesign.solve import packing_kernels as kernels  # noqa: PLC0415  numba is heavy
+    from topodesign.forest import packing_kernels as kernels  # noqa: PLC0415  numba is heavy
 
     def by_tree() -> NDArray[np.int32]:
         return np.full((trees, nodes), -1, dtype=np.int32)
@@ -164,7 +164,7 @@ def _empty_forest(nodes: int, trees: int) -> kernels.Forest:
 
 def _scratch(nodes: int, trees: int) -> tuple[kernels.Entries, kernels.Search]:
     """Return what the growth of so many trees needs besides."""
-    from topodesign.solve import packing_kernels as kernels  # noqa: PLC0415  numba is heavy
+    from topodesign.forest import packing_kernels as kernels  # noqa: PLC0415  numba is heavy
 
     def ints(length: int) -> IntArray:
         return np.empty(length, dtype=np.int64)
@@ -197,7 +197,7 @@ def _scratch(nodes: int, trees: int) -> tuple[kernels.Entries, kernels.Search]:
 
 def _lower(network: kernels.Network, forest: kernels.Forest) -> kernels.Forest:
     """Lower the highest trees, level by level as long as all of them come down; what is tried in vain is undone."""
-    from topodesign.solve import lowering_kernels  # noqa: PLC0415  numba is heavy
+    from topodesign.forest import flattening_kernels as lowering_kernels  # noqa: PLC0415  numba is heavy
 
     nodes, arcs, trees = len(network.first) - 1, len(network.link), int(forest.trees[0])
     chain = lowering_kernels.Chain(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from topodesign.fabrics.fabric import Fabric, FabricLink
-from topodesign.rates import Throughput
+from topodesign.forest.throughput import Throughput
 
 _GROUP = re.compile(r"[^/.:_-]+(?=[/.:_-])")
 _NUMBERS = (

@@ -12,9 +12,9 @@ from topodesign.cli.trees.shards import read_shards
 from topodesign.cli.trees.words import per_root
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import FABRICS
+from topodesign.forest.throughput import compute_node, smallest_number_of_trees
 from topodesign.plans.trees import ROOTED, TreeCollective, TreeSchedule
 from topodesign.plans.trees_file import tree_figures
-from topodesign.rates import compute_node, smallest_number_of_trees
 from topodesign.schedulers import Method
 
 AnyMethod = Method | Literal["forest"]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.compiled import Ints, compiled, inner
-from topodesign.solve.packing_kernels import Forest, Network
+from topodesign.forest.packing_kernels import Forest, Network
 
 
 class Chain(NamedTuple):
