@@ -24,8 +24,8 @@ from topodesign.base.cost import Cost, lower_bound
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.quality import STANDARD
 from topodesign.cli.catalog.ranges import number_range
-from topodesign.finder import Finder
 from topodesign.graphs import FAMILIES
+from topodesign.search.finder import Finder
 from topodesign.topology.family import Family
 
 TABLE_7 = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from topodesign.catalog.files import write_rows
 from topodesign.catalog.rows import VERSION, Row, how_found
-from topodesign.finder import Finder
+from topodesign.search.finder import Finder
 
 LAST = 40
 DEGREES = (2, 4)

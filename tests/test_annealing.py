@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from sample_topologies import regular_digraphs
 
 from topodesign import build, price
-from topodesign.annealing import Walk, anneal, start_walk, swaps_between
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.spec import Spec, parse
 from topodesign.expand import swap
-from topodesign.search import Found, undominated
-from topodesign.solve import anneal_kernels as kernels
+from topodesign.search import anneal_kernels as kernels
+from topodesign.search.annealing import Walk, anneal, start_walk, swaps_between
+from topodesign.search.cayley import Found, undominated
 from topodesign.topology.topology import Topology
 
 DUPLEX = ["circulant(9,1,3)", "hypercube(3)", "randomregulargraph(10,3,1)", "cocktailparty(4)", "torus(3,4)"]

@@ -32,7 +32,7 @@ from topodesign.catalog.quality import STANDARD, coverage, quality
 from topodesign.catalog.rows import COLUMNS, Row, how_found, read_row
 from topodesign.cli.main import run
 from topodesign.expand import EXPANSIONS
-from topodesign.finder import Finder
+from topodesign.search.finder import Finder
 
 Run = Callable[..., tuple[int, str, str]]
 

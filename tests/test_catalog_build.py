@@ -24,8 +24,8 @@ from topodesign.catalog.files import read_rows
 from topodesign.catalog.grid import Stage, Task, needs, waves
 from topodesign.catalog.journal import Journal
 from topodesign.catalog.work import run
-from topodesign.finder import Candidate, Finder, base_targets
-from topodesign.search import Found, Target
+from topodesign.search.cayley import Found, Target
+from topodesign.search.finder import Candidate, Finder, base_targets
 
 NODES, DEGREES = range(3, 11), (2, 3)
 EFFORT = Effort(seed=1, percent=1)

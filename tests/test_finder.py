@@ -13,8 +13,8 @@ from topodesign import build, lower_bound, moore_bound, pareto, price
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, UnitError
 from topodesign.expand.expansion import Base
-from topodesign.finder import Candidate, Finder, insert
 from topodesign.frontier import Pareto
+from topodesign.search.finder import Candidate, Finder, insert
 
 MIB = Fraction(2**20)
 

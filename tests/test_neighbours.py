@@ -18,9 +18,9 @@ from topodesign import build, price
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError, SpecError
 from topodesign.expand import delete, insert, swap
-from topodesign.neighbours import _deleted, _inserted, _number, compact, search_neighbours
 from topodesign.schedulers import make_schedule
-from topodesign.search import Target
+from topodesign.search.cayley import Target
+from topodesign.search.neighbours import _deleted, _inserted, _number, compact, search_neighbours
 from topodesign.topology.topology import Topology
 from topodesign.verification.rounds import verify
 

@@ -14,7 +14,7 @@ from topodesign.algebra.groups import Group, affine, dicyclic, metacyclic
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError
 from topodesign.graphs.cayley import cayley_of
-from topodesign.search import Found, Target, cayley_spec, groups_of_order, groups_to_search, hunt, search_cayley
+from topodesign.search.cayley import Found, Target, cayley_spec, groups_of_order, groups_to_search, hunt, search_cayley
 
 
 class Clock:

@@ -16,7 +16,7 @@ from topodesign.catalog.rows import Basis, Row, how_found
 from topodesign.pricing.baselines import Baseline, Workload, baselines
 
 if TYPE_CHECKING:
-    from topodesign.finder import Candidate, Source
+    from topodesign.search.finder import Candidate, Source
     from topodesign.topology.topology import Topology
 
 Origin = Literal["catalog", "search", "catalog and search"]
@@ -208,8 +208,8 @@ def pareto(
             trouble = str(error)
     if known and search is None and seed is None:
         return from_rows(known, workload, bidirectional=bidirectional)
-    from topodesign.explore import explore  # noqa: PLC0415  heavy, and looking up needs none of it
-    from topodesign.search import Found, Target  # noqa: PLC0415
+    from topodesign.search.cayley import Found, Target  # noqa: PLC0415
+    from topodesign.search.from_scratch import explore  # noqa: PLC0415  heavy, and looking up needs none of it
 
     front = explore(
         Target(nodes, degree, bidirectional),

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from topodesign.annealing import MOST_PORTS, anneal
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.spec import Spec
 from topodesign.catalog.quality import STANDARD
 from topodesign.expand.library import build
-from topodesign.finder import Candidate
-from topodesign.neighbours import REACH, search_neighbours
-from topodesign.search import Found, Target, hunt
+from topodesign.search.annealing import MOST_PORTS, anneal
+from topodesign.search.cayley import Found, Target, hunt
+from topodesign.search.finder import Candidate
+from topodesign.search.neighbours import REACH, search_neighbours
 from topodesign.topology.topology import Topology
 
 _SMALL, _SMALL_FIND = 40, 100_000_000

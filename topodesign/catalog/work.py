@@ -12,8 +12,8 @@ from topodesign.base.spec import parse
 from topodesign.catalog.effort import Effort
 from topodesign.catalog.grid import Stage, Task
 from topodesign.catalog.rows import VERSION, Basis, Row, how_found
-from topodesign.finder import Candidate, Finder, Source
-from topodesign.search import Found, Target
+from topodesign.search.cayley import Found, Target
+from topodesign.search.finder import Candidate, Finder, Source
 
 _BASIS: dict[Source, Basis] = {"links": "links", "closed form": "theorem", "closed form, at most": "bound"}
 _SOURCE: dict[Basis, Source] = {basis: source for source, basis in _BASIS.items()}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from topodesign.base.cost import Cost
 from topodesign.base.errors import CatalogError
 from topodesign.catalog.lookup import Catalog
-from topodesign.finder import Finder
 from topodesign.pricing.closed_form import distances
+from topodesign.search.finder import Finder
 from topodesign.topology.topology import Topology
 
 

@@ -17,13 +17,13 @@ from typing import TypeVar
 import numpy as np
 
 from topodesign.algebra.groups import Group
-from topodesign.annealing import MOST_PORTS, Walk, start_walk
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError, TopodesignError
 from topodesign.base.spec import Spec
 from topodesign.expand import delete, insert, line, swap
 from topodesign.expand.library import build
-from topodesign.search import Found, Target, cayley_spec, groups_to_search, undominated
+from topodesign.search.annealing import MOST_PORTS, Walk, start_walk
+from topodesign.search.cayley import Found, Target, cayley_spec, groups_to_search, undominated
 from topodesign.topology.topology import IntArray, Topology
 
 _Any = TypeVar("_Any")
@@ -291,7 +291,7 @@ def _least_sum(target: Target) -> int:
 
 def _climb(target: Target, group: Group, seed: int, tries: int) -> tuple[int, Spec | None]:
     """Return the least sum of cubed distances that some tries find, and its Cayley digraph."""
-    from topodesign.solve import anneal_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
+    from topodesign.search import anneal_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
 
     rng = np.random.Generator(np.random.PCG64([seed, target.nodes, target.degree]))
     elements = np.arange(1, group.order, dtype=np.int64)

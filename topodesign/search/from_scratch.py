@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from topodesign.base.errors import TopologyError
 from topodesign.expand.library import build
-from topodesign.finder import LARGEST_PRICED, Candidate, Finder
 from topodesign.pricing.closed_form import price
-from topodesign.search import Found, Target, search_cayley
+from topodesign.search.cayley import Found, Target, search_cayley
+from topodesign.search.finder import LARGEST_PRICED, Candidate, Finder
 
 
 def explore(

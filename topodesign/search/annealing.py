@@ -20,11 +20,11 @@ from topodesign.base.cost import Cost, moore_bound
 from topodesign.base.errors import TopodesignError
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.expand.library import build
-from topodesign.search import Found, undominated
+from topodesign.search.cayley import Found, undominated
 from topodesign.topology.topology import IntArray, Topology
 
 if TYPE_CHECKING:
-    from topodesign.solve.anneal_kernels import Rules, Side
+    from topodesign.search.anneal_kernels import Rules, Side
 
 MOST_PORTS = 8
 """Degrees up to this can be annealed: nodes are counted for every set of ports."""
@@ -82,7 +82,7 @@ class Walk:
     @property
     def bandwidth(self) -> Fraction:
         """Bandwidth factor of the dearer collective as it is now."""
-        from topodesign.solve import anneal_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
+        from topodesign.search import anneal_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
 
         return self._bandwidth(max(kernels.side_cost(self.side)[1], kernels.side_cost(self.other)[1]))
 
@@ -123,7 +123,7 @@ class Walk:
         hot
             At first an exchange may be worse by so many shards per port on average.
         """
-        from topodesign.solve import anneal_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
+        from topodesign.search import anneal_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
 
         for turn in range(_ROUNDS):
             temperature = int(hot * _unit(self.topology.degree) * (_ROUNDS - 1 - turn) / _ROUNDS)
@@ -178,7 +178,7 @@ def start_walk(
     Walk or None
         None if it is not connected, or needs far more steps than Moore's bound.
     """
-    from topodesign.solve import anneal_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
+    from topodesign.search import anneal_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
 
     nodes, degree = topology.nodes, topology.degree
     out = np.repeat(topology.dst, topology.capacity).reshape(nodes, degree).astype(np.int32)
@@ -281,13 +281,13 @@ def _random_walk(nodes: int, degree: int, duplex: bool, rng: np.random.Generator
 
 def _unit(degree: int) -> int:
     """Return the energy of one shard per port."""
-    from topodesign.solve.anneal_kernels import UNIT  # noqa: PLC0415  compiled code, slow to import
+    from topodesign.search.anneal_kernels import UNIT  # noqa: PLC0415  compiled code, slow to import
 
     return math.lcm(*range(1, degree + 1)) * UNIT
 
 
 def _rules(degree: int, layers: int) -> Rules:
-    from topodesign.solve.anneal_kernels import Rules  # noqa: PLC0415  compiled code, slow to import
+    from topodesign.search.anneal_kernels import Rules  # noqa: PLC0415  compiled code, slow to import
 
     scale = math.lcm(*range(1, degree + 1))
     sizes = [ports.bit_count() for ports in range(1, 1 << degree)]

@@ -168,7 +168,7 @@ def undominated(found: Iterable[Found], known: Sequence[Cost] = ()) -> list[Foun
 class _Links:
     """The links of a base, sorted by their ends, and which of them follow which with their voltages.
 
-    A link's voltage is the image of its leader's under a map (see :func:`topodesign.solve.lift_kernels.climb_lifts`).
+    A link's voltage is the image of its leader's under a map (see :func:`topodesign.search.voltage_kernels.climb_lifts`).
     """
 
     tail: IntArray
@@ -223,7 +223,7 @@ class _Hunt:
 
     def _set_limits(self, nodes: int, degree: int) -> None:
         from topodesign.pricing.kernels import SCALE  # noqa: PLC0415  compiled code, slow to import
-        from topodesign.solve.lift_kernels import MOST_STEPS  # noqa: PLC0415
+        from topodesign.search.voltage_kernels import MOST_STEPS  # noqa: PLC0415
 
         self.optimum = (nodes - 1) * SCALE
         self.fewest = lower_bound(nodes, degree, duplex=self.target.duplex).steps
@@ -265,7 +265,7 @@ class _Hunt:
 
     def turn(self, most: int = 2**62) -> int:
         """Climb for one turn with the next group and base, looking at ``most`` links or so; return at how many."""
-        from topodesign.solve.lift_kernels import climb_lifts  # noqa: PLC0415  compiled code, slow to import
+        from topodesign.search.voltage_kernels import climb_lifts  # noqa: PLC0415  compiled code, slow to import
 
         nodes, degree = self.target.nodes, self.target.degree
         index, self.turns = self.turns, self.turns + 1
@@ -321,7 +321,7 @@ class _Hunt:
 
     def try_all(self) -> None:
         """Price all connection sets of all groups, after which there is nothing left to find."""
-        from topodesign.solve.lift_kernels import try_sets  # noqa: PLC0415  compiled code, slow to import
+        from topodesign.search.voltage_kernels import try_sets  # noqa: PLC0415  compiled code, slow to import
 
         degree, duplex = self.target.degree, self.target.duplex
         links = _simplex_base(1, degree, np.random.Generator(np.random.PCG64(self.seed)))
@@ -464,7 +464,7 @@ def _pool(
     identity
         Keep the identity element.
     """
-    from topodesign.solve.lift_kernels import invert_rows, multiply_rows  # noqa: PLC0415  compiled code, slow to import
+    from topodesign.search.voltage_kernels import invert_rows, multiply_rows  # noqa: PLC0415  compiled code, slow to import
 
     twists = [] if twist is None else list(twist.astype(np.int32))
     if base.order <= _POOL:
