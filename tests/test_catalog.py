@@ -25,7 +25,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog import files
-from topodesign.catalog.better import better_size
+from topodesign.catalog.close_sizes import better_size
 from topodesign.catalog.files import SHIPPED, catalog_file, read_rows, write_rows
 from topodesign.catalog.lookup import undominated
 from topodesign.catalog.quality import STANDARD, coverage, quality

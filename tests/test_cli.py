@@ -402,7 +402,7 @@ def test_the_answer_no_is_status_1(cli: Cli, monkeypatch: pytest.MonkeyPatch) ->
     def refuse(*_args: object, **_options: object) -> None:
         raise InfeasibleError("none is known")
 
-    monkeypatch.setattr("topodesign.frontier.pareto", refuse)
+    monkeypatch.setattr("topodesign.catalog.pareto.pareto", refuse)
     assert cli(*SMALL).message(status=1) == "none is known"
 
 
@@ -412,7 +412,7 @@ def test_out_of_memory_and_interruption(cli: Cli, monkeypatch: pytest.MonkeyPatc
         def fail(*_args: object, error: BaseException = error, **_options: object) -> None:
             raise error
 
-        monkeypatch.setattr("topodesign.frontier.pareto", fail)
+        monkeypatch.setattr("topodesign.catalog.pareto.pareto", fail)
         assert words in cli(*SMALL).message()
 
 
@@ -420,7 +420,7 @@ def test_interruption(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_args: object, **_options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("topodesign.frontier.pareto", interrupt)
+    monkeypatch.setattr("topodesign.catalog.pareto.pareto", interrupt)
     result = cli(*SMALL)
     assert (result.status, result.out, result.err.strip()) == (2, "", "topodesign: interrupted")
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from topodesign import build, lower_bound, moore_bound, pareto, price
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, UnitError
+from topodesign.catalog.pareto import Pareto
 from topodesign.expand.expansion import Base
-from topodesign.frontier import Pareto
 from topodesign.search.finder import Candidate, Finder, insert
 
 MIB = Fraction(2**20)

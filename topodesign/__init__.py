@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from topodesign.base.spec import Spec as Spec
     from topodesign.base.spec import parse as parse
     from topodesign.catalog.lookup import Catalog as Catalog
+    from topodesign.catalog.pareto import Pareto as Pareto
+    from topodesign.catalog.pareto import pareto as pareto
     from topodesign.expand.library import build as build
     from topodesign.fabrics.fabric import Fabric as Fabric
     from topodesign.fabrics.files import read_fabric as read_fabric
     from topodesign.fabrics.presets import build_fabric as build_fabric
     from topodesign.forest.schedule import forest_schedule as forest_schedule
     from topodesign.forest.throughput import throughput as throughput
-    from topodesign.frontier import Pareto as Pareto
-    from topodesign.frontier import pareto as pareto
     from topodesign.plans.rounds import Schedule as Schedule
     from topodesign.pricing.closed_form import price as price
     from topodesign.pricing.evaluation import evaluate as evaluate
@@ -45,8 +45,8 @@ _HOMES = {
     "read_fabric": "fabrics.files",
     "build_fabric": "fabrics.presets",
     "forest_schedule": "forest.schedule",
-    "Pareto": "frontier",
-    "pareto": "frontier",
+    "Pareto": "catalog.pareto",
+    "pareto": "catalog.pareto",
     "Schedule": "plans.rounds",
     "price": "pricing.closed_form",
     "Spec": "base.spec",

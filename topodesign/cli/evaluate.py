@@ -26,8 +26,8 @@ def command(
 
     TOPOLOGY is a spec such as 'line(circulant(16,3,4),3)' (quote it), or a file of links (.json, .csv, .graphml).
     """
+    from topodesign.catalog.pareto import read_workload  # noqa: PLC0415
     from topodesign.cli.sources import topology_of  # noqa: PLC0415  heavy
-    from topodesign.frontier import read_workload  # noqa: PLC0415
     from topodesign.pricing.evaluation import evaluate  # noqa: PLC0415
 
     work = read_workload(alpha, sizes, bandwidth)

@@ -11,7 +11,7 @@ import click
 from topodesign.cli.options import catalog_option, json_option, number, print_json, progress_bar, workload_options
 
 if TYPE_CHECKING:
-    from topodesign.frontier import Pareto
+    from topodesign.catalog.pareto import Pareto
 
 
 def _number_of_seconds(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
@@ -58,7 +58,7 @@ def command(
     Example: topodesign pareto -n 1024 -d 4 --size 1MiB --size 100MiB
     """
     from topodesign.catalog.lookup import Catalog  # noqa: PLC0415
-    from topodesign.frontier import pareto  # noqa: PLC0415
+    from topodesign.catalog.pareto import pareto  # noqa: PLC0415
 
     if catalog is not None and no_catalog:
         raise click.UsageError("--catalog and --no-catalog exclude each other.")

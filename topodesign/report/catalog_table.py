@@ -14,8 +14,8 @@ from topodesign.base.units import format_bandwidth, format_size, format_time
 from topodesign.report.table import readable
 
 if TYPE_CHECKING:
+    from topodesign.catalog.pareto import Pareto
     from topodesign.catalog.quality import Coverage, Quality
-    from topodesign.frontier import Pareto
 
 _PLAIN_WIDTH = 160
 

@@ -17,7 +17,7 @@ from topodesign.base.units import format_bandwidth, format_size, format_time
 if TYPE_CHECKING:
     from topodesign.base.cost import Cost
     from topodesign.base.spec import Spec
-    from topodesign.frontier import Pareto
+    from topodesign.catalog.pareto import Pareto
     from topodesign.pricing.baselines import Workload
     from topodesign.pricing.evaluation import Evaluation
 
@@ -46,7 +46,7 @@ def print_pareto(result: Pareto, console: Console) -> None:
     Parameters
     ----------
     result
-        What :func:`topodesign.frontier.pareto` returned.
+        What :func:`topodesign.catalog.pareto.pareto` returned.
     console
         Where to print, and how wide.
     """

@@ -14,10 +14,10 @@ from topodesign.cli.catalog.ranges import number_range
 from topodesign.cli.options import catalog_option, csv_option, json_option, print_csv, print_json, workload_options
 
 if TYPE_CHECKING:
-    from topodesign.catalog.better import Better
+    from topodesign.catalog.close_sizes import Better
     from topodesign.catalog.lookup import Catalog
+    from topodesign.catalog.pareto import Pareto
     from topodesign.catalog.rows import Row
-    from topodesign.frontier import Pareto
 
 
 def _percent(_context: click.Context, _option: click.Parameter, value: str | None) -> Fraction | None:
@@ -74,9 +74,9 @@ def command(
 
     Example: topodesign catalog show -n 1021 -d 4 --within 5
     """
-    from topodesign.catalog.better import better_size  # noqa: PLC0415
+    from topodesign.catalog.close_sizes import better_size  # noqa: PLC0415
     from topodesign.catalog.lookup import Catalog  # noqa: PLC0415
-    from topodesign.frontier import from_rows, read_workload  # noqa: PLC0415
+    from topodesign.catalog.pareto import from_rows, read_workload  # noqa: PLC0415
 
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other.")
@@ -94,7 +94,7 @@ def command(
 def _fronts(catalog: Catalog, nodes: range, degree: int, duplex: bool) -> list[list[Row]]:
     """Return the frontiers of all N that the catalog has."""
     from topodesign.catalog.lookup import undominated  # noqa: PLC0415
-    from topodesign.frontier import check_question  # noqa: PLC0415
+    from topodesign.catalog.pareto import check_question  # noqa: PLC0415
 
     if catalog.degrees and degree not in catalog.degrees:
         raise ParameterError(
