@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import partial
 
 from topodesign import build
-from topodesign.compile.msccl import compile_schedule
+from topodesign.compiler.msccl import compile_schedule
 from topodesign.runtime.check import check_program
 from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import get_profile

@@ -21,8 +21,8 @@ from lxml import etree
 from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopologyError
-from topodesign.compile import compile_schedule, lower, to_xml
-from topodesign.compile.ir import PROTOCOLS, Buffer, Instruction, Kind, Program, RankProgram, Region, Threadblock
+from topodesign.compiler import compile_schedule, lower, to_xml
+from topodesign.compiler.ir import PROTOCOLS, Buffer, Instruction, Kind, Program, RankProgram, Region, Threadblock
 from topodesign.graphs.circulant import circulant, dicirculant
 from topodesign.graphs.genkautz import genkautz
 from topodesign.plans.rounds import COLLECTIVES, Collective, Schedule

@@ -10,7 +10,7 @@ import pytest
 from topodesign import build, price
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.spec import Spec, parse
-from topodesign.compile.msccl import compile_schedule
+from topodesign.compiler.msccl import compile_schedule
 from topodesign.expand import EXPANSIONS
 from topodesign.graphs import FAMILIES
 from topodesign.plans.rounds import COLLECTIVES, Collective

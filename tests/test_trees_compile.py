@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sample_trees import fabric, tree_schedule
 
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
-from topodesign.compile.ir import PROTOCOLS, Kind
-from topodesign.compile.msccl import to_xml
-from topodesign.compile.trees import compile_trees, lower_trees
+from topodesign.compiler.ir import PROTOCOLS, Kind
+from topodesign.compiler.msccl import to_xml
+from topodesign.compiler.trees import compile_trees, lower_trees
 from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective, TreeSchedule
 from topodesign.runtime import CheckReport, check_program, get_profile, parse_xml
 

@@ -24,8 +24,8 @@ import topodesign.forest.schedule as forest
 from topodesign import build
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.cli.main import run as cli
-from topodesign.compile.ir import PROTOCOLS
-from topodesign.compile.trees import compile_trees, lower_trees
+from topodesign.compiler.ir import PROTOCOLS
+from topodesign.compiler.trees import compile_trees, lower_trees
 from topodesign.fabrics.fabric import Fabric
 from topodesign.forest.allreduce import allreduce_optimum
 from topodesign.forest.multicast import prune
@@ -240,7 +240,7 @@ def test_optimum_and_schedule_say_the_same(source: str, tmp_path: Path, capsys: 
 def test_phases_in_turn_where_concurrent_ones_do_not_fit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import topodesign.compile.trees as compiler
+    import topodesign.compiler.trees as compiler
 
     original: Callable[..., str] = compiler.compile_trees
 

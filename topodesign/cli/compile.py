@@ -21,7 +21,7 @@ from topodesign.cli.options import (
 
 if TYPE_CHECKING:
     from topodesign.cli.trees.plan import AnyMethod, Wanted
-    from topodesign.compile.ir import Protocol
+    from topodesign.compiler.ir import Protocol
     from topodesign.plans.rounds import Collective, Schedule
     from topodesign.plans.trees import TreeCollective
     from topodesign.schedulers import Method
@@ -146,7 +146,7 @@ def command(
 def _steps(source: str, wanted: tuple[Collective, Method, int | None] | None, options: dict[str, Any]) -> str:
     """Compile a schedule of steps, read from a file if it is not said which is wanted."""
     from topodesign.cli.sources import topology_of  # noqa: PLC0415  heavy
-    from topodesign.compile.msccl import compile_schedule  # noqa: PLC0415
+    from topodesign.compiler.msccl import compile_schedule  # noqa: PLC0415
     from topodesign.schedulers import make_schedule  # noqa: PLC0415
 
     if wanted is None:
@@ -165,7 +165,7 @@ def _trees(source: str, wanted: Wanted | None, options: dict[str, Any]) -> tuple
     """Compile a schedule of trees likewise; also return notes as ``plan_that_fits`` does."""
     from topodesign.cli.trees.files import right_trees  # noqa: PLC0415  heavy
     from topodesign.cli.trees.plan import plan_that_fits  # noqa: PLC0415
-    from topodesign.compile.trees import compile_trees  # noqa: PLC0415
+    from topodesign.compiler.trees import compile_trees  # noqa: PLC0415
 
     if wanted is None:
         _, schedule = right_trees(Path(source))

@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.compile.ir import PROTOCOLS, Buffer, Instruction, Kind, Program, Protocol, RankProgram
-from topodesign.compile.lower import lower
+from topodesign.compiler.ir import PROTOCOLS, Buffer, Instruction, Kind, Program, Protocol, RankProgram
+from topodesign.compiler.rounds import lower
 from topodesign.plans.rounds import Schedule
 from topodesign.runtime.profiles import RuntimeProfile, get_profile
 from topodesign.topology.topology import Topology, require_at_least
@@ -68,7 +68,7 @@ def compile_schedule(
     InfeasibleError
         If the program exceeds a limit of the runtime; the message names it.
     ScheduleError, TopologyError, ParameterError
-        As :func:`topodesign.compile.lower.lower`, and for an unknown runtime or protocol or a bad name or size.
+        As :func:`topodesign.compiler.rounds.lower`, and for an unknown runtime or protocol or a bad name or size.
     """
     profile = get_profile(runtime)
     check_options(protocol, channels, profile)
@@ -93,7 +93,7 @@ def to_xml(
     Parameters
     ----------
     program
-        From :func:`topodesign.compile.lower.lower`.
+        From :func:`topodesign.compiler.rounds.lower`.
     profile
         The runtime.
     name, min_bytes, max_bytes

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import count
 
-from topodesign.compile.ir import Buffer, Instruction, Kind, RankProgram, Region, Threadblock
+from topodesign.compiler.ir import Buffer, Instruction, Kind, RankProgram, Region, Threadblock
 
 Place = tuple[str, int]
 """A chunk in memory: the value of a :class:`Buffer`, or ``ACCUMULATOR``, and the offset."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
-from topodesign.compile.emit import IN, OUT, Emitter, Part, runs
-from topodesign.compile.ir import Program, Protocol
-from topodesign.compile.msccl import HELP, LARGEST_SIZE, check_options, to_xml
-from topodesign.compile.threads import ACCUMULATOR, Operation, Place, assemble
+from topodesign.compiler.emit import IN, OUT, Emitter, Part, runs
+from topodesign.compiler.ir import Program, Protocol
+from topodesign.compiler.msccl import HELP, LARGEST_SIZE, check_options, to_xml
+from topodesign.compiler.threads import ACCUMULATOR, Operation, Place, assemble
 from topodesign.plans.trees import TreeSchedule
 from topodesign.runtime.profiles import get_profile
 from topodesign.topology.topology import require_at_least
@@ -55,7 +55,7 @@ def compile_trees(
     schedule
         A valid schedule with equal shards. Its compute nodes, ascending, are the ranks.
     runtime, protocol, inplace, min_bytes, max_bytes, name
-        As :func:`topodesign.compile.msccl.compile_schedule`.
+        As :func:`topodesign.compiler.msccl.compile_schedule`.
     channels
         Connections that share the trees between two ranks; more are taken where the threadblocks would be too long.
     parts
@@ -133,7 +133,7 @@ def lower_trees(
     schedule
         A valid schedule; its compute nodes, ascending, are the ranks.
     inplace
-        Whether input and output share memory (see :class:`~topodesign.compile.ir.Program`).
+        Whether input and output share memory (see :class:`~topodesign.compiler.ir.Program`).
     channels
         Connections that share the trees (of each of two concurrent phases) between two ranks, each with threadblocks
         of its own.
@@ -144,7 +144,7 @@ def lower_trees(
     protocol
         Handed on to the program.
     max_count, blocks_per_channel, most_blocks, longest_block
-        As :func:`topodesign.compile.lower.lower` and :func:`topodesign.compile.threads.assemble`.
+        As :func:`topodesign.compiler.rounds.lower` and :func:`topodesign.compiler.threads.assemble`.
     most_operations
         Most instructions of a rank, before any work is done on more of them in vain.
 

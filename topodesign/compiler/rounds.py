@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from topodesign.base.errors import ScheduleError, TopologyError
-from topodesign.compile.emit import IN, OUT, Emitter, Part, contiguous, region, runs
-from topodesign.compile.ir import Kind, Program, Protocol
-from topodesign.compile.layout import Layout, Message, layout
-from topodesign.compile.threads import ACCUMULATOR, Operation, Place, assemble
+from topodesign.compiler.emit import IN, OUT, Emitter, Part, contiguous, region, runs
+from topodesign.compiler.ir import Kind, Program, Protocol
+from topodesign.compiler.layout import Layout, Message, layout
+from topodesign.compiler.threads import ACCUMULATOR, Operation, Place, assemble
 from topodesign.plans.rounds import Schedule
 from topodesign.topology.topology import Topology, require_at_least
 
@@ -76,7 +76,7 @@ def lower(
     threadblocks. What a receiving threadblock does waits for its sender, and on its own rank only for receiving
     threadblocks in the order of the steps. What a sending threadblock does waits for receiving threadblocks in earlier
     steps, and for its receiver to make room. So, by induction over the steps, all of them end. The exception are fused
-    instructions, see :mod:`topodesign.compile.threads`.
+    instructions, see :mod:`topodesign.compiler.threads`.
     """
     require_at_least("channels", channels, 1)
     require_at_least("max_count", max_count, 1)
