@@ -12,7 +12,7 @@ from test_runtime_programs import FAMILIES, P, S, T, ring_allgather, ring_allred
 
 from topodesign.runtime import PROFILES, check_program, parse_xml
 from topodesign.runtime.execute import Network, analyse, interleave
-from topodesign.runtime.lower import Layout, Operation, Thread, lower
+from topodesign.runtime.operations import Layout, Operation, Thread, lower
 
 EXECUTOR = PROFILES["msccl-executor"]
 

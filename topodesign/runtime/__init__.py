@@ -4,7 +4,7 @@ Independent of the compiler: nothing here knows how a program was made.
 """
 
 from topodesign.runtime.check import CheckReport, Usage, check_file, check_program
-from topodesign.runtime.lower import Finding
+from topodesign.runtime.operations import Finding
 from topodesign.runtime.parse import Program, XmlError, parse_xml
 from topodesign.runtime.profiles import PROFILES, RuntimeProfile, get_profile
 

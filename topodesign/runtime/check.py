@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from topodesign.base.errors import ParameterError
 from topodesign.runtime.execute import MAX_FINDINGS, analyse, find_root, interleave
 from topodesign.runtime.legal import limits, links, mismatches, out_of_bounds, xml_nodes
-from topodesign.runtime.lower import Finding, Layout, Thread, Verdict, lower
+from topodesign.runtime.operations import Finding, Layout, Thread, Verdict, lower
 from topodesign.runtime.parse import Program, XmlError, parse_xml, read_text
 from topodesign.runtime.profiles import RuntimeProfile, get_profile
 

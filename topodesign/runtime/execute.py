@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.runtime.lower import RECEIVES, SENDS, Connection, Finding, Layout, Operation, Thread
+from topodesign.runtime.operations import RECEIVES, SENDS, Connection, Finding, Layout, Operation, Thread
 
 Perform = Callable[[int, Operation, int, int, Any], Any]
 """``perform(thread, operation, lo, hi, received)`` does the chunks lo to hi of an operation, returns what is sent."""

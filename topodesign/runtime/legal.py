@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from topodesign.runtime.lower import (
+from topodesign.runtime.operations import (
     READS_SOURCE,
     RECEIVES,
     SENDS,
