@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from topodesign import build
-from topodesign.wiring.inventory import Inventory
-from topodesign.wiring.inventory_file import read_inventory
-from topodesign.wiring.placement import bill, place, total
-from topodesign.wiring.planner import make_plan
+from topodesign.wiring.inventory.files import read_inventory
+from topodesign.wiring.inventory.inventory import Inventory
+from topodesign.wiring.plan.placement import bill, place, total
+from topodesign.wiring.plan.planner import make_plan
 
 _Result = TypeVar("_Result")
 

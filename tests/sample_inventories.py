@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from topodesign.wiring.inventory import Host, Inventory, Mode, Panel, PanelKind, PanelPort, Port
+from topodesign.wiring.inventory.inventory import Host, Inventory, Mode, Panel, PanelKind, PanelPort, Port
 
 SPEED = Fraction(25 * 10**9)
 PER_RACK = 32

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from sample_topologies import regular_digraphs
 
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory import Fixed, Host, Inventory, Mode, Panel, PanelKind, PanelPort, Port
-from topodesign.wiring.plan import CrossConnect, End, Plan
+from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode, Panel, PanelKind, PanelPort, Port
+from topodesign.wiring.plan.plan import CrossConnect, End, Plan
 
 SPEED = Fraction(25 * 10**9)
 

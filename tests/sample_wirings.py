@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change import rewire
-from topodesign.wiring.inventory import Fixed, Host, Inventory, Mode, Panel, PanelKind, PanelPort, Port
-from topodesign.wiring.plan import Plan
+from topodesign.wiring.change.change import rewire
+from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode, Panel, PanelKind, PanelPort, Port
+from topodesign.wiring.plan.plan import Plan
 
 
 def bare(hosts: int, lanes: int, panels: int = 1, mode: Mode = "simplex", kind: PanelKind = "patch panel") -> Plan:

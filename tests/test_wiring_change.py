@@ -21,20 +21,20 @@ from sample_wirings import bare, wired
 from topodesign import build
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.cli.wire.diff import command as diff
-from topodesign.solve import relabel_kernels
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change import Change, Fibre, as_simplex, fibres, rewire, wired_topology
-from topodesign.wiring.decompose import without_loops
-from topodesign.wiring.figures import figures
-from topodesign.wiring.inventory import Mode
-from topodesign.wiring.inventory_file import read_inventory
-from topodesign.wiring.kept_bound import most_kept
-from topodesign.wiring.plan_check import check_plan
-from topodesign.wiring.plan_file import read_plan, write_plan
-from topodesign.wiring.planner import make_plan
-from topodesign.wiring.relabel import relabel
-from topodesign.wiring.stages import Stage, stages
+from topodesign.wiring.change import relabel_kernels
+from topodesign.wiring.change.change import Change, Fibre, as_simplex, fibres, rewire, wired_topology
+from topodesign.wiring.change.kept_bound import most_kept
+from topodesign.wiring.change.relabel import relabel
+from topodesign.wiring.change.stages import Stage, stages
+from topodesign.wiring.failures.resilience import figures
+from topodesign.wiring.inventory.files import read_inventory
+from topodesign.wiring.inventory.inventory import Mode
+from topodesign.wiring.plan.decompose import without_loops
+from topodesign.wiring.plan.files import read_plan, write_plan
+from topodesign.wiring.plan.planner import make_plan
+from topodesign.wiring.plan.proof import check_plan
 
 
 def matrix(topology: Topology) -> np.ndarray:

@@ -21,16 +21,16 @@ from sample_wirings import bare, wired
 from topodesign import build
 from topodesign.base.errors import FileFormatError
 from topodesign.cli.wire.check import command
-from topodesign.wiring.change import rewire, wired_topology
-from topodesign.wiring.check import check
-from topodesign.wiring.decompose import without_loops
+from topodesign.wiring.change.change import rewire, wired_topology
+from topodesign.wiring.check.check import check
+from topodesign.wiring.check.observed import Lane, Observed, read_lldp, read_switch
 from topodesign.wiring.exports.switch import to_scpi, to_sonic
-from topodesign.wiring.inventory_file import read_inventory
-from topodesign.wiring.observed import Lane, Observed, read_lldp, read_switch
-from topodesign.wiring.plan import Plan
-from topodesign.wiring.plan_check import check_plan
-from topodesign.wiring.plan_file import read_plan, write_plan
-from topodesign.wiring.planner import make_plan
+from topodesign.wiring.inventory.files import read_inventory
+from topodesign.wiring.plan.decompose import without_loops
+from topodesign.wiring.plan.files import read_plan, write_plan
+from topodesign.wiring.plan.plan import Plan
+from topodesign.wiring.plan.planner import make_plan
+from topodesign.wiring.plan.proof import check_plan
 
 Heard = dict[Lane, Lane]
 

@@ -15,7 +15,7 @@ from sample_topologies import regular_digraphs
 from topodesign import build
 from topodesign.base.errors import InfeasibleError, TopologyError
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.decompose import (
+from topodesign.wiring.plan.decompose import (
     NO_LINK,
     check_permutations,
     check_split,

@@ -30,17 +30,17 @@ from topodesign.cli.wire import export as export_command
 from topodesign.cli.wire import imports as import_command
 from topodesign.expand.library import build
 from topodesign.topology.topology import Topology
-from topodesign.wiring.circuits import circuits, topology_of
-from topodesign.wiring.decompose import without_loops
 from topodesign.wiring.exports import FORMATS, export_plan
 from topodesign.wiring.exports.cables import COLOURS, cables
 from topodesign.wiring.exports.labels import PAGE_HEIGHT, PAGE_WIDTH, PER_SHEET, sheets
-from topodesign.wiring.imports import IMPORTS, differences, read_export
-from topodesign.wiring.inventory import Mode, PanelKind
-from topodesign.wiring.lengths import distance, format_metres, length
-from topodesign.wiring.plan import End, Plan
-from topodesign.wiring.plan_file import plan_text, read_plan, write_plan
-from topodesign.wiring.planner import make_plan
+from topodesign.wiring.exports.read_back import IMPORTS, differences, read_export
+from topodesign.wiring.inventory.inventory import Mode, PanelKind
+from topodesign.wiring.inventory.lengths import distance, format_metres, length
+from topodesign.wiring.plan.circuits import circuits, topology_of
+from topodesign.wiring.plan.decompose import without_loops
+from topodesign.wiring.plan.files import plan_text, read_plan, write_plan
+from topodesign.wiring.plan.plan import End, Plan
+from topodesign.wiring.plan.planner import make_plan
 
 SWITCHES = ("sonic", "scpi")
 TESTBED = build("circulant(12,2,3)")

@@ -26,14 +26,14 @@ from topodesign.pricing.evaluation import evaluate
 from topodesign.pricing.repricing import priced
 from topodesign.topology.automorphisms import symmetry
 from topodesign.topology.topology import Topology
-from topodesign.wiring.decompose import without_loops
-from topodesign.wiring.impact import Failure, impact, intact, losses, state_figures
-from topodesign.wiring.inventory import Mode
-from topodesign.wiring.plan import CrossConnect, Plan
-from topodesign.wiring.plan_check import check_plan
-from topodesign.wiring.plan_file import write_plan
-from topodesign.wiring.ranking import rank
-from topodesign.wiring.repair import best_repair
+from topodesign.wiring.failures.impact import Failure, impact, intact, losses, state_figures
+from topodesign.wiring.failures.ranking import rank
+from topodesign.wiring.failures.repair import best_repair
+from topodesign.wiring.inventory.inventory import Mode
+from topodesign.wiring.plan.decompose import without_loops
+from topodesign.wiring.plan.files import write_plan
+from topodesign.wiring.plan.plan import CrossConnect, Plan
+from topodesign.wiring.plan.proof import check_plan
 
 
 def cost_of(topology: Topology, degree: int) -> Cost | None:

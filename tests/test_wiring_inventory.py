@@ -9,9 +9,9 @@ import pytest
 
 import topodesign
 from topodesign.base.errors import FileFormatError
-from topodesign.wiring.inventory import Fixed, Host, Inventory, InventoryError, Panel, PanelPort, Port
-from topodesign.wiring.inventory_file import read_inventory
-from topodesign.wiring.planner import make_plan
+from topodesign.wiring.inventory.files import read_inventory
+from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, InventoryError, Panel, PanelPort, Port
+from topodesign.wiring.plan.planner import make_plan
 
 CONFIGS = Path(topodesign.__file__).parent.parent / "configs"
 

@@ -16,11 +16,11 @@ from sample_topologies import regular_digraphs
 from topodesign import build
 from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory import Host, Inventory, Mode, Panel, PanelPort, Port
-from topodesign.wiring.placement import Item, bill, place, total
-from topodesign.wiring.plan import Plan
-from topodesign.wiring.plan_check import check_plan
-from topodesign.wiring.planner import make_plan
+from topodesign.wiring.inventory.inventory import Host, Inventory, Mode, Panel, PanelPort, Port
+from topodesign.wiring.plan.placement import Item, bill, place, total
+from topodesign.wiring.plan.plan import Plan
+from topodesign.wiring.plan.planner import make_plan
+from topodesign.wiring.plan.proof import check_plan
 
 
 def hall(places: list[tuple[int, int]], lanes: int, spare: int = 0) -> Inventory:

@@ -20,12 +20,12 @@ from topodesign import build
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
 from topodesign.cli.main import run
 from topodesign.topology.topology import Topology
-from topodesign.wiring.alternative import duplex_alternative
-from topodesign.wiring.inventory import Fixed, Inventory, InventoryError, Mode, Panel
-from topodesign.wiring.plan import Plan
-from topodesign.wiring.plan_check import check_plan
-from topodesign.wiring.plan_file import read_plan, write_plan
-from topodesign.wiring.planner import make_plan
+from topodesign.wiring.inventory.inventory import Fixed, Inventory, InventoryError, Mode, Panel
+from topodesign.wiring.plan.alternative import duplex_alternative
+from topodesign.wiring.plan.files import read_plan, write_plan
+from topodesign.wiring.plan.plan import Plan
+from topodesign.wiring.plan.planner import make_plan
+from topodesign.wiring.plan.proof import check_plan
 
 TESTBED = Path(topodesign.__file__).parent.parent / "configs" / "inventory_testbed.yaml"
 

@@ -10,8 +10,8 @@ import click
 from topodesign.cli.options import json_option, print_json
 
 if TYPE_CHECKING:
-    from topodesign.wiring.change import Change
-    from topodesign.wiring.check import Check
+    from topodesign.wiring.change.change import Change
+    from topodesign.wiring.check.check import Check
 
 
 @click.command(name="check")
@@ -45,9 +45,9 @@ def command(plan: Path, lldp: Path | None, ocs: Path | None, seed: int, output: 
 
     Example: topodesign wire check plan.json --lldp configs/observed_testbed.csv
     """
-    from topodesign.wiring.check import check  # noqa: PLC0415  heavy
-    from topodesign.wiring.observed import read_lldp, read_switch  # noqa: PLC0415
-    from topodesign.wiring.plan_file import read_plan, write_plan  # noqa: PLC0415
+    from topodesign.wiring.check.check import check  # noqa: PLC0415  heavy
+    from topodesign.wiring.check.observed import read_lldp, read_switch  # noqa: PLC0415
+    from topodesign.wiring.plan.files import read_plan, write_plan  # noqa: PLC0415
 
     wanted = read_plan(plan)
     if lldp is not None and ocs is None:
@@ -94,7 +94,7 @@ def _lines(result: Check) -> list[str]:
 
 
 def _moves(change: Change) -> list[str]:
-    from topodesign.wiring.words import moves_in_words  # noqa: PLC0415  heavy
+    from topodesign.wiring.exports.moves import moves_in_words  # noqa: PLC0415  heavy
 
     return [f"  {line}" for line in moves_in_words(change.after, change.removed, change.made)]
 
@@ -106,7 +106,7 @@ def _to_plan(result: Check) -> list[str]:
 
 
 def _document(result: Check) -> dict[str, Any]:
-    from topodesign.wiring.words import moves_in_words  # noqa: PLC0415  heavy
+    from topodesign.wiring.exports.moves import moves_in_words  # noqa: PLC0415  heavy
 
     def change(one: Change) -> dict[str, Any]:
         return {

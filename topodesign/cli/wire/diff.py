@@ -12,9 +12,9 @@ from topodesign.cli.wire.figures import figures_document, figures_in_words, tell
 
 if TYPE_CHECKING:
     from topodesign.topology.topology import Topology
-    from topodesign.wiring.change import Change
-    from topodesign.wiring.figures import Figures
-    from topodesign.wiring.stages import Stage
+    from topodesign.wiring.change.change import Change
+    from topodesign.wiring.change.stages import Stage
+    from topodesign.wiring.failures.resilience import Figures
 
 
 @click.command(name="diff")
@@ -44,10 +44,10 @@ def command(
     another plan. Hosts may become other nodes than before: that moves no cable.
     """
     from topodesign.base.errors import ParameterError  # noqa: PLC0415  heavy
-    from topodesign.wiring.change import as_simplex, rewire  # noqa: PLC0415
-    from topodesign.wiring.figures import figures  # noqa: PLC0415
-    from topodesign.wiring.plan_file import read_plan, write_plan  # noqa: PLC0415
-    from topodesign.wiring.stages import stages  # noqa: PLC0415
+    from topodesign.wiring.change.change import as_simplex, rewire  # noqa: PLC0415
+    from topodesign.wiring.change.stages import stages  # noqa: PLC0415
+    from topodesign.wiring.failures.resilience import figures  # noqa: PLC0415
+    from topodesign.wiring.plan.files import read_plan, write_plan  # noqa: PLC0415
 
     before = read_plan(plan)
     topology, hosts = _wanted(wanted)
@@ -75,7 +75,7 @@ def command(
 def _wanted(text: str) -> tuple[Topology, tuple[str, ...] | None]:
     """Return a topology, and the hosts if the text names a plan."""
     from topodesign.cli.sources import topology_of  # noqa: PLC0415  heavy
-    from topodesign.wiring.plan_file import read_plan  # noqa: PLC0415
+    from topodesign.wiring.plan.files import read_plan  # noqa: PLC0415
 
     if _names_plan(Path(text)):
         other = read_plan(Path(text))
@@ -89,7 +89,7 @@ def _names_plan(path: Path) -> bool:
 
     from topodesign.base.errors import FileFormatError  # noqa: PLC0415  heavy
     from topodesign.topology.files import read_text  # noqa: PLC0415
-    from topodesign.wiring.plan_file import ENDING, FORMAT  # noqa: PLC0415
+    from topodesign.wiring.plan.files import ENDING, FORMAT  # noqa: PLC0415
 
     try:
         document = json.loads(read_text(path, (ENDING,)))
@@ -99,7 +99,7 @@ def _names_plan(path: Path) -> bool:
 
 
 def _lines(change: Change, steps: tuple[Stage, ...], told: list[list[Figures | None]]) -> list[str]:
-    from topodesign.wiring.words import moves_in_words  # noqa: PLC0415  heavy
+    from topodesign.wiring.exports.moves import moves_in_words  # noqa: PLC0415  heavy
 
     if not change.moves:
         return ["nothing has to move", *_order(change)]
@@ -130,7 +130,7 @@ def _many(count: int, one: str, more: str | None = None) -> str:
 
 
 def _document(change: Change, steps: tuple[Stage, ...], told: list[list[Figures | None]]) -> dict[str, Any]:
-    from topodesign.wiring.words import moves_in_words  # noqa: PLC0415  heavy
+    from topodesign.wiring.exports.moves import moves_in_words  # noqa: PLC0415  heavy
 
     return {
         "moves": change.moves,

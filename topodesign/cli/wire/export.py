@@ -35,7 +35,7 @@ def command(plan: Path, file_format: str, output: Path) -> None:
     racks     a page of work for every rack (HTML)
     """  # noqa: D301  the backslash keeps click from joining the lines
     from topodesign.wiring.exports import export_plan  # noqa: PLC0415  heavy
-    from topodesign.wiring.plan_file import read_plan  # noqa: PLC0415
+    from topodesign.wiring.plan.files import read_plan  # noqa: PLC0415
 
     export_plan(read_plan(plan), file_format, output)
     click.echo(f"wrote {output}", err=True)

@@ -9,7 +9,7 @@ import click
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from topodesign.wiring.figures import Figures
+    from topodesign.wiring.failures.resilience import Figures
 
 _MOST_NODES = 512
 """Nodes up to which the throughput is found unasked."""

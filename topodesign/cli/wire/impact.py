@@ -11,9 +11,9 @@ from topodesign.cli.options import json_option, print_json, progress_bar
 from topodesign.cli.wire.figures import figures_document, figures_in_words, tells_throughput, throughput_option
 
 if TYPE_CHECKING:
-    from topodesign.wiring.figures import Figures
-    from topodesign.wiring.impact import Failure, FailureKind, State
-    from topodesign.wiring.plan import Plan
+    from topodesign.wiring.failures.impact import Failure, FailureKind, State
+    from topodesign.wiring.failures.resilience import Figures
+    from topodesign.wiring.plan.plan import Plan
 
 _KINDS: dict[str, FailureKind] = {"host": "host", "port": "port", "panel-port": "panel port", "cable": "cable"}
 
@@ -46,8 +46,8 @@ def command(
     Steps and bandwidth factor y are those of the schedule made anew for what is left (SPFF), y in parts of the
     bandwidth that a host had before. Of failures that a symmetry of the wiring turns into each other one is shown.
     """
-    from topodesign.wiring.impact import intact  # noqa: PLC0415  heavy
-    from topodesign.wiring.plan_file import read_plan  # noqa: PLC0415
+    from topodesign.wiring.failures.impact import intact  # noqa: PLC0415  heavy
+    from topodesign.wiring.plan.files import read_plan  # noqa: PLC0415
 
     wiring = read_plan(plan)
     view = _View(wiring, tells_throughput(throughput, len(wiring.hosts)), seed)
@@ -77,7 +77,7 @@ def command(
 
 
 def _given(plan: Plan, host: str | None, port: str | None, cable: str | None) -> Failure | None:
-    from topodesign.wiring.impact import Failure  # noqa: PLC0415  heavy
+    from topodesign.wiring.failures.impact import Failure  # noqa: PLC0415  heavy
 
     if sum(text is not None for text in (host, port, cable)) > 1:
         raise click.UsageError("Give one of --host, --port and --cable.")
@@ -98,7 +98,7 @@ def _given(plan: Plan, host: str | None, port: str | None, cable: str | None) ->
 
 def _groups(plan: Plan, kinds: tuple[str, ...]) -> dict[FailureKind, list[tuple[Failure, ...]]]:
     """Return failures by kind, those that are alike together, the worst first."""
-    from topodesign.wiring.ranking import rank  # noqa: PLC0415  heavy
+    from topodesign.wiring.failures.ranking import rank  # noqa: PLC0415  heavy
 
     groups: dict[FailureKind, list[tuple[Failure, ...]]] = {_KINDS[kind]: [] for kind in kinds or _KINDS}
     with progress_bar("pricing failures") as advance:
@@ -123,9 +123,9 @@ class _View:
 
     def impact_in_words(self, alike: tuple[Failure, ...]) -> list[str]:
         """Return what the first of failures that are alike does, and how to repair it."""
-        from topodesign.wiring.impact import impact  # noqa: PLC0415  heavy
-        from topodesign.wiring.repair import best_repair  # noqa: PLC0415
-        from topodesign.wiring.words import moves_in_words  # noqa: PLC0415
+        from topodesign.wiring.exports.moves import moves_in_words  # noqa: PLC0415
+        from topodesign.wiring.failures.impact import impact  # noqa: PLC0415  heavy
+        from topodesign.wiring.failures.repair import best_repair  # noqa: PLC0415
 
         failure, plan = alike[0], self.plan
         found, repair = impact(plan, failure), best_repair(plan, failure, seed=self.seed)
@@ -142,9 +142,9 @@ class _View:
 
     def impact_document(self, alike: tuple[Failure, ...]) -> dict[str, Any]:
         """Return the same for JSON."""
-        from topodesign.wiring.impact import impact  # noqa: PLC0415  heavy
-        from topodesign.wiring.repair import best_repair  # noqa: PLC0415
-        from topodesign.wiring.words import moves_in_words  # noqa: PLC0415
+        from topodesign.wiring.exports.moves import moves_in_words  # noqa: PLC0415
+        from topodesign.wiring.failures.impact import impact  # noqa: PLC0415  heavy
+        from topodesign.wiring.failures.repair import best_repair  # noqa: PLC0415
 
         found, repair = impact(self.plan, alike[0]), best_repair(self.plan, alike[0], seed=self.seed)
         document: dict[str, Any] = {
@@ -185,7 +185,7 @@ class _View:
         }
 
     def _figures(self, state: State) -> Figures | None:
-        from topodesign.wiring.impact import state_figures  # noqa: PLC0415  heavy
+        from topodesign.wiring.failures.impact import state_figures  # noqa: PLC0415  heavy
 
         return state_figures(self.plan, state) if self.throughput else None
 

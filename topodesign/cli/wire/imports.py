@@ -22,8 +22,8 @@ def command(plan: Path, export: Path, file_format: str, as_json: bool) -> int:
 
     EXPORT is a file, or for sonic and scpi the directory.
     """
-    from topodesign.wiring.imports import differences, read_export  # noqa: PLC0415  heavy
-    from topodesign.wiring.plan_file import read_plan  # noqa: PLC0415
+    from topodesign.wiring.exports.read_back import differences, read_export  # noqa: PLC0415  heavy
+    from topodesign.wiring.plan.files import read_plan  # noqa: PLC0415
 
     wanted = read_plan(plan)
     found = read_export(export, file_format, wanted)

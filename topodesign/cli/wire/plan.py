@@ -13,9 +13,9 @@ from topodesign.cli.options import json_option, print_json
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from topodesign.wiring.inventory import Mode
-    from topodesign.wiring.placement import Item
-    from topodesign.wiring.plan import End, Plan
+    from topodesign.wiring.inventory.inventory import Mode
+    from topodesign.wiring.plan.placement import Item
+    from topodesign.wiring.plan.plan import End, Plan
 
 _MOST_SHOWN = 12
 
@@ -54,10 +54,10 @@ def command(
     Example: topodesign wire plan 'circulant(12,2,3)' --inventory configs/inventory_testbed.yaml -o plan.json
     """
     from topodesign.cli.sources import topology_of  # noqa: PLC0415  heavy
-    from topodesign.wiring.inventory_file import read_inventory  # noqa: PLC0415
-    from topodesign.wiring.placement import bill, place, total  # noqa: PLC0415
-    from topodesign.wiring.plan_file import write_plan  # noqa: PLC0415
-    from topodesign.wiring.planner import make_plan  # noqa: PLC0415
+    from topodesign.wiring.inventory.files import read_inventory  # noqa: PLC0415
+    from topodesign.wiring.plan.files import write_plan  # noqa: PLC0415
+    from topodesign.wiring.plan.placement import bill, place, total  # noqa: PLC0415
+    from topodesign.wiring.plan.planner import make_plan  # noqa: PLC0415
 
     wanted, room = topology_of(topology), read_inventory(inventory)
     plan = make_plan(wanted, room, mode=mode, seed=seed)
@@ -76,7 +76,7 @@ def command(
 
 
 def _document(plan: Plan, items: tuple[Item, ...]) -> dict[str, Any]:
-    from topodesign.wiring.placement import total  # noqa: PLC0415
+    from topodesign.wiring.plan.placement import total  # noqa: PLC0415
 
     metres = total(items)
     return {
@@ -151,8 +151,8 @@ def _print(plan: Plan, items: tuple[Item, ...], unplaced: Fraction | None) -> No
 
 
 def _print_bill(plan: Plan, items: tuple[Item, ...], unplaced: Fraction | None) -> None:
-    from topodesign.wiring.lengths import format_metres, racks_without_place  # noqa: PLC0415
-    from topodesign.wiring.placement import total  # noqa: PLC0415
+    from topodesign.wiring.inventory.lengths import format_metres, racks_without_place  # noqa: PLC0415
+    from topodesign.wiring.plan.placement import total  # noqa: PLC0415
 
     there = "; the fixed cabling exists" if plan.inventory.cabling else ""
     click.echo(f"bill of materials{there}:" if items else f"bill of materials: nothing{there}")

@@ -12,7 +12,7 @@ from topodesign.wiring.exports.netbox import to_netbox
 from topodesign.wiring.exports.patches import to_patches
 from topodesign.wiring.exports.racks import to_racks
 from topodesign.wiring.exports.switch import to_scpi, to_sonic
-from topodesign.wiring.plan import Plan
+from topodesign.wiring.plan.plan import Plan
 
 _FILES: Mapping[str, Callable[[Plan], str]] = {
     "patches": to_patches,

@@ -13,9 +13,9 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Literal
 
-from topodesign.wiring.inventory import Fixed, Inventory, Place, Port, lanes_of
-from topodesign.wiring.lengths import FIXED, PATCH, CableType, fixed_lengths, length
-from topodesign.wiring.plan import CrossConnect, End, Plan
+from topodesign.wiring.inventory.inventory import Fixed, Inventory, Place, Port, lanes_of
+from topodesign.wiring.inventory.lengths import FIXED, PATCH, CableType, fixed_lengths, length
+from topodesign.wiring.plan.plan import CrossConnect, End, Plan
 
 Kind = Literal["fixed", "patch", "circuit"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from topodesign.wiring.circuits import circuits, topology_of
-from topodesign.wiring.plan import Plan
+from topodesign.wiring.plan.circuits import circuits, topology_of
+from topodesign.wiring.plan.plan import Plan
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -14,7 +14,7 @@ from html import escape
 
 from topodesign.base.errors import ParameterError
 from topodesign.wiring.exports.cables import COLOURS, plugs
-from topodesign.wiring.plan import Plan
+from topodesign.wiring.plan.plan import Plan
 
 PAGE_WIDTH, PAGE_HEIGHT = 210.0, 297.0
 _COLUMNS, _ROWS = 5, 13

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Mapping
 
 from topodesign.base.errors import ParameterError
 from topodesign.wiring.exports.cables import COLOURS, Cable, cables
-from topodesign.wiring.lengths import format_metres
-from topodesign.wiring.plan import Plan
+from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.plan.plan import Plan
 
 COLUMNS = (
     "side_a_device",

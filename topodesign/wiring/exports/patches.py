@@ -10,8 +10,8 @@ import csv
 import io
 
 from topodesign.wiring.exports.cables import Termination, cables
-from topodesign.wiring.lengths import format_metres
-from topodesign.wiring.plan import Plan
+from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.plan.plan import Plan
 
 _END = ("label", "site", "rack", "unit", "device", "port", "lane", "side")
 COLUMNS = (

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from html import escape
 
 from topodesign.wiring.exports.cables import COLOURS, Plug, plugs
-from topodesign.wiring.lengths import format_metres
-from topodesign.wiring.plan import Plan
+from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.plan.plan import Plan
 
 Rack = tuple[str, str]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 
 from topodesign.base.errors import ParameterError
-from topodesign.wiring.circuits import Circuit, circuits
-from topodesign.wiring.inventory import Panel
-from topodesign.wiring.plan import Plan
+from topodesign.wiring.inventory.inventory import Panel
+from topodesign.wiring.plan.circuits import Circuit, circuits
+from topodesign.wiring.plan.plan import Plan
 
 TABLE = "OCS_CROSS_CONNECT"
 CONFIG_ENDING, COMMANDS_ENDING, SCPI_ENDING = ".json", ".sh", ".scpi"

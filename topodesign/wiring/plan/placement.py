@@ -18,12 +18,12 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import IntArray, Topology, require_at_least
-from topodesign.wiring.cabling import lanes_by_field, nearest
-from topodesign.wiring.decompose import without_loops
-from topodesign.wiring.inventory import Fixed, Host, Inventory, Mode
-from topodesign.wiring.lengths import FIXED, PATCH, CableType, fixed_lengths, length, racks_without_place
-from topodesign.wiring.plan import Plan
-from topodesign.wiring.planner import make_plan
+from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode
+from topodesign.wiring.inventory.lengths import FIXED, PATCH, CableType, fixed_lengths, length, racks_without_place
+from topodesign.wiring.plan.cabling import lanes_by_field, nearest
+from topodesign.wiring.plan.decompose import without_loops
+from topodesign.wiring.plan.plan import Plan
+from topodesign.wiring.plan.planner import make_plan
 
 _SMALL = 256  # hosts up to which scipy's solver is quick
 _RANDOM_STARTS = 3
@@ -76,7 +76,7 @@ def place(topology: Topology, inventory: Inventory, *, mode: Mode | None = None,
     Parameters
     ----------
     topology, inventory, mode
-        As for :func:`topodesign.wiring.planner.make_plan`.
+        As for :func:`topodesign.wiring.plan.planner.make_plan`.
     seed
         Of all random choices: the same seed gives the same plan.
 

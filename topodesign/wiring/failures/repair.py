@@ -12,10 +12,10 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change import Change, Pair, rewire, usable
-from topodesign.wiring.impact import Failure, State, intact, kills, lost_and_left, order_key, state_of
-from topodesign.wiring.plan import CrossConnect, End, Plan
-from topodesign.wiring.plan_check import check_plan
+from topodesign.wiring.change.change import Change, Pair, rewire, usable
+from topodesign.wiring.failures.impact import Failure, State, intact, kills, lost_and_left, order_key, state_of
+from topodesign.wiring.plan.plan import CrossConnect, End, Plan
+from topodesign.wiring.plan.proof import check_plan
 
 _Pairs = tuple[tuple[End, End], ...]
 _LEAST_TRIED, _MOST_TRIED = 10, 720

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.wiring.inventory import Fixed, Host, Inventory, Mode, Panel, lanes_of
-from topodesign.wiring.lengths import distance
+from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode, Panel, lanes_of
+from topodesign.wiring.inventory.lengths import distance
 
 
 def usable(inventory: Inventory, mode: Mode) -> dict[str, int]:

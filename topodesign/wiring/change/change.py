@@ -1,7 +1,7 @@
 """From the wiring that exists to the wiring wanted, with few patches moved.
 
 Hosts can change their roles without anybody touching a cable, so the nodes of the wanted topology go where most links
-stay (:mod:`topodesign.wiring.relabel`). Links that are still missing get fibres that are free or become free. Both ends
+stay (:mod:`topodesign.wiring.change.relabel`). Links that are still missing get fibres that are free or become free. Both ends
 of a patch must be in one field of panels: where no field has a fibre left at both ends, links that could stay change
 their fields along an alternating path, as in the proof of König's theorem.
 """
@@ -18,14 +18,14 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.topology.topology import Topology
-from topodesign.wiring.decompose import without_loops
-from topodesign.wiring.inventory import Mode
-from topodesign.wiring.kept_bound import most_kept
-from topodesign.wiring.pairing import Pairing, Spot
-from topodesign.wiring.plan import CrossConnect, End, Plan
-from topodesign.wiring.plan_check import check_plan
-from topodesign.wiring.planner import lanes_needed
-from topodesign.wiring.relabel import relabel
+from topodesign.wiring.change.kept_bound import most_kept
+from topodesign.wiring.change.pairing import Pairing, Spot
+from topodesign.wiring.change.relabel import relabel
+from topodesign.wiring.inventory.inventory import Mode
+from topodesign.wiring.plan.decompose import without_loops
+from topodesign.wiring.plan.plan import CrossConnect, End, Plan
+from topodesign.wiring.plan.planner import lanes_needed
+from topodesign.wiring.plan.proof import check_plan
 
 
 class Fibre(NamedTuple):
@@ -264,7 +264,7 @@ class _Wiring:
         list
             Hosts and field of every link to be made.
         """
-        from topodesign.solve import field_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
+        from topodesign.wiring.change import field_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
 
         room = self._room()
         self._check_lanes(missing, room)

@@ -47,7 +47,7 @@ from typing import Literal, get_args
 from topodesign.base.errors import FileFormatError
 from topodesign.base.tables import Located, parse_csv, parse_yaml
 from topodesign.topology.files import read_text
-from topodesign.wiring.entries import (
+from topodesign.wiring.inventory.fields import (
     MOST,
     Entry,
     choice,
@@ -61,7 +61,7 @@ from topodesign.wiring.entries import (
     texts,
     whole,
 )
-from topodesign.wiring.inventory import (
+from topodesign.wiring.inventory.inventory import (
     LANES,
     MODES,
     PANEL_KINDS,
@@ -74,7 +74,7 @@ from topodesign.wiring.inventory import (
     PanelPort,
     Port,
 )
-from topodesign.wiring.lengths import CableType
+from topodesign.wiring.inventory.lengths import CableType
 
 ENDINGS = (".yaml", ".yml", ".csv")
 """How the name of a file ends that :func:`read_inventory` takes."""

@@ -25,8 +25,8 @@ from topodesign.base.errors import FileFormatError
 from topodesign.topology.files import read_text
 from topodesign.wiring.exports.netbox import interface_name
 from topodesign.wiring.exports.switch import TABLE, ports_of
-from topodesign.wiring.inventory import Inventory, Panel, lanes_of
-from topodesign.wiring.plan import End, Plan
+from topodesign.wiring.inventory.inventory import Inventory, Panel, lanes_of
+from topodesign.wiring.plan.plan import End, Plan
 
 COLUMNS = ("host", "port", "neighbour_host", "neighbour_port")
 _NUMBERS = r"\(@\s*((?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*)?)\s*\)"

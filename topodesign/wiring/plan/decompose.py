@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, TopologyError
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.edge_search import search_split
+from topodesign.wiring.plan.edge_search import search_split
 
 NO_LINK = -1
 """Where a node has no link in a permutation or 2-factor of a topology that is not regular."""

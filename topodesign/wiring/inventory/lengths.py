@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import Literal
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.wiring.inventory import Connector, Inventory, Mode
-from topodesign.wiring.plan import Plan
+from topodesign.wiring.inventory.inventory import Connector, Inventory, Mode
+from topodesign.wiring.plan.plan import Plan
 
 CableType = Literal["LC simplex", "LC duplex", "MPO-12 breakout"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from topodesign.base.errors import ParameterError
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.kept_bound import most_kept
+from topodesign.wiring.change.kept_bound import most_kept
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,7 +50,7 @@ def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelli
     Self-loops do not count. The order as it is comes first, then an isomorphism, then swaps of two nodes by annealing,
     from several starts; up to ``MOST_EXHAUSTED`` nodes a branch and bound over all relabellings, of which those that an
     automorphism turns into each other count once, then proves the best or finds better. For more nodes closed walks
-    tell how much better others can be at most (:mod:`topodesign.wiring.kept_bound`).
+    tell how much better others can be at most (:mod:`topodesign.wiring.change.kept_bound`).
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def _same(have: NDArray[np.int32], want: NDArray[np.int32]) -> Relabelling:
 
 
 def _anneal(have: NDArray[np.int32], want: NDArray[np.int32], best: Relabelling, seed: int) -> Relabelling:
-    from topodesign.solve import relabel_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
+    from topodesign.wiring.change import relabel_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
 
     nodes = len(have)
     rows = [np.flatnonzero(matrix[row] + matrix[:, row]) for matrix in (want, have) for row in range(nodes)]
@@ -140,7 +140,7 @@ def _anneal(have: NDArray[np.int32], want: NDArray[np.int32], best: Relabelling,
 
 def _exhaust(have: NDArray[np.int32], want: NDArray[np.int32], best: Relabelling) -> Relabelling:
     """Improve a relabelling or prove that it is the best, if that can be done with the effort."""
-    from topodesign.solve import relabel_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
+    from topodesign.wiring.change import relabel_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
 
     groups = [_symmetries(matrix) for matrix in (have, want)]
     one, other, group = (want, have, groups[0]) if len(groups[0]) >= len(groups[1]) else (have, want, groups[1])
@@ -158,7 +158,7 @@ def _exhaust(have: NDArray[np.int32], want: NDArray[np.int32], best: Relabelling
 
 def _symmetries(matrix: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return a group of automorphisms, a row each: all, or those that fix so many nodes that they can be listed."""
-    from topodesign.solve import relabel_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
+    from topodesign.wiring.change import relabel_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
 
     nodes = len(matrix)
     found = np.empty((_GROUP, nodes), dtype=np.int32)

@@ -9,12 +9,12 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.alternative import duplex_alternative
-from topodesign.wiring.cabling import lanes_by_field, plan_cabling
-from topodesign.wiring.decompose import split, without_loops
-from topodesign.wiring.inventory import Fixed, Inventory, Mode
-from topodesign.wiring.plan import CrossConnect, End, Plan
-from topodesign.wiring.plan_check import check_plan
+from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode
+from topodesign.wiring.plan.alternative import duplex_alternative
+from topodesign.wiring.plan.cabling import lanes_by_field, plan_cabling
+from topodesign.wiring.plan.decompose import split, without_loops
+from topodesign.wiring.plan.plan import CrossConnect, End, Plan
+from topodesign.wiring.plan.proof import check_plan
 
 _Patch = tuple[int, int, Fixed, Fixed]
 
@@ -29,7 +29,7 @@ def make_plan(
 ) -> Plan:
     """Plan the wiring of a topology.
 
-    The links are split over the fields of panels (:mod:`topodesign.wiring.decompose`), each at most as often at a host
+    The links are split over the fields of panels (:mod:`topodesign.wiring.plan.decompose`), each at most as often at a host
     as it has lanes there, and then take its lanes in order. In a simplex plan a link and its reverse share their lanes
     where they can, so that most answers come back the way that the data went. What comes out is checked.
 

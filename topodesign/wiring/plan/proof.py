@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import replace
 
 from topodesign.base.errors import FileFormatError, TopologyError
-from topodesign.wiring.circuits import circuits, topology_of
-from topodesign.wiring.decompose import without_loops
-from topodesign.wiring.plan import Plan
+from topodesign.wiring.plan.circuits import circuits, topology_of
+from topodesign.wiring.plan.decompose import without_loops
+from topodesign.wiring.plan.plan import Plan
 
 
 def check_plan(plan: Plan) -> None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from topodesign.topology.isomorphism import isomorphism
-from topodesign.wiring.change import Change, rewire, wired_topology
-from topodesign.wiring.decompose import without_loops
-from topodesign.wiring.observed import Lane, Observed
-from topodesign.wiring.plan import CrossConnect, End, Plan
-from topodesign.wiring.words import lane_in_words, place_in_words
+from topodesign.wiring.change.change import Change, rewire, wired_topology
+from topodesign.wiring.check.observed import Lane, Observed
+from topodesign.wiring.exports.moves import lane_in_words, place_in_words
+from topodesign.wiring.plan.decompose import without_loops
+from topodesign.wiring.plan.plan import CrossConnect, End, Plan
 
 Fault = Literal["swapped", "wrong port", "missing", "dark", "unexpected", "cabling", "unseen"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory import Fixed, Inventory, Mode
+from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from topodesign.base.errors import FileFormatError, ParameterError, SpecError, T
 from topodesign.expand.library import build
 from topodesign.topology.files import read_text
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory import (
+from topodesign.wiring.inventory.inventory import (
     LANES,
     MODES,
     PANEL_KINDS,
@@ -48,8 +48,8 @@ from topodesign.wiring.inventory import (
     PanelPort,
     Port,
 )
-from topodesign.wiring.plan import CrossConnect, End, Plan
-from topodesign.wiring.plan_check import check_hosts, check_plan
+from topodesign.wiring.plan.plan import CrossConnect, End, Plan
+from topodesign.wiring.plan.proof import check_hosts, check_plan
 
 FORMAT = "topodesign wiring plan"
 VERSION = 1
@@ -92,7 +92,7 @@ def plan_text(plan: Plan) -> str:
 
 
 def read_plan(path: Path) -> Plan:
-    """Read a plan file and check it, as :func:`topodesign.wiring.plan_check.check_plan` does.
+    """Read a plan file and check it, as :func:`topodesign.wiring.plan.proof.check_plan` does.
 
     Raises
     ------

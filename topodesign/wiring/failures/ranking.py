@@ -16,9 +16,9 @@ from topodesign.base.errors import DisconnectedError
 from topodesign.pricing.repricing import Priced, priced
 from topodesign.topology.automorphisms import Links, symmetry
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.change import wired_topology
-from topodesign.wiring.impact import KINDS, Failure, FailureKind, dearer, linked_part, losses, order_key
-from topodesign.wiring.plan import CrossConnect, Plan
+from topodesign.wiring.change.change import wired_topology
+from topodesign.wiring.failures.impact import KINDS, Failure, FailureKind, dearer, linked_part, losses, order_key
+from topodesign.wiring.plan.plan import CrossConnect, Plan
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Ranked:
     failures
         All of them, in the order of the patches.
     hosts, cost
-        As in :class:`topodesign.wiring.impact.State`: how many hosts are left, and what they can do.
+        As in :class:`topodesign.wiring.failures.impact.State`: how many hosts are left, and what they can do.
     links
         Links lost.
     """

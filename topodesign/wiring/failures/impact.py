@@ -13,11 +13,11 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, ParameterError
 from topodesign.pricing.closed_form import price
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.change import wired_topology
-from topodesign.wiring.decompose import without_loops
-from topodesign.wiring.figures import Figures, figures
-from topodesign.wiring.inventory import Fixed
-from topodesign.wiring.plan import CrossConnect, End, Plan
+from topodesign.wiring.change.change import wired_topology
+from topodesign.wiring.failures.resilience import Figures, figures
+from topodesign.wiring.inventory.inventory import Fixed
+from topodesign.wiring.plan.decompose import without_loops
+from topodesign.wiring.plan.plan import CrossConnect, End, Plan
 
 FailureKind = Literal["host", "port", "panel port", "cable"]
 KINDS: tuple[FailureKind, ...] = ("host", "port", "panel port", "cable")

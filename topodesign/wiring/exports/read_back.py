@@ -19,11 +19,11 @@ from topodesign.base.atomic import file_name
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
 from topodesign.topology.files import read_text, read_topology
 from topodesign.topology.topology import Topology
-from topodesign.wiring.circuits import Circuit, topology_of
 from topodesign.wiring.exports import netbox, patches
 from topodesign.wiring.exports.switch import CONFIG_ENDING, SCPI_ENDING, TABLE, ports_of
-from topodesign.wiring.inventory import Fixed, Inventory, lanes_of
-from topodesign.wiring.plan import Plan
+from topodesign.wiring.inventory.inventory import Fixed, Inventory, lanes_of
+from topodesign.wiring.plan.circuits import Circuit, topology_of
+from topodesign.wiring.plan.plan import Plan
 
 IMPORTS = ("patches", "netbox", "sonic", "scpi", "graphml", "json")
 """The formats of an export that can be read back."""

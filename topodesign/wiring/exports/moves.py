@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from topodesign.wiring.change import fibres
+from topodesign.wiring.change.change import fibres
 from topodesign.wiring.exports.netbox import interface_name
-from topodesign.wiring.plan import CrossConnect, End, Plan
+from topodesign.wiring.plan.plan import CrossConnect, End, Plan
 
 
 def lane_in_words(plan: Plan, end: End) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from topodesign.base.errors import FileFormatError
 from topodesign.topology.topology import Topology
-from topodesign.wiring.plan import Plan
+from topodesign.wiring.plan.plan import Plan
 
 PanelEnd = tuple[str, str]
 """A panel and the label of a port."""
