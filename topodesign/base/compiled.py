@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
@@ -23,7 +23,8 @@ def compiled(function: _Function) -> _Function:
 
 def inner(function: _Function) -> _Function:
     """Compile a function that only compiled ones call; without an entrance from Python it takes a third less time."""
-    return cast("_Function", numba.njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function))
+    options: dict[str, Any] = {"cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return cast("_Function", numba.njit(**options)(function))
 
 
 @compiled

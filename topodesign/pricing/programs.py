@@ -1,8 +1,8 @@
 """The linear programs of SPFF schedules, through HiGHS, with certificates in integers.
 
-This is the independent path to what :mod:`topodesign.pricing.closed_form` computes in closed form, and the only one to the
-heterogeneous case and to the split itself. A solver's floats suggest an answer; a set of links proves that it cannot be
-better, an integer flow that it can be reached, and only then is it returned.
+This is the independent path to what :mod:`topodesign.pricing.closed_form` computes in closed form, and the only one
+to the heterogeneous case and to the split itself. A solver's floats suggest an answer; a set of links proves that it
+cannot be better, an integer flow that it can be reached, and only then is it returned.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Split:
 
 
 def spff_loads(topology: Topology) -> list[Fraction]:
-    """Return max over nodes u of the optimum U of LP (1), by distance, as :func:`topodesign.pricing.closed_form.layer_loads`.
+    """Return max over nodes u of the optimum U of LP (1), by distance, as ``closed_form.layer_loads``.
 
     References
     ----------

@@ -55,7 +55,7 @@ def spff(
     Returns
     -------
     Schedule
-        Of diameter many steps; without ``chunks`` its bandwidth factor is that of :func:`topodesign.pricing.closed_form.price`.
+        Of diameter many steps; without ``chunks`` its bandwidth factor is that of ``pricing.closed_form.price``.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def spff_heterogeneous(
     Returns
     -------
     Schedule
-        Whose lock-step time is the sum of :func:`topodesign.pricing.programs.heterogeneous_steps`, or more if ``chunks`` are
+        Whose lock-step time is the sum of ``pricing.programs.heterogeneous_steps``, or more if ``chunks`` are
         too few for the exact splits, which are then rounded.
 
     Raises

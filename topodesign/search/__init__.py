@@ -1,1 +1,1 @@
-"""Search."""
+"""Search: known families and expansions of a size, and searches for better digraphs."""

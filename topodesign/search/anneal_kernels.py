@@ -1,10 +1,10 @@
 """Compiled inner loops of link-swap annealing; imported only when something is annealed.
 
-A side holds, for every source, the distances and next-hop masks of all nodes (see :mod:`topodesign.pricing.kernels`), how
-many nodes of each mask there are in each layer, and the load U(u, x) of every layer. A swap of the heads of two links
-changes few of them, and only those are computed anew: nodes that lose their last link from a nearer node, nodes that
-come nearer, and then the masks behind them, layer by layer. What changes is logged, so that a swap can be taken back.
-The dearer of the two collectives counts, so a digraph has two sides, the other that of its transpose.
+A side holds, for every source, the distances and next-hop masks of all nodes (see :mod:`topodesign.pricing.kernels`),
+how many nodes of each mask there are in each layer, and the load U(u, x) of every layer. A swap of the heads of two
+links changes few of them, and only those are computed anew: nodes that lose their last link from a nearer node, nodes
+that come nearer, and then the masks behind them, layer by layer. What changes is logged, so that a swap can be taken
+back. The dearer of the two collectives counts, so a digraph has two sides, the other that of its transpose.
 
 Ports, not neighbours, are the bits of a mask: a parallel link sets two bits and the bit of a self-loop is never set,
 which gives the same loads. All numbers are integers, so that a walk is the same on every machine.

@@ -168,7 +168,7 @@ def undominated(found: Iterable[Found], known: Sequence[Cost] = ()) -> list[Foun
 class _Links:
     """The links of a base, sorted by their ends, and which of them follow which with their voltages.
 
-    A link's voltage is the image of its leader's under a map (see :func:`topodesign.search.voltage_kernels.climb_lifts`).
+    A link's voltage is the image of its leader's under a map (see ``voltage_kernels.climb_lifts``).
     """
 
     tail: IntArray

@@ -1,1 +1,1 @@
-"""Simulation."""
+"""Simulation: when a plan ends in the alpha-beta model, what failures do, and training steps."""

@@ -1,1 +1,1 @@
-"""Topology."""
+"""Topology: links with capacities as columns, their files, symmetries and isomorphisms. Imports base."""

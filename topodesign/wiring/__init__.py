@@ -1,1 +1,1 @@
-"""From a topology to cables: inventories, wiring plans, what was really wired, and changes from one to another."""
+"""Wiring: from a topology to cables, what was really wired, and changes from one wiring to another."""

@@ -1,9 +1,9 @@
 """From the wiring that exists to the wiring wanted, with few patches moved.
 
 Hosts can change their roles without anybody touching a cable, so the nodes of the wanted topology go where most links
-stay (:mod:`topodesign.wiring.change.relabel`). Links that are still missing get fibres that are free or become free. Both ends
-of a patch must be in one field of panels: where no field has a fibre left at both ends, links that could stay change
-their fields along an alternating path, as in the proof of König's theorem.
+stay (:mod:`topodesign.wiring.change.relabel`). Links that are still missing get fibres that are free or become free.
+Both ends of a patch must be in one field of panels: where no field has a fibre left at both ends, links that could
+stay change their fields along an alternating path, as in the proof of König's theorem.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Check."""
+"""Checks: what was really wired against what was planned."""

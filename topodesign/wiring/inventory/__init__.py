@@ -1,1 +1,1 @@
-"""Inventory."""
+"""Inventories: what there is to wire with, and their files."""

@@ -29,9 +29,9 @@ def make_plan(
 ) -> Plan:
     """Plan the wiring of a topology.
 
-    The links are split over the fields of panels (:mod:`topodesign.wiring.plan.decompose`), each at most as often at a host
-    as it has lanes there, and then take its lanes in order. In a simplex plan a link and its reverse share their lanes
-    where they can, so that most answers come back the way that the data went. What comes out is checked.
+    The links are split over the fields of panels (:mod:`topodesign.wiring.plan.decompose`), each at most as often at
+    a host as it has lanes there, and then take its lanes in order. In a simplex plan a link and its reverse share
+    their lanes where they can, so that most answers come back the way that the data went. What comes out is checked.
 
     Parameters
     ----------

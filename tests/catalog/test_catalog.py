@@ -1,0 +1,502 @@
+"""The catalog: files that are what was written or say so, and looking up what was put in."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.samples.catalogs import DEGREES, LAST, write_catalog
+from topodesign import Catalog, lower_bound, pareto
+from topodesign.base.cost import Cost
+from topodesign.base.errors import CatalogError, ParameterError
+from topodesign.base.spec import Spec, parse
+from topodesign.catalog import files
+from topodesign.catalog.close_sizes import better_size
+from topodesign.catalog.files import SHIPPED, catalog_file, read_rows, write_rows
+from topodesign.catalog.lookup import undominated
+from topodesign.catalog.quality import STANDARD, coverage, quality
+from topodesign.catalog.rows import COLUMNS, Row, how_found, read_row
+from topodesign.cli.main import run
+from topodesign.expand import EXPANSIONS
+from topodesign.search.finder import Finder
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_catalog(tmp_path_factory.mktemp("catalog"))
+
+
+@pytest.fixture
+def damaged(directory: Path, tmp_path: Path) -> Path:
+    """A copy to damage."""
+    for degree in DEGREES:
+        catalog_file(tmp_path, degree).write_bytes(catalog_file(directory, degree).read_bytes())
+    return tmp_path
+
+
+@pytest.fixture
+def program(capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*args: object) -> tuple[int, str, str]:
+        status = run([str(arg) for arg in args])
+        return status, *capsys.readouterr()
+
+    return call
+
+
+# -- rows and files ---------------------------------------------------------------------------------------------------
+
+specs = st.from_regex(r"[a-z]{1,9}\([0-9]{1,4}(,[0-9]{1,4}){0,9}\)", fullmatch=True)
+
+
+@st.composite
+def rows(draw: st.DrawFn, degree: int | None = None) -> Row:
+    steps = draw(st.integers(1, 60))
+    allgather = draw(st.fractions(0, 9, max_denominator=4000))
+    return Row(
+        draw(st.integers(2, 3000)),
+        draw(st.integers(1, 64)) if degree is None else degree,
+        Cost(steps, allgather + draw(st.fractions(0, 9, max_denominator=4000))),
+        Cost(steps, allgather),
+        draw(st.booleans()),
+        draw(st.sampled_from(["family", "lift"])),
+        draw(st.sampled_from(["links", "theorem", "bound"])),
+        draw(st.integers(1, 9)),
+        draw(specs),
+    )
+
+
+@given(rows())
+def test_a_row_is_read_as_it_was_written(row: Row) -> None:
+    assert read_row(str(row)) == row
+
+
+@given(rows(), st.data())
+def test_no_character_of_a_row_can_change_unnoticed(row: Row, data: st.DataObject) -> None:
+    line = str(row)
+    place = data.draw(st.integers(0, len(line) - 1))
+    other = data.draw(st.sampled_from("0123456789/\tabcdefx(,) "))
+    edited = line[:place] + other + line[place + 1 :]
+    if edited != line:
+        with pytest.raises(CatalogError):
+            read_row(edited)
+
+
+@given(st.lists(rows(degree=7), max_size=30, unique_by=lambda row: row.key), st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_range_is_read_as_if_all_had_been(tmp_path: Path, some: list[Row], data: st.DataObject) -> None:
+    write_rows(tmp_path, 7, some)
+    ordered = sorted(some, key=lambda row: row.key)
+    assert read_rows(tmp_path, 7) == ordered
+    first, last = data.draw(st.integers(0, 3001)), data.draw(st.integers(0, 3001))
+    assert read_rows(tmp_path, 7, first, last) == [row for row in ordered if first <= row.nodes <= last]
+
+
+def test_only_what_is_asked_for_is_read(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def reading(line: str) -> Row:
+        read.append(line)
+        return read_row(line)
+
+    monkeypatch.setattr(files, "read_row", reading)
+    wanted = Catalog(directory).rows(4, 20, 21)
+    assert [str(row) for row in wanted] == read
+    assert {row.nodes for row in wanted} == {20, 21}
+
+
+def fails(directory: Path, degree: int = 4) -> str:
+    """The message with which a file is refused; it names the file."""
+    with pytest.raises(CatalogError) as caught:
+        read_rows(directory, degree)
+    message = str(caught.value)
+    assert message.startswith(str(catalog_file(directory, degree)))
+    return message
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_truncated_file_is_refused_whatever_is_asked(damaged: Path, data: st.DataObject) -> None:
+    path = catalog_file(damaged, 4)
+    whole = path.read_bytes()
+    length = data.draw(st.integers(0, len(whole) - 1))
+    path.write_bytes(whole[:length])
+    try:
+        lines = whole[:length].count(b"\n")
+        message = fails(damaged)
+        assert f":{max(lines, 1)}:" in message or f":{lines + 1}:" in message
+        with pytest.raises(CatalogError):
+            read_rows(damaged, 4, 3, 3)
+    finally:
+        path.write_bytes(whole)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_an_edited_row_is_named_with_its_line(damaged: Path, data: st.DataObject) -> None:
+    path = catalog_file(damaged, 4)
+    whole = path.read_text()
+    lines = whole.splitlines(keepends=True)
+    number = data.draw(st.integers(1, len(lines) - 2))
+    line = lines[number]
+    place = data.draw(st.integers(0, len(line) - 2))
+    middle = data.draw(st.text("0123456789/(,)abc", max_size=3))
+    edited = line[:place] + middle + line[place + 1 :]
+    try:
+        path.write_text("".join([*lines[:number], edited, *lines[number + 1 :]]))
+        if edited != line:
+            assert f"{path}:{number + 1}: " in fails(damaged)
+    finally:
+        path.write_text(whole)
+
+
+def test_lines_that_are_lost_added_or_moved_are_told(damaged: Path) -> None:
+    path = catalog_file(damaged, 4)
+    lines = path.read_text().splitlines(keepends=True)
+    for changed, words in (
+        (lines[:5] + lines[6:], f":{len(lines) - 1}: the last line counts {len(lines) - 2} rows"),
+        ([*lines[:5], lines[5], *lines[5:]], ":7: a row of"),
+        ([*lines[:5], lines[6], lines[5], *lines[7:]], ":7: a row of"),
+        ([*lines[:-1], "# end: 1 rows, 5 bytes\n"], f":{len(lines)}: the last line counts 1 rows"),
+        ([*lines, "\n"], f":{len(lines) + 1}: the file ends without"),
+        (lines[1:], ":1: the first line"),
+        ([], ":1: the file is empty"),
+    ):
+        path.write_text("".join(changed))
+        assert words in fails(damaged)
+    path.unlink()
+    assert "No such file" in fails(damaged)
+
+
+def test_a_file_of_another_degree_is_refused(damaged: Path) -> None:
+    catalog_file(damaged, 4).rename(catalog_file(damaged, 5))
+    assert ":2: a row of degree 4" in fails(damaged, 5)
+
+
+def test_files_are_written_whole_or_not_at_all(damaged: Path) -> None:
+    before = catalog_file(damaged, 4).read_bytes()
+    four = read_rows(damaged, 4)
+    for wrong in ([*four, four[0]], [*four, dataclasses.replace(four[0], degree=5)]):
+        with pytest.raises(CatalogError):
+            write_rows(damaged, 4, wrong)
+    assert catalog_file(damaged, 4).read_bytes() == before
+    write_rows(damaged, 4, reversed(four))
+    assert catalog_file(damaged, 4).read_bytes() == before
+    assert {path.name for path in damaged.iterdir()} == {"degree_02.tsv", "degree_04.tsv"}
+
+
+def test_where_a_topology_comes_from() -> None:
+    for text, word in (
+        ("genkautz(4,9)", "family"),
+        ("transpose(transpose(dicirculant(9,1,2)))", "circulant"),
+        ("cayley(dihedral(4),1,4)", "cayley"),
+        ("transpose(line(cayley(dihedral(4),1,4)))", "expansion"),
+        ("swap(delete(genkautz(4,9),1,2),1,2,3,4)", "annealed"),
+    ):
+        assert how_found(parse(text)) == word
+    for expansion in EXPANSIONS:
+        if expansion.name != "transpose":
+            assert how_found(parse(f"{expansion.name}(complete(3),2)")) != "family"
+
+
+# -- looking up -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("duplex", [False, True])
+@pytest.mark.parametrize("degree", DEGREES)
+def test_frontiers_are_those_that_were_put_in(directory: Path, degree: int, duplex: bool) -> None:
+    catalog, finder = Catalog(directory), Finder()
+    for nodes in range(2, LAST + 3):
+        wanted = finder.frontier(nodes, degree, duplex=duplex) if 3 <= nodes <= LAST else []
+        assert [(row.spec, row.cost, row.allgather) for row in catalog.frontier(nodes, degree, duplex=duplex)] == [
+            (str(one.spec), one.cost, one.allgather) for one in wanted
+        ]
+
+
+@given(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6), st.booleans()), max_size=12, unique_by=lambda t: t[:2]))
+def test_undominated_by_definition(costs: list[tuple[int, int, bool]]) -> None:
+    made = [
+        Row(9, 4, Cost(s, Fraction(y)), Cost(s, Fraction(y)), duplex, "family", "links", 1, "genkautz(4,9)")
+        for s, y, duplex in costs
+    ]
+    ordered = sorted(made, key=lambda row: row.key)
+    for only in (False, True):
+        pool = [row for row in ordered if row.duplex or not only]
+        wanted = [row for row in pool if not any(o.cost.dominates(row.cost) for o in pool if o is not row)]
+        assert undominated(ordered, duplex=only) == wanted
+
+
+def test_the_environment_names_a_catalog(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Catalog().directory == SHIPPED
+    monkeypatch.setenv("TOPODESIGN_CATALOG", str(directory))
+    assert Catalog().directory == directory
+    assert pareto(16, 4).origin == "catalog"
+
+
+def test_a_lookup_imports_nothing_heavy(directory: Path) -> None:
+    code = (
+        "import sys; from topodesign.cli.main import run\n"
+        "status = run(sys.argv[1:])\n"
+        "heavy = {'numpy', 'numba', 'scipy', 'networkx', 'pandas'} & set(sys.modules)\n"
+        "sys.exit(f'{heavy} imported' if heavy else status)\n"
+    )
+    for command in (["catalog", "show"], ["pareto"]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *command, "-n", "33", "-d", "4"],
+            env=os.environ | {"TOPODESIGN_CATALOG": str(directory)},
+            text=True, capture_output=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "from the catalog" in done.stdout
+
+
+def test_records_are_rows_for_pandas(directory: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(Catalog(directory).to_records(4, 10, 20))
+    assert len(frame) == len(Catalog(directory).rows(4, 10, 20))
+    assert set(frame["nodes"]) == set(range(10, 21))
+
+
+# -- pareto -----------------------------------------------------------------------------------------------------------
+
+
+def test_pareto_looks_up_first(directory: Path) -> None:
+    catalog = Catalog(directory)
+    for bidirectional in (False, True):
+        looked_up = pareto(33, 4, catalog=catalog, bidirectional=bidirectional)
+        searched = pareto(33, 4, catalog=False, search=0, bidirectional=bidirectional)
+        assert (looked_up.origin, searched.origin) == ("catalog", "search")
+        assert looked_up == dataclasses.replace(searched, origin="catalog")
+    assert pareto(LAST + 1, 4, catalog=catalog, search=0).origin == "search"
+    with pytest.raises(ParameterError):
+        pareto(33, 0, catalog=catalog)
+
+
+def test_a_search_loses_nothing_that_the_catalog_has(tmp_path: Path) -> None:
+    better = "cayley(dihedral(8),1,2,9,10)"
+    cost = pareto(16, 4, catalog=False, search=0).entries[0].cost
+    row = Row(16, 4, Cost(2, Fraction(1)), Cost(2, Fraction(1)), False, "cayley", "links", 1, better)
+    write_rows(tmp_path, 4, [row])
+    result = pareto(16, 4, catalog=Catalog(tmp_path), search=0)
+    assert result.origin == "catalog and search"
+    assert any(entry.cost.dominates(cost) for entry in result.entries)
+
+
+def test_a_damaged_catalog_is_told_and_searched_around(damaged: Path, program: Run) -> None:
+    args = ("pareto", "-n", 12, "-d", 4, "--json", "--catalog", damaged)
+    status, out, err = program(*args)
+    assert (status, err, json.loads(out)["origin"]) == (0, "", "catalog")
+    path = catalog_file(damaged, 4)
+    good = path.read_text()
+    at = next(k for k, line in enumerate(good.splitlines(), 1) if line.startswith("12\t"))
+    truncated = f"{path}:{good[: len(good) // 2].count(chr(10)) + 1}: "
+    for text, words in (
+        (good[: len(good) // 2], truncated),
+        (good.replace("\n12\t4\t", "\n12\t4\t1"), f"{path}:{at}: "),
+        (None, f"{path}: "),
+    ):
+        path.unlink()
+        if text is not None:
+            path.write_text(text)
+        status, out, err = program(*args, "--search", 0)
+        assert status == 0
+        assert json.loads(out)["origin"] == "search"
+        assert err.startswith(f"topodesign: {words}")
+        assert err.count("\n") == 1
+        assert program("catalog", "show", *args[1:])[0] == 2
+        if text is None:
+            path.write_text(good)
+    assert program("pareto", "-n", 12, "-d", 4, "--no-catalog", "--catalog", damaged)[0] == 2
+
+
+# -- catalog show -----------------------------------------------------------------------------------------------------
+
+
+def test_show_is_what_pareto_says(directory: Path, program: Run) -> None:
+    question = ("-n", 24, "-d", 4, "--size", "1MiB", "--size", "1GB", "--json", "--catalog", directory)
+    status, out, err = program("catalog", "show", *question)
+    assert (status, err) == (0, "")
+    shown = json.loads(out)
+    del shown["better_size"]
+    assert shown == json.loads(program("pareto", *question)[1])
+
+
+@pytest.mark.parametrize("filters", [("--max-steps", 4), ("--within", "5%"), ("--max-steps", 5, "--within", 30)])
+def test_filters_keep_exactly_what_they_say(directory: Path, program: Run, filters: tuple[object, ...]) -> None:
+    option = dict(zip(filters[::2], filters[1::2], strict=True))
+    most = int(str(option.get("--max-steps", 99)))
+    share = Fraction(str(option.get("--within", "9900")).removesuffix("%")) / 100
+    for flags, duplex in (((), False), (("--bidirectional",), True)):
+        status, out, _ = program(
+            "catalog", "show", "-n", f"3..{LAST}", "-d", 4, *filters, *flags, "--csv", "--catalog", directory
+        )
+        assert status == 0
+        shown = [(int(row["nodes"]), row["spec"]) for row in csv.DictReader(io.StringIO(out))]
+        assert shown == [
+            (nodes, row.spec)
+            for nodes in range(3, LAST + 1)
+            for row in Catalog(directory).frontier(nodes, 4, duplex=duplex)
+            if row.cost.steps <= most and row.cost.bandwidth <= Fraction(nodes - 1, nodes) * (1 + share)
+        ]
+
+
+def test_a_range_shows_the_fastest_of_each_size(directory: Path, program: Run) -> None:
+    status, out, _ = program("catalog", "show", "-n", "30..33", "-d", 4, "--catalog", directory)
+    assert status == 0
+    for nodes in range(30, 34):
+        (line,) = (text for text in out.splitlines() if text.split()[:1] == [str(nodes)])
+        assert str(pareto(nodes, 4, catalog=Catalog(directory)).best.spec) in line
+    documents = json.loads(program("catalog", "show", "-n", "30..33", "-d", 4, "--json", "--catalog", directory)[1])
+    assert [one["nodes"] for one in documents["sizes"]] == [30, 31, 32, 33]
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "words"),
+    [
+        (("-n", 33, "-d", 4, "--max-steps", 1), 1, "known are"),
+        (("-n", 99, "-d", 4), 1, "topodesign pareto -n 99 -d 4"),
+        (("-n", 99999, "-d", 4), 2, "too many to search"),
+        (("-n", 33, "-d", 5), 2, "degrees 2, 4, not 5"),
+        (("-n", "9..3", "-d", 4), 2, "upwards"),
+        (("-n", "x", "-d", 4), 2, "neither a number nor a range"),
+        (("-n", 33, "-d", 4, "--within", "much"), 2, "percent"),
+        (("-n", 33, "-d", 4, "--within", "-1"), 2, "below zero"),
+        (("-n", 33, "-d", 4, "--csv", "--json"), 2, "exclude"),
+        (("-n", 33, "-d", 4, "--size", "1"), 2, "unit"),
+    ],
+)
+def test_refusals(directory: Path, program: Run, args: tuple[object, ...], status: int, words: str) -> None:
+    got, out, err = program("catalog", "show", *args, "--catalog", directory)
+    assert (got, out) == (status, "")
+    assert words in err
+    assert err.count("\n") == 1
+
+
+def test_impossible_sizes_are_not_sent_to_a_search(program: Run) -> None:
+    question = ("-n", 2047, "-d", 15, "--bidirectional")
+    refused = program("catalog", "show", *question)
+    assert refused == program("pareto", *question)
+    assert refused[0] == 2
+    assert "2047*15 is odd" in refused[2]
+
+
+def every_size(rows: list[Row], duplex: bool) -> Iterator[tuple[int, list[Row]]]:
+    for nodes, group in itertools.groupby(rows, key=lambda row: row.nodes):
+        if front := [row for row in group if row.duplex or not duplex]:
+            yield nodes, front
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sizes with neighbours within 2%."""
+    return write_catalog(tmp_path_factory.mktemp("wide"), range(98, 117))
+
+
+@pytest.mark.parametrize("duplex", [False, True])
+def test_a_better_size_close_by_by_definition(wide: Path, duplex: bool) -> None:
+    catalog, told = Catalog(wide), 0
+    times = {
+        nodes: min(STANDARD.allreduce(row.cost)[0] for row in front)
+        for nodes, front in every_size(catalog.rows(4), duplex)
+    }
+    for nodes in range(101, 114):
+        near = {n: times[n] for n in range(nodes - nodes // 50, nodes + nodes // 50 + 1)}
+        bound = STANDARD.allreduce(lower_bound(nodes, 4, duplex=duplex))[0]
+        poor = times[nodes] >= Fraction(105, 100) * max(min(near.values()), bound)
+        better = better_size(catalog, nodes, 4, STANDARD, duplex=duplex)
+        assert (better is not None) == poor
+        if better is not None:
+            told += 1
+            assert better.other_time == min(near.values()) == times[better.other]
+            assert better.speedup == times[nodes] / min(near.values())
+            prime = all(nodes % k for k in range(2, nodes))
+            assert ("prime" in str(better)) == prime
+            assert str(better.other) in str(better)
+    assert told or duplex
+    assert better_size(catalog, 97, 4, STANDARD) is None
+
+
+# -- catalog list -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("duplex", [False, True])
+@pytest.mark.parametrize("degree", DEGREES)
+def test_quality_by_definition(directory: Path, degree: int, duplex: bool) -> None:
+    rows = Catalog(directory).rows(degree, 5, 30)
+    result = quality(degree, rows, duplex=duplex)
+    assert result is not None
+    fronts = dict(every_size(rows, duplex))
+    assert result.sizes == len(fronts)
+    for column, ratio in enumerate(result.ratios):
+        values = {
+            nodes: min(STANDARD.allreduce(row.cost)[column] for row in front)
+            / STANDARD.allreduce(lower_bound(nodes, degree, duplex=duplex))[column]
+            for nodes, front in fronts.items()
+        }
+        assert ratio.worst == max(values.values()) == values[ratio.worst_nodes]
+        assert abs(ratio.mean - float(sum(values.values()) / len(values))) < 1e-12
+    near = [
+        nodes
+        for nodes, front in fronts.items()
+        if any(
+            row.cost.bandwidth == Fraction(nodes - 1, nodes)
+            and row.cost.steps <= lower_bound(nodes, degree, duplex=duplex).steps + 2
+            for row in front
+        )
+    ]
+    assert result.near_optimal == Fraction(len(near), len(fronts))
+    assert quality(degree, [], duplex=duplex) is None
+
+
+def test_list_counts_and_judges(directory: Path, program: Run) -> None:
+    for flags in ((), ("--quality",)):
+        document = json.loads(program("catalog", "list", *flags, "--json", "--catalog", directory)[1])
+        assert [one["degree"] for one in document["degrees"]] == list(DEGREES)
+        for one in document["degrees"]:
+            there = Catalog(directory).rows(one["degree"])
+            assert (one["first"], one["last"], one["sizes"]) == (3, LAST, LAST - 2)
+            assert one["rows"] == len(there) == sum(n for key, n in one.items() if key.startswith("found_"))
+            assert one["duplex_sizes"] == len({row.nodes for row in there if row.duplex})
+        assert ("quality" in document) == bool(flags)
+        table = program("catalog", "list", *flags, "--catalog", directory)
+        assert (table[0], table[2]) == (0, "")
+        records: list[dict[str, Any]] = list(
+            csv.DictReader(io.StringIO(program("catalog", "list", *flags, "--csv", "--catalog", directory)[1]))
+        )
+        assert len(records) == len(DEGREES) * (2 if flags else 1)
+    assert coverage(4, []).rows == 0
+    assert program("catalog", "list", "--catalog", directory / "nowhere")[0] == 2
+
+
+def test_the_shipped_files_are_whole() -> None:
+    assert Catalog().degrees == list(range(2, 17))
+    for degree in Catalog().degrees:
+        for row in Catalog().rows(degree):
+            assert row.cost.steps >= 1
+            assert row.cost.bandwidth >= Fraction(row.nodes - 1, row.nodes)
+    assert len(COLUMNS) == len(dataclasses.fields(Row)) + 2
+
+
+def test_tables_show_the_beginning_of_long_specs() -> None:
+    from topodesign.report.table import readable
+
+    short, long = parse("line(complete(3),2)"), Spec("successors", tuple(range(3, 200)))
+    assert readable(short) == str(short)
+    assert readable(long).startswith(str(long)[:100])
+    assert len(readable(long)) < 200
+    assert str(len(str(long))) in readable(long)

@@ -1,0 +1,422 @@
+"""``optimum`` and ``fabric``: published figures, cuts that prove them, what upgrades and failures do, clear errors."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from topodesign.cli.main import run
+from topodesign.expand.library import build
+from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.fabrics.files import read_fabric
+from topodesign.fabrics.presets import GB, build_fabric
+from topodesign.forest.throughput import limited, throughput, upgrades
+from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective
+from topodesign.report.bottleneck import bottleneck_in_words
+from topodesign.topology.topology import Topology
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+KEYS = {
+    "k", "inv_x_star", "algorithmic_bandwidth", "algorithmic_bandwidth_GBps", "bottleneck_cut", "bottleneck",
+    "sensitivity", "collectives",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Result:
+    status: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        """The one document on standard output, with nothing on standard error."""
+        assert (self.status, self.err) == (0, "")
+        return json.loads(self.out, parse_constant=pytest.fail)
+
+    def message(self, status: int = 2) -> str:
+        """What standard error says."""
+        assert (self.status, self.out) == (status, "")
+        assert "Traceback" not in self.err
+        assert self.err.startswith("topodesign: ")
+        return self.err
+
+
+Cli = Callable[..., Result]
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    def call(*args: str | Path) -> Result:
+        status = run([str(arg) for arg in args])
+        captured = capsys.readouterr()
+        return Result(status, captured.out, captured.err)
+
+    return call
+
+
+def ratio(fabric: Fabric, cut: set[str]) -> Fraction:
+    """Seconds per byte of shard that a set of vertices needs to send the shards inside it out."""
+    inside = sum(fabric.names[node] in cut for node in fabric.compute)
+    out = sum(link.bandwidth for link in fabric.links() if link.src in cut and link.dst not in cut)
+    return Fraction(inside) / out
+
+
+# -- figures ----------------------------------------------------------------------------------------------------------
+
+PUBLISHED = [
+    ("dgx_a100(1)", "342.857", 1),
+    ("dgx_a100(2)", "346.667", 13),
+    ("dgx_a100(4)", "266.667", 1),
+    ("dgx_a100(8)", "228.571", 1),
+    ("mi250(1)", "342.857", 3),
+    ("mi250(2)", "354.133", 83),
+    ("mi250(3)", "346.435", 83),
+]
+
+
+@pytest.mark.parametrize(("spec", "rate", "trees"), PUBLISHED)
+def test_published_optima(cli: Cli, spec: str, rate: str, trees: int) -> None:
+    document = cli("optimum", spec, "--json").json()
+    assert document.keys() >= KEYS
+    assert (f"{document['algorithmic_bandwidth_GBps']:.3f}", document["k"]) == (rate, trees)
+    fabric = build_fabric(spec)
+    assert ratio(fabric, set(document["bottleneck_cut"])) == Fraction(document["inv_x_star"])
+    assert Fraction(document["algorithmic_bandwidth"]) * Fraction(document["inv_x_star"]) == len(fabric.compute)
+    whole = Fraction(document["algorithmic_bandwidth"])
+    others = {name: Fraction(rates["algorithmic_bandwidth"]) for name, rates in document["collectives"].items()}
+    assert others == {"allgather": whole, "reduce-scatter": whole, "allreduce": whole / 2}
+
+
+@pytest.mark.parametrize(
+    ("spec", "trees", "rate"), [("mi250(2)", 1, 320), ("mi250(2)", 2, Fraction(1024, 3)), ("mi250(1)", 2, 320)]
+)
+def test_published_optima_of_few_trees(cli: Cli, spec: str, trees: int, rate: Fraction) -> None:
+    document = cli("optimum", spec, "--fixed-k", str(trees), "--json").json()
+    assert document["k"] == trees
+    assert Fraction(document["algorithmic_bandwidth"]) == rate * GB
+    best = cli("optimum", spec, "--json").json()
+    assert document["optimum"] == {key: best[key] for key in ("k", *document["optimum"])}
+
+
+def test_scan(cli: Cli) -> None:
+    document = cli("optimum", "mi250(1)", "--scan", "6", "--json").json()
+    assert [row["k"] for row in document["scan"]] == [1, 2, 3, 4, 5, 6]
+    best = Fraction(document["algorithmic_bandwidth"])
+    rates = [Fraction(row["algorithmic_bandwidth"]) for row in document["scan"]]
+    assert all(rate <= best for rate in rates)
+    assert [row + 1 for row, rate in enumerate(rates) if rate == best] == [3, 6]
+    assert document["k"] == 3
+
+
+def test_the_worked_example_of_the_paper(cli: Cli, tmp_path: Path) -> None:
+    """Two boxes of four nodes, ten times faster inside than between them: 1/x* = 1/b (figure 2)."""
+    nodes = [f"c{box}.{node}" for box in (1, 2) for node in (1, 2, 3, 4)]
+    links = [{"from": n, "to": f"w{n[1]}", "bandwidth": "10GB/s", "duplex": True} for n in nodes]
+    links += [{"from": n, "to": "w0", "bandwidth": "1GB/s", "duplex": True} for n in nodes]
+    path = tmp_path / "paper.json"
+    path.write_text(json.dumps({"nodes": nodes, "switches": ["w0", "w1", "w2"], "links": links}))
+    document = cli("optimum", path, "--json").json()
+    assert Fraction(document["inv_x_star"]) == Fraction(1, GB)
+    assert re.match("the four links of c[12], 4 GB/s together, have to", document["bottleneck"])
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("fabric_*.yaml")), ids=lambda path: path.stem)
+def test_every_file_in_configs_is_explained(cli: Cli, path: Path) -> None:
+    document = cli("optimum", path, "--json").json()
+    fabric = read_fabric(path)
+    assert ratio(fabric, set(document["bottleneck_cut"])) == Fraction(document["inv_x_star"])
+    kinds = {link["class"] for link in document["bottleneck_links"]}
+    assert kinds
+    assert all(f"{kind} link" in document["bottleneck"] for kind in kinds)
+    text = cli("optimum", path)
+    assert text.status == 0
+    assert document["bottleneck"] in text.out
+    assert f"{document['algorithmic_bandwidth_GBps']:.3f} GB/s" in text.out
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        (
+            "dgx_a100(4)",
+            "the eight InfiniBand links of box0, 200 GB/s together, have to bring in the data of the 24 other",
+        ),
+        (
+            "dgx_a100(2)",
+            "the NVLink link and the InfiniBand link of box0/gpu0, 325 GB/s together, have to bring in the",
+        ),
+        ("fat_tree(4,8,1,16)", "the spine link of leaf0, 25 GB/s, has to bring in the data of the 24 other nodes"),
+    ],
+)
+def test_words(spec: str, words: str) -> None:
+    fabric = build_fabric(spec)
+    assert bottleneck_in_words(fabric, throughput(fabric)).startswith(words)
+
+
+def test_numbers_are_called_nodes() -> None:
+    fabric = Fabric.from_topology(build("complete(2)"))
+    words = "the link of node 0, 12.5 GB/s, has to bring in the data of node 1"
+    assert bottleneck_in_words(fabric, throughput(fabric)) == words
+
+
+# -- two ways ---------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def small_fabrics(draw: st.DrawFn) -> Fabric:
+    """A one-way ring over all vertices, so that it is connected, and one-way triangles and duplex links."""
+    count = draw(st.integers(3, 6))
+    switches = draw(st.sets(st.integers(0, count - 1), max_size=count - 2))
+    vertex = st.integers(0, count - 1)
+    rounds = draw(st.lists(st.lists(vertex, min_size=2, max_size=3, unique=True), max_size=5))
+    links = []
+    for cycle in [list(range(count)), *rounds]:
+        rate = draw(st.sampled_from([Fraction(1), Fraction(2), Fraction(5, 3), Fraction(7, 2)]))
+        links += [
+            FabricLink(str(a), str(b), rate, f"{rate}") for a, b in zip(cycle, cycle[1:] + cycle[:1], strict=True)
+        ]
+    nodes = [str(v) for v in range(count) if v not in switches]
+    return Fabric.from_links("small", nodes, [str(v) for v in sorted(switches)], links)
+
+
+def least_time(fabric: Fabric, owners: set[str], *, reduces: bool) -> Fraction:
+    """The bound over all cuts: shards of owners inside over bandwidth out of it (or into it, to reduce)."""
+    nodes = {fabric.names[node] for node in fabric.compute}
+    worst = Fraction(0)
+    for size in range(1, len(fabric.names)):
+        for side in map(set, itertools.combinations(fabric.names, size)):
+            if nodes <= side:
+                continue
+            crossing = [
+                k for k in fabric.links() if (k.dst if reduces else k.src) in side and not {k.src, k.dst} <= side
+            ]
+            worst = max(worst, len(owners & side) / sum((k.bandwidth for k in crossing), Fraction(0)))
+    return worst
+
+
+@settings(max_examples=40, deadline=None)
+@given(fabric=small_fabrics(), data=st.data())
+def test_throughput_is_the_bound_over_all_cuts(fabric: Fabric, data: st.DataObject) -> None:
+    collective: TreeCollective = data.draw(st.sampled_from(TREE_COLLECTIVES))
+    nodes = [fabric.names[node] for node in fabric.compute]
+    root = data.draw(st.sampled_from(nodes)) if collective in {"broadcast", "reduce"} else None
+    owners = {root} if root else set(nodes)
+    forth, back = (least_time(fabric, owners, reduces=reduces) for reduces in (False, True))
+    wanted = {"allgather": forth, "broadcast": forth, "allreduce": forth + back}.get(collective, back)
+    result = throughput(fabric, collective, root=root)
+    assert result.inverse_rate == wanted
+    assert result.bandwidth == len(owners) / wanted
+    names = {fabric.names[vertex] for vertex in result.cut}
+    out = sum(link.bandwidth for link in result.links(fabric))
+    assert out == sum(link.bandwidth for link in fabric.links() if link.src in names and link.dst not in names)
+    if collective != "allreduce":
+        assert Fraction(len(result.owners)) / out == wanted
+    assert bottleneck_in_words(fabric, result).startswith("the ")
+    few = limited(fabric, [1, 2], collective, root=root)
+    assert all(row.bandwidth <= result.bandwidth for row in few)
+
+
+def scaled(fabric: Fabric, kind: str, factor: Fraction) -> Fabric:
+    """The fabric with another bandwidth on the links of a class."""
+    links = [k._replace(bandwidth=k.bandwidth * factor) if k.kind == kind else k for k in fabric.links()]
+    nodes = [fabric.names[node] for node in fabric.compute]
+    return Fabric.from_links("scaled", nodes, [n for n in fabric.names if n not in nodes], links)
+
+
+@pytest.mark.parametrize("collective", ["allgather", "allreduce"])
+@pytest.mark.parametrize("spec", ["dgx_a100(2)", "dgx_a100(3)", "mi250(2)", "dgx1_v100(2)", "fat_tree(3,4,2,3)"])
+def test_upgrades_do_what_is_said(spec: str, collective: TreeCollective) -> None:
+    fabric = build_fabric(spec)
+    now = throughput(fabric, collective).bandwidth
+    for upgrade in upgrades(fabric, collective):
+
+        def reached(factor: Fraction, kind: str = upgrade.kind) -> Fraction:
+            return throughput(scaled(fabric, kind, factor), collective).bandwidth
+
+        assert reached(Fraction(2)) == upgrade.doubled >= now
+        if upgrade.limit is None or upgrade.useful_factor is None:
+            assert reached(Fraction(2000)) > reached(Fraction(1000))
+            continue
+        assert reached(upgrade.useful_factor) == reached(2 * upgrade.useful_factor) == upgrade.limit
+        if upgrade.useful_factor > 1:
+            assert reached(upgrade.useful_factor * Fraction(99, 100)) < upgrade.limit
+        else:
+            assert upgrade.limit == now
+
+
+def test_broadcast_is_the_least_maximum_flow() -> None:
+    """Edmonds: as much as can flow to the worst node."""
+    fabric = build_fabric("dgx1_v100(2)")
+    graph = fabric.topology.to_networkx()
+    flows = [nx.maximum_flow_value(graph, 5, node) for node in fabric.compute if node != 5]
+    assert throughput(fabric, "broadcast", root=fabric.names[5]).bandwidth == min(flows) * fabric.unit
+
+
+def test_a_better_allreduce_is_told(cli: Cli) -> None:
+    document = cli("optimum", "genkautz(2,7)", "--collective", "allreduce", "--json").json()
+    best = document["best_allreduce"]
+    assert not best["composed_is_best"]
+    whole = Fraction(document["algorithmic_bandwidth"])
+    assert whole < Fraction(best["algorithmic_bandwidth"]) <= Fraction(best["bound"])
+    assert "of another kind" in cli("optimum", "genkautz(2,7)", "--collective", "allreduce").out
+    document = cli("optimum", "mi300x(1)", "--collective", "allreduce", "--json").json()
+    assert document["best_allreduce"]["composed_is_best"]
+    assert "only forward" not in cli("optimum", "mi300x(1)", "--collective", "allreduce").out
+    assert "only forward" in cli("optimum", "dgx_h100(1)", "--collective", "allreduce").out
+    assert (
+        "best_allreduce" not in cli("optimum", "mi300x(1)", "--collective", "allreduce", "--no-proof", "--json").json()
+    )
+
+
+# -- subsets and failures ---------------------------------------------------------------------------------------------
+
+
+def test_half_the_nodes(cli: Cli) -> None:
+    args = ("optimum", "mi250(2)", "--only", "box0/gcd[0-7],box1/gcd[0-7]", "--json")
+    document = cli(*args).json()
+    assert document["nodes"] == 16
+    assert Fraction(document["before"]["algorithmic_bandwidth"]) == Fraction(5312, 15) * GB
+    forward = cli(*args, "--others", "forward").json()
+    assert forward["switches"] == 17
+    assert Fraction(forward["algorithmic_bandwidth"]) >= Fraction(document["algorithmic_bandwidth"])
+    several = cli("optimum", "mi250(2)", *(f"--only=box{b}/gcd{g}" for b in (0, 1) for g in range(8)), "--json").json()
+    assert several["inv_x_star"] == document["inv_x_star"]
+
+
+def test_dead_links_and_nodes(cli: Cli) -> None:
+    document = cli("optimum", "torus(8,8)", "--without", "0-1", "--without", "9", "--json").json()
+    graph = build("torus(8,8)")
+    kept = [(u, v) for u, v, _ in graph.links() if {u, v} != {0, 1} and 9 not in {u, v}]
+    place = {node: row for row, node in enumerate(n for n in range(64) if n != 9)}
+    left = Topology.from_links(63, [(place[u], place[v]) for u, v in kept])
+    alone = Fabric.from_topology(left, Fraction(100 * GB, 8))
+    assert Fraction(document["inv_x_star"]) == throughput(alone).inverse_rate
+    assert Fraction(document["before"]["algorithmic_bandwidth"]) > Fraction(document["algorithmic_bandwidth"])
+    text = cli("optimum", "torus(8,8)", "--without", "0-1", "--without", "9")
+    assert "before: 12.698 GB/s; -50.0% now" in text.out
+
+
+def test_names_with_hyphens(cli: Cli, tmp_path: Path) -> None:
+    names = ["a-1", "a-2", "b", "c"]
+    links = [{"from": a, "to": b, "bandwidth": "1GB/s", "duplex": True} for a, b in itertools.combinations(names, 2)]
+    path = tmp_path / "hyphens.json"
+    path.write_text(json.dumps({"nodes": names, "links": links}))
+    document = cli("optimum", path, "--without", "a-1-a-2", "--json").json()
+    assert Fraction(document["algorithmic_bandwidth"]) == Fraction(8 * GB, 3)
+
+
+def test_one_way_fabrics_lose_links(cli: Cli) -> None:
+    spec = "dicirculant(7,1,2)"
+    document = cli("optimum", spec, "--without", "0-1", "--collective", "reduce-scatter", "--json").json()
+    topology = build(spec)
+    kept = ~((topology.src == 0) & (topology.dst == 1))
+    graph = Topology.from_arrays(7, topology.src[kept], topology.dst[kept])
+    worst = max(
+        Fraction(len(side), int((np.isin(graph.dst, side) & ~np.isin(graph.src, side)).sum()))
+        for size in range(1, 7)
+        for side in itertools.combinations(range(7), size)
+    )
+    assert Fraction(document["inv_x_star"]) == worst / Fraction(50 * GB, 8)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("uniring(1,7)", "--without", "0-1"), "1 more cannot be reached from 0"),
+        (("tpu_torus(2,2)", "--without", "chip0.0-chip1.0", "--without", "chip0.0-chip0.1"), "chip0.0"),
+        (("dgx_a100(2)", "--without", "rail0", "--without", "rail1"), "box0/gpu0"),
+    ],
+)
+def test_what_is_left_does_not_connect(cli: Cli, args: tuple[str, ...], message: str) -> None:
+    assert message in cli("optimum", *args).message(status=1)
+
+
+def test_disconnected_fabric(cli: Cli, tmp_path: Path) -> None:
+    links = [{"from": a, "to": b, "bandwidth": "1GB/s", "duplex": True} for a, b in ("ab", "cd")]
+    path = tmp_path / "apart.yaml"
+    path.write_text(json.dumps({"nodes": list("abcd"), "links": links}))
+    message = cli("optimum", path).message(status=1)
+    assert "c, d cannot be reached from a" in message
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("dgx_a10(2)",), "did you mean dgx_a100"),
+        (("torsu(8)",), "did you mean torus"),
+        (("nowhere.yaml",), "nowhere.yaml: No such file"),
+        (("complete(1)",), "n must be at least 2"),
+        (("dgx_a100(1)", "--only", "box0/gpu0"), "only one node"),
+        (("dgx_a100(1)", "--only", "box0/nvswitch,box0/gpu0"), "is a switch"),
+        (("dgx_a100(1)", "--only", "box1/*"), "no node or switch is named 'box1/*'"),
+        (("dgx_a100(1)", "--only", ""), "no node or switch is named ''"),
+        (("dgx_a100(1)", "--without", "box0/gpu9"), "write a link as A-B"),
+        (("dgx_a100(1)", "--without", "box0/gpu0-box0/gpu9"), "named 'box0/gpu9'; there are box0/gpu"),
+        (("dgx_a100(1)", "--without", "box0/gpu0-box0/gpu1"), "no link between"),
+        (("dgx_a100(1)", "--without", "box0/nvswitch"), "cannot be reached"),
+        (("dgx_a100(1)", "--bandwidth", "1GB/s"), "has bandwidths of its own"),
+        (("torus(3,3)", "--bandwidth", "fast"), "bandwidth 'fast'"),
+        (("torus(3,3)", "--root", "0"), "allgather has no root"),
+        (("torus(3,3)", "--collective", "reduce"), "reduce needs a root"),
+        (("torus(3,3)", "--collective", "reduce", "--root", "9"), "named '9'"),
+        (("dgx_a100(1)", "--collective", "reduce", "--root", "box0/nvswitch"), "is a switch"),
+        (("torus(3,3)", "--fixed-k", "0"), "range"),
+        (("torus(3,3)", "--scan", "many"), "integer"),
+    ],
+)
+def test_bad_usage(cli: Cli, args: tuple[str, ...], message: str) -> None:
+    assert message in cli("optimum", *args).message(status=1 if message == "cannot be reached" else 2)
+
+
+def test_bandwidth_of_a_spec(cli: Cli) -> None:
+    default = cli("optimum", "torus(4,4)", "--json").json()["algorithmic_bandwidth"]
+    double = cli("optimum", "torus(4,4)", "--bandwidth", "25GB/s", "--json").json()["algorithmic_bandwidth"]
+    assert Fraction(double) == 2 * Fraction(default) == Fraction(16, 15) * 25 * GB
+
+
+# -- fabric -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a.yaml", "a.json", "a.graphml"])
+def test_written_fabrics_are_read(cli: Cli, tmp_path: Path, name: str) -> None:
+    assert cli("fabric", "dgx_h100(2)", "-o", tmp_path / name) == Result(0, "", "")
+    assert read_fabric(tmp_path / name) == build_fabric("dgx_h100(2)")
+    assert cli("fabric", tmp_path / name, "--json").out == cli("fabric", "dgx_h100(2)", "--format", "json").out
+
+
+@pytest.mark.parametrize("command", ["evaluate", "links"])
+@pytest.mark.parametrize("fabric", ["mi250(2)", "boxes.yaml"])
+def test_commands_for_plain_topologies_say_so(cli: Cli, command: str, fabric: str) -> None:
+    assert f"{fabric} is a fabric" in cli(command, fabric).message()
+
+
+def test_what_is_left_is_written(cli: Cli, tmp_path: Path) -> None:
+    part = ("mi250(2)", "--only", "box*/gcd[0-7]", "--others", "forward", "--without", "box0/gcd0-box0/gcd1")
+    path = tmp_path / "left.yaml"
+    assert cli("fabric", *part, "-o", path).status == 0
+    written, direct = cli("optimum", path, "--json").json(), cli("optimum", *part, "--json").json()
+    for key in ("nodes", "switches", "links", "collectives", "sensitivity"):
+        assert written[key] == direct[key]
+    assert written["fabric"] == direct["fabric"] == "part of mi250(2)"
+    message = cli("fabric", "uniring(1,5)", "--without", "0-1", "-o", tmp_path / "one-way.yaml").message()
+    assert "node '0' has 12.5GB/s in but 0B/s out" in message
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_bad_usage_of_fabric(cli: Cli, tmp_path: Path) -> None:
+    assert "ends in .yaml" in cli("fabric", "mi250(1)", "-o", tmp_path / "a.txt").message()
+    assert "exclude each other" in cli("fabric", "mi250(1)", "--format", "yaml", "--json").message()
+    assert "a.yaml" in cli("fabric", "mi250(1)", "-o", tmp_path / "missing" / "a.yaml").message()
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,146 @@
+"""Tree schedules compiled: every program is executed by the checker, which shares nothing with the compiler."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.samples.trees import fabric, tree_schedule
+from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
+from topodesign.compiler.ir import PROTOCOLS, Kind
+from topodesign.compiler.msccl import to_xml
+from topodesign.compiler.trees import compile_trees, lower_trees
+from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective, TreeSchedule
+from topodesign.runtime import CheckReport, check_program, get_profile, parse_xml
+
+
+def sample(collective: TreeCollective, nodes: int = 6, seed: int = 1, per_root: int = 4) -> TreeSchedule:
+    rng = random.Random(seed)  # noqa: S311
+    return tree_schedule(fabric(nodes, 3, rng), collective, rng, per_root=per_root)
+
+
+def checked(text: str, runtime: str = "msccl") -> CheckReport:
+    profile = get_profile(runtime)
+    report = check_program(parse_xml(text, profile), profile, interleavings=2)
+    assert report.ok, report
+    return report
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(TREE_COLLECTIVES), st.integers(1, 7), st.data())
+def test_random_trees_compile_and_run(seed: int, collective: TreeCollective, nodes: int, data: st.DataObject) -> None:
+    rng = random.Random(seed)  # noqa: S311
+    schedule = tree_schedule(fabric(nodes, 2, rng), collective, rng, per_root=data.draw(st.integers(1, 8)))
+    runtime = data.draw(st.sampled_from(["msccl", "msccl-executor", "rccl"]))
+    text = compile_trees(
+        schedule,
+        inplace=data.draw(st.booleans()),
+        channels=data.draw(st.integers(1, 3)),
+        parts=data.draw(st.integers(1, 3)),
+        runtime=runtime,
+        protocol=data.draw(st.sampled_from(PROTOCOLS)),
+    )
+    report = checked(text, runtime)
+    if collective in {"broadcast", "reduce"} and nodes > 1:
+        assert report.root == schedule.compute_nodes.tolist().index(schedule.root[0])
+
+
+@pytest.mark.parametrize("inplace", [False, True])
+@pytest.mark.parametrize("collective", TREE_COLLECTIVES)
+def test_nothing_moves_twice(collective: TreeCollective, inplace: bool) -> None:
+    """Every chunk is received once per tree edge, and what is copied is only a rank's own input to its output."""
+    schedule = sample(collective)
+    program = lower_trees(schedule, inplace=inplace)
+    ones = [one for rank in program.ranks for block in rank.threadblocks for one in block.instructions]
+    ranks = len(program.ranks)
+    phases = 2 if collective == "allreduce" else 1
+    assert sum(one.count for one in ones if one.kind.receives) == phases * (ranks - 1) * program.chunks
+    copies_own = not inplace and collective in {"allgather", "broadcast"}
+    assert sum(one.count for one in ones if one.kind is Kind.COPY) == (program.chunks if copies_own else 0)
+    assert not any(one.kind is Kind.REDUCE for one in ones)
+    if collective in {"allgather", "allreduce", "broadcast"}:
+        assert not any(rank.scratch for rank in program.ranks)
+
+
+def test_chunks_follow_the_weights() -> None:
+    """As few chunks per shard as all weights are whole numbers of."""
+    for per_root in (1, 4, 7):
+        schedule = sample("allgather", per_root=per_root)
+        assert per_root % lower_trees(schedule).shard == 0
+        assert lower_trees(schedule, parts=3).shard == 3 * lower_trees(schedule).shard
+        single = replace(schedule, weight=schedule.weight * 10, route_weight=schedule.route_weight * 10)
+        assert lower_trees(replace(single, rate=single.rate / 10)).shard == lower_trees(schedule).shard
+
+
+def test_limits_are_kept_by_more_channels_and_joined_threadblocks() -> None:
+    schedule = sample("allreduce", nodes=12, per_root=12)
+    loose = checked(compile_trees(schedule))
+    assert loose.usage is not None
+    assert loose.usage.threadblocks_per_rank > 12
+    profile = get_profile("msccl")
+    joined = lower_trees(schedule, most_blocks=12, blocks_per_channel=5)
+    assert max(len(rank.threadblocks) for rank in joined.ranks) < loose.usage.threadblocks_per_rank
+    assert all(
+        [(block.send, block.channel) for block in rank.threadblocks if block.send is not None].count(pair) == 1
+        for rank in joined.ranks
+        for pair in {(block.send, block.channel) for block in rank.threadblocks if block.send is not None}
+    )
+    many = sample("broadcast", nodes=3, per_root=1)
+    assert checked(compile_trees(many, parts=700), "msccl").usage.channels > 1  # type: ignore[union-attr]
+    assert profile.steps_per_threadblock < 700
+
+
+@pytest.mark.parametrize("inplace", [False, True])
+@pytest.mark.parametrize("collective", TREE_COLLECTIVES)
+def test_joined_threadblocks_run(collective: TreeCollective, inplace: bool) -> None:
+    schedule = sample(collective, nodes=8, seed=5)
+    profile = get_profile("msccl")
+    for parts in (1, 3):
+        program = lower_trees(schedule, inplace=inplace, parts=parts, most_blocks=1, blocks_per_channel=4, channels=2)
+        blocks = [block for rank in program.ranks for block in rank.threadblocks]
+        assert any(block.send is not None and block.receive is not None for block in blocks)
+        checked(to_xml(program, profile=profile, name="joined"))
+
+
+def test_a_busy_link_gets_more_channels_where_threadblocks_are_short() -> None:
+    """RCCL reads 64 steps a threadblock: only the links that carry more are widened."""
+    schedule = sample("allreduce", nodes=4, per_root=40, seed=3)
+    wide = checked(compile_trees(schedule, parts=10, runtime="rccl"), "rccl")
+    assert wide.usage is not None
+    assert wide.usage.steps_per_threadblock <= 64
+    assert 1 < wide.usage.channels <= 32
+    assert wide.usage.threadblocks_per_rank <= 64
+
+
+def test_unequal_shards_are_for_allreduce_alone() -> None:
+    rng = random.Random(2)  # noqa: S311
+    topology = fabric(4, 2, rng)
+    shard = (0, 1, 2, 3)
+    report = checked(compile_trees(tree_schedule(topology, "allreduce", rng, shard=shard)))
+    assert report.usage is not None
+    for collective in ("allgather", "reduce-scatter"):
+        with pytest.raises(InfeasibleError, match="unequal shards"):
+            compile_trees(tree_schedule(topology, collective, rng, shard=shard))
+
+
+def test_what_cannot_be_compiled_is_refused() -> None:
+    schedule = sample("allgather")
+    with pytest.raises(ScheduleError, match="of capacity"):
+        compile_trees(replace(schedule, rate=2 * schedule.rate))
+    with pytest.raises(ParameterError, match="parts"):
+        compile_trees(schedule, parts=0)
+    with pytest.raises(InfeasibleError, match="channels"):
+        compile_trees(schedule, channels=33)
+    with pytest.raises(TooLargeError, match="too many to compile"):
+        compile_trees(schedule, parts=10**6)
+    with pytest.raises(InfeasibleError, match="--fixed-k"):
+        compile_trees(sample("allgather", nodes=3, per_root=1), parts=1200)
+
+
+def test_the_same_schedule_gives_the_same_bytes() -> None:
+    schedule = sample("allreduce")
+    assert compile_trees(schedule, channels=2) == compile_trees(schedule, channels=2)

@@ -1,0 +1,235 @@
+"""Families from the degree-diameter problem: published order, degree and diameter, and other definitions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components, shortest_path
+
+from tests.samples.topologies import regular_digraphs
+from topodesign.algebra.finite_field import FiniteField
+from topodesign.base.errors import ParameterError, TooLargeError
+from topodesign.graphs.cycleprefix import cycleprefix
+from topodesign.graphs.genkautz import genkautz, genkautzjoined
+from topodesign.graphs.hoffmansingleton import hoffmansingleton
+from topodesign.graphs.kautz import kautz
+from topodesign.graphs.loops import join_loops, looped_nodes
+from topodesign.graphs.mms import mms
+from topodesign.graphs.polarity import ghpolarity, gqpolarity, polarity
+from topodesign.graphs.randomregular import randomregulargraph
+from topodesign.pricing.closed_form import price
+from topodesign.topology.topology import Topology
+
+
+def distances(topology: Topology) -> np.ndarray:
+    links = csr_array((topology.capacity, topology.dst, topology.indptr), shape=(topology.nodes,) * 2)
+    table: np.ndarray = shortest_path(links, unweighted=True)
+    return table
+
+
+def diameter(topology: Topology) -> int:
+    return int(distances(topology).max())
+
+
+def simple(topology: Topology) -> bool:
+    return not topology.self_loops and int(topology.capacity.max()) == 1
+
+
+# Order, degree, diameter: McKay, Miller and Siran (1998) with degree (3q - e)/2.
+MMS = [(3, 18, 5), (4, 32, 6), (5, 50, 7), (7, 98, 11), (8, 128, 12), (9, 162, 13), (13, 338, 19)]
+
+
+@pytest.mark.parametrize(("q", "nodes", "degree"), MMS)
+def test_mckay_miller_siran_graphs(q: int, nodes: int, degree: int) -> None:
+    graph = mms(q)
+    assert (graph.nodes, graph.degree, diameter(graph)) == (nodes, degree, 2)
+    assert graph.is_duplex
+    assert graph.is_regular
+    assert simple(graph)
+
+
+@pytest.mark.parametrize("q", [3, 4, 5, 7, 8, 9])
+def test_translations_and_shears_of_mckay_miller_siran_graphs(q: int) -> None:
+    """The representatives: these automorphisms are transitive on the nodes of either kind."""
+    graph, field = mms(q), FiniteField(q)
+    first, second = np.divmod(np.arange(q * q), q)
+    for t in range(1, q):
+        fixed = np.full_like(first, t)
+        shift = first * q + field.add(second, fixed), first * q + field.add(second, fixed)
+        slide = (
+            field.add(first, fixed) * q + second,
+            first * q + field.subtract(second, field.multiply(first, fixed)),
+        )
+        shear = (
+            first * q + field.add(second, field.multiply(first, fixed)),
+            field.add(first, fixed) * q + second,
+        )
+        for points, lines in (shift, slide, shear):
+            image = np.concatenate((points, q * q + lines))
+            assert Topology.from_arrays(graph.nodes, image[graph.src], image[graph.dst]) == graph
+    assert graph.representatives == (0, q * q)
+
+
+def test_fifth_mckay_miller_siran_graph_is_hoffman_and_singletons() -> None:
+    assert nx.is_isomorphic(mms(5).to_networkx(), hoffmansingleton().to_networkx())
+    assert not list(mms.find(50, 7))
+    assert list(mms.find(98, 11)) == [(7,)]
+
+
+@pytest.mark.parametrize("q", [2, 3, 4, 5, 7, 8, 9, 11, 13])
+def test_brown_graphs_meet_both_bounds(q: int) -> None:
+    """Diameter 2, q + 1 nodes joined in the place of self-loops, and an SPFF schedule of optimal bandwidth."""
+    graph = polarity(q)
+    nodes = q * q + q + 1
+    assert (graph.nodes, graph.degree, diameter(graph)) == (nodes, q + 1, 2)
+    assert graph.is_regular
+    assert simple(graph)
+    assert graph.is_duplex == (q % 2 == 1)
+    assert price(graph).bandwidth == price(graph.transpose()).bandwidth == Fraction(nodes - 1, nodes)
+
+
+@pytest.mark.parametrize("q", [2, 3, 4, 5])
+def test_brown_graph_is_the_orthogonality_graph_of_the_plane(q: int) -> None:
+    """Points of PG(2,q) as normalised vectors, joined when their product x0 y2 + x2 y0 - x1 y1 vanishes."""
+    field = FiniteField(q)
+    vectors = [(1, x, y) for x in range(q) for y in range(q)] + [(0, 1, y) for y in range(q)] + [(0, 0, 1)]
+    a, b, c = (np.array(column) for column in zip(*vectors, strict=True))
+    outer = field.add(field.multiply(a[:, None], c[None, :]), field.multiply(c[:, None], a[None, :]))
+    joined = field.subtract(outer, field.multiply(b[:, None], b[None, :])) == 0
+    ours, theirs = nx.Graph(polarity(q).to_networkx()), nx.Graph()
+    theirs.add_edges_from((u, v) for u, v in itertools.combinations(range(len(vectors)), 2) if joined[u, v])
+    absolute = [u for u in range(len(vectors)) if joined[u, u]]
+    assert len(absolute) == q + 1
+    assert all(degree == q + (u not in absolute) for u, degree in theirs.degree)
+    assert nx.algorithms.isomorphism.GraphMatcher(ours, theirs).subgraph_is_monomorphic()
+
+
+# Delorme (1985): order and degree q + 1; diameters 3 and 5.
+DELORME = [(gqpolarity(2), 15, 3, 3, 5), (gqpolarity(8), 585, 9, 3, 65), (ghpolarity(), 364, 4, 5, 28)]
+
+
+@pytest.mark.parametrize(("graph", "nodes", "degree", "steps", "absolute"), DELORME, ids=lambda value: str(value)[:24])
+def test_delorme_graphs(graph: Topology, nodes: int, degree: int, steps: int, absolute: int) -> None:
+    assert (graph.nodes, graph.degree, diameter(graph)) == (nodes, degree, steps)
+    assert graph.is_regular
+    assert simple(graph)
+    assert graph.is_duplex == (absolute % 2 == 0)
+
+
+@pytest.mark.parametrize(("d", "k"), [(3, 3), (4, 2), (4, 3), (4, 4), (5, 3), (5, 4), (6, 3)])
+def test_cycle_prefix_digraphs(d: int, k: int) -> None:
+    digraph = cycleprefix(d, k)
+    assert (digraph.nodes, digraph.degree) == (math.perm(d + 1, k), d)
+    assert digraph.is_regular
+    assert simple(digraph)
+    assert price(digraph).steps == price(digraph, all_sources=True).steps == k
+    words = list(itertools.permutations(range(d + 1), k))
+    links = set()
+    for u, word in enumerate(words):
+        for v, other in enumerate(words):  # other = word without letter i, and any letter at the end
+            dropped = [i for i in range(k) if other[:-1] == word[:i] + word[i + 1 :]]
+            if u != v and dropped and (other[-1] == word[dropped[0]] or dropped == [0]):
+                links.add((u, v, 1))
+    assert digraph.links() == sorted(links)
+
+
+@pytest.mark.parametrize("d", [2, 3, 5])
+def test_cycle_prefix_digraphs_of_short_words_are_kautzs(d: int) -> None:
+    assert nx.is_isomorphic(cycleprefix(d, 2).to_networkx(), kautz(d, 1).to_networkx())
+    assert cycleprefix(d, 1).links() == [(u, v, 1) for u, v in itertools.permutations(range(d + 1), 2)]
+
+
+def test_cycle_prefix_digraphs_of_full_words_are_rotators() -> None:
+    """Corbett's definition, turned round: a link to where the first of d + 1 symbols is moved to place 2 to d + 1."""
+    words = list(itertools.permutations(range(4)))
+    place = {word: u for u, word in enumerate(words)}
+    links = [(u, place[(*w[1:i], w[0], *w[i:])]) for u, w in enumerate(words) for i in (2, 3, 4)]
+    rotator = Topology.from_links(24, links).to_networkx()
+    assert nx.is_isomorphic(cycleprefix(3, 3).transpose().to_networkx(), rotator)
+
+
+@given(st.integers(2, 12), st.integers(1, 400))
+def test_joined_generalized_kautz_wastes_no_port(d: int, more: int) -> None:
+    n = d + more
+    plain = genkautz(d, n)
+    assert (n % (d + 1) == 0) == (not plain.self_loops)
+    assert list(genkautzjoined.find(n, d)) == ([(d, n)] if plain.self_loops else [])
+    if not plain.self_loops:
+        with pytest.raises(ParameterError, match="no self-loops"):
+            genkautzjoined(d, n)
+        return
+    joined = genkautzjoined(d, n)
+    assert joined.is_regular
+    assert joined.degree == d
+    assert not joined.self_loops
+    loops = {(u, v): c for u, v, c in plain.links() if u == v}
+    assert len(loops) >= 2
+    before = {(u, v): c for u, v, c in plain.links() if u != v}
+    after = {(u, v): c for u, v, c in joined.links()}
+    added = [(u, v) for (u, v), c in after.items() for _ in range(c - before.get((u, v), 0))]
+    assert sorted(u for u, _ in added) == sorted(v for _, v in added) == sorted(u for u, _ in loops)
+
+
+@pytest.mark.parametrize("d", [2, 3, 4, 6])
+def test_joining_self_loops_never_costs(d: int) -> None:
+    """No law, but what was measured on these sizes; the gain is strict on most of them."""
+    gains = []
+    for n in range(d + 2, 90):
+        if n % (d + 1):
+            plain, joined = genkautz(d, n), genkautzjoined(d, n)
+            for before, after in ((plain, joined), (plain.transpose(), joined.transpose())):
+                assert price(after).dominates(price(before))
+            gains.append(price(joined) != price(plain))
+    assert sum(gains) > len(gains) // 3
+
+
+@settings(deadline=None)
+@given(regular_digraphs())
+def test_joining_keeps_degrees_and_other_links(topology: Topology) -> None:
+    joined = join_loops(topology)
+    assert np.array_equal(joined.out_ports, topology.out_ports)
+    assert np.array_equal(joined.in_ports, topology.in_ports)
+    before = {(u, v): c for u, v, c in topology.links() if u != v}
+    after = {(u, v): c for u, v, c in joined.links()}
+    assert all(after.get(link, 0) >= c for link, c in before.items())
+    nodes = looped_nodes(topology)
+    if len(np.unique(nodes)) == len(nodes) > 1:
+        assert not joined.self_loops
+        if len(nodes) % 2 == 0:
+            assert joined.is_duplex == topology.is_duplex
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(3, 80), st.data())
+def test_random_regular_graphs(n: int, data: st.DataObject) -> None:
+    d, seed = data.draw(st.integers(2, n - 1)), data.draw(st.integers(0, 10**12))
+    if n * d % 2:
+        with pytest.raises(ParameterError, match="even"):
+            randomregulargraph(n, d, seed)
+        return
+    graph = randomregulargraph(n, d, seed)
+    assert (graph.nodes, graph.degree) == (n, d)
+    assert graph.is_regular
+    assert graph.is_duplex
+    assert simple(graph)
+    links = csr_array((graph.capacity, graph.dst, graph.indptr), shape=(n, n))
+    assert connected_components(links, return_labels=False) == 1
+    assert randomregulargraph(n, d, seed) == graph
+
+
+def test_random_regular_graphs_differ_by_seed_and_are_refused_where_too_dense() -> None:
+    assert len({randomregulargraph(30, 3, seed) for seed in range(20)}) == 20
+    with pytest.raises(TooLargeError, match="too many"):
+        randomregulargraph(1000, 500, 0)
+    for nodes, degree in itertools.product(range(1, 60), range(1, 30)):
+        for args in randomregulargraph.find(nodes, degree):
+            assert args[:2] == (nodes, degree)
+            assert nodes * degree % 2 == 0

@@ -1,0 +1,143 @@
+"""Exact pricing against brute force, the linear program, the reference implementation and the theorems."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.samples.topologies import regular_digraphs
+from topodesign import build, price
+from topodesign.base.errors import DisconnectedError, TopologyError
+from topodesign.pricing.closed_form import distances, layer_loads, price_at_least, reference_layer_loads
+from topodesign.pricing.programs import spff_loads
+from topodesign.topology.topology import Topology
+
+
+def brute_force_loads(topology: Topology) -> list[Fraction]:
+    """Try every non-empty set of links of every node (Theorem 20), with distances by Floyd and Warshall."""
+    n = topology.nodes
+    far = np.full((n, n), 10**6)
+    np.fill_diagonal(far, 0)
+    for u, v, _ in topology.links():
+        far[u, v] = min(far[u, v], 1)
+    for k in range(n):
+        far = np.minimum(far, far[:, [k]] + far[[k], :])
+    loads = [Fraction(0)] * int(far.max())
+    for u in range(n):
+        links = {v: c for w, v, c in topology.links() if w == u and v != u}
+        for x in range(1, int(far[u].max()) + 1):
+            hops = [{w for w in links if far[w, v] == x - 1} for v in range(n) if far[u, v] == x]
+            for size in range(1, len(links) + 1):
+                for chosen in itertools.combinations(links, size):
+                    inside = sum(h <= set(chosen) for h in hops)
+                    loads[x - 1] = max(loads[x - 1], Fraction(inside, sum(links[w] for w in chosen)))
+    return loads
+
+
+@given(regular_digraphs())
+@settings(max_examples=150, deadline=None)
+def test_price_is_the_largest_ratio_over_all_sets_of_links(topology: Topology) -> None:
+    loads = brute_force_loads(topology)
+    assert layer_loads(topology) == loads
+    assert reference_layer_loads(topology) == loads
+    cost = price(topology)
+    assert cost.steps == len(loads)
+    assert cost.bandwidth == Fraction(topology.degree, topology.nodes) * sum(loads)
+
+
+@given(regular_digraphs(most_nodes=14, most_degree=5))
+@settings(max_examples=200, deadline=None)
+def test_price_equals_the_linear_program(topology: Topology) -> None:
+    assert layer_loads(topology) == spff_loads(topology)
+
+
+@given(regular_digraphs(most_nodes=60, most_degree=9), st.integers(1, 9))
+@settings(max_examples=60, deadline=None)
+def test_compiled_kernel_equals_the_reference(topology: Topology, some: int) -> None:
+    assert layer_loads(topology) == reference_layer_loads(topology)
+    least, cost = price_at_least(topology, some), price(topology)
+    assert least.dominates(cost)
+    assert cost.bandwidth >= Fraction(topology.nodes - 1, topology.nodes)
+
+
+@given(regular_digraphs(), st.integers(1, 5))
+@settings(max_examples=40, deadline=None)
+def test_trunks_cost_what_single_links_cost(topology: Topology, times: int) -> None:
+    trunks = Topology.from_arrays(topology.nodes, topology.src, topology.dst, topology.capacity * times)
+    assert price(trunks) == price(topology)
+
+
+@given(regular_digraphs(), st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_price_does_not_depend_on_the_numbering(topology: Topology, random: object) -> None:
+    order = np.arange(topology.nodes)
+    random.shuffle(order)  # type: ignore[attr-defined]
+    renamed = Topology.from_arrays(topology.nodes, order[topology.src], order[topology.dst], topology.capacity)
+    assert price(renamed) == price(topology)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "circulant(30,4,7)",
+        "cayley(metacyclic(7,3,2),1,8,13)",
+        "line(cayley(dihedral(5),1,5,7),2)",
+        "line(product(circulant(5,1),dicirculant(4,1)),2)",
+        "product(genkautz(2,7),complete(4))",
+        "degree(genkautz(2,6),3)",
+        "degree(line(cayley(dihedral(4),1,5)),2)",
+        "power(diamond(),2)",
+        "bidirect(cayley(metacyclic(7,3,2),1,8))",
+        "parallel(product(genkautz(2,9),biring(2,4)),3)",
+        "transpose(line(cayley(metacyclic(7,3,2),1,8,13)))",
+    ],
+)
+def test_representatives_stand_for_all_sources(text: str) -> None:
+    topology = build(text)
+    assert topology.representatives is None or len(topology.representatives) < topology.nodes
+    assert price(topology) == price(topology, all_sources=True)
+
+
+def test_more_than_sixty_four_neighbours_take_the_other_way() -> None:
+    topology = build("complete(70)")
+    assert price(topology).bandwidth == Fraction(69, 70)
+    wide = build("product(complete(66),uniring(1,3))")
+    assert price(wide) == price(wide, all_sources=True)
+    assert price(wide).bandwidth == Fraction(wide.nodes - 1, wide.nodes)
+
+
+def test_known_prices() -> None:
+    """Table 2 of the paper and DESIGN section 2."""
+    assert price(build("genkautz(4,1024)")).bandwidth == Fraction(133203125, 10**8)
+    for text, steps, bandwidth in [
+        ("line(circulant(16,3,4),3)", 6, "261/256"),
+        ("dicirculant(8,1,3)", 3, "7/8"),
+        ("power(product(uniring(1,4),uniring(1,8)),2)", 20, "1023/1024"),
+    ]:
+        cost = price(build(text), all_sources=True)
+        assert (cost.steps, cost.bandwidth) == (steps, Fraction(bandwidth))
+
+
+def test_what_cannot_be_priced_is_refused() -> None:
+    with pytest.raises(DisconnectedError):
+        price(Topology.from_links(4, [(0, 1), (1, 0), (2, 3), (3, 2)]))
+    with pytest.raises(DisconnectedError):
+        price(Topology.from_links(3, [(0, 1), (1, 2)]))
+    with pytest.raises(DisconnectedError):
+        price(Topology.from_links(2, []))
+    with pytest.raises(TopologyError, match="at least 2"):
+        price(Topology.from_links(1, [(0, 0)]))
+    with pytest.raises(TopologyError, match="switches"):
+        price(Topology.from_links(3, [(0, 2), (2, 0), (1, 2), (2, 1)], switches=[2]))
+    with pytest.raises(TopologyError, match="ports"):
+        price(Topology.from_links(2, [(0, 1, 2**30), (1, 0, 2**30)]))
+
+
+def test_distances_mark_what_is_not_reached() -> None:
+    topology = Topology.from_links(4, [(0, 1), (1, 2), (2, 0), (3, 0)])
+    assert distances(topology, 0).tolist() == [0, 1, 2, -1]

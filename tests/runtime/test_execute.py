@@ -1,0 +1,131 @@
+"""The laws the execution relies on: one run decides deadlock, single chunks are the worst, two ways agree."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.runtime.test_programs import FAMILIES, P, S, T, ring_allgather, ring_allreduce, write
+from topodesign.runtime import PROFILES, check_program, parse_xml
+from topodesign.runtime.execute import Network, analyse, interleave
+from topodesign.runtime.operations import Layout, Operation, Thread, lower
+
+EXECUTOR = PROFILES["msccl-executor"]
+
+
+def threads_of(program: P) -> tuple[list[Thread], Layout]:
+    parsed = parse_xml(write(program), EXECUTOR)
+    root = 2 if program == FAMILIES["tree broadcast from 2"] else 0
+    return lower(parsed, EXECUTOR).threads, Layout(parsed, inplace=program.inplace, root=root)
+
+
+def nothing(_thread: int, _operation: Operation, _lo: int, _hi: int, _received: Any) -> None:
+    return None
+
+
+def always(number: int) -> Callable[[object], int]:
+    return lambda _: number
+
+
+def talkative(rng: random.Random) -> P:
+    """Three ranks, a threadblock for each ordered pair: random counts, forwarding, flags between threadblocks."""
+    counts = {pair: [rng.randrange(1, 6) for _ in range(rng.randrange(4))] for pair in ((0, 1), (1, 2), (2, 0))}
+    ranks = []
+    for r in range(3):
+        into, out = counts[(r - 1) % 3, r], counts[r, (r + 1) % 3]
+        kinds = [S("r", "i0", "i0", c) for c in into], [S("s", "i0", "i0", c) for c in out]
+        mixed: list[S] = []
+        left, right = [list(k) for k in kinds]
+        while left or right:
+            if left and right and left[0].cnt == right[0].cnt and rng.random() < 0.3:
+                mixed.append(S("rcs", "i0", "i0", left.pop(0).cnt))
+                right.pop(0)
+            else:
+                mixed.append(rng.choice([side for side in (left, right) if side]).pop(0))
+        ranks.append((T(tuple(mixed), (r + 1) % 3, (r - 1) % 3),))
+    return P("allreduce", 8, tuple(ranks), max_bytes=0)
+
+
+def test_short_pieces_and_few_slots_are_the_worst_case() -> None:
+    rng = random.Random(1)  # noqa: S311
+    seen: Counter[bool] = Counter()
+    rescued = 0
+    for _ in range(300):
+        threads, _ = threads_of(talkative(rng))
+        for slots in (1, 2, 3):
+            stuck = [bool(Network(threads, always(slots), piece).run(nothing)) for piece in range(1, 6)]
+            assert stuck == sorted(stuck, reverse=True)
+            seen[stuck[0]] += 1
+            rescued += stuck[0] and not stuck[-1]
+            for piece, worst in enumerate(stuck, start=1):
+                assert worst or not Network(threads, always(slots + rng.randrange(1, 3)), piece).run(nothing)
+    assert min(seen.values()) > 50
+    assert rescued > 20
+
+
+def test_all_orders_get_stuck_in_the_same_place() -> None:
+    """One run decides: every random order ends with the same threadblocks at the same obstacles."""
+    rng = random.Random(2)  # noqa: S311
+    deadlocks = 0
+    for _ in range(200):
+        threads, _ = threads_of(talkative(rng))
+        first = Network(threads, always(2))
+        stuck = first.run(nothing)
+        deadlocks += bool(stuck)
+        for seed in range(5):
+            other = Network(threads, always(2))
+            assert other.run(nothing, random.Random(seed)) == stuck  # noqa: S311
+            assert {k: len(q) for k, q in other.queues.items() if q} == {
+                k: len(q) for k, q in first.queues.items() if q
+            }
+    assert 20 < deadlocks < 180
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_both_ways_find_correct_programs_correct(name: str) -> None:
+    threads, layout = threads_of(FAMILIES[name])
+    assert not analyse(threads, layout, 8).findings
+    for seed in range(10):
+        assert interleave(threads, layout, 8, seed) is None
+
+
+def test_both_ways_find_a_wrong_result() -> None:
+    program = ring_allgather(4)
+    swapped = write(program).replace('dstoff="1"', 'dstoff="9"').replace('dstoff="2"', 'dstoff="1"')
+    parsed = parse_xml(swapped.replace('dstoff="9"', 'dstoff="2"'), EXECUTOR)
+    threads, layout = lower(parsed, EXECUTOR).threads, Layout(parsed, inplace=False)
+    assert {finding.verdict for finding in analyse(threads, layout, 2).findings} & {
+        "wrong result",
+        "uninitialised read",
+    }
+    for seed in range(10):
+        finding = interleave(threads, layout, 2, seed)
+        assert finding is not None
+        assert finding.verdict == "wrong result"
+
+
+def test_random_orders_show_a_race() -> None:
+    one = T((S("cpy", "i0", "s0"), S("cpy", "s0", "o0")))
+    two = T((S("cpy", "i1", "s0"), S("cpy", "s0", "o1")))
+    threads, layout = threads_of(P("allreduce", 2, ((one, two),), scratch=1, inplace=False))
+    assert analyse(threads, layout, 2).findings[0].verdict == "race"
+    outcomes = {interleave(threads, layout, 2, seed) is None for seed in range(60)}
+    assert outcomes == {True, False}
+
+
+def test_random_orders_are_repeatable() -> None:
+    one = T((S("cpy", "i0", "s0"), S("cpy", "s0", "o0")))
+    two = T((S("cpy", "i1", "s0"), S("cpy", "s0", "o1")))
+    threads, layout = threads_of(P("allreduce", 2, ((one, two),), scratch=1, inplace=False))
+    for seed in range(10):
+        assert interleave(threads, layout, 2, seed) == interleave(threads, layout, 2, seed)
+
+
+def test_sixty_four_ranks() -> None:
+    for program in (ring_allgather(64), ring_allreduce(64)):
+        report = check_program(parse_xml(write(program), EXECUTOR), EXECUTOR, interleavings=1)
+        assert report.ok, str(report)

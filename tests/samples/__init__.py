@@ -1,0 +1,1 @@
+"""Sample inputs: topologies, schedules, trees, fabrics, catalogs, inventories and wirings."""

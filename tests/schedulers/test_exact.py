@@ -1,0 +1,428 @@
+"""Exact search against brute force, SPFF prices and its own exact bound; and the stored schedules, each in full."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.samples.schedules import Random, random_digraph
+from topodesign import build, price
+from topodesign.base.cost import Cost
+from topodesign.base.errors import (
+    DisconnectedError,
+    FileFormatError,
+    ParameterError,
+    SpecError,
+    TooLargeError,
+    TopologyError,
+)
+from topodesign.plans.rounds import Collective, Schedule
+from topodesign.schedulers import exact
+from topodesign.schedulers.exact import UnfinishedError, lower_bound_lp, search_schedule
+from topodesign.schedulers.stored import (
+    DATA,
+    file_of,
+    from_text,
+    stored,
+    stored_schedule,
+    stored_specs,
+    to_text,
+)
+from topodesign.topology.topology import Topology
+from topodesign.verification.rounds import verify
+
+HALVES: tuple[Collective, ...] = ("allgather", "reduce-scatter")
+Loads = tuple[int, ...]
+
+
+def found(topology: Topology, collective: Collective, steps: int, chunks: int, seed: int = 0) -> Fraction:
+    """Search, verify in full and return y."""
+    schedule = search_schedule(topology, collective, steps=steps, chunks=chunks, seconds=30, seed=seed)
+    assert schedule is not None
+    assert (schedule.collective, schedule.steps) == (collective, steps)
+    report = verify(topology, schedule)
+    assert report.ok, str(report)
+    assert report.redundant == report.refilled == 0
+    return report.cost.bandwidth
+
+
+def spff_price(topology: Topology, collective: Collective) -> Cost:
+    return price(topology if collective == "reduce-scatter" else topology.transpose(), all_sources=True)
+
+
+def trees(topology: Topology, owner: int, steps: int) -> set[Loads]:
+    """All ways in which one chunk can get from its owner to all nodes, as chunks by (step, link)."""
+    links = [(u, v) for u, v, _ in topology.links()]
+
+    def extend(step: int, has: frozenset[int]) -> Iterator[Loads]:
+        if step == steps:
+            if len(has) == topology.nodes:
+                yield ()
+            return
+        lacking = [v for v in range(topology.nodes) if v not in has]
+        ways = [[None, *(e for e, (a, b) in enumerate(links) if b == v and a in has)] for v in lacking]
+        for choice in itertools.product(*ways):
+            used = [e for e in choice if e is not None]
+            now = tuple(used.count(e) for e in range(len(links)))
+            new = frozenset(v for v, e in zip(lacking, choice, strict=True) if e is not None)
+            yield from (now + rest for rest in extend(step + 1, has | new))
+
+    return set(extend(0, frozenset({owner})))
+
+
+def brute_allgather(topology: Topology, steps: int, chunks: int) -> Fraction | None:
+    """The smallest y of all schedules in whole chunks, by trying all sums of trees."""
+    sums = {(0,) * steps * len(topology.src)}
+    for owner in range(topology.nodes):
+        for _ in range(chunks):
+            ways = trees(topology, owner, steps)
+            sums = {tuple(map(sum, zip(total, way, strict=True))) for total in sums for way in ways}
+    capacity = topology.capacity.tolist()
+    totals = [
+        sum(
+            max(Fraction(load, c) for load, c in zip(one[t * len(capacity) :], capacity, strict=False))
+            for t in range(steps)
+        )
+        for one in sums
+    ]
+    return Fraction(topology.degree, topology.nodes * chunks) * min(totals) if totals else None
+
+
+@pytest.mark.parametrize("collective", HALVES)
+@pytest.mark.parametrize(("size", "steps", "chunks", "seeds"), [
+    ((3, 1), 2, 2, range(3)),
+    ((3, 2), 2, 2, range(3)),
+    ((4, 2), 2, 1, range(8)),
+    ((4, 2), 3, 1, range(1, 5)),
+    ((4, 1), 2, 1, range(1)),  # too few steps
+])  # fmt: skip
+def test_search_finds_what_brute_force_finds(
+    collective: Collective, size: tuple[int, int], steps: int, chunks: int, seeds: range
+) -> None:
+    nodes, degree = size
+    for seed in seeds:
+        compare_with_brute_force(random_digraph(np.random.default_rng(seed), nodes, degree), collective, steps, chunks)
+
+
+def compare_with_brute_force(topology: Topology, collective: Collective, steps: int, chunks: int) -> None:
+    way = topology if collective == "allgather" else topology.transpose()
+    best = brute_allgather(way, steps, chunks)
+    if best is None:
+        assert search_schedule(topology, collective, steps=steps, chunks=chunks) is None
+        assert lower_bound_lp(topology, collective, steps=steps) is None
+    else:
+        bound = lower_bound_lp(topology, collective, steps=steps)
+        assert bound is not None
+        assert bound <= best == found(topology, collective, steps, chunks)
+
+
+@pytest.mark.parametrize("collective", HALVES)
+@pytest.mark.parametrize(("spec", "chunks"), [
+    ("uniring(1,4)", 1),
+    ("uniring(2,4)", 2),
+    ("biring(2,4)", 2),
+    ("biring(2,5)", 1),
+    ("complete(4)", 1),
+    ("bipartite(2)", 2),
+    ("bipartite(3)", 3),
+    ("dicirculant(4,1,2)", 2),
+    ("dicirculant(5,1,2,3)", 3),
+    ("hypercube(3)", 3),
+    ("torus(3,3)", 1),
+])  # fmt: skip
+def test_search_finds_the_spff_price_where_that_is_optimal(collective: Collective, spec: str, chunks: int) -> None:
+    topology = build(spec)
+    cost = spff_price(topology, collective)
+    assert cost.bandwidth == Fraction(topology.nodes - 1, topology.nodes)
+    assert found(topology, collective, cost.steps, chunks) == cost.bandwidth
+    assert lower_bound_lp(topology, collective, steps=cost.steps) == cost.bandwidth
+    if cost.steps > 1:
+        assert search_schedule(topology, collective, steps=cost.steps - 1, chunks=chunks) is None
+
+
+def test_the_schedule_of_the_paper_for_k22() -> None:
+    """Figure 2: every link carries half a shard in the first step of the reduce-scatter and a shard in the second."""
+    topology = build("bipartite(2)")
+    schedule = search_schedule(topology, "reduce-scatter", steps=2, chunks=2)
+    assert schedule is not None
+    for step, halves in ((1, 1), (2, 2)):
+        rows = schedule.step == step
+        load = np.zeros((4, 4), dtype=np.int64)
+        np.add.at(load, (schedule.src[rows], schedule.dst[rows]), (schedule.hi - schedule.lo)[rows])
+        assert set(load[topology.src, topology.dst].tolist()) == {halves}
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32), st.integers(3, 6), st.integers(1, 3), st.integers(0, 1), st.sampled_from(HALVES))
+def test_no_schedule_beats_the_bound(seed: int, nodes: int, degree: int, more: int, collective: Collective) -> None:
+    topology = random_digraph(np.random.default_rng(seed), nodes, degree)
+    cost = spff_price(topology, collective)
+    steps = cost.steps + more
+    bound = lower_bound_lp(topology, collective, steps=steps)
+    assert bound is not None
+    assert Fraction(nodes - 1, nodes) <= bound <= cost.bandwidth
+    best = found(topology, collective, steps, 2)
+    assert bound <= best
+    whole = search_schedule(topology, collective, steps=steps, chunks=1)
+    assert whole is not None
+    assert best <= verify(topology, whole).cost.bandwidth  # a chunk can always be cut in two
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_bound_holds_whatever_the_solver_says(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Multipliers out of nowhere, or the right ones a little off, give a lower bound, never one that is wrong."""
+    import scipy.optimize
+
+    topology = build("diamond()")
+    random = np.random.default_rng(seed)
+    solve = scipy.optimize.linprog
+
+    def mislead(*args: Any, **options: Any) -> SimpleNamespace:
+        right = solve(*args, **options)
+        noise = 10.0 ** -random.integers(0, 6)
+
+        def wrong(values: Any) -> Any:
+            return (values if seed % 2 else 0) + noise * random.normal(size=len(values))
+
+        ineqlin, eqlin = (SimpleNamespace(marginals=wrong(part.marginals)) for part in (right.ineqlin, right.eqlin))
+        return SimpleNamespace(status=0, ineqlin=ineqlin, eqlin=eqlin)
+
+    monkeypatch.setattr(scipy.optimize, "linprog", mislead)
+    bound = lower_bound_lp(topology, "allgather", steps=3)
+    assert bound is not None
+    assert 0 <= bound <= Fraction(7, 8)
+    monkeypatch.setattr(scipy.optimize, "linprog", lambda *_, **__: SimpleNamespace(status=4))
+    assert lower_bound_lp(topology, "allgather", steps=3) == 0
+
+
+def test_the_bound_proves_that_a_step_more_is_needed() -> None:
+    """dbjmod(2,4) has a schedule of 5 steps with y = 15/16; with 4, its diameter, y is 11/8 and no less."""
+    topology = build("dbjmod(2,4)")
+    assert lower_bound_lp(topology, "allgather", steps=3) is None
+    for collective in HALVES:
+        assert lower_bound_lp(topology, collective, steps=4) == Fraction(11, 8) == found(topology, collective, 4, 1)
+    assert spff_price(topology, "allgather") == Cost(4, Fraction(3, 2))  # not SPFF, and better
+
+
+def test_reduce_scatter_is_the_allgather_of_the_transpose() -> None:
+    topology = build("genkautz(2,9)")
+    turned = topology.transpose()
+    for steps in (3, 4):
+        y = found(topology, "reduce-scatter", steps, 1)
+        assert y == found(turned, "allgather", steps, 1)
+        bound = lower_bound_lp(topology, "reduce-scatter", steps=steps)
+        assert bound == lower_bound_lp(turned, "allgather", steps=steps)
+
+
+def test_seeds() -> None:
+    topology = build("diamond()")
+    one, again, other = (search_schedule(topology, "allgather", steps=3, chunks=2, seed=seed) for seed in (1, 1, 2))
+    assert one == again
+    assert one != other
+    assert found(topology, "allgather", 3, 2, seed=3) == Fraction(7, 8)
+
+
+def test_time_is_over() -> None:
+    topology = build("kautz(2,2)")
+    with pytest.raises(UnfinishedError, match=r"0\.01 s") as caught:
+        search_schedule(topology, "allgather", steps=5, chunks=2, seconds=0.01)
+    assert Fraction(11, 12) <= caught.value.bound <= 1
+    assert caught.value.schedule is None or verify(topology, caught.value.schedule).ok
+
+
+def test_what_the_solver_says_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    topology = build("diamond()")
+    solve = exact._solve
+    random = np.random.default_rng(0)
+    for flips in (1, 1, 1, 1, 2, 2, 5):
+
+        def damaged(*args: Any, flips: int = flips) -> Any:
+            taken, _ = solve(*args)
+            assert taken is not None
+            taken[random.integers(len(taken), size=flips), random.integers(taken.shape[1], size=flips)] ^= True
+            return taken, 7
+
+        monkeypatch.setattr(exact, "_solve", damaged)
+        with pytest.raises(UnfinishedError, match="not a schedule"):
+            search_schedule(topology, "reduce-scatter", steps=3, chunks=2)
+
+
+def test_a_best_schedule_that_is_not_the_best_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    topology = build("diamond()")
+    solve = exact._solve
+
+    def whole_shards(program: Any, chunks: int, *rest: Any) -> Any:
+        taken, loads = solve(program, 1, 4, *rest[1:])
+        assert taken is not None
+        assert loads == 4
+        return np.repeat(taken, chunks, axis=0), 7
+
+    monkeypatch.setattr(exact, "_solve", whole_shards)
+    with pytest.raises(UnfinishedError, match="not enough") as caught:
+        search_schedule(topology, "reduce-scatter", steps=3, chunks=2)
+    assert caught.value.bound == Fraction(7, 8)
+    assert caught.value.schedule is not None
+    report = verify(topology, caught.value.schedule, Cost(3, Fraction(1)))
+    assert report.ok, str(report)
+
+
+@pytest.mark.parametrize(("spec", "change", "error"), [
+    ("diamond()", {"collective": "allreduce"}, ParameterError),
+    ("diamond()", {"steps": 0}, ParameterError),
+    ("diamond()", {"chunks": 0}, ParameterError),
+    ("diamond()", {"chunks": -3}, ParameterError),
+    ("diamond()", {"seconds": 0}, ParameterError),
+    ("diamond()", {"seconds": float("nan")}, ParameterError),
+    ("diamond()", {"seconds": float("inf")}, ParameterError),
+    ("diamond()", {"seed": -1}, ParameterError),
+    ("diamond()", {"steps": 10**9}, TooLargeError),
+    ("diamond()", {"chunks": 10**9}, TooLargeError),
+    ("genkautz(4,1024)", {}, TooLargeError),
+    ("uniring(997,3)", {}, None),
+    ("uniring(1001,3)", {}, TooLargeError),
+])  # fmt: skip
+def test_bad_input(spec: str, change: dict[str, Any], error: type[Exception] | None) -> None:
+    arguments: dict[str, Any] = {"collective": "allgather", "steps": 3, "chunks": 1, **change}
+    if error is None:
+        assert search_schedule(build(spec), **arguments) is not None
+        return
+    with pytest.raises(error):
+        search_schedule(build(spec), **arguments)
+
+
+def test_bad_topologies() -> None:
+    apart = Topology.from_links(4, [(0, 1), (1, 0), (2, 3), (3, 2)])
+    with pytest.raises(DisconnectedError):
+        search_schedule(apart, "allgather", steps=2, chunks=1)
+    switched = Topology.from_links(3, [(0, 2), (2, 1), (1, 2), (2, 0)], switches=[2])
+    for topology in (switched, Topology.from_links(1, [])):
+        with pytest.raises(TopologyError, match="at least 2 nodes"):
+            lower_bound_lp(topology, "allgather", steps=2)
+    with pytest.raises(DisconnectedError):
+        lower_bound_lp(Topology.from_links(2, []), "allgather", steps=2)
+
+
+PAPER = {
+    "diamond()": Cost(3, Fraction(7, 8)),
+    "dbjmod(2,3)": Cost(4, Fraction(7, 8)),
+    "dbjmod(2,4)": Cost(5, Fraction(15, 16)),
+    "dbjmod(3,2)": Cost(3, Fraction(8, 9)),
+    "dbjmod(4,2)": Cost(3, Fraction(15, 16)),
+}
+
+
+@pytest.mark.parametrize("collective", HALVES)
+@pytest.mark.parametrize("spec", stored_specs())
+def test_stored_schedule(spec: str, collective: Collective) -> None:
+    entry = stored(spec, collective)
+    assert entry is not None
+    topology = build(spec)
+    report = verify(topology, entry.schedule, entry.cost)
+    assert report.ok, str(report)
+    assert report.redundant == report.refilled == 0
+    assert entry.schedule.collective == collective
+    assert stored_schedule(topology.spec, collective) is entry.schedule
+    assert entry.cost == PAPER.get(spec, entry.cost)
+
+    # The certificate: (N-1)/N bounds every schedule (Theorem 4); any other bound has to be proven again.
+    optimum = Fraction(topology.nodes - 1, topology.nodes)
+    assert entry.cost.bandwidth == entry.bound
+    assert entry.bound == optimum or entry.bound == lower_bound_lp(topology, collective, steps=entry.cost.steps)
+
+    # Why it is stored.
+    spff = spff_price(topology, collective)
+    assert entry.cost.bandwidth < spff.bandwidth
+    assert entry.cost.steps == spff.steps or (entry.cost.bandwidth == optimum and entry.cost.steps <= spff.steps + 2)
+
+
+def test_stored_files() -> None:
+    assert set(PAPER) <= set(stored_specs())
+    assert {path.name for path in DATA.iterdir()} == {file_of(spec).name for spec in stored_specs()}
+    for spec in stored_specs():
+        text = file_of(spec).read_text(encoding="utf-8")
+        assert to_text(build(spec), from_text(text).values()) == text
+
+
+def test_what_is_not_stored() -> None:
+    assert stored_schedule(None, "allgather") is None
+    assert stored_schedule("complete(4)", "allgather") is None
+    assert stored_schedule("diamond()", "allreduce") is None
+    assert stored_schedule(" diamond( ) ", "allgather") is not None
+    with pytest.raises(SpecError):
+        stored_schedule("diamond(", "allgather")
+
+
+def damage(random: Random, fields: dict[str, Any]) -> None:
+    """Change one number of one row in place, to one that counts for the cost or the form."""
+    rows = fields["schedules"][int(random.integers(2))]["rows"]
+    row = rows[int(random.integers(len(rows)))]
+    place = int(random.integers(6))
+    row[place] = [-1, 2**40, "1", None, 1.5, True, [0]][int(random.integers(7))]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damaged_rows_are_refused(seed: int) -> None:
+    fields = json.loads(file_of("diamond()").read_text(encoding="utf-8"))
+    damage(np.random.default_rng(seed), fields)
+    with pytest.raises(FileFormatError, match="diamond"):
+        from_text(json.dumps(fields))
+
+
+@pytest.mark.parametrize(("path", "value"), [
+    (["format"], "another"),
+    (["version"], 2),
+    (["spec"], 5),
+    (["spec"], "dbjmod(2,3)"),
+    (["spec"], "dbjmod("),
+    (["spec"], "nowhere(3)"),
+    (["links"], "0" * 64),
+    (["links"], None),
+    (["schedules"], {}),
+    (["schedules"], [5]),
+    (["schedules", 0, "collective"], "allreduce"),
+    (["schedules", 0, "collective"], []),
+    (["schedules", 0, "steps"], 2),
+    (["schedules", 0, "steps"], "3"),
+    (["schedules", 0, "units"], 1),
+    (["schedules", 0, "units"], 0),
+    (["schedules", 0, "units"], 4),
+    (["schedules", 0, "bandwidth"], "15/16"),
+    (["schedules", 0, "bandwidth"], "7/0"),
+    (["schedules", 0, "bandwidth"], None),
+    (["schedules", 0, "bound"], "x"),
+    (["schedules", 0, "search"], 1),
+    (["schedules", 0, "rows"], []),
+    (["schedules", 0, "rows"], [5]),
+    (["schedules", 0, "rows"], [[1, 0, 1, 0, 0]]),
+    (["schedules", 0, "rows"], [[1, 0, 5, 0, 0, 1]]),  # no such link
+])  # fmt: skip
+def test_damaged_fields_are_refused(path: list[str | int], value: object) -> None:
+    fields = json.loads(file_of("diamond()").read_text(encoding="utf-8"))
+    inner = fields
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    with pytest.raises(FileFormatError):
+        from_text(json.dumps(fields))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "5", "[" * 10**5])
+def test_other_texts_are_refused(text: str) -> None:
+    with pytest.raises(FileFormatError):
+        from_text(text)
+
+
+def test_schedules_are_read_only() -> None:
+    schedule = stored_schedule("diamond()", "allgather")
+    assert isinstance(schedule, Schedule)
+    with pytest.raises(ValueError, match="read-only"):
+        schedule.step[0] = 2

@@ -1,0 +1,254 @@
+"""The symmetric search: groups it goes through, prices it computes, and that its seed decides what it tries."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from topodesign import build, price
+from topodesign.algebra.groups import Group, affine, dicyclic, metacyclic
+from topodesign.base.cost import Cost
+from topodesign.base.errors import DisconnectedError
+from topodesign.graphs.cayley import cayley_of
+from topodesign.search import cayley as search
+from topodesign.search.cayley import Found, Target, cayley_spec, groups_of_order, groups_to_search, hunt, search_cayley
+
+
+class Clock:
+    """A clock that moves by a fixed amount at every look, so that a search of so many seconds is so many batches."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        self.now += 0.01
+        return self.now
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[Target, list[search.Found]]]:
+    def run(targets: list[Target], batches: int, seed: int = 0) -> dict[Target, list[search.Found]]:
+        monkeypatch.setattr(search, "time", Clock())
+        return search_cayley(targets, batches * 0.03, seed=seed)
+
+    return run
+
+
+def check(found: Found, target: Target) -> None:
+    """Price a find again, from all its nodes and both ways round."""
+    topology = build(found.spec)
+    assert (topology.nodes, topology.degree) == (target.nodes, target.degree)
+    assert topology.is_regular
+    assert topology.is_duplex or not target.duplex
+    assert price(topology, all_sources=True) == found.cost
+    assert price(topology.transpose(), all_sources=True).bandwidth <= found.cost.bandwidth
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        Target(16, 4, duplex=False),
+        Target(21, 3, duplex=False),
+        Target(24, 5, duplex=True),
+        Target(42, 4, duplex=False),
+        Target(56, 16, duplex=False),
+        Target(30, 4, duplex=True),
+        Target(12, 3, duplex=True),
+        Target(7, 2, duplex=False),
+        Target(13, 1, duplex=False),
+    ],
+)
+def test_found_digraphs_cost_what_the_search_says(
+    target: Target, counted: Callable[..., dict[Target, list[search.Found]]]
+) -> None:
+    found = counted([target], 12)[target]
+    assert found
+    for one, other in itertools.pairwise(found):
+        assert one.cost.steps < other.cost.steps
+        assert one.cost.bandwidth > other.cost.bandwidth
+    for one in found:
+        check(one, target)
+
+
+def test_the_seed_alone_decides(counted: Callable[..., dict[Target, list[search.Found]]]) -> None:
+    targets = [Target(60, 4, duplex=False), Target(20, 4, duplex=False)]
+    assert counted(targets, 10, seed=3) == counted(targets, 10, seed=3)
+    longer, shorter = counted(targets, 20, seed=3), counted(targets, 10, seed=3)
+    for target in targets:
+        for one in shorter[target]:
+            assert any(other.cost.dominates(one.cost) for other in longer[target])
+
+
+def test_known_costs_are_not_found_again(counted: Callable[..., dict[Target, list[search.Found]]]) -> None:
+    target = Target(16, 4, duplex=False)
+    best = counted([target], 30)[target]
+    with_known = search_cayley([target], 0.2, known=lambda _t: [Cost(2, Fraction(15, 16))])[target]
+    assert best
+    assert with_known == []
+
+
+def test_degrees_beyond_the_search_find_nothing() -> None:
+    for nodes, degree in ((40, 17), (5, 5), (3, 7)):
+        target = Target(nodes, degree, duplex=False)
+        assert search_cayley([target], 1.0) == {target: []}
+
+
+def number_of_classes(base: Group) -> int:
+    """Count conjugacy classes one by one."""
+    inverse = base.inverses()
+    seen: set[int] = set()
+    classes = 0
+    for element in range(base.order):
+        if element not in seen:
+            classes += 1
+            step = base.multiply(base.elements(), np.array(element))
+            seen.update(base.multiply(step, inverse).tolist())
+    return classes
+
+
+@pytest.mark.parametrize("order", [1, 2, 6, 8, 12, 16, 20, 21, 27, 42, 56, 72])
+def test_groups_come_by_their_commuting_pairs(order: int) -> None:
+    """The share of commuting pairs is the number of conjugacy classes over the order."""
+    groups = groups_of_order(order)
+    classes = [number_of_classes(base) for base in groups]
+    assert classes == sorted(classes)
+    assert all(base.order == order for base in groups)
+    assert len({str(base.spec) for base in groups}) == len(groups)
+    assert any(base.abelian for base in groups)
+
+
+@pytest.mark.parametrize("base", [dicyclic(2), dicyclic(3), affine(4), affine(5), metacyclic(7, 3, 2)])
+def test_inverses_undo(base: Group) -> None:
+    assert np.all(base.multiply(base.elements(), base.inverses()) == 0)
+
+
+def test_cyclic_sets_are_written_as_circulants() -> None:
+    cyclic = next(base for base in groups_of_order(12) if base.spec.name == "cyclic")
+    assert str(cayley_spec(cyclic, [1, 5, 7, 11], duplex=True)) == "circulant(12,1,5)"
+    assert str(cayley_spec(cyclic, [1, 6, 11], duplex=True)) == "dicirculant(12,1,6,11)"
+    assert str(cayley_spec(cyclic, [1, 2], duplex=False)) == "dicirculant(12,1,2)"
+
+
+def best_of_all_sets(target: Target) -> list[Cost]:
+    """Price every connection set of every group one by one."""
+    best: dict[int, Fraction] = {}
+    for base in groups_to_search(target.nodes):
+        inverse = base.inverses().tolist()
+        for chosen in itertools.combinations(range(1, target.nodes), target.degree):
+            if target.duplex and {inverse[s] for s in chosen} != set(chosen):
+                continue
+            topology = cayley_of(base, chosen)
+            try:
+                there, back = price(topology), price(topology.transpose())
+            except DisconnectedError:
+                continue
+            dearer = max(there.bandwidth, back.bandwidth)
+            best[there.steps] = min(best.get(there.steps, dearer), dearer)
+    costs = [Cost(steps, y) for steps, y in sorted(best.items())]
+    return [cost for place, cost in enumerate(costs) if not any(one.dominates(cost) for one in costs[:place])]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        Target(7, 2, duplex=False),
+        Target(8, 3, duplex=False),
+        Target(12, 3, duplex=True),
+        Target(12, 4, duplex=True),
+        Target(13, 4, duplex=True),
+        Target(12, 2, duplex=False),
+        Target(10, 8, duplex=False),
+        Target(6, 5, duplex=True),
+    ],
+)
+def test_small_sizes_are_searched_exhaustively(target: Target) -> None:
+    found = hunt(target, 10**8, orbits=[1])
+    assert [one.cost for one in found] == best_of_all_sets(target)
+    for one in found:
+        check(one, target)
+
+
+LIFTED = [
+    (Target(30, 4, duplex=False), 3),
+    (Target(22, 3, duplex=False), 2),
+    (Target(26, 4, duplex=True), 2),
+    (Target(21, 4, duplex=True), 3),
+    (Target(24, 5, duplex=True), 4),
+    (Target(30, 3, duplex=True), 2),
+    (Target(14, 3, duplex=True), 2),
+    (Target(40, 16, duplex=False), 4),
+    (Target(34, 8, duplex=True), 2),
+    (Target(12, 2, duplex=False), 6),
+]
+
+
+@pytest.mark.parametrize(("target", "orbits"), LIFTED)
+def test_found_lifts_cost_what_the_search_says(target: Target, orbits: int) -> None:
+    found = hunt(target, 2 * 10**6, orbits=[orbits])
+    assert found
+    for one in found:
+        check(one, target)
+        representatives = build(one.spec).representatives
+        assert representatives is not None
+        assert len(representatives) == orbits
+
+
+@pytest.mark.parametrize(
+    "target", [Target(77, 4, duplex=False), Target(58, 4, duplex=True), Target(48, 8, duplex=False)]
+)
+def test_a_budget_of_work_decides_what_is_found(target: Target) -> None:
+    found = hunt(target, 10**6, seed=2)
+    assert found
+    assert hunt(target, 10**6, seed=2) == found
+    for one, other in itertools.pairwise(found):
+        assert one.cost.steps < other.cost.steps
+        assert one.cost.bandwidth > other.cost.bandwidth
+    for one in found:
+        check(one, target)
+    assert not [
+        one
+        for one in hunt(target, 10**6, seed=2, known=[one.cost for one in found])
+        if any(other.cost.dominates(one.cost) for other in found)
+    ]
+
+
+def test_lifts_reach_sizes_whose_groups_are_poor() -> None:
+    """Of the only group of order 77 no digraph has four steps, as sums of four terms of four kinds are 70 at most."""
+    target = Target(77, 4, duplex=False)
+    assert min(one.cost.steps for one in hunt(target, 2 * 10**6, orbits=[1])) >= 5
+    assert min(one.cost.steps for one in hunt(target, 2 * 10**6, orbits=[7])) <= 4
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        Target(9, 3, duplex=True),  # an odd number of link ends
+        Target(12, 2, duplex=True),  # a cycle, which needs no search
+        Target(40, 17, duplex=False),
+        Target(5, 5, duplex=False),
+    ],
+)
+def test_nothing_is_found_where_there_is_nothing_to_look_for(target: Target) -> None:
+    assert hunt(target, 10**6) == []
+    assert hunt(target, 10**6, orbits=[3]) == []
+
+
+def test_groups_to_search_include_all_abelian_ones() -> None:
+    for order, number in {8: 3, 16: 5, 32: 7, 36: 4, 64: 11, 72: 6, 97: 1}.items():
+        squares = set()
+        for base in groups_to_search(order):
+            if base.abelian:  # told apart by how many elements have each order
+                orders = [element_order(base, element) for element in range(order)]
+                squares.add(tuple(sorted(orders)))
+        assert len(squares) == number
+
+
+def element_order(base: Group, element: int) -> int:
+    count, power = 1, element
+    while power:
+        power, count = int(base.multiply(np.array(power), np.array(element))), count + 1
+    return count

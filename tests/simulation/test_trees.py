@@ -1,0 +1,158 @@
+"""The simulator of tree schedules: laws of the pipeline, an event simulation beside it, and failed links."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.samples.trees import fabric, tree_schedule
+from topodesign.base.errors import ParameterError
+from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective, TreeSchedule
+from topodesign.simulation.trees import TreeSimulation, simulate_trees
+
+ALPHA, UNIT = Fraction(1, 10**5), Fraction(10**11)
+collectives = st.sampled_from(TREE_COLLECTIVES)
+
+
+def sample(collective: TreeCollective, seed: int = 1, nodes: int = 6) -> TreeSchedule:
+    rng = random.Random(seed)  # noqa: S311
+    return tree_schedule(fabric(nodes, 3, rng), collective, rng, per_root=4)
+
+
+def run(schedule: TreeSchedule, size: int, chunks: int | None = None, alpha: Fraction = ALPHA) -> TreeSimulation:
+    return simulate_trees(schedule, alpha=alpha, size=Fraction(size), unit=UNIT, chunks=chunks)
+
+
+def shards(schedule: TreeSchedule) -> int:
+    return 1 if schedule.collective in {"broadcast", "reduce"} else len(schedule.compute_nodes)
+
+
+def by_events(schedule: TreeSchedule, size: int, chunks: int, alpha: Fraction) -> Fraction:
+    """Send chunk after chunk over every tree edge as soon as the edge is free and all of the chunk is there."""
+    begin = Fraction(0)
+    complete: dict[tuple[int, int], Fraction] = {}  # when a root has a chunk from all its in-trees
+    for phase in (schedule.tree < schedule.reduce_trees, schedule.tree >= schedule.reduce_trees):
+        there: dict[tuple[int, int, int], Fraction] = {}
+        for row in np.flatnonzero(phase).tolist():
+            tree, src, dst = int(schedule.tree[row]), int(schedule.src[row]), int(schedule.dst[row])
+            root, weight = int(schedule.root[tree]), int(schedule.weight[tree])
+            together = (np.arange(len(schedule)) < schedule.reduce_trees) == (tree < schedule.reduce_trees)
+            data = Fraction(size) * weight / int(schedule.weight[together].sum())
+            takes = alpha + 8 * data / chunks / (weight * schedule.rate * UNIT)
+            free = begin
+            for chunk in range(chunks):
+                ready = complete.get((root, chunk), begin) if src == root else begin
+                free = max(free, there.get((tree, src, chunk), ready)) + takes
+                there[tree, dst, chunk] = max(there.get((tree, dst, chunk), begin), free)
+        end = max(there.values(), default=begin)
+        if not schedule.concurrent:
+            begin = end
+            continue
+        for (tree, node, chunk), time in there.items():
+            if node == schedule.root[tree]:
+                complete[node, chunk] = max(complete.get((node, chunk), begin), time)
+    return end
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), collectives, st.integers(2, 6), st.integers(1, 5), st.integers(1, 10**7))
+def test_the_formula_is_what_events_give(
+    seed: int, collective: TreeCollective, nodes: int, chunks: int, size: int
+) -> None:
+    schedule = sample(collective, seed, nodes)
+    assert run(schedule, size, chunks).time == by_events(schedule, size, chunks, ALPHA)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), collectives, st.integers(1, 10**9), st.integers(1, 2000))
+def test_no_number_of_chunks_is_better_than_the_one_chosen(
+    seed: int, collective: TreeCollective, size: int, other: int
+) -> None:
+    schedule = sample(collective, seed)
+    best = run(schedule, size)
+    weight = int(schedule.weight.sum()) // len(best.phase_ends)
+    smallest = Fraction(size, weight) * int(schedule.weight.min())
+    if other <= smallest:
+        assert best.time <= run(schedule, size, other).time
+    for chunks in (best.chunks - 1, best.chunks + 1):
+        if 1 <= chunks <= smallest:
+            assert best.time <= run(schedule, size, chunks).time
+
+
+@pytest.mark.parametrize("collective", TREE_COLLECTIVES)
+def test_small_data_show_latency_and_large_data_bandwidth(collective: TreeCollective) -> None:
+    schedule = sample(collective)
+    small = run(schedule, 1)
+    assert small.chunks == 1
+    assert small.time - schedule.height * ALPHA == schedule.height * small.optimum / len(small.phase_ends)
+    assert small.optimum < ALPHA / 1000
+    times = [run(schedule, 10**power) for power in (6, 9, 12, 15)]
+    over = [one.time / one.optimum for one in times]
+    assert all(later < earlier for earlier, later in pairwise(over))
+    assert 1 < over[-1] < Fraction(10001, 10000)
+    assert times[0].optimum == Fraction(10**6, shards(schedule)) * schedule.inverse_rate * 8 / UNIT
+
+
+@pytest.mark.parametrize("collective", TREE_COLLECTIVES)
+def test_without_latency_a_link_is_busy_all_the_time_for_endless_chunks(collective: TreeCollective) -> None:
+    schedule = sample(collective)
+    result = run(schedule, 10**9, alpha=Fraction(0))
+    assert float(result.time / result.optimum) == pytest.approx(1, abs=1e-5)
+    phases = len(result.phase_ends)
+    assert result.utilisation.max() <= 1 + 1e-9
+    assert result.utilisation.max() >= (1 - 1e-4) / phases
+    assert sum(len(way) - 1 for way in result.critical) == schedule.height
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6), collectives, st.integers(0, 10**3))
+def test_what_a_failed_link_breaks(seed: int, collective: TreeCollective, choice: int) -> None:
+    """Pairs that are lost are those whose way through some tree leads over the link."""
+    schedule = sample(collective, seed)
+    links = schedule.topology.links()
+    u, v, _ = links[choice % len(links)]
+    result = simulate_trees(schedule, alpha=ALPHA, size=Fraction(10**6), unit=UNIT, failed_links=[(u, v)])
+    dead = set()
+    for route, edge in enumerate(schedule.route_edge.tolist()):
+        hops = schedule.hop[schedule.hop_start[route] : schedule.hop_start[route + 1]].tolist()
+        dead |= {edge} if (u, v) in pairwise(hops) else set()
+    lost: set[tuple[int, int]] = set()
+    for tree, root in enumerate(schedule.root.tolist()):
+        rows = np.flatnonzero(schedule.tree == tree).tolist()
+        inward = tree < schedule.reduce_trees
+        up = {int((schedule.src if inward else schedule.dst)[row]): row for row in rows}
+        for node in schedule.compute_nodes.tolist():
+            at, broken = node, False
+            while at != root:
+                broken |= up[at] in dead
+                at = int((schedule.dst if inward else schedule.src)[up[at]])
+            if broken and inward and collective == "allreduce":
+                lost |= {(root, other) for other in schedule.compute_nodes.tolist()}
+            elif broken:
+                lost.add((root, node))
+    assert result.loss is not None
+    assert [tuple(pair) for pair in result.loss.pairs.tolist()] == sorted(lost)
+    assert bool(len(result.loss.rows)) == bool(dead)
+    assert str(result)
+
+
+def test_bad_numbers_are_refused() -> None:
+    schedule = sample("allgather")
+    good = partial(simulate_trees, schedule, alpha=ALPHA, size=Fraction(1), unit=UNIT)
+    with pytest.raises(ParameterError, match="above zero"):
+        good(size=Fraction(0))
+    with pytest.raises(ParameterError, match="above zero"):
+        good(unit=Fraction(0))
+    with pytest.raises(ParameterError, match="not be negative"):
+        good(alpha=Fraction(-1))
+    with pytest.raises(ParameterError, match="chunk"):
+        good(chunks=0)
+    with pytest.raises(ParameterError, match="no link"):
+        good(failed_links=[(0, 0)])

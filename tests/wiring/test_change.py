@@ -1,0 +1,348 @@
+"""Changes of a wiring: the relabelling that keeps most, the patches that are left to move, and their stages."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.samples.topologies import regular_digraphs
+from tests.samples.wirings import bare, wired
+from topodesign import build
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.cli.wire.diff import command as diff
+from topodesign.topology.isomorphism import isomorphism
+from topodesign.topology.topology import Topology
+from topodesign.wiring.change import relabel_kernels
+from topodesign.wiring.change.change import Change, Fibre, as_simplex, fibres, rewire, wired_topology
+from topodesign.wiring.change.kept_bound import most_kept
+from topodesign.wiring.change.relabel import relabel
+from topodesign.wiring.change.stages import Stage, stages
+from topodesign.wiring.failures.resilience import figures
+from topodesign.wiring.inventory.files import read_inventory
+from topodesign.wiring.inventory.inventory import Mode
+from topodesign.wiring.plan.decompose import without_loops
+from topodesign.wiring.plan.files import read_plan, write_plan
+from topodesign.wiring.plan.planner import make_plan
+from topodesign.wiring.plan.proof import check_plan
+
+
+def matrix(topology: Topology) -> np.ndarray:
+    table = np.zeros((topology.nodes, topology.nodes), dtype=np.int32)
+    table[topology.src, topology.dst] = topology.capacity
+    np.fill_diagonal(table, 0)
+    return table
+
+
+def shuffled(topology: Topology, order: list[int]) -> Topology:
+    links = [(order[u], order[v], capacity) for u, v, capacity in topology.links()]
+    return Topology.from_links(topology.nodes, links)
+
+
+@st.composite
+def pairs(draw: st.DrawFn, most_nodes: int, most_degree: int = 3) -> tuple[Topology, Topology]:
+    """Two digraphs of one size and degree."""
+    first = draw(regular_digraphs(most_nodes, most_degree))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    targets = [np.roll(np.arange(first.nodes), 1), *(rng.permutation(first.nodes) for _ in range(first.degree - 1))]
+    return first, Topology.from_arrays(
+        first.nodes, np.tile(np.arange(first.nodes), first.degree), np.concatenate(targets)
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(pairs(7))
+def test_relabelling_keeps_as_much_as_any_permutation(two: tuple[Topology, Topology]) -> None:
+    have, want = (matrix(topology) for topology in two)
+    orders = [np.array(order) for order in itertools.permutations(range(len(have)))]
+    best = max(int(np.minimum(want, have[np.ix_(order, order)]).sum()) for order in orders)
+    found = relabel(*two)
+    place = np.array(found.place)
+    assert found.kept == found.most == best == np.minimum(want, have[np.ix_(place, place)]).sum()
+
+
+@settings(max_examples=25, deadline=None)
+@given(pairs(6), st.booleans())
+def test_branch_and_bound_alone_finds_the_best(two: tuple[Topology, Topology], both_ways: bool) -> None:
+    have, want = (matrix(topology) for topology in two)
+    if both_ways:
+        have, want = have + have.T, want + want.T
+    nodes = len(have)
+    orders = [np.array(order) for order in itertools.permutations(range(nodes))]
+    best = max(int(np.minimum(want, have[np.ix_(order, order)]).sum()) for order in orders)
+    group = np.array([order for order in orders if np.array_equal(have, have[np.ix_(order, order)])], dtype=np.int32)
+    for symmetries in (group, group[:1]):
+        match = np.full(nodes, -1)
+        grain = 2 if both_ways else 1
+        assert relabel_kernels.exhaust(want, have, np.arange(nodes), symmetries, match, -1, grain, 10**6) > 0
+        assert np.minimum(want, have[np.ix_(match, match)]).sum() == best
+
+
+@settings(max_examples=40, deadline=None)
+@given(pairs(6, 4), st.booleans(), st.integers(0, 2))
+def test_no_permutation_keeps_more_than_the_bound(
+    two: tuple[Topology, Topology], both_ways: bool, missing: int
+) -> None:
+    one, other = (without_loops(topology) for topology in two)
+    if both_ways:
+        one, other = (Topology.from_links(t.nodes, [*t.links(), *t.transpose().links()]) for t in (one, other))
+    other = Topology.from_links(other.nodes, other.links()[missing:])
+    have, want = matrix(one), matrix(other)
+    orders = [np.array(order) for order in itertools.permutations(range(len(have)))]
+    best = max(int(np.minimum(want, have[np.ix_(order, order)]).sum()) for order in orders)
+    assert best <= most_kept(one, other) == most_kept(other, one)
+    assert most_kept(one, one) == have.sum()
+
+
+def test_the_bound_on_large_topologies() -> None:
+    # a torus has a square through every pair of links that turn off, a Kautz graph hardly any
+    wiring = wired(build("torus(8,8)"), 4)
+    change = rewire(wiring, build("genkautz(4,64)"))
+    assert 256 / 4 < change.at_least <= change.moves
+    assert not change.fewest
+
+
+@pytest.mark.parametrize(("spec", "order"), [("hypercube(3)", 48), ("complete(5)", 120), ("uniring(1,7)", 7)])
+def test_automorphisms_are_all_found(spec: str, order: int) -> None:
+    table = matrix(build(spec))
+    nodes = len(table)
+    found = np.empty((200, nodes), dtype=np.int32)
+    count = relabel_kernels.automorphisms(table, np.arange(nodes), 0, found, 10**6)
+    assert count == order == len({tuple(row) for row in found[:count].tolist()})
+    assert all(np.array_equal(table, table[np.ix_(row, row)]) for row in found[:count])
+    assert relabel_kernels.automorphisms(table, np.arange(nodes), 0, found[:2], 10**6) == -1
+    assert relabel_kernels.automorphisms(table, np.arange(nodes), nodes, found, 10**6) == 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(regular_digraphs(), st.randoms(use_true_random=False))
+def test_a_topology_in_another_order_is_recognised(topology: Topology, random: object) -> None:
+    order = list(range(topology.nodes))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    existing = shuffled(topology, order)
+    found = isomorphism(existing, topology)
+    assert found.decided
+    assert found.place is not None
+    assert shuffled(topology, list(found.place)) == existing
+
+
+@settings(max_examples=40, deadline=None)
+@given(pairs(7, 2))
+def test_isomorphism_agrees_with_a_library(two: tuple[Topology, Topology]) -> None:
+    match = nx.algorithms.isomorphism.numerical_edge_match("capacity", 1)
+    found = isomorphism(*two)
+    assert found.decided
+    assert (found.place is not None) == nx.is_isomorphic(*(t.to_networkx() for t in two), edge_match=match)
+
+
+def test_alike_to_refinement_but_not_isomorphic() -> None:
+    rook = build("hamming(2,4)")
+    around = [(1, 0), (0, 1), (1, 1)]
+    steps = [*around, *((-a % 4, -b % 4) for a, b in around)]
+    shrikhande = Topology.from_links(
+        16, [(4 * i + j, 4 * ((i + a) % 4) + (j + b) % 4) for i in range(4) for j in range(4) for a, b in steps]
+    )
+    assert rook.degree == shrikhande.degree == 6
+    assert isomorphism(rook, shrikhande).decided
+    assert isomorphism(rook, shrikhande).place is None
+    undecided = isomorphism(shrikhande, shuffled(rook, list(range(16))), effort=0)
+    assert (undecided.place, undecided.decided) == (None, False)
+
+
+@settings(max_examples=30, deadline=None)
+@given(pairs(10), st.data())
+def test_rewiring_makes_what_is_wanted(two: tuple[Topology, Topology], data: st.DataObject) -> None:
+    existing, wanted = two
+    panels = data.draw(st.integers(1, existing.degree))
+    lanes = panels * -(-existing.degree // panels)
+    plan = wired(existing, lanes, panels)
+    check_plan(plan)
+    change = rewire(plan, wanted)
+    check_plan(change.after)
+    assert change.after.topology == wanted
+    assert {connect.cable for connect in change.made} <= {connect.cable for connect in change.after.connects}
+    places = Counter(fibres(connect) for connect in change.after.connects)
+    stay = [connect for connect in plan.connects if connect not in set(change.removed)]
+    assert places == Counter(map(fibres, stay)) + Counter(map(fibres, change.made))
+    links = int(without_loops(wanted).capacity.sum())
+    kept = relabel(without_loops(existing), wanted).kept
+    assert len(change.made) >= links - kept
+    if panels == 1:
+        assert len(change.made) == links - kept
+        assert change.fewest
+    try:
+        found = stages(change, 2)
+    except InfeasibleError:
+        return  # some sparse digraphs fall apart without any one link
+    check_stages(change, found, 2)
+
+
+def check_stages(change: Change, found: tuple[Stage, ...], most_dark: int) -> None:
+    """Carry the stages out, and look at every one."""
+    lit = {fibres(connect): connect for connect in change.before.connects}
+    later = {fibre for connect in change.made for fibre in fibres(connect)}
+    owner = {f: (e.host, f.side) for c in lit.values() for f, e in zip(fibres(c), (c.a, c.b), strict=True)}
+    dark: set[Fibre] = set()
+    for stage in found:
+        for connect in stage.removed:
+            del lit[fibres(connect)]
+            dark |= later.intersection(fibres(connect))
+        worst = max(Counter(owner[fibre] for fibre in dark).values(), default=0)
+        assert worst == stage.dark <= most_dark
+        assert stage.during == wired_topology(change.after.hosts, lit.values())
+        busy = {fibre for places in lit for fibre in places}
+        for connect in stage.made:
+            assert busy.isdisjoint(fibres(connect))
+            busy.update(fibres(connect))
+            lit[fibres(connect)] = connect
+            dark.difference_update(fibres(connect))
+        assert stage.after == wired_topology(change.after.hosts, lit.values())
+    assert not dark
+    assert lit.keys() == {fibres(connect) for connect in change.after.connects}
+
+
+@pytest.mark.parametrize(("panels", "mode"), [(1, "simplex"), (4, "simplex"), (1, "duplex"), (2, "duplex")])
+@pytest.mark.parametrize("most_dark", [1, 2])
+def test_stages_keep_the_fabric_connected(panels: int, mode: str, most_dark: int) -> None:
+    plan = wired(build("circulant(30,1,7)"), 4, panels, mode)  # type: ignore[arg-type]
+    change = rewire(plan, build("circulant(30,4,9)"))
+    try:
+        found = stages(change, most_dark)
+    except InfeasibleError:
+        assert (mode, most_dark) == ("duplex", 1)  # a path of duplex patches may need two at a host
+        return
+    check_stages(change, found, most_dark)
+    for stage in found:
+        assert nx.is_strongly_connected(stage.during.to_networkx())
+        assert nx.is_strongly_connected(stage.after.to_networkx())
+
+
+def test_the_testbed_of_the_paper_moves_twelve_patches() -> None:
+    plan = wired(build("circulant(12,2,3)"), 4)
+    change = rewire(plan, build("degree(biring(2,6),2)"))
+    assert (change.moves, change.fewest) == (12, True)
+    (stage,) = stages(change, 1)
+    assert (len(stage.made), stage.dark) == (12, 1)
+    speed = Fraction(25 * 10**9)
+    # an allgather needs 11 shards over 3 links of the host that has lost one, then over 4
+    assert figures(stage.during, speed).allgather == 12 * 3 * speed / 8 / 11
+    assert figures(stage.after, speed).allgather == 12 * 4 * speed / 8 / 11
+
+
+@pytest.mark.parametrize(("mode", "moves"), [("simplex", 12), ("duplex", 6)])
+def test_the_testbed_as_planned_from_its_inventory(mode: Mode, moves: int) -> None:
+    inventory = read_inventory(Path(__file__).parents[2] / "configs" / "inventory_testbed.yaml")
+    plan = make_plan(build("circulant(12,2,3)"), inventory, mode=mode)
+    change = rewire(plan, build("degree(biring(2,6),2)"))
+    assert (change.moves, change.fewest) == (moves, True)
+    check_stages(change, stages(change, 1), 1)
+
+
+def test_hosts_with_few_lanes_are_passed_over() -> None:
+    plan = bare(6, 4)
+    few = replace(plan, fixed=tuple(one for one in plan.fixed if one.host != "h1" or one.lane <= 2))
+    ring = rewire(few, build("biring(2,4)"), hosts=plan.hosts[:4]).after
+    change = rewire(ring, build("circulant(5,1,2)"))
+    check_plan(change.after)
+    assert "h1" not in change.after.hosts
+
+
+def test_a_ring_cannot_be_turned_round_without_falling_apart() -> None:
+    plan = wired(build("uniring(1,6)"), 1)
+    backwards = build("uniring(1,6)").transpose()
+    assert rewire(plan, backwards).moves == 0  # other hosts are the nodes then
+    change = rewire(plan, backwards, hosts=plan.hosts)
+    assert (change.moves, change.fewest) == (6, True)
+    with pytest.raises(InfeasibleError, match="stays connected"):
+        stages(change, 3)
+    with pytest.raises(ParameterError, match="at least one"):
+        stages(change, 0)
+
+
+def test_a_wiring_grows_and_shrinks() -> None:
+    plan = bare(6, 2)
+    small = rewire(plan, build("biring(2,4)"), hosts=plan.hosts[:4]).after
+    grown = rewire(small, build("biring(2,6)"))
+    assert grown.fewest
+    assert len(grown.made) - len(grown.removed) == 4
+    check_plan(grown.after)
+    found = stages(grown, 1)
+    assert found[-1].after == grown.after.topology
+    shrunk = rewire(grown.after, build("biring(2,4)"))
+    check_plan(shrunk.after)
+    assert stages(shrunk, 1)[-1].after == shrunk.after.topology
+
+
+def test_duplex_and_one_way() -> None:
+    duplex = wired(build("biring(2,6)"), 2, mode="duplex")
+    wanted = build("genkautz(2,6)")
+    with pytest.raises(InfeasibleError, match="reverse"):
+        rewire(duplex, wanted)
+    with pytest.raises(InfeasibleError, match="one way"):
+        as_simplex(duplex)
+    both_ways = replace(bare(6, 2), mode="duplex")  # at ports that can be patched one way
+    ring = rewire(both_ways, build("biring(2,6)"), hosts=both_ways.hosts).after
+    change = rewire(as_simplex(ring), wanted)
+    check_plan(as_simplex(ring))
+    check_plan(change.after)
+    assert change.after.mode == "simplex"
+
+
+@pytest.mark.parametrize("mode", ["simplex", "duplex"])
+def test_cables_are_moved_and_not_replaced(mode: str) -> None:
+    plan = wired(build("circulant(12,2,3)"), 4, mode=mode)  # type: ignore[arg-type]
+    change = rewire(plan, build("degree(biring(2,6),2)"))
+    old = {connect.cable: set(fibres(connect)) for connect in change.removed}
+    assert {connect.cable for connect in change.made} == old.keys()
+    assert all(old[connect.cable].intersection(fibres(connect)) for connect in change.made)
+
+
+def test_too_much_is_refused() -> None:
+    plan = wired(build("biring(2,6)"), 2)
+    with pytest.raises(ParameterError, match="7 nodes do not fit on 6 hosts"):
+        rewire(plan, build("biring(2,7)"))
+    with pytest.raises(InfeasibleError, match="2 lane"):
+        rewire(plan, build("complete(6)"))
+    with pytest.raises(ParameterError, match="all different"):
+        rewire(plan, build("biring(2,6)"), hosts=["h0"] * 6)
+    with pytest.raises(InfeasibleError, match="not cabled"):
+        rewire(plan, build("biring(2,6)"), hosts=["h0", "h1", "h2", "h3", "h4", "x"])
+
+
+@settings(max_examples=20, deadline=None)
+@given(regular_digraphs(8, 3))
+def test_figures_are_those_of_a_library(topology: Topology) -> None:
+    plain = without_loops(topology)
+    graph = plain.to_networkx()
+    cut = min(nx.minimum_cut_value(graph, u, v) for u, v in itertools.permutations(range(plain.nodes), 2))
+    found = figures(plain, Fraction(8))
+    assert found.connectivity == cut
+    assert found.links == plain.capacity.sum()
+    assert found.allgather is not None
+    assert found.allreduce is not None
+    assert found.allreduce < found.allgather
+
+
+def test_command(tmp_path: Path) -> None:
+    write_plan(tmp_path / "old.json", wired(build("circulant(12,2,3)"), 4))
+    arguments = [str(tmp_path / "old.json"), "degree(biring(2,6),2)", "-o", str(tmp_path / "new.json")]
+    text = CliRunner().invoke(diff, arguments, catch_exceptions=False)
+    assert "12 moves; 36 patches of 48 stay (proven" in text.output
+    assert text.output.count("move from") == 12
+    assert read_plan(tmp_path / "new.json").topology == build("degree(biring(2,6),2)")
+    again = [str(tmp_path / "old.json"), str(tmp_path / "new.json"), "--keep-hosts", "--json"]
+    document = json.loads(CliRunner().invoke(diff, again, catch_exceptions=False).stdout)
+    assert document["moves"] == sum(len(stage["made"]) for stage in document["stages"]) == 12
+    assert document["stages"][-1]["after"]["connectivity"] == 4
+    none = CliRunner().invoke(diff, [arguments[0], "circulant(12,2,3)"], catch_exceptions=False)
+    assert none.output == "nothing has to move\n"
