@@ -268,6 +268,17 @@ def test_topology_does_not_follow_the_arrays_it_was_made_from() -> None:
     assert topology.links() == [(0, 1, 1), (1, 2, 1), (2, 0, 1)]
 
 
+def test_bare_constructor_leaves_its_arguments_alone() -> None:
+    table = np.array([[0, 1, 2], [1, 2, 0], [1, 1, 1]])
+    topology = Topology(3, table[0], table[1], table[2])
+    table[:] = 0
+    assert topology.links() == [(0, 1, 1), (1, 2, 1), (2, 0, 1)]
+    again = dataclasses.replace(topology, spec=parse("uniring(1,3)"))
+    assert again.src is topology.src, "what is owned is shared, not copied"
+    with pytest.raises(TopologyError, match="flat int64"):
+        Topology(1, [], [], [])  # type: ignore[arg-type]
+
+
 def test_symmetry_is_what_the_construction_says() -> None:
     src, dst = np.array([0, 1]), np.array([1, 0])
     assert not Topology.from_arrays(2, src, dst).vertex_transitive

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.arrays import owned, sealed
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.base.spec import Spec
 
@@ -69,7 +70,7 @@ class Topology:
     switches: frozenset[int] = field(default=frozenset())
 
     def __post_init__(self) -> None:
-        """Check the arrays and make them read-only.
+        """Check the arrays, and copy those that somebody else could change.
 
         Raises
         ------
@@ -78,10 +79,12 @@ class Topology:
         """
         if self.nodes < 1:
             raise TopologyError("a topology needs at least one node")
+        for name in ("src", "dst", "capacity"):
+            column = getattr(self, name)
+            if not isinstance(column, np.ndarray) or column.dtype != np.int64 or column.ndim != 1:
+                raise TopologyError("src, dst and capacity must be flat int64 arrays; use Topology.from_arrays")
+            object.__setattr__(self, name, owned(column))
         check_buildable(self.nodes, len(self.src))
-        columns = (self.src, self.dst, self.capacity)
-        if any(column.dtype != np.int64 or column.ndim != 1 for column in columns):
-            raise TopologyError("src, dst and capacity must be flat int64 arrays; use Topology.from_arrays")
         if not len(self.src) == len(self.dst) == len(self.capacity):
             raise TopologyError("src, dst and capacity must have the same length")
         if len(self.src):
@@ -95,8 +98,6 @@ class Topology:
         for what, chosen in (("switches", self.switches), ("representatives", self.representatives or ())):
             if not all(0 <= node < self.nodes for node in chosen):
                 raise TopologyError(f"{what} must be among nodes 0 to {self.nodes - 1}")
-        for column in columns:
-            column.setflags(write=False)
 
     @classmethod
     def from_arrays(
@@ -141,9 +142,9 @@ class Topology:
             key, weight = key[first], np.add.reduceat(weight[order], first)
         return cls(
             nodes,
-            key // nodes,
-            key % nodes,
-            weight,
+            sealed(key // nodes),
+            sealed(key % nodes),
+            sealed(weight),
             representatives=(0,) if vertex_transitive else representatives,
             switches=frozenset(switches),
         )
@@ -215,9 +216,7 @@ class Topology:
 
     def _ports(self, ends: IntArray) -> IntArray:
         # exact in floats: at most 2^20 links of at most 2^31 to a node
-        ports = np.bincount(ends, weights=self.capacity, minlength=self.nodes).astype(np.int64)
-        ports.setflags(write=False)
-        return ports
+        return sealed(np.bincount(ends, weights=self.capacity, minlength=self.nodes).astype(np.int64))
 
     @cached_property
     def degree(self) -> int:
@@ -254,8 +253,7 @@ class Topology:
         """Row pointers of the CSR form: the links of node u are entries ``indptr[u]`` to ``indptr[u+1]``."""
         pointers = np.zeros(self.nodes + 1, dtype=np.int64)
         np.cumsum(np.bincount(self.src, minlength=self.nodes), out=pointers[1:])
-        pointers.setflags(write=False)
-        return pointers
+        return sealed(pointers)
 
     def neighbours(self, node: int) -> IntArray:
         """Return the distinct nodes that ``node`` has links to, ascending (itself too if it has a self-loop)."""
@@ -291,7 +289,7 @@ def _integers(values: NDArray[Any]) -> IntArray:
     array = np.asarray(values)
     if array.size and array.dtype.kind not in "iu":  # Python integers beyond 64 bits make an array of objects
         raise TopologyError("src, dst and capacity must be integers of at most 64 bits")
-    return array.astype(np.int64).ravel()
+    return sealed(array.astype(np.int64)).ravel()
 
 
 def _check_capacity(capacity: IntArray) -> None:

@@ -1,0 +1,60 @@
+"""Arrays of frozen values: no write by the caller reaches them, and nothing is copied without need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from topodesign.base.arrays import owned, sealed
+
+Ints = NDArray[np.int64]
+
+
+def read_only_view(array: Ints) -> Ints:
+    view = array[:]
+    view.setflags(write=False)
+    return view
+
+
+WAYS: list[Callable[[Ints], Ints]] = [
+    lambda array: array,
+    lambda array: array[::2],
+    lambda array: array.reshape(2, -1),
+    lambda array: np.broadcast_to(array, (3, len(array))),
+    read_only_view,
+    lambda array: read_only_view(array)[1:],
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nobody_can_change_what_is_owned(way: Callable[[Ints], Ints]) -> None:
+    array = np.arange(6)
+    given = way(array)
+    writeable = given.flags.writeable
+    kept = owned(given)
+    before = kept.copy()
+    array[:] = -1
+    assert np.array_equal(kept, before)
+    assert given.flags.writeable == writeable, "the caller's array stays as it is"
+    assert array.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        kept[...] = 0
+
+
+def test_buffers_are_copied_unless_they_are_bytes() -> None:
+    changeable = bytearray(16)
+    kept = owned(read_only_view(np.frombuffer(changeable, dtype=np.int64)))
+    changeable[0] = 1
+    assert not kept.any()
+    fixed = np.frombuffer(bytes(16), dtype=np.int64)
+    assert owned(fixed) is fixed
+
+
+def test_what_is_sealed_is_not_copied() -> None:
+    array: NDArray[Any] = sealed(np.arange(6))
+    for given in (array, array[::2], array.reshape(2, 3), owned(np.arange(3))):
+        assert owned(given) is given

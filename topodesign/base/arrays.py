@@ -1,0 +1,31 @@
+"""Arrays of frozen values: what a value holds, nobody else can change."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = TypeVar("Array", bound=NDArray[Any])
+
+
+def owned(array: Array) -> Array:
+    """Return the array if it can no longer be changed, else a copy that cannot; the caller's array stays as it is.
+
+    An array counts as unchangeable if it and all arrays that it is a view of are read-only. So what was made for the
+    value alone goes through :func:`sealed` first and is not copied. (Nothing can be told of writable views that were
+    taken of an array before it was made read-only: who seals an array has none.)
+    """
+    holder: object = array
+    while isinstance(holder, np.ndarray):
+        if holder.flags.writeable:
+            return sealed(array.copy())
+        holder = holder.base
+    return array if holder is None or isinstance(holder, bytes) else sealed(array.copy())
+
+
+def sealed(array: Array) -> Array:
+    """Return the array itself, read-only from here on; for arrays just made, of which nobody has a writable view."""
+    array.setflags(write=False)
+    return array
