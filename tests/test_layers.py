@@ -17,6 +17,7 @@ ROOT = Path(topodesign.__file__).parent
 # Low to high; a folder imports from those before it.
 LAYERS = (
     "base",
+    "collectives",
     "topology",
     "algebra",
     "graphs",
@@ -41,8 +42,8 @@ LAYERS = (
 
 # Folders that check the work of others and so share no code with them: all that they may import.
 INDEPENDENT = {
-    "verification": {"base", "topology", "plans"},
-    "runtime": {"base"},
+    "verification": {"base", "collectives", "topology", "plans"},
+    "runtime": {"base", "collectives"},
 }
 
 # Imports from above, each inside a function and with a reason.

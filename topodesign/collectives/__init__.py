@@ -1,0 +1,85 @@
+"""Collectives: one a file, each a value that says where data starts, where it must end and whether it is added up.
+
+Imports base alone. To add one, copy a file of this folder and list its value in ``COLLECTIVES``: the verifier, the
+simulator and the files of plans take it from there, and schedulers and compilers say which ones they can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any
+
+from topodesign.base.errors import ParameterError
+from topodesign.collectives.all_to_all import ALL_TO_ALL
+from topodesign.collectives.allgather import ALLGATHER
+from topodesign.collectives.allreduce import ALLREDUCE
+from topodesign.collectives.broadcast import BROADCAST
+from topodesign.collectives.collective import Collective, Movement
+from topodesign.collectives.gather import GATHER
+from topodesign.collectives.reduce import REDUCE
+from topodesign.collectives.reduce_scatter import REDUCE_SCATTER
+from topodesign.collectives.scatter import SCATTER
+
+__all__ = [
+    "ALLGATHER",
+    "ALLREDUCE",
+    "ALL_TO_ALL",
+    "BROADCAST",
+    "COLLECTIVES",
+    "GATHER",
+    "REDUCE",
+    "REDUCE_SCATTER",
+    "SCATTER",
+    "Collective",
+    "Movement",
+    "as_collective",
+    "from_record",
+]
+
+COLLECTIVES: Mapping[str, Collective] = MappingProxyType(
+    {one.name: one for one in (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL)}
+)
+"""All collectives by name, as they are without root and group."""
+
+
+def as_collective(value: Collective | str) -> Collective:
+    """Return the collective of a name; a collective as it is.
+
+    Raises
+    ------
+    ParameterError
+        If there is none of that name.
+
+    Examples
+    --------
+    >>> as_collective("reduce-scatter").dual.name
+    'allgather'
+    """
+    if isinstance(value, Collective):
+        return value
+    found = COLLECTIVES.get(value) if isinstance(value, str) else None
+    if found is None:
+        near = get_close_matches(value, COLLECTIVES, 1, 0.5) if isinstance(value, str) else []
+        hint = f"did you mean {near[0]!r}" if near else f"known are {', '.join(COLLECTIVES)}"
+        raise ParameterError(f"unknown collective {value!r}; {hint}")
+    return found
+
+
+def from_record(record: Any) -> Collective:
+    """Return the collective that ``record`` of a collective wrote.
+
+    Raises
+    ------
+    ParameterError
+        If it is none.
+    """
+    if not isinstance(record, dict) or not set(record) <= {"name", "root", "group"}:
+        raise ParameterError("a collective is written as an object with name, root and group")
+    root, group = record.get("root"), record.get("group")
+    if not (root is None or (type(root) is int and root >= 0)):
+        raise ParameterError("the root of a collective is a node's number")
+    if not (group is None or (isinstance(group, list) and all(type(node) is int for node in group))):
+        raise ParameterError("the group of a collective is a list of nodes")
+    return as_collective(record.get("name", "")).at(root).among(group)
