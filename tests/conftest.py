@@ -1,0 +1,70 @@
+"""What all tests share: how many samples are drawn, which tests wait for a thorough run, floors, and the workers.
+
+``python -m pytest`` is the quick run: the same samples every time, so that a failure is one of the change at hand.
+``python -m pytest --thorough`` (or ``TOPODESIGN_TESTS=thorough``) draws other samples every time and more of them, and
+runs the tests marked ``thorough`` too. ``--hypothesis-profile=thorough`` draws more samples and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import settings
+
+from tests import floors
+
+MORE = 10
+"""How many times as many samples as a test says a thorough run draws."""
+
+settings.register_profile("quick", deadline=None, derandomize=True)
+settings.register_profile("thorough", deadline=None, print_blob=True)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--thorough", action="store_true", help=f"run the slow tests too, and {MORE} times the samples")
+
+
+def is_thorough(config: pytest.Config) -> bool:
+    return bool(config.getoption("--thorough")) or os.environ.get("TOPODESIGN_TESTS") == "thorough"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "thorough: too slow for every change; run with --thorough")
+    config.addinivalue_line("markers", "floor(**checks): the least number of samples that have to reach each check")
+    if not config.getoption("--hypothesis-profile"):
+        settings.load_profile("thorough" if is_thorough(config) else "quick")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """As many as the cores this process may use; xdist counts those of the machine, without hyperthreads."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not is_thorough(config):
+        for item in items:
+            if item.get_closest_marker("thorough"):
+                item.add_marker(pytest.mark.skip(reason="takes too long for every change: --thorough"))
+    if settings.get_current_profile_name() == "thorough":
+        for test in {id(item.obj): item.obj for item in items if isinstance(item, pytest.Function)}.values():
+            draw_more(test)
+
+
+def draw_more(test: object) -> None:
+    """Multiply the samples of a Hypothesis test; a number of its own would otherwise outrank the profile's."""
+    name = "_hypothesis_internal_use_settings"
+    own = getattr(test, name, None)
+    if isinstance(own, settings):
+        setattr(test, name, settings(own, max_examples=MORE * own.max_examples))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Fail a test that passes, but has looked at fewer samples than its floor."""
+    floors.counted.clear()
+    yield
+    marker = item.get_closest_marker("floor")
+    if low := floors.shortfall(marker.kwargs if marker else {}):
+        pytest.fail(f"too few samples were checked: {low}", pytrace=False)
