@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import Counter
 from typing import Any
 
@@ -288,6 +289,20 @@ def test_symmetry_is_what_the_construction_says() -> None:
     assert whole.representatives == (0,)
     assert whole.transpose().representatives == (0,)
     assert Topology.from_links(2, [(0, 1), (1, 0)], vertex_transitive=True).vertex_transitive
+
+
+def test_link_index_finds_every_link_and_nothing_else() -> None:
+    topology = Topology.from_links(5, [(0, 1), (1, 0, 3), (1, 1), (4, 2), (3, 4)])
+    nodes = np.arange(-2, 8)
+    found = topology.link_index(nodes[:, None], nodes[None, :])
+    assert found.shape == (10, 10)
+    assert found.dtype == np.int64
+    there = {(u, v): index for index, (u, v, _) in enumerate(topology.links())}
+    for u, v in itertools.product(nodes.tolist(), repeat=2):
+        assert found[u + 2, v + 2] == there.get((u, v), -1)
+    assert int(topology.link_index(4, 2)) == there[4, 2]
+    assert topology.link_index([], []).shape == (0,)
+    assert Topology.from_links(3, []).link_index([0, 1], 2).tolist() == [-1, -1]
 
 
 def test_description() -> None:

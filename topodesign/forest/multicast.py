@@ -180,7 +180,7 @@ def _sorting(way: list[int], capable: frozenset[int]) -> tuple[list[int], list[i
 def _loads(topology: Topology, reduce_trees: int, columns: IntArray) -> IntArray:
     """Return the weight that every link carries, in-trees and out-trees apart."""
     tree, src, dst, lo, hi = columns
-    link = np.searchsorted(topology.src * topology.nodes + topology.dst, src * topology.nodes + dst)
+    link = topology.link_index(src, dst)
     loads = np.zeros((2, len(topology.src)), dtype=np.int64)
     np.add.at(loads, ((tree >= reduce_trees).astype(np.int64), link), hi - lo)
     return loads

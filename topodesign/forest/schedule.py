@@ -251,7 +251,7 @@ def _routed(split: Split, src: IntArray, dst: IntArray, weight: IntArray) -> tup
         Tree edge, amount and route, ordered by tree edge.
     """
     logical = split.topology
-    link = np.searchsorted(logical.src * logical.nodes + logical.dst, src * logical.nodes + dst)
+    link = logical.link_index(src, dst)
     order = np.argsort(link, kind="stable")
     ends = np.cumsum(weight[order])
     used = np.bincount(link, minlength=len(logical.src) + 1)

@@ -63,11 +63,9 @@ class Priced:
 
     def _affected(self, left: Topology) -> NDArray[np.bool_]:
         """Return which nodes may have other loads: those that lose capacity, or have a lost link on a shortest path."""
-        nodes = left.nodes
-        before, after = (topology.src * nodes + topology.dst for topology in (self.topology, left))
-        capacity = np.zeros(len(before), dtype=np.int64)
-        capacity[np.searchsorted(before, after)] = left.capacity
-        affected = np.zeros(nodes, dtype=np.bool_)
+        capacity = np.zeros(len(self.topology.src), dtype=np.int64)
+        capacity[self.topology.link_index(left.src, left.dst)] = left.capacity
+        affected = np.zeros(left.nodes, dtype=np.bool_)
         affected[self.topology.src[capacity < self.topology.capacity]] = True
         for link in np.flatnonzero(capacity == 0).tolist():
             u, v = self.topology.src[link], self.topology.dst[link]

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from topodesign.base.arrays import owned, sealed
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
@@ -258,6 +258,32 @@ class Topology:
     def neighbours(self, node: int) -> IntArray:
         """Return the distinct nodes that ``node`` has links to, ascending (itself too if it has a self-loop)."""
         return self.dst[self.indptr[node] : self.indptr[node + 1]]
+
+    @cached_property
+    def _keys(self) -> IntArray:
+        """A number for every link, ascending: what :meth:`link_index` looks up."""
+        return sealed(self.src * self.nodes + self.dst)
+
+    def link_index(self, src: ArrayLike, dst: ArrayLike) -> IntArray:
+        """Return which entry of ``src``, ``dst`` and ``capacity`` joins two nodes, and -1 where there is no such link.
+
+        Parameters
+        ----------
+        src, dst
+            Integers, or integer arrays of shapes that broadcast. A number that is no node's has no links.
+
+        Returns
+        -------
+        IntArray
+            int64, of the shape to which ``src`` and ``dst`` broadcast.
+        """
+        source, target = np.asarray(src, dtype=np.int64), np.asarray(dst, dtype=np.int64)
+        there = (source >= 0) & (source < self.nodes) & (target >= 0) & (target < self.nodes)
+        wanted = np.where(there, source * self.nodes + target, -1)
+        if not len(self._keys):
+            return np.full(wanted.shape, -1, dtype=np.int64)
+        place = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
+        return np.where(self._keys[place] == wanted, place, -1)
 
     def links(self) -> list[tuple[int, int, int]]:
         """Return all links as triples (src, dst, capacity), sorted."""

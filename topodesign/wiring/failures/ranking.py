@@ -88,7 +88,6 @@ class _Pricer:
 
     def __init__(self, whole: Topology) -> None:
         self.whole = whole
-        self.keys = whole.src * whole.nodes + whole.dst
         self.ways: tuple[Priced, ...] = ()
         colours = np.zeros(whole.nodes, dtype=np.int64)
         if dearer(whole, whole.degree) is not None:
@@ -101,8 +100,7 @@ class _Pricer:
     def without(self, lost: Links) -> tuple[int, Cost | None]:
         """Return how many nodes still have links in and out, and the cost of the dearer collective among them."""
         capacity = self.whole.capacity.copy()
-        row = np.searchsorted(self.keys, [u * self.whole.nodes + v for u, v in lost])
-        np.subtract.at(capacity, row, 1)
+        np.subtract.at(capacity, self.whole.link_index(*np.array(lost, dtype=np.int64).reshape(-1, 2).T), 1)
         kept = capacity > 0
         left = Topology.from_arrays(self.whole.nodes, self.whole.src[kept], self.whole.dst[kept], capacity[kept])
         part, nodes = linked_part(left)
