@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from topodesign.base.errors import UnitError
-from topodesign.base.units import format_bandwidth, format_size, format_time, parse_bandwidth, parse_size, parse_time
+from topodesign.base.units import (
+    as_bandwidth,
+    as_size,
+    as_time,
+    format_bandwidth,
+    format_size,
+    format_time,
+    parse_bandwidth,
+    parse_size,
+    parse_time,
+)
 
 Parser = Callable[[str], Fraction]
 PARSERS: list[Parser] = [parse_time, parse_size, parse_bandwidth]
+TAKERS: list[Callable[[Any], Fraction]] = [as_time, as_size, as_bandwidth]
 
 TIMES: list[tuple[str, Fraction | int]] = [
     ("0s", 0),
@@ -239,3 +252,43 @@ def test_formatted_bandwidth_is_close(rate: Fraction) -> None:
 )
 def test_formatted_for_people(text: str, expected: str) -> None:
     assert text == expected
+
+
+@pytest.mark.parametrize(("take", "parser", "unit"), [*zip(TAKERS, PARSERS, ["s", "B", "bps"], strict=True)])
+@given(st.fractions(Fraction(1, 10**6), 10**12, max_denominator=10**6))
+def test_numbers_are_taken_in_the_base_unit(
+    take: Callable[[Any], Fraction], parser: Parser, unit: str, value: Fraction
+) -> None:
+    assert take(value) == value
+    assert take(f"{value.numerator}{unit}") == value.numerator
+    assert take(value.numerator) == take(np.int64(value.numerator)) == value.numerator
+    number = float(value)
+    assert take(number) == take(np.float64(number)) == Fraction(repr(number))
+    assert take(f"{value.numerator}{unit}") == parser(f"{value.numerator}{unit}")
+
+
+def test_floats_stand_for_their_shortest_text() -> None:
+    assert as_time(1e-5) == Fraction(1, 10**5)
+    assert TAKERS[0](np.float32(0.1)) == Fraction(1, 10)
+    assert as_size(25e6) == 25_000_000
+    assert as_time(0) == as_time(0.0) == 0
+
+
+@pytest.mark.parametrize("take", TAKERS)
+@pytest.mark.parametrize(
+    "value",
+    [
+        math.nan, math.inf, -math.inf, -1, -1e-9, Fraction(-1, 3), True, False, None, [1], (), 1j, b"10us", object(),
+        np.bool_(True), np.array([1.0]), 1e300, 1e-300, "", "10", "fast",
+    ],
+)  # fmt: skip
+def test_what_is_no_quantity_is_refused(take: Callable[[Any], Fraction], value: object) -> None:
+    with pytest.raises(UnitError):
+        take(value)
+
+
+@pytest.mark.parametrize("take", [as_size, as_bandwidth])
+@pytest.mark.parametrize("value", [0, 0.0, Fraction(0)])
+def test_no_data_and_no_bandwidth_are_refused(take: Callable[[Any], Fraction], value: object) -> None:
+    with pytest.raises(UnitError, match="above zero"):
+        take(value)

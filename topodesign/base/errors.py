@@ -42,6 +42,10 @@ class CatalogError(FileFormatError):
     """A file of the catalog is missing, truncated or edited; the message names the file and the line."""
 
 
+class MissingLibraryError(TopodesignError, ImportError):
+    """A library that only some results need is not installed; the message says which extra brings it."""
+
+
 class InfeasibleError(TopodesignError):
     """What is asked for does not exist (an answer of "no", exit status 1)."""
 

@@ -2,15 +2,23 @@
 
 Bits and bytes, powers of ten and powers of two are never confused: ``b`` is a bit and ``B`` a byte, ``k M G T``
 are powers of 1000 and ``Ki Mi Gi Ti`` powers of 1024. Everything is a :class:`~fractions.Fraction` in seconds, bytes
-or bits per second. A missing or unknown unit is refused: a number without its unit is how factors of eight arise.
+or bits per second. A missing or unknown unit in a text is refused: a number without its unit is how factors of eight
+arise. In Python, where a name or a docstring says the unit, plain numbers are taken too (:func:`as_time` and its like).
 """
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Callable
 from fractions import Fraction
+from numbers import Rational, Real
+from typing import TypeAlias
 
 from topodesign.base.errors import UnitError
+
+Quantity: TypeAlias = str | int | float | Fraction
+"""What a time, a size or a bandwidth may be given as: text with its unit, or a number in the base unit."""
 
 _PREFIX = {
     "": 1,
@@ -105,6 +113,41 @@ def parse_bandwidth(text: str) -> Fraction:
     return _plausible(rate if match[2] in {"bps", "b/s", "bit/s"} else rate * 8, text, "bandwidth")
 
 
+def as_time(value: Quantity) -> Fraction:
+    """Return a time in seconds: text as :func:`parse_time` reads it, or a number of seconds.
+
+    A float stands for its shortest decimal text: ``1e-5`` is exactly 1/100000.
+
+    Raises
+    ------
+    UnitError
+        If it is neither, or a number that is negative, not finite or beyond all measure.
+    """
+    return _quantity(value, parse_time, "time", "seconds", "10us", least_zero=True)
+
+
+def as_size(value: Quantity) -> Fraction:
+    """Return an amount of data in bytes: text as :func:`parse_size` reads it, or a number of bytes.
+
+    Raises
+    ------
+    UnitError
+        As :func:`as_time`, and if it is zero.
+    """
+    return _quantity(value, parse_size, "size", "bytes", "1MiB")
+
+
+def as_bandwidth(value: Quantity) -> Fraction:
+    """Return a bandwidth in bits per second: text as :func:`parse_bandwidth` reads it, or a number of bits per second.
+
+    Raises
+    ------
+    UnitError
+        As :func:`as_time`, and if it is zero.
+    """
+    return _quantity(value, parse_bandwidth, "bandwidth", "bits per second", "100Gbps")
+
+
 def format_time(seconds: Fraction | float) -> str:
     """Write a time with four digits in the unit that fits, for people: ``281.5us``, ``20.63ms``."""
     value = float(seconds)
@@ -131,6 +174,24 @@ def format_bandwidth(bits_per_second: Fraction | int) -> str:
         if value >= _PREFIX[unit]:
             return f"{float(value / _PREFIX[unit]):g}{unit}bps"
     return f"{float(value):g}bps"
+
+
+def _quantity(
+    value: Quantity, parser: Callable[[str], Fraction], kind: str, unit: str, example: str, *, least_zero: bool = False
+) -> Fraction:
+    if isinstance(value, str):
+        return parser(value)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise UnitError(f"{kind} must be text with a unit, as in {example!r}, or a number of {unit}, not {value!r}")
+    if isinstance(value, Rational):
+        number = Fraction(int(value.numerator), int(value.denominator))
+    elif not math.isfinite(value):
+        raise UnitError(f"{kind} must be a finite number of {unit}, not {value}")
+    else:
+        number = Fraction(str(value))  # the shortest decimal text, of NumPy's short floats too
+    if number < 0:
+        raise UnitError(f"{kind} {value} is negative")
+    return number if least_zero and not number else _plausible(number, str(value), kind)
 
 
 def _split(text: str, kind: str, example: str) -> tuple[Fraction, str]:

@@ -145,8 +145,8 @@ def command(
 
 def _steps(source: str, wanted: tuple[Collective, Method, int | None] | None, options: dict[str, Any]) -> str:
     """Compile a schedule of steps, read from a file if it is not said which is wanted."""
-    from topodesign.cli.sources import topology_of  # noqa: PLC0415  heavy
     from topodesign.compiler.msccl import compile_schedule  # noqa: PLC0415
+    from topodesign.expand.library import as_topology  # noqa: PLC0415  heavy
     from topodesign.schedulers import make_schedule  # noqa: PLC0415
 
     if wanted is None:
@@ -154,7 +154,7 @@ def _steps(source: str, wanted: tuple[Collective, Method, int | None] | None, op
             graph, schedule = _read(Path(source))
     else:
         collective, method, chunks = wanted
-        graph = topology_of(source)
+        graph = as_topology(source)
         with progress_bar("scheduling") as progress:
             schedule = make_schedule(graph, collective, method=method, chunks=chunks, progress=progress).schedule
     with progress_bar("compiling"):

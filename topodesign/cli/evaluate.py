@@ -27,11 +27,11 @@ def command(
     TOPOLOGY is a spec such as 'line(circulant(16,3,4),3)' (quote it), or a file of links (.json, .csv, .graphml).
     """
     from topodesign.catalog.pareto import read_workload  # noqa: PLC0415
-    from topodesign.cli.sources import topology_of  # noqa: PLC0415  heavy
+    from topodesign.expand.library import as_topology  # noqa: PLC0415  heavy
     from topodesign.pricing.evaluation import evaluate  # noqa: PLC0415
 
     work = read_workload(alpha, sizes, bandwidth)
-    graph = topology_of(topology)
+    graph = as_topology(topology)
     result = evaluate(graph, all_sources=all_sources)
     times = [float(time) for time in result.allreduce(work)]
     if as_json:

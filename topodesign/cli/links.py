@@ -26,9 +26,9 @@ def command(topology: str, file_format: LinkFormat | None, as_json: bool) -> Non
 
     TOPOLOGY is a spec such as 'circulant(12,2,3)' (quote it), or a file of links (.json, .csv, .graphml).
     """
-    from topodesign.cli.sources import topology_of  # noqa: PLC0415  heavy
+    from topodesign.expand.library import as_topology  # noqa: PLC0415  heavy
     from topodesign.topology.files import write_links  # noqa: PLC0415
 
     if as_json and file_format not in {None, "json"}:
         raise click.UsageError(f"--json and --format {file_format} exclude each other.")
-    click.echo(write_links(topology_of(topology), file_format or "json"), nl=False)
+    click.echo(write_links(as_topology(topology), file_format or "json"), nl=False)

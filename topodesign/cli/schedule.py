@@ -61,8 +61,9 @@ def command(
     topodesign schedule 'mi250(2)' --collective allgather --fixed-k 2 -o boxes.npz
     """
     from topodesign.base.units import parse_size  # noqa: PLC0415
-    from topodesign.cli.sources import check_ending, topology_of  # noqa: PLC0415  heavy
+    from topodesign.cli.sources import check_ending  # noqa: PLC0415  heavy
     from topodesign.cli.trees.plan import Wanted, goes_over_trees  # noqa: PLC0415
+    from topodesign.expand.library import as_topology  # noqa: PLC0415
     from topodesign.plans.rounds_file import save_schedule  # noqa: PLC0415
     from topodesign.schedulers import Unequal, make_schedule  # noqa: PLC0415
     from topodesign.topology.link_table import read_link_table  # noqa: PLC0415
@@ -74,7 +75,7 @@ def command(
         _refuse({"--chunks": chunks is not None, "--link-table": link_table is not None})
         _trees(wanted, output, as_json)
         return
-    graph = topology_of(topology)
+    graph = as_topology(topology)
     unequal = None if link_table is None else Unequal(read_link_table(link_table).on(graph), parse_size(size))
     with progress_bar("scheduling") as progress:
         made = make_schedule(

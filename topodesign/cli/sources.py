@@ -26,24 +26,6 @@ _ENDING: dict[Kind, str] = {"schedule": ".npz", "program": ".xml"}
 _HEAD = 4096
 
 
-def topology_of(text: str) -> Topology:
-    """Read a file if the text has a known ending, or no brackets and another ending or a slash; else build a spec.
-
-    Raises
-    ------
-    FileFormatError, SpecError
-        If the file or the spec cannot be read.
-    ParameterError
-        If it names a fabric.
-    """
-    path = Path(text)
-    if path.suffix.lower() in {".yaml", ".yml"} or text.partition("(")[0].strip() in FABRICS:
-        raise ParameterError(f"{text[:100]} is a fabric; this is for plain topologies, see 'topodesign optimum --help'")
-    if path.suffix.lower() in READERS or ("(" not in text and (path.suffix or "/" in text)):
-        return read_topology(path)
-    return build(text)
-
-
 def fabric_of(text: str, bandwidth: str | None = None) -> Fabric:
     """Read a fabric from a file, or build one from a spec such as ``dgx_a100(2)`` or that of any topology.
 

@@ -1,17 +1,28 @@
-"""From a spec to the topology it names."""
+"""From a spec to the topology it names, and from whatever else names one."""
 
 from __future__ import annotations
 
 import difflib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from topodesign.algebra.groups import GROUPS
 from topodesign.base.errors import ParameterError, SpecError, TopologyError
 from topodesign.base.spec import Spec, parse
 from topodesign.expand import EXPANSIONS, lift
 from topodesign.expand.expansion import Expansion
+from topodesign.fabrics.presets import FABRICS
 from topodesign.graphs import FAMILIES
 from topodesign.topology.family import Family
+from topodesign.topology.files import READERS, from_graph, read_topology
 from topodesign.topology.topology import Topology
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+TopologyLike: TypeAlias = "Topology | Spec | str | Path | nx.Graph"
+"""What a function that needs a topology takes: it, its spec, a file of links, or a networkx graph."""
 
 _ENTRIES: tuple[Family | Expansion, ...] = (*FAMILIES, *EXPANSIONS)
 LIBRARY = {entry.name: entry for entry in _ENTRIES}
@@ -38,6 +49,47 @@ def build(spec: Spec | str) -> Topology:
     """
     text = spec if isinstance(spec, str) else str(spec)
     return _build(parse(text), text)
+
+
+def as_topology(value: TopologyLike) -> Topology:
+    """Return the topology that a value is or names.
+
+    Parameters
+    ----------
+    value
+        A topology, a spec or its text, a path, a networkx graph (as :func:`topodesign.topology.files.from_graph` takes
+        it). A text is a path if it has the ending of a file of links, or no brackets and another ending or a slash.
+
+    Raises
+    ------
+    SpecError, FileFormatError
+        If the spec or the file cannot be read.
+    TopologyError
+        If a graph does not make a topology.
+    ParameterError
+        If it names a fabric, or is none of these.
+    """
+    if isinstance(value, Topology):
+        return value
+    if isinstance(value, Spec):
+        return build(value)
+    if isinstance(value, Path):
+        _refuse_fabric(value.name, value)
+        return read_topology(value)
+    if isinstance(value, str):
+        path = Path(value)
+        _refuse_fabric(value, path)
+        named = path.suffix.lower() in READERS or ("(" not in value and (path.suffix or "/" in value))
+        return read_topology(path) if named else build(value)
+    networkx = sys.modules.get("networkx")  # of which there is a graph only if somebody has imported it
+    if networkx is not None and isinstance(value, networkx.Graph):
+        return from_graph(value)
+    raise ParameterError(f"a topology, a spec, a file of links or a networkx graph is needed, not {value!r:.100}")
+
+
+def _refuse_fabric(text: str, path: Path) -> None:
+    if path.suffix.lower() in {".yaml", ".yml"} or text.partition("(")[0].strip() in FABRICS:
+        raise ParameterError(f"{text[:100]} is a fabric; this is for plain topologies, see 'topodesign optimum --help'")
 
 
 def _build(spec: Spec, text: str) -> Topology:

@@ -8,10 +8,13 @@ import json
 import stat
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
 from topodesign.topology.topology import Topology
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 LinkFormat = Literal["json", "csv", "dot", "graphml"]
 LINK_FORMATS: tuple[LinkFormat, ...] = get_args(LinkFormat)
@@ -128,17 +131,30 @@ def _from_graphml(text: str) -> Topology:
 
 
 def _from_networkx(graph: Any) -> Topology:
-    """Convert a graph; nodes are numbered by name if all names are numbers, else in the order of the file."""
-    names = list(graph.nodes)
-    if not all(isinstance(name, str | int) for name in names):
+    if not all(isinstance(name, str | int) for name in graph.nodes):
         raise FileFormatError("node names must be text or integers")
+    return from_graph(graph)
+
+
+def from_graph(graph: nx.Graph) -> Topology:
+    """Make a topology from a networkx graph with any names of nodes; an undirected edge becomes two links.
+
+    Nodes are numbered by name if all names are whole numbers, else in the graph's own order. The attributes
+    ``capacity`` of an edge and ``switch`` of a node are used where they are present.
+
+    Raises
+    ------
+    TopologyError
+        If a capacity is no integer, or the links do not make a topology.
+    """
+    names = list(graph.nodes)
     if all(_digits(str(name)) for name in names):
         names.sort(key=int)
     number = {name: row for row, name in enumerate(names)}
     links = []
     for u, v, capacity in graph.edges(data="capacity", default=1):
         if not _whole(capacity):
-            raise FileFormatError(f"the capacity of link {number[u]}, {number[v]} must be an integer")
+            raise TopologyError(f"the capacity of link {number[u]}, {number[v]} must be an integer")
         links.append((number[u], number[v], capacity))
         if not graph.is_directed() and u != v:
             links.append((number[v], number[u], capacity))

@@ -74,13 +74,13 @@ def command(
 
 def _wanted(text: str) -> tuple[Topology, tuple[str, ...] | None]:
     """Return a topology, and the hosts if the text names a plan."""
-    from topodesign.cli.sources import topology_of  # noqa: PLC0415  heavy
+    from topodesign.expand.library import as_topology  # noqa: PLC0415  heavy
     from topodesign.wiring.plan.files import read_plan  # noqa: PLC0415
 
     if _names_plan(Path(text)):
         other = read_plan(Path(text))
         return other.topology, other.hosts
-    return topology_of(text), None
+    return as_topology(text), None
 
 
 def _names_plan(path: Path) -> bool:

@@ -53,13 +53,13 @@ def command(
 
     Example: topodesign wire plan 'circulant(12,2,3)' --inventory configs/inventory_testbed.yaml -o plan.json
     """
-    from topodesign.cli.sources import topology_of  # noqa: PLC0415  heavy
+    from topodesign.expand.library import as_topology  # noqa: PLC0415  heavy
     from topodesign.wiring.inventory.files import read_inventory  # noqa: PLC0415
     from topodesign.wiring.plan.files import write_plan  # noqa: PLC0415
     from topodesign.wiring.plan.placement import bill, place, total  # noqa: PLC0415
     from topodesign.wiring.plan.planner import make_plan  # noqa: PLC0415
 
-    wanted, room = topology_of(topology), read_inventory(inventory)
+    wanted, room = as_topology(topology), read_inventory(inventory)
     plan = make_plan(wanted, room, mode=mode, seed=seed)
     unplaced = total(bill(plan)) if placed else None
     if placed:

@@ -1,0 +1,188 @@
+"""What a result shows of itself: flat records, a data frame, and one plain table for terminals and notebooks.
+
+Every value that a public function returns and that people look at is a :class:`Result`. It says its rows once, as
+records, and gets ``repr``, ``str``, ``_repr_html_`` and ``to_dataframe`` from here; several of one kind are a
+:class:`ResultList`.
+
+How to use it::
+
+    @dataclass(frozen=True, repr=False)             # the short repr below, not the dataclass's
+    class Throughput(Result):
+        ...
+        def to_records(self) -> list[dict[str, Any]]:   # exact values: Fraction, int, str, bool, None
+            return [{"k": self.k, "bandwidth": self.bandwidth}]
+
+        def heading(self) -> str:                       # one line; optional
+            return f"best throughput of {self.fabric.name}"
+
+        def record(self) -> dict[str, Any]:             # what the command prints with --json; optional
+            return {"k": self.k, "bandwidth": str(self.bandwidth)}
+
+A result whose table is not its records (units, marks, rows to compare with) gives a :class:`Table` of its own from
+``table``; the command line prints the same table in colour.
+"""
+
+from __future__ import annotations
+
+import html
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from topodesign.base.errors import MissingLibraryError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LONGEST_CELL = 240
+"""Characters of a text that a table shows whole; of a longer one, such as a spec link by link, the beginning."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of text.
+
+    Attributes
+    ----------
+    heading
+        A line above it, or nothing.
+    columns
+        Titles.
+    rows
+        A cell for every column.
+    words
+        Titles of the columns that are aligned to the left; numbers are to the right.
+    compared
+        Number of the first row that is there to compare with only, after a rule; None if there is none.
+    footnote
+        A line below it, or nothing.
+    """
+
+    heading: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    words: frozenset[str] = frozenset()
+    compared: int | None = None
+    footnote: str = ""
+
+    def text(self) -> str:
+        """Return it as plain text without trailing blanks: columns two blanks apart, a rule below the titles."""
+        widths = [max(map(len, column)) for column in zip(self.columns, *self.rows, strict=True)]
+        rule = "  ".join("-" * width for width in widths)
+
+        def line(cells: Iterable[str]) -> str:
+            places = zip(self.columns, cells, widths, strict=True)
+            return "  ".join(
+                cell.ljust(width) if title in self.words else cell.rjust(width) for title, cell, width in places
+            ).rstrip()
+
+        lines = [line(self.columns), rule]
+        for place, cells in enumerate(self.rows):
+            lines += [rule] if place == self.compared and place else []
+            lines.append(line(cells))
+        return "\n".join([*filter(None, [self.heading]), *lines, *filter(None, [self.footnote])])
+
+    def html(self) -> str:
+        """Return it as one HTML table, everything escaped."""
+
+        def row(tag: str, cells: Iterable[str]) -> str:
+            places = zip(self.columns, cells, strict=True)
+            return "".join(
+                f'<{tag} style="text-align: {"left" if title in self.words else "right"}">{html.escape(cell)}</{tag}>'
+                for title, cell in places
+            )
+
+        body = "\n".join(f"<tr>{row('td', cells)}</tr>" for cells in self.rows)
+        caption = f"<caption>{html.escape(self.heading)}</caption>\n" if self.heading else ""
+        foot = f"\n<p>{html.escape(self.footnote)}</p>" if self.footnote else ""
+        head = f"<thead><tr>{row('th', self.columns)}</tr></thead>"
+        return f"<table>\n{caption}{head}\n<tbody>\n{body}\n</tbody>\n</table>{foot}"
+
+
+class Result(ABC):
+    """A value with rows for people and programs; a mixin without state."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one flat dictionary a row, with exact values, ready for ``pandas.DataFrame``."""
+
+    def heading(self) -> str:
+        """Return what it is about, in one line."""
+        rows = len(self.to_records())
+        return f"{rows} row{'' if rows == 1 else 's'}"
+
+    def table(self) -> Table:
+        """Return the table that people see; by default its records."""
+        return table_of(self.to_records(), self.heading())
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return the records as a pandas data frame.
+
+        Raises
+        ------
+        MissingLibraryError
+            If pandas is not installed.
+        """
+        try:
+            import pandas as pd  # noqa: PLC0415  heavy, and an optional extra
+        except ImportError:
+            raise MissingLibraryError("to_dataframe needs pandas: pip install 'topodesign[notebook]'") from None
+        return pd.DataFrame(self.to_records())
+
+    def __repr__(self) -> str:
+        """Return what it is in one line; ``print`` shows the table."""
+        return f"<{type(self).__name__}: {self.heading()}>"
+
+    def __str__(self) -> str:
+        """Return the table as plain text."""
+        return self.table().text()
+
+    def _repr_html_(self) -> str:
+        """Return the table for a notebook."""
+        return self.table().html()
+
+
+_One = TypeVar("_One", bound=Result)
+
+
+class ResultList(list[_One], Result):
+    """A list of results of one kind, shown as one table."""
+
+    __slots__ = ()
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return the rows of all."""
+        return [record for one in self for record in one.to_records()]
+
+    def __repr__(self) -> str:
+        """Return what it is in one line; ``print`` shows the table."""
+        return Result.__repr__(self)
+
+
+def table_of(records: list[dict[str, Any]], heading: str = "") -> Table:
+    """Return records as a table: a column for every key, in the order in which keys first appear."""
+    columns = tuple(dict.fromkeys(key for record in records for key in record))
+    words = frozenset(key for record in records for key, value in record.items() if isinstance(value, str | bool))
+    rows = tuple(tuple(_cell(record.get(key)) for key in columns) for record in records)
+    return Table(heading, columns, rows, words)
+
+
+def shortened(text: str) -> str:
+    """Return a text as tables show it: of a very long one, such as a spec link by link, the beginning."""
+    if len(text) <= _LONGEST_CELL:
+        return text
+    return f"{text[: _LONGEST_CELL // 2]}... ({len(text)} characters)"
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Fraction) and value.denominator > 10**9:
+        return f"{float(value):.6g}"
+    return f"{value:.6g}" if isinstance(value, float) else shortened(str(value))
