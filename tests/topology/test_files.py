@@ -20,8 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topodesign.base.errors import FileFormatError
+from topodesign.base.text_files import LARGEST_FILE
 from topodesign.expand.library import build
-from topodesign.topology.files import LARGEST_FILE, LINK_FORMATS, LinkFormat, read_topology, write_links
+from topodesign.topology.files import LINK_FORMATS, LinkFormat, read_topology, write_links
 from topodesign.topology.topology import MAX_NODES, Topology
 
 SPECS = ["complete(2)", "diamond()", "genkautz(4,9)", "circulant(12,2,3)", "biring(4,5)", "uniring(3,2)", "torus(3,3)"]

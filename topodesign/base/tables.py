@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,25 +60,111 @@ def parse_csv(text: str, required: Sequence[str], optional: Sequence[str]) -> It
         If it is not CSV, the header has unknown or missing columns or one twice, or a row has more or fewer cells or
         leaves a required one empty; with the line.
     """
-    reader = csv.reader(io.StringIO(text), strict=True)
+    rows = csv_rows(text)
+    first, names = next(rows, (1, []))
+    header = [cell.strip() for cell in names]
+    unknown = [name for name in header if name not in {*required, *optional}]
+    missing = [name for name in required if name not in header]
+    if unknown or missing or len(set(header)) < len(header):
+        words = f"unknown {unknown[0][:50]!r}" if unknown else f"missing '{missing[0]}'" if missing else "one twice"
+        known = f"{', '.join(required)}, and as needed {', '.join(optional)}"
+        raise FileFormatError(f"line {first}: the header has columns {known}; {words}")
+    for line, cells in rows:
+        if len(cells) != len(header):
+            raise FileFormatError(f"line {line}: {len(cells)} cells, the header has {len(header)}")
+        row = {name: Located(cell.strip(), line) for name, cell in zip(header, cells, strict=True) if cell.strip()}
+        empty = next((name for name in required if name not in row), None)
+        if row and empty is not None:
+            raise FileFormatError(f"line {line}: {empty}: the cell is empty")
+        if row:
+            yield row
+
+
+def named_columns(
+    text: str, columns: Sequence[str], name_of: Callable[[str], str] = str.strip
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield line and cells by column of a CSV that has these columns, in any order, and perhaps more.
+
+    Parameters
+    ----------
+    text
+        The CSV.
+    columns
+        What the header has to name once.
+    name_of
+        Makes the name of a column of a cell of the header.
+
+    Raises
+    ------
+    FileFormatError
+        If it is not CSV, lacks a column or has one twice, or a row has more or fewer cells; with the line.
+    """
+    rows = csv_rows(text)
+    first, names = next(rows, (1, []))
+    header = [name_of(cell) for cell in names]
+    for column in columns:
+        if header.count(column) != 1:
+            raise FileFormatError(f"line {first}: the column {column} must be there once")
+    for line, cells in rows:
+        if len(cells) != len(header):
+            raise FileFormatError(f"line {line}: expected {len(header)} cells, not {len(cells)}")
+        yield line, dict(zip(header, cells, strict=True))
+
+
+def fixed_columns(
+    text: str, columns: Sequence[str], expected: str, *, optional: int = 0
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield line and cells, without blanks around them, of a CSV that has exactly these columns in this order.
+
+    Parameters
+    ----------
+    text
+        The CSV.
+    columns
+        The header, in small or capital letters.
+    expected
+        What a row is, for the message about one with more or fewer cells.
+    optional
+        How many of the last columns may be missing.
+
+    Raises
+    ------
+    FileFormatError
+        If it is not CSV, has another header, or a row has more or fewer cells; with the line.
+    """
+    headers = [list(columns[:count]) for count in range(len(columns) - optional, len(columns) + 1)]
+    rows = csv_rows(text)
+    first, names = next(rows, (1, []))
+    header = [cell.strip().lower() for cell in names]
+    if header not in headers:
+        raise FileFormatError(f"line {first}: expected the header {' or '.join(map(','.join, headers))}")
+    for line, cells in rows:
+        if len(cells) != len(header):
+            raise unexpected_row(line, cells, expected)
+        yield line, [cell.strip() for cell in cells]
+
+
+def unexpected_row(line: int, cells: Sequence[str], expected: str) -> FileFormatError:
+    """Return the error for a row that is not as expected."""
+    return FileFormatError(f"line {line}: expected {expected}, not {','.join(cells)[:40]!r}")
+
+
+def csv_rows(text: str, *, comments: bool = False) -> Iterator[tuple[int, list[str]]]:
+    """Yield line and cells of every row of a CSV; empty lines are left out, and those that begin with # if asked to.
+
+    Raises
+    ------
+    FileFormatError
+        If it is not CSV; with the line.
+    """
+    lines: Iterable[str] = io.StringIO(text)
+    if comments:
+        lines = ("\n" if line.lstrip().startswith("#") else line for line in lines)
+    reader = csv.reader(lines, strict=True)
     try:
-        header = [cell.strip() for cell in next(reader, [])]
-        unknown = [name for name in header if name not in {*required, *optional}]
-        missing = [name for name in required if name not in header]
-        if unknown or missing or len(set(header)) < len(header):
-            words = f"unknown {unknown[0][:50]!r}" if unknown else f"missing '{missing[0]}'" if missing else "one twice"
-            known = f"{', '.join(required)}, and as needed {', '.join(optional)}"
-            raise FileFormatError(f"line 1: the header has columns {known}; {words}")
         for cells in reader:
-            line = reader.line_num
-            if cells and len(cells) != len(header):
-                raise FileFormatError(f"line {line}: {len(cells)} cells, the header has {len(header)}")
-            row = {name: Located(cell.strip(), line) for name, cell in zip(header, cells, strict=False) if cell.strip()}
-            empty = next((name for name in required if name not in row), None)
-            if row and empty is not None:
-                raise FileFormatError(f"line {line}: {empty}: the cell is empty")
-            if row:
-                yield row
+            if len(cells) > 1 or (cells and cells[0].strip()):
+                yield reader.line_num, cells
     except csv.Error as error:
         raise FileFormatError(f"line {reader.line_num}: not CSV: {error}") from None
 

@@ -28,9 +28,10 @@ from typing import Any, Literal, get_args
 
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError, UnitError
 from topodesign.base.tables import Located, parse_yaml
+from topodesign.base.text_files import read_text
 from topodesign.base.units import parse_bandwidth
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric, FabricLink, format_rate
-from topodesign.topology.files import graphml_graph, node_link_graph, read_text, read_topology
+from topodesign.topology.files import graphml_graph, node_link_graph, read_topology
 
 FabricFormat = Literal["yaml", "json", "graphml"]
 FABRIC_FORMATS: tuple[FabricFormat, ...] = get_args(FabricFormat)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,6 +10,8 @@ from pathlib import Path
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ParameterError, UnitError
+from topodesign.base.tables import csv_rows
+from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import format_size, format_time, parse_size, parse_time
 
 COLUMNS = ("layer", "size", "ready")
@@ -166,57 +167,40 @@ def load_workload(path: str | Path) -> tuple[Layer, ...]:
     """
     source = Path(path)
     try:
-        with source.open(encoding="utf-8-sig", newline="") as stream:
-            return tuple(_layers(stream, source))
-    except FileFormatError:
-        raise
-    except OSError as error:
-        raise FileFormatError(f"cannot read {source}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise FileFormatError(f"{source} is not a text file in UTF-8") from None
-    except ValueError as error:  # a null byte in the name
+        text = read_text(source)
+    except FileFormatError as error:
         raise FileFormatError(f"cannot read {source}: {error}") from None
+    with naming(source):
+        return tuple(_layers(text))
 
 
-def _layers(lines: Iterable[str], source: Path) -> Iterator[Layer]:
+def _layers(text: str) -> Iterator[Layer]:
     """Yield the layers of a workload file."""
-    head: list[str] | None = None
+    rows = csv_rows(text, comments=True)
+    header = _header(*next(rows, (1, list(COLUMNS))))
     count = 0
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        where = f"{source}, line {number}"
-        cells = _cells(line, where)
-        if head is None:
-            head = _head(cells, where)
-            continue
-        if len(cells) != len(head):
-            raise FileFormatError(f"{where}: {len(cells)} cells, but the first line names {len(head)} columns")
-        row = dict(zip(head, cells, strict=True))
+    for line, cells in rows:
+        if len(cells) != len(header):
+            raise FileFormatError(f"line {line}: {len(cells)} cells, but the first line names {len(header)} columns")
+        row = dict(zip(header, map(str.strip, cells), strict=True))
         if not row["layer"]:
-            raise FileFormatError(f"{where}, column 'layer': the name is missing")
+            raise FileFormatError(f"line {line}, column 'layer': the name is missing")
         count += 1
         if count > MAX_LAYERS:
-            raise FileFormatError(f"{where}: more than {MAX_LAYERS} layers")
-        size = _quantity(row["size"], parse_size, f"{where}, column 'size'")
-        yield Layer(row["layer"], size, _quantity(row["ready"], parse_time, f"{where}, column 'ready'"))
+            raise FileFormatError(f"line {line}: more than {MAX_LAYERS} layers")
+        size = _quantity(row["size"], parse_size, f"line {line}, column 'size'")
+        yield Layer(row["layer"], size, _quantity(row["ready"], parse_time, f"line {line}, column 'ready'"))
     if not count:
-        raise FileFormatError(f"{source} has no layers; its lines are {','.join(COLUMNS)}, as in conv1,37632B,12.5ms")
+        raise FileFormatError(f"it has no layers; its lines are {','.join(COLUMNS)}, as in conv1,37632B,12.5ms")
 
 
-def _cells(line: str, where: str) -> list[str]:
-    try:
-        return [cell.strip() for cell in next(csv.reader([line], strict=True))]
-    except csv.Error as error:
-        raise FileFormatError(f"{where}: {error}") from None
-
-
-def _head(cells: list[str], where: str) -> list[str]:
+def _header(line: int, cells: Sequence[str]) -> list[str]:
+    header = [cell.strip() for cell in cells]
     for column in COLUMNS:
-        if cells.count(column) != 1:
-            problem = "names no" if column not in cells else "names twice the"
-            raise FileFormatError(f"{where}: the first line {problem} column {column!r}; write {','.join(COLUMNS)}")
-    return cells
+        if header.count(column) != 1:
+            problem = "names no" if column not in header else "names twice the"
+            raise FileFormatError(f"line {line}: the first line {problem} column {column!r}; write {','.join(COLUMNS)}")
+    return header
 
 
 def _quantity(text: str, parse: Callable[[str], Fraction], where: str) -> Fraction:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import stat
-from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
+from topodesign.base.tables import fixed_columns, unexpected_row
+from topodesign.base.text_files import read_text
 from topodesign.topology.topology import Topology
 
 if TYPE_CHECKING:
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 
 LinkFormat = Literal["json", "csv", "dot", "graphml"]
 LINK_FORMATS: tuple[LinkFormat, ...] = get_args(LinkFormat)
-LARGEST_FILE = 256 * 2**20
+_ROW = "src,dst and perhaps capacity as integers"
 
 
 def read_topology(path: Path) -> Topology:
@@ -37,30 +35,6 @@ def read_topology(path: Path) -> Topology:
         return READERS[path.suffix.lower()](text)
     except (FileFormatError, TopologyError, ParameterError) as error:
         raise FileFormatError(f"{path}: {error}") from None
-
-
-def read_text(path: Path, endings: Collection[str], largest: int = LARGEST_FILE) -> str:
-    """Return the text of a file, after a look at it from outside.
-
-    Raises
-    ------
-    FileFormatError
-        If it is missing, no file, larger than ``largest`` bytes, not text, or its ending is none of the known ones; the
-        message does not name the file.
-    """
-    try:
-        status = path.stat() if "\0" not in str(path) else None
-        if status is None or not stat.S_ISREG(status.st_mode):
-            raise FileFormatError("not a file")  # but a directory, or a pipe or device that may never end
-        if path.suffix.lower() not in endings:
-            raise FileFormatError(f"unknown ending '{path.suffix}'; known are {', '.join(endings)}")
-        if status.st_size > largest:
-            raise FileFormatError(f"larger than {largest} bytes")
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise FileFormatError(error.strerror or str(error)) from None
-    except UnicodeDecodeError:
-        raise FileFormatError("not a text file") from None
 
 
 def write_links(topology: Topology, file_format: LinkFormat) -> str:
@@ -163,20 +137,11 @@ def from_graph(graph: nx.Graph) -> Topology:
 
 
 def _from_csv(text: str) -> Topology:
-    try:
-        rows = list(csv.reader(io.StringIO(text), strict=True))
-    except csv.Error as error:
-        raise FileFormatError(f"not CSV: {error}") from None
-    header = ["src", "dst", "capacity"]
-    if not rows or [cell.strip().lower() for cell in rows[0]] not in (header[:2], header):
-        raise FileFormatError("line 1: expected the header src,dst or src,dst,capacity")
     links = []
-    for line, row in enumerate(rows[1:], start=2):
-        if not row:
-            continue
-        if len(row) != len(rows[0]) or not all(_digits(cell.strip()) for cell in row):
-            raise FileFormatError(f"line {line}: expected {','.join(rows[0])} as integers, not {','.join(row)[:40]!r}")
-        links.append(tuple(int(cell) for cell in row))
+    for line, cells in fixed_columns(text, ("src", "dst", "capacity"), _ROW, optional=1):
+        if not all(map(_digits, cells)):
+            raise unexpected_row(line, cells, _ROW)
+        links.append(tuple(map(int, cells)))
     if not links:
         raise FileFormatError("there are no links")
     return Topology.from_links(1 + max(max(link[:2]) for link in links), links)  # type: ignore[arg-type]

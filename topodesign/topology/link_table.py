@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 from topodesign.base.errors import FileFormatError, UnitError
+from topodesign.base.tables import fixed_columns, unexpected_row
+from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import parse_bandwidth, parse_time
 from topodesign.topology.topology import Topology
 
 Link = tuple[int, int]
-_HEADER = ["src", "dst", "alpha", "bandwidth"]
+_COLUMNS = ("src", "dst", "alpha", "bandwidth")
+_ROW = "a row such as 0,5,10us,25Gbps"
 
 
 @dataclass(frozen=True)
@@ -83,40 +85,26 @@ def read_link_table(path: Path) -> LinkTable:
     FileFormatError
         If the file cannot be read or a row is not of that form; it names the line.
     """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise FileFormatError(f"{path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise FileFormatError(f"{path}: not a text file") from None
     alpha: dict[Link, Fraction] = {}
     bandwidth: dict[Link, Fraction] = {}
-    for pair, latency, rate, where in _rows(lines, path):
-        if pair in alpha:
-            raise FileFormatError(f"{where}: the link {pair[0]},{pair[1]} is there already")
-        alpha[pair], bandwidth[pair] = latency, rate
+    with naming(path):
+        for line, pair, latency, rate in _rows(read_text(path)):
+            if pair in alpha:
+                raise FileFormatError(f"line {line}: the link {pair[0]},{pair[1]} is there already")
+            alpha[pair], bandwidth[pair] = latency, rate
     return LinkTable(alpha, bandwidth)
 
 
-def _rows(lines: list[str], path: Path) -> Iterator[tuple[Link, Fraction, Fraction, str]]:
-    try:
-        rows = list(csv.reader(lines))
-    except csv.Error as error:
-        raise FileFormatError(f"{path}: {error}") from None
-    if not rows or [cell.strip().lower() for cell in rows[0]] != _HEADER:
-        raise FileFormatError(f"{path}, line 1: expected the header {','.join(_HEADER)}")
-    for number, row in enumerate(rows[1:], start=2):
-        where = f"{path}, line {number}"
-        if not row:
-            continue
-        if len(row) != len(_HEADER) or not all(_is_node(cell) for cell in row[:2]):
-            raise FileFormatError(f"{where}: expected a row such as 0,5,10us,25Gbps, not {','.join(row)[:40]!r}")
+def _rows(text: str) -> Iterator[tuple[int, Link, Fraction, Fraction]]:
+    for line, cells in fixed_columns(text, _COLUMNS, _ROW):
+        src, dst, latency, rate = cells
+        if not (_is_node(src) and _is_node(dst)):
+            raise unexpected_row(line, cells, _ROW)
         try:
-            yield (int(row[0]), int(row[1])), parse_time(row[2]), parse_bandwidth(row[3]), where
+            yield line, (int(src), int(dst)), parse_time(latency), parse_bandwidth(rate)
         except UnitError as error:
-            raise FileFormatError(f"{where}: {error}") from None
+            raise FileFormatError(f"line {line}: {error}") from None
 
 
 def _is_node(cell: str) -> bool:
-    text = cell.strip()
-    return text.isascii() and text.isdecimal() and len(text) <= 9
+    return cell.isascii() and cell.isdecimal() and len(cell) <= 9

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
-from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.base.errors import ParameterError
+from topodesign.base.tables import fixed_columns
+from topodesign.base.text_files import naming, read_text
 from topodesign.cli.options import counted
 from topodesign.cli.sources import nodes_named
 from topodesign.fabrics.fabric import Fabric
-from topodesign.topology.files import read_text
 
 _SIZE = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15}|/[0-9]{1,15})?")
 _SIZES_HELP = "write 2,1,1,... for the nodes in their order, NODE=SIZE,..., or the name of a .csv file"
@@ -72,14 +72,6 @@ def _size(text: str, name: str) -> Fraction:
 
 def _sizes_in_file(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the rows of a .csv file."""
-    try:
-        rows = list(csv.reader(read_text(path, (".csv",)).splitlines()))
-    except (FileFormatError, csv.Error) as error:
-        raise FileFormatError(f"{path}: {error}") from None
-    if not rows or [cell.strip().lower() for cell in rows[0]] != ["node", "size"]:
-        raise FileFormatError(f"{path}, line 1: expected the header node,size")
-    for line, row in enumerate(rows[1:], start=2):
-        if row and len(row) != 2:
-            raise FileFormatError(f"{path}, line {line}: expected a row such as gpu0,2, not {','.join(row)[:40]!r}")
-        if row:
-            yield row[0].strip(), row[1].strip()
+    with naming(path):
+        for _, (node, size) in fixed_columns(read_text(path, (".csv",)), ("node", "size"), "a row such as gpu0,2"):
+            yield node, size

@@ -88,7 +88,7 @@ def _names_plan(path: Path) -> bool:
     import json  # noqa: PLC0415
 
     from topodesign.base.errors import FileFormatError  # noqa: PLC0415  heavy
-    from topodesign.topology.files import read_text  # noqa: PLC0415
+    from topodesign.base.text_files import read_text  # noqa: PLC0415
     from topodesign.wiring.plan.files import ENDING, FORMAT  # noqa: PLC0415
 
     try:

@@ -12,8 +12,6 @@ has gone is remembered for some minutes. So hosts count rather than strangers, a
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -22,7 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from topodesign.base.errors import FileFormatError
-from topodesign.topology.files import read_text
+from topodesign.base.tables import named_columns
+from topodesign.base.text_files import naming, read_text
 from topodesign.wiring.exports.netbox import interface_name
 from topodesign.wiring.exports.switch import TABLE, ports_of
 from topodesign.wiring.inventory.inventory import Inventory, Panel, lanes_of
@@ -291,24 +290,13 @@ def _host(inventory: Inventory, name: str, where: str) -> str:
 
 
 def _from_csv(path: Path) -> Iterator[_Neighbour]:
-    rows = csv.reader(io.StringIO(_text(path, ".csv"), newline=""), strict=True)
-    try:
-        header = [name.strip().replace("neighbor", "neighbour") for name in next(rows, [])]
-        missing = [name for name in COLUMNS if header.count(name) != 1]
-        if missing:
-            raise FileFormatError(f"{path}, line 1: the column {missing[0]} must be there once")
-        for row in rows:
-            where = f"{path}, line {rows.line_num}"
-            if row and len(row) != len(header):
-                raise FileFormatError(f"{where}: expected {len(header)} cells, not {len(row)}")
-            if row:
-                cells = dict(zip(header, map(str.strip, row), strict=True))
-                if bool(cells["neighbour_host"]) != bool(cells["neighbour_port"]):
-                    raise FileFormatError(f"{where}: neighbour_host and neighbour_port go together")
-                host, interface, chassis, port = (cells[name] for name in COLUMNS)
-                yield _Neighbour(where, host, interface, chassis, (port,), None)
-    except csv.Error as error:
-        raise FileFormatError(f"{path}, line {rows.line_num}: {error}") from None
+    rows = named_columns(_text(path, ".csv"), COLUMNS, lambda name: name.strip().replace("neighbor", "neighbour"))
+    with naming(path):
+        for line, row in rows:
+            host, interface, chassis, port = (row[name].strip() for name in COLUMNS)
+            if bool(chassis) != bool(port):
+                raise FileFormatError(f"line {line}: neighbour_host and neighbour_port go together")
+            yield _Neighbour(f"{path}: line {line}", host, interface, chassis, (port,), None)
 
 
 def _from_lldpctl(path: Path) -> Iterator[_Neighbour]:
@@ -383,7 +371,5 @@ def _json(path: Path) -> Any:
 
 
 def _text(path: Path, *endings: str) -> str:
-    try:
+    with naming(path):
         return read_text(path, endings)
-    except FileFormatError as error:
-        raise FileFormatError(f"{path}: {error}") from None

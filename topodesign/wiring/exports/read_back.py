@@ -6,8 +6,6 @@ the fixed cabling of the plan. All rest on it for the number of a host.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections import Counter
@@ -17,7 +15,9 @@ from pathlib import Path
 
 from topodesign.base.atomic import file_name
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
-from topodesign.topology.files import read_text, read_topology
+from topodesign.base.tables import named_columns
+from topodesign.base.text_files import read_text
+from topodesign.topology.files import read_topology
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports import netbox, patches
 from topodesign.wiring.exports.switch import CONFIG_ENDING, SCPI_ENDING, TABLE, ports_of
@@ -76,7 +76,7 @@ def _read_graph(path: Path, plan: Plan) -> Topology:
 def _read_patches(path: Path, plan: Plan) -> Topology:
     fixed: list[Fixed] = []
     made: list[Circuit] = []
-    for where, row in _table(path, patches.COLUMNS):
+    for line, row in named_columns(read_text(path, (".csv",)), patches.COLUMNS):
         a, b = (row["a_device"], row["a_port"]), (row["b_device"], row["b_port"])
         sides = row["a_side"], row["b_side"]
         if row["kind"] == "fixed" and _is_number(row["a_lane"]):
@@ -86,7 +86,8 @@ def _read_patches(path: Path, plan: Plan) -> Topology:
         elif row["kind"] in {"patch", "circuit"} and sides == ("A+B", "A+B"):
             made += [Circuit(a, b), Circuit(b, a)]
         else:
-            raise FileFormatError(f"{where}: no cable has kind {row['kind']!r}, lane {row['a_lane']!r}, sides {sides}")
+            what = f"kind {row['kind']!r}, lane {row['a_lane']!r}, sides {sides}"
+            raise FileFormatError(f"line {line}: no cable has {what}")
     return topology_of(made, _cabled(plan, fixed))
 
 
@@ -99,16 +100,16 @@ def _read_netbox(path: Path, plan: Plan) -> Topology:
         for port, lane in lanes_of(host)
     }
     fibres = dict(_front_ports(plan.inventory))
-    for where, row in _table(path, netbox.COLUMNS):
+    for line, row in named_columns(read_text(path, (".csv",)), netbox.COLUMNS):
         a, b = (row["side_a_device"], row["side_a_name"]), (row["side_b_device"], row["side_b_name"])
         types = row["side_a_type"], row["side_b_type"]
         if types == (netbox.INTERFACE, netbox.REAR) and a in lanes:
             fixed.append(Fixed(a[0], *lanes[a], *b))
         elif types == (netbox.FRONT, netbox.FRONT) and a in fibres and b in fibres:
-            made += _circuits(fibres[a], fibres[b], where)
+            made += _circuits(fibres[a], fibres[b], line)
         else:
             raise FileFormatError(
-                f"{where}: {' '.join(a)} and {' '.join(b)} are no interface and rear port, or front ports"
+                f"line {line}: {' '.join(a)} and {' '.join(b)} are no interface and rear port, or front ports"
             )
     return topology_of(made, _cabled(plan, fixed))
 
@@ -124,12 +125,12 @@ def _front_ports(inventory: Inventory) -> Iterator[tuple[tuple[str, str], tuple[
                     yield (panel.name, f"{port.label}{side}"), (panel.name, port.label, side)
 
 
-def _circuits(a: tuple[str, str, str], b: tuple[str, str, str], where: str) -> list[Circuit]:
+def _circuits(a: tuple[str, str, str], b: tuple[str, str, str], line: int) -> list[Circuit]:
     """Return what a cable between front ports makes: it may have been plugged either way round."""
     there, back = Circuit(a[:2], b[:2]), Circuit(b[:2], a[:2])
     made = {("AB", "AB"): [there, back], ("A", "B"): [there], ("B", "A"): [back]}.get((a[2], b[2]))
     if made is None:
-        raise FileFormatError(f"{where}: a cable from side {a[2]} to side {b[2]} carries no light")
+        raise FileFormatError(f"line {line}: a cable from side {a[2]} to side {b[2]} carries no light")
     return made
 
 
@@ -186,23 +187,6 @@ def _switch_files(path: Path, plan: Plan, ending: str) -> Iterator[tuple[str, st
                 yield panel.name, read_text(file, (ending,))
             except FileFormatError as error:
                 raise FileFormatError(f"{file.name}: {error}") from None
-
-
-def _table(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield place and cells of every row of a CSV that has these columns, in any order, and perhaps more."""
-    try:
-        rows = list(csv.reader(io.StringIO(read_text(path, (".csv",)), newline=""), strict=True))
-    except csv.Error as error:
-        raise FileFormatError(f"not CSV: {error}") from None
-    header = rows[0] if rows else []
-    missing = [column for column in columns if header.count(column) != 1]
-    if missing:
-        raise FileFormatError(f"line 1: the column {missing[0]} must be there once")
-    for line, row in enumerate(rows[1:], start=2):
-        if row and len(row) != len(header):
-            raise FileFormatError(f"line {line}: expected {len(header)} cells, not {len(row)}")
-        if row:
-            yield f"line {line}", dict(zip(header, row, strict=True))
 
 
 def _is_number(cell: str) -> bool:

@@ -38,7 +38,6 @@ blanks between; for panels ``mode``; and where they are needed ``site``, ``unit`
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -46,7 +45,7 @@ from typing import Literal, get_args
 
 from topodesign.base.errors import FileFormatError
 from topodesign.base.tables import Located, parse_csv, parse_yaml
-from topodesign.topology.files import read_text
+from topodesign.base.text_files import naming, read_text
 from topodesign.wiring.inventory.fields import (
     MOST,
     Entry,
@@ -98,7 +97,7 @@ def read_inventory(path: Path) -> Inventory:
         where it can the line and the field.
     """
     draft = _Draft()
-    with _naming(path):
+    with naming(path):
         content = read_text(path, ENDINGS, _LARGEST)
         table = None
         if path.suffix.lower() == ".csv":
@@ -106,7 +105,7 @@ def read_inventory(path: Path) -> Inventory:
         else:
             table = _read_yaml(path, content, draft)
     if table is not None:
-        with _naming(table):
+        with naming(table):
             _read_table(table, read_text(table, (".csv",), _LARGEST), draft)
     try:
         return Inventory(
@@ -122,15 +121,6 @@ def read_inventory(path: Path) -> Inventory:
         part = (error.part, error.row)
         where = draft.origin.get((*part, error.port)) or draft.origin.get((*part, None)) or path
         raise FileFormatError(f"{where}: {error.part}.{error.name}: {error.message}") from None
-
-
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Put the name of a file before what is wrong with it."""
-    try:
-        yield
-    except FileFormatError as error:
-        raise FileFormatError(f"{path}: {error}") from None
 
 
 @dataclass

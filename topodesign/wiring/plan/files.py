@@ -34,8 +34,8 @@ from typing import Any
 
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError, ParameterError, SpecError, TopologyError
+from topodesign.base.text_files import read_text
 from topodesign.expand.library import build
-from topodesign.topology.files import read_text
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.inventory import (
     LANES,

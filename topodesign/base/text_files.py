@@ -1,0 +1,55 @@
+"""Text files, opened only after a look at them from outside."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from topodesign.base.errors import FileFormatError
+
+LARGEST_FILE = 256 * 2**20
+"""Bytes of a file that is read, where the reader says no other limit."""
+
+
+def read_text(path: Path, endings: Collection[str] | None = None, largest: int = LARGEST_FILE) -> str:
+    """Return the text of a file in UTF-8.
+
+    Parameters
+    ----------
+    path
+        A regular file: a pipe or a device may never end.
+    endings
+        How the name may end, in small letters; None for any way.
+    largest
+        Bytes that it may have.
+
+    Raises
+    ------
+    FileFormatError
+        If it is missing, no file, too large, not text, or its ending is none of the known ones; the message does not
+        name the file.
+    """
+    try:
+        status = path.stat() if "\0" not in str(path) else None
+        if status is None or not stat.S_ISREG(status.st_mode):
+            raise FileFormatError("not a file")
+        if endings is not None and path.suffix.lower() not in endings:
+            raise FileFormatError(f"unknown ending '{path.suffix}'; known are {', '.join(endings)}")
+        if status.st_size > largest:
+            raise FileFormatError(f"larger than {largest} bytes")
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise FileFormatError(error.strerror or str(error)) from None
+    except UnicodeDecodeError:
+        raise FileFormatError("not a text file in UTF-8") from None
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Put the name of a file before what is found wrong with it."""
+    try:
+        yield
+    except FileFormatError as error:
+        raise FileFormatError(f"{path}: {error}") from None
