@@ -23,10 +23,11 @@ from tests.samples.catalogs import DEGREES, LAST, write_catalog
 from topodesign import Catalog, lower_bound, pareto
 from topodesign.base.cost import Cost
 from topodesign.base.errors import CatalogError, ParameterError
+from topodesign.base.shipped import shipped_folder
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog import files
 from topodesign.catalog.close_sizes import better_size
-from topodesign.catalog.files import SHIPPED, catalog_file, read_rows, write_rows
+from topodesign.catalog.files import catalog_file, read_rows, write_rows
 from topodesign.catalog.lookup import undominated
 from topodesign.catalog.quality import STANDARD, coverage, quality
 from topodesign.catalog.rows import COLUMNS, Row, how_found, read_row
@@ -242,7 +243,7 @@ def test_undominated_by_definition(costs: list[tuple[int, int, bool]]) -> None:
 
 
 def test_the_environment_names_a_catalog(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Catalog().directory == SHIPPED
+    assert Catalog().directory == shipped_folder("catalog")
     monkeypatch.setenv("TOPODESIGN_CATALOG", str(directory))
     assert Catalog().directory == directory
     assert pareto(16, 4).origin == "catalog"

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from topodesign.base.errors import FileFormatError
+from topodesign.base.shipped import shipped_folder
 
 LARGEST_FILE = 256 * 2**20
 """Bytes of a file that is read, where the reader says no other limit."""
@@ -41,9 +42,16 @@ def read_text(path: Path, endings: Collection[str] | None = None, largest: int =
             raise FileFormatError(f"larger than {largest} bytes")
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise FileFormatError(error.strerror or str(error)) from None
+        raise FileFormatError(f"{error.strerror or error}{_copy_first(path)}") from None
     except UnicodeDecodeError:
         raise FileFormatError("not a text file in UTF-8") from None
+
+
+def _copy_first(path: Path) -> str:
+    """Say how to get a missing file that has the name of an example."""
+    if path.exists() or not (shipped_folder("configs") / path.name).is_file():
+        return ""
+    return f"; it is an example, so copy it first: topodesign examples {path.name}"
 
 
 @contextmanager

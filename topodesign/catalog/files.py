@@ -16,10 +16,8 @@ from typing import NoReturn
 
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import CatalogError
+from topodesign.base.shipped import shipped_folder
 from topodesign.catalog.rows import COLUMNS, Row, read_row
-
-SHIPPED = Path(__file__).parent / "data"
-"""The catalog that comes with the package."""
 
 NO_LIMIT = 2**62
 """More nodes than any row has."""
@@ -31,7 +29,7 @@ _LONGEST_TRAILER, _MOST_DIGITS = 80, 18
 
 def default_directory() -> Path:
     """Return the directory that ``TOPODESIGN_CATALOG`` names, or the shipped one."""
-    return Path(os.environ.get("TOPODESIGN_CATALOG") or SHIPPED)
+    return Path(os.environ.get("TOPODESIGN_CATALOG") or shipped_folder("catalog"))
 
 
 def catalog_file(directory: Path, degree: int) -> Path:

@@ -24,6 +24,7 @@ COMMANDS = {
     "verify": "Check a schedule or an MSCCL program.",
     "simulate": "Time a schedule, with failed links or a training step.",
     "compile": "Compile a schedule to an MSCCL program.",
+    "examples": "List and copy example fabrics, inventories and workloads.",
     "wire": "Plan, export, check and change the wiring of a topology.",
 }
 """Commands in the order of the help text; the function is ``command`` in the module of that name in this folder."""

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     "--training",
     type=click.Path(path_type=Path),
     metavar="CSV",
-    help="Time a training step with the layers in this file, such as configs/workload_resnet50.csv; alike links only.",
+    help="Time a training step with the layers in this file, such as the example workload_resnet50.csv; alike links "
+    "only.",
 )
 @click.option("--bucket", metavar="SIZE", help="Fuse layers of the training step up to this size.")
 @json_option

@@ -16,7 +16,8 @@ from topodesign.cli.wire.plan import command as plan
 def command() -> None:
     """Plan, export, check and change the wiring of a topology.
 
-    Start with: topodesign wire plan 'circulant(12,2,3)' --inventory configs/inventory_testbed.yaml -o plan.json
+    Start with: topodesign examples inventory_testbed.yaml;
+    topodesign wire plan 'circulant(12,2,3)' --inventory inventory_testbed.yaml -o plan.json
     """
 
 

@@ -43,7 +43,7 @@ def command(plan: Path, lldp: Path | None, ocs: Path | None, seed: int, output: 
 
     Exit status 1 if something is not as planned.
 
-    Example: topodesign wire check plan.json --lldp configs/observed_testbed.csv
+    Example: topodesign wire check plan.json --lldp observed_testbed.csv
     """
     from topodesign.wiring.check.check import check  # noqa: PLC0415  heavy
     from topodesign.wiring.check.observed import read_lldp, read_switch  # noqa: PLC0415

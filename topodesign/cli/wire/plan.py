@@ -51,7 +51,7 @@ def command(
 
     TOPOLOGY is a spec such as 'circulant(12,2,3)' (quote it), or a file of links (.json, .csv, .graphml).
 
-    Example: topodesign wire plan 'circulant(12,2,3)' --inventory configs/inventory_testbed.yaml -o plan.json
+    Example: topodesign wire plan 'circulant(12,2,3)' --inventory inventory_testbed.yaml -o plan.json
     """
     from topodesign.expand.library import as_topology  # noqa: PLC0415  heavy
     from topodesign.wiring.inventory.files import read_inventory  # noqa: PLC0415

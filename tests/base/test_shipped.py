@@ -1,0 +1,76 @@
+"""Shipped files: the index tells all of them, copies are equal, nothing is written over, and a wheel has them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.base.shipped import copy_examples, examples, shipped_folder
+from topodesign.cli.examples import command
+from topodesign.fabrics.files import read_fabric
+
+NAMES = [example.name for example in examples()]
+
+
+def test_the_index_tells_every_file() -> None:
+    assert sorted([*NAMES, "index.csv"]) == sorted(path.name for path in shipped_folder("configs").iterdir())
+    assert sorted(NAMES) == NAMES
+    for example in examples():
+        assert example.path.is_file()
+        assert 10 < len(example.about) <= 80
+
+
+def test_the_catalog_is_shipped() -> None:
+    assert len(list(shipped_folder("catalog").glob("degree_*.tsv"))) == 15
+
+
+def test_an_installed_package_has_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "_data" / "configs").mkdir(parents=True)
+    monkeypatch.setattr("topodesign.base.shipped._PACKAGE", tmp_path)
+    assert shipped_folder("configs") == tmp_path / "_data" / "configs"
+    assert shipped_folder("catalog") == tmp_path.parent / "catalog"
+    with pytest.raises(FileFormatError, match="is the installation whole"):
+        examples()
+
+
+def test_copies_are_equal_and_never_overwrite(tmp_path: Path) -> None:
+    some, other = NAMES[:2], NAMES[2]
+    copied = copy_examples([*some, some[0]], tmp_path / "new" / "folder")
+    assert [path.name for path in copied] == some
+    assert [path.read_bytes() for path in copied] == [(shipped_folder("configs") / name).read_bytes() for name in some]
+    copied[0].write_text("mine")
+    with pytest.raises(FileFormatError, match="is there already"):
+        copy_examples([other, some[0]], copied[0].parent)
+    assert copied[0].read_text() == "mine"
+    assert not (copied[0].parent / other).exists()
+
+
+def test_bad_requests_are_refused(tmp_path: Path) -> None:
+    for name in ("index.csv", "../pyproject.toml", "", "nothing.yaml"):
+        with pytest.raises(ParameterError, match="there is no example"):
+            copy_examples([name], tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileFormatError):
+        copy_examples(NAMES[:1], tmp_path / "file")
+
+
+def test_a_missing_file_that_is_an_example_says_so(tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError, match=r"topodesign examples fabric_mi250\.yaml"):
+        read_fabric(tmp_path / "fabric_mi250.yaml")
+    with pytest.raises(FileFormatError) as caught:
+        read_fabric(tmp_path / "mine.yaml")
+    assert "examples" not in str(caught.value)
+
+
+def test_command(tmp_path: Path) -> None:
+    listed = CliRunner().invoke(command, [], standalone_mode=False)
+    assert [line.split()[0] for line in listed.output.splitlines()] == NAMES
+    document = json.loads(CliRunner().invoke(command, ["--json"], standalone_mode=False).output)
+    assert [example["name"] for example in document["examples"]] == NAMES
+    done = CliRunner().invoke(command, [NAMES[0], "-o", str(tmp_path), "--json"], standalone_mode=False)
+    assert json.loads(done.output) == {"files": [str(tmp_path / NAMES[0])]}
+    assert CliRunner().invoke(command, ["-o", str(tmp_path)]).exit_code == 2

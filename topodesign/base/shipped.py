@@ -1,0 +1,95 @@
+"""Files that come with the package: the rows of the catalog, and example files to start from.
+
+In a checkout they lie at its top, in ``catalog/`` and ``configs/``; a wheel has them inside the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from topodesign.base.atomic import write_whole
+from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.base.records import Result, ResultList
+from topodesign.base.tables import parse_csv
+
+_PACKAGE = Path(__file__).parents[1]
+_INDEX = "index.csv"
+"""The table of the examples in their folder."""
+
+
+def shipped_folder(name: Literal["catalog", "configs"]) -> Path:
+    """Return where the shipped files of a folder are, in an installed package as in a checkout."""
+    installed = _PACKAGE / "_data" / name
+    return installed if installed.is_dir() else _PACKAGE.parent / name
+
+
+@dataclass(frozen=True, repr=False)
+class Example(Result):
+    """A file to start from: a fabric, an inventory, what a switch observed, a workload.
+
+    Attributes
+    ----------
+    name
+        Name of the file, by which :func:`copy_examples` and ``topodesign examples`` know it.
+    about
+        What it holds, in one line.
+    """
+
+    name: str
+    about: str
+
+    @property
+    def path(self) -> Path:
+        """Where it lies; to change it, copy it."""
+        return shipped_folder("configs") / self.name
+
+    def heading(self) -> str:
+        """Return the name and what it holds."""
+        return f"{self.name}, {self.about}"
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {"name": self.name, "about": self.about, "path": str(self.path)}
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return name and content as one row."""
+        return [{"name": self.name, "about": self.about}]
+
+
+def examples() -> ResultList[Example]:
+    """Return the example files that come with the package, by name."""
+    index = shipped_folder("configs") / _INDEX
+    try:
+        rows = list(parse_csv(index.read_text(encoding="utf-8"), ("name", "about"), ()))
+    except OSError as error:
+        raise FileFormatError(f"{index}: {error.strerror or error}; is the installation whole?") from None
+    return ResultList(Example(row["name"].value, row["about"].value) for row in rows)
+
+
+def copy_examples(names: Iterable[str], directory: Path) -> list[Path]:
+    """Copy example files into a directory, which is made if it is not there, and return their paths.
+
+    Raises
+    ------
+    ParameterError
+        If there is no example of a name.
+    FileFormatError
+        If a file of that name is there already (nothing is copied then), or one cannot be written.
+    """
+    known = {example.name: example for example in examples()}
+    chosen = list(dict.fromkeys(names))
+    for name in chosen:
+        if name not in known:
+            raise ParameterError(f"there is no example {name[:100]!r}; there are {', '.join(known)}")
+        if (directory / name).exists() or (directory / name).is_symlink():
+            raise FileFormatError(f"{directory / name} is there already; name another directory")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name in chosen:
+            write_whole(directory / name, known[name].path.read_bytes())
+    except OSError as error:
+        raise FileFormatError(f"{directory}: {error.strerror or error}") from None
+    return [directory / name for name in chosen]

@@ -1,0 +1,45 @@
+"""``topodesign examples``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from topodesign.base.shipped import copy_examples, examples
+from topodesign.cli.options import counted, json_option, print_json
+
+
+@click.command(name="examples")
+@click.argument("names", nargs=-1)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Directory to copy to; made if it is not there.  [default: the current one]",
+)
+@json_option
+def command(names: tuple[str, ...], output: Path | None, as_json: bool) -> None:
+    """List the example files that come with the program, or copy some of them.
+
+    They are fabrics, inventories and workloads to try the commands with and to start own files from. Without NAMES all
+    are listed; a file that is there already is never written over.
+
+    Example: topodesign examples inventory_testbed.yaml observed_testbed.csv -o testbed
+    """
+    if not names and output is not None:
+        raise click.UsageError("Say which examples to copy; 'topodesign examples' lists them.")
+    if not names:
+        known = examples()
+        width = max(len(example.name) for example in known)
+        if as_json:
+            print_json({"examples": [example.record() for example in known]})
+        else:
+            click.echo("\n".join(f"{example.name:<{width}}  {example.about}" for example in known))
+        return
+    copied = copy_examples(names, output or Path())
+    if as_json:
+        print_json({"files": [str(path) for path in copied]})
+    else:
+        click.echo(f"{counted(len(copied), 'file')} copied: {', '.join(map(str, copied))}")
