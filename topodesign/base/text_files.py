@@ -41,17 +41,19 @@ def read_text(path: Path, endings: Collection[str] | None = None, largest: int =
         if status.st_size > largest:
             raise FileFormatError(f"larger than {largest} bytes")
         return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise FileFormatError(f"{error.strerror}{_copy_first(path.name)}") from None
     except OSError as error:
-        raise FileFormatError(f"{error.strerror or error}{_copy_first(path)}") from None
+        raise FileFormatError(error.strerror or str(error)) from None
     except UnicodeDecodeError:
         raise FileFormatError("not a text file in UTF-8") from None
 
 
-def _copy_first(path: Path) -> str:
+def _copy_first(name: str) -> str:
     """Say how to get a missing file that has the name of an example."""
-    if path.exists() or not (shipped_folder("configs") / path.name).is_file():
+    if not name or not (shipped_folder("configs") / name).is_file():
         return ""
-    return f"; it is an example, so copy it first: topodesign examples {path.name}"
+    return f"; it is an example, so copy it first: topodesign examples {name}"
 
 
 @contextmanager
