@@ -21,6 +21,7 @@ from lxml import etree
 from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopologyError
+from topodesign.collectives import REDUCE_SCATTER
 from topodesign.compiler import compile_schedule, lower, to_xml
 from topodesign.compiler.ir import PROTOCOLS, Buffer, Instruction, Kind, Program, RankProgram, Region, Threadblock
 from topodesign.graphs.circulant import circulant, dicirculant
@@ -546,7 +547,7 @@ def test_text_has_the_form_that_runtimes_read(runtime: str) -> None:
     assert list(root.attrib) == ALGO
     assert root.get("name") == "x.y"
     assert root.get("proto") == "LL128"
-    assert root.get("coll") == get_profile(runtime).coll("reduce-scatter")
+    assert root.get("coll") == get_profile(runtime).coll(REDUCE_SCATTER)
     assert (root.get("minBytes"), root.get("maxBytes")) == ("1", "2")
     assert [gpu.get("id") for gpu in root] == [str(rank) for rank in range(12)]
     for gpu in root:

@@ -26,6 +26,7 @@ from tests.runtime.test_programs import (
     write,
 )
 from topodesign.base.errors import ParameterError
+from topodesign.collectives import GATHER, SCATTER, Collective
 from topodesign.runtime import PROFILES, CheckReport, RuntimeProfile, check_file, check_program, parse_xml
 from topodesign.runtime.execute import add_sums
 
@@ -68,6 +69,36 @@ def test_rings_and_trees_of_all_sizes(n: int) -> None:
         report = check(tree_broadcast(n, root))
         assert report.ok
         assert report.root == root
+
+
+def direct(collective: Collective, n: int, root: int) -> P:
+    """Everybody at once with the root: a gather, or the other way a scatter."""
+    gathers = collective.like(GATHER)
+    ranks: list[tuple[T, ...]] = []
+    for r in range(n):
+        if r != root:
+            ranks.append((T((S("s"),), send=root) if gathers else T((S("r"),), recv=root),))
+            continue
+        own = T((S("cpy", "i0", f"o{r}") if gathers else S("cpy", f"i{r}", "o0"),))
+        others = [q for q in range(n) if q != r]
+        peers = [T((S("r", "i0", f"o{q}"),), recv=q) if gathers else T((S("s", f"i{q}"),), send=q) for q in others]
+        ranks.append((own, *peers))
+    return P("broadcast", n, tuple(ranks))
+
+
+@pytest.mark.parametrize("collective", [GATHER, SCATTER], ids=str)
+def test_collectives_that_no_runtime_has_a_word_for(collective: Collective) -> None:
+    """Buffers, roots and results come from the collective alone: nothing in the checker names one."""
+    for n, root in ((2, 0), (4, 0), (5, 3)):
+        program = replace(parse_xml(write(direct(collective, n, root)), EXECUTOR), collective=collective)
+        report = check_program(program, EXECUTOR, interleavings=5)
+        assert report.ok, str(report)
+        assert (report.modes, report.root) == (("in place", "out of place"), root)
+        assert check_program(program, EXECUTOR, root=(root + 1) % n).verdict in {"out-of-bounds", "wrong result"}
+        uneven = replace(program, nchunksperloop=n + 1)
+        assert "must be a multiple of ngpus" in str(check_program(uneven, EXECUTOR))
+        with pytest.raises(ParameterError, match=f"no collective '{collective}'; it knows allgather, reduce-scatter"):
+            EXECUTOR.coll(collective)
 
 
 def test_usage_counts() -> None:

@@ -12,7 +12,8 @@ import pytest
 from tests.runtime.test_programs import FAMILIES, P, S, T, ring_allgather, ring_allreduce, write
 from topodesign.runtime import PROFILES, check_program, parse_xml
 from topodesign.runtime.execute import Network, analyse, interleave
-from topodesign.runtime.operations import Layout, Operation, Thread, lower
+from topodesign.runtime.memory import Layout
+from topodesign.runtime.operations import Operation, Thread, load
 
 EXECUTOR = PROFILES["msccl-executor"]
 
@@ -20,7 +21,7 @@ EXECUTOR = PROFILES["msccl-executor"]
 def threads_of(program: P) -> tuple[list[Thread], Layout]:
     parsed = parse_xml(write(program), EXECUTOR)
     root = 2 if program == FAMILIES["tree broadcast from 2"] else 0
-    return lower(parsed, EXECUTOR).threads, Layout(parsed, inplace=program.inplace, root=root)
+    return load(parsed, EXECUTOR).threads, Layout(parsed, inplace=program.inplace, root=root)
 
 
 def nothing(_thread: int, _operation: Operation, _lo: int, _hi: int, _received: Any) -> None:
@@ -97,7 +98,7 @@ def test_both_ways_find_a_wrong_result() -> None:
     program = ring_allgather(4)
     swapped = write(program).replace('dstoff="1"', 'dstoff="9"').replace('dstoff="2"', 'dstoff="1"')
     parsed = parse_xml(swapped.replace('dstoff="9"', 'dstoff="2"'), EXECUTOR)
-    threads, layout = lower(parsed, EXECUTOR).threads, Layout(parsed, inplace=False)
+    threads, layout = load(parsed, EXECUTOR).threads, Layout(parsed, inplace=False)
     assert {finding.verdict for finding in analyse(threads, layout, 2).findings} & {
         "wrong result",
         "uninitialised read",

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.runtime.test_programs import FAMILIES, ring_allgather, write
 from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.collectives import ALLGATHER, REDUCE_SCATTER
 from topodesign.runtime import PROFILES, Program, XmlError, check_file, get_profile, parse_xml
 
 EXECUTOR = PROFILES["msccl-executor"]
@@ -26,7 +27,7 @@ def swap(old: str, new: str, text: str = TEXT) -> str:
 def test_every_attribute_arrives() -> None:
     program = parse_xml(TEXT, EXECUTOR)
     assert (program.name, program.proto, program.nchannels, program.nchunksperloop) == ("t", "Simple", 1, 3)
-    assert (program.ngpus, program.coll, program.collective) == (3, "allgather", "allgather")
+    assert (program.ngpus, program.coll, program.collective) == (3, "allgather", ALLGATHER)
     assert (program.inplace, program.outofplace, program.min_bytes, program.max_bytes) == (True, True, 0, 65536)
     gpu = program.gpus[1]
     assert (gpu.id, gpu.i_chunks, gpu.o_chunks, gpu.s_chunks) == (1, 1, 3, 0)
@@ -164,11 +165,11 @@ def test_msccl_does_without_three_attributes() -> None:
 
 def test_the_word_for_reduce_scatter_depends_on_the_runtime() -> None:
     text = write(FAMILIES["ring reduce-scatter"])
-    assert parse_xml(text, EXECUTOR).collective == "reduce-scatter"
+    assert parse_xml(text, EXECUTOR).collective == REDUCE_SCATTER
     with pytest.raises(XmlError, match="reduce_scatter"):
         parse_xml(text, PROFILES["msccl"])
     assert parse_xml(text.replace("reducescatter", "reduce_scatter"), PROFILES["msccl"]).coll == "reduce_scatter"
-    assert {name: profile.coll("reduce-scatter") for name, profile in PROFILES.items()} == {
+    assert {name: profile.coll(REDUCE_SCATTER) for name, profile in PROFILES.items()} == {
         "msccl": "reduce_scatter",
         "msccl-executor": "reducescatter",
         "rccl": "reducescatter",

@@ -79,14 +79,15 @@ class Collective:
     group
         The members, ascending; None for all nodes that compute. Other nodes may pass data on.
     labels
-        Pairs (runtime, what it calls the collective) where that is not the name without hyphens.
+        Pairs (runtime, what it calls the collective) where that is not the name without hyphens; None where it has
+        none.
     """
 
     name: str
     movements: tuple[Movement, ...]
     root: int | None = None
     group: tuple[int, ...] | None = None
-    labels: tuple[tuple[str, str], ...] = ()
+    labels: tuple[tuple[str, str | None], ...] = ()
 
     def __str__(self) -> str:
         """Return the name."""
@@ -274,8 +275,8 @@ class Collective:
             return list(outputs).index(inputs[0]), 0
         return 0, list(inputs).index(outputs[0])
 
-    def label(self, runtime: str) -> str:
-        """Return what a runtime calls it."""
+    def label(self, runtime: str) -> str | None:
+        """Return what a runtime calls it, None if it does not know it."""
         return dict(self.labels).get(runtime, self.name.replace("-", ""))
 
     # -- files --------------------------------------------------------------------------------------------------------

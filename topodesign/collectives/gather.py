@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from topodesign.collectives.collective import Collective, Movement
 
-GATHER = Collective("gather", (Movement("each", "root"),))
+_NONE = (("msccl", None), ("msccl-executor", None), ("rccl", None))  # their parsers know no such word
+
+GATHER = Collective("gather", (Movement("each", "root"),), labels=_NONE)

@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from topodesign.collectives.collective import Collective, Movement
 
-SCATTER = Collective("scatter", (Movement("root", "each"),))
+_NONE = (("msccl", None), ("msccl-executor", None), ("rccl", None))  # their parsers know no such word
+
+SCATTER = Collective("scatter", (Movement("root", "each"),), labels=_NONE)

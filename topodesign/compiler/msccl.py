@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.collectives import as_collective
 from topodesign.compiler.ir import PROTOCOLS, Buffer, Instruction, Kind, Program, Protocol, RankProgram
 from topodesign.compiler.rounds import lower
 from topodesign.plans.rounds import Schedule
@@ -121,7 +122,7 @@ def to_xml(
         nchannels=str(program.channels),
         nchunksperloop=str(program.chunks),
         ngpus=str(len(program.ranks)),
-        coll=profile.coll(program.collective),
+        coll=profile.coll(as_collective(program.collective)),
         inplace=str(int(program.inplace)),
         outofplace=str(int(not program.inplace)),
         minBytes=str(min_bytes),

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 from topodesign.base.errors import ParameterError
 from topodesign.runtime.execute import MAX_FINDINGS, analyse, find_root, interleave
 from topodesign.runtime.legal import limits, links, mismatches, out_of_bounds, xml_nodes
-from topodesign.runtime.operations import Finding, Layout, Thread, Verdict, lower
+from topodesign.runtime.memory import Layout
+from topodesign.runtime.operations import Finding, Thread, Verdict, load
 from topodesign.runtime.parse import Program, XmlError, parse_xml, read_text
 from topodesign.runtime.profiles import RuntimeProfile, get_profile
 
@@ -20,7 +21,6 @@ LL_COMFORT = 2**20
 """Bytes up to which LL is a natural choice: half of what it moves are flags (a rule of thumb, not a limit)."""
 
 T = TypeVar("T")
-_ROOTED = frozenset({"broadcast", "reduce"})
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class CheckReport:
     modes
         Which of ``in place`` and ``out of place`` were run; what went wrong in a run did so in the last one.
     root
-        Root of a broadcast or reduce, which the file does not say: found out, or given.
+        Root of a collective that has one, which the file does not say: found out, or given.
     interleavings, seed
         Random orders run in each mode, and their first seed.
     usage
@@ -147,7 +147,7 @@ def check_program(
     seed
         Seed of the first of them.
     root
-        Root of a broadcast or reduce; None finds it out.
+        Root of a collective that has one; None finds it out.
 
     Raises
     ------
@@ -161,32 +161,32 @@ def check_program(
     title = f"{program.name or 'unnamed'}, {program.collective} of {program.ngpus} ranks, {program.proto}"
     findings = _first(limits(program, profile))
     if not findings:
-        lowered = lower(program, profile)
-        findings = lowered.findings
+        loaded = load(program, profile)
+        findings = loaded.findings
     if findings:
         return CheckReport("illegal", tuple(findings), program.warnings, profile.name, title)
     modes: list[str] = []
-    findings = _first(mismatches(lowered.threads))
+    findings = _first(mismatches(loaded.threads))
     longest = 0
     for mode, inplace, claimed in (("in place", True, program.inplace), ("out of place", False, program.outofplace)):
         if findings or not claimed:
             continue
         modes.append(mode)
-        if program.collective in _ROOTED and root is None:
-            root = _root(program, lowered.threads, inplace=inplace)
+        if program.collective.rooted and root is None:
+            root = _root(program, loaded.threads, inplace=inplace)
         layout = Layout(program, inplace=inplace, root=root)
-        findings, longest = _run(program, profile, lowered.threads, layout, range(seed, seed + interleavings))
+        findings, longest = _run(program, profile, loaded.threads, layout, range(seed, seed + interleavings))
     return CheckReport(
         verdict=findings[0].verdict if findings else "ok",
         findings=tuple(findings),
-        warnings=(*program.warnings, *_first(lowered.warnings), *_advice(program, lowered.threads)),
+        warnings=(*program.warnings, *_first(loaded.warnings), *_advice(program, loaded.threads)),
         runtime=profile.name,
         program=title,
         modes=tuple(modes),
-        root=root if program.collective in _ROOTED else None,
+        root=root if program.collective.rooted else None,
         interleavings=interleavings,
         seed=seed,
-        usage=_usage(program, lowered.threads, longest),
+        usage=_usage(program, loaded.threads, longest),
     )
 
 

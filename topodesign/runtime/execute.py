@@ -34,7 +34,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.runtime.operations import RECEIVES, SENDS, Connection, Finding, Layout, Operation, Thread
+from topodesign.runtime.memory import Expected, Layout
+from topodesign.runtime.operations import RECEIVES, SENDS, Connection, Finding, Operation, Thread
 
 Perform = Callable[[int, Operation, int, int, Any], Any]
 """``perform(thread, operation, lo, hi, received)`` does the chunks lo to hi of an operation, returns what is sent."""
@@ -367,19 +368,25 @@ class _Tracker:
         everyone = (1 << self.layout.ranks) - 1
         findings = []
         for expected in self.layout.results():
-            ranks = everyone if expected.source is None else 1 << expected.source
-            value = self._cell(expected.rank, expected.address).value
-            if value != ((expected.chunk, ranks, 0),):
-                wanted = describe_sum(((expected.chunk, ranks, 0),), everyone)
-                message = f"{expected.name} ends as {describe_sum(value, everyone)} instead of {wanted}"
+            value, right = self.found(expected), self.wanted(expected)
+            if value != right:
+                message = (
+                    f"{expected.name} ends as {describe_sum(value, everyone)} "
+                    f"instead of {describe_sum(right, everyone)}"
+                )
                 findings.append(Finding("wrong result", message, expected.rank))
                 if len(findings) == MAX_FINDINGS:
                     break
         return findings
 
-    def output(self, rank: int, chunk: int) -> Sum | None:
-        """Return a chunk of the output buffer of a rank."""
-        return self._cell(rank, self.layout.address(rank, ("o", chunk))).value
+    def found(self, expected: Expected) -> Sum | None:
+        """Return what is at a place of the result."""
+        return self._cell(expected.rank, expected.address).value
+
+    def wanted(self, expected: Expected) -> Sum:
+        """Return what must be there."""
+        ranks = (1 << self.layout.ranks) - 1 if expected.source is None else 1 << expected.source
+        return ((expected.chunk, ranks, 0),)
 
 
 def describe_sum(value: Sum | None, everyone: int) -> str:
@@ -431,21 +438,19 @@ def analyse(
 
 
 def find_root(threads: Sequence[Thread], layout: Layout) -> int:
-    """Return the root of a broadcast or reduce, which the file does not say, from who has what after a run.
+    """Return the root of a collective that has one, which the file does not say, from who has what after a run.
 
-    ``layout`` has no root. If no rank fits, a guess is returned, which the real run refutes.
+    ``layout`` has no root, so that every rank has the buffers of one. If no rank fits, a guess is returned, which the
+    real run refutes.
     """
     network = Network(threads, lambda _: 2**30)
     tracker = _Tracker(network, layout, unsettled_sends=False)
     network.run(tracker.perform)
-    if layout.collective == "reduce":
-        everyone = (1 << layout.ranks) - 1
-        complete = (
-            all(tracker.output(rank, chunk) == ((chunk, everyone, 0),) for chunk in range(layout.chunks))
-            for rank in range(layout.ranks)
-        )
+    outputs = [layout.output(rank) for rank in range(layout.ranks)]
+    if layout.collective.movements[-1].destination == "root":  # only it has all of the result
+        complete = (all(tracker.found(one) == tracker.wanted(one) for one in output) for output in outputs)
         return next((rank for rank, is_root in enumerate(complete) if is_root), 0)
-    firsts = [tracker.output(rank, 0) for rank in range(layout.ranks)]
+    firsts = [tracker.found(next(output)) for output in outputs]
     sources = Counter(value[0][1].bit_length() - 1 for value in firsts if value and value[0][1])
     return max(range(layout.ranks), key=lambda rank: sources[rank])
 

@@ -6,20 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from topodesign.runtime.operations import (
-    READS_SOURCE,
-    RECEIVES,
-    SENDS,
-    Connection,
-    Finding,
-    Layout,
-    Operation,
-    Thread,
-)
+from topodesign.runtime.memory import Layout, buffer_chunks, distinct_blocks
+from topodesign.runtime.operations import READS_SOURCE, RECEIVES, SENDS, Connection, Finding, Operation, Thread
 from topodesign.runtime.parse import Gpu, Program, Step, Threadblock
 from topodesign.runtime.profiles import RuntimeProfile
 
-_SCATTERED = frozenset({"allgather", "reduce-scatter", "all-to-all"})
 _CHECKED_TARGET = frozenset({"r", "rcs", "rrcs", "cpy", "re"})  # the parser forgets rrc
 _CHECKED_SOURCE = READS_SOURCE - {"rrc"}
 
@@ -46,7 +37,7 @@ def _algo(program: Program, profile: RuntimeProfile) -> Iterator[Finding]:
     reach = profile.largest_offset + profile.chunks_per_step
     if not 1 <= program.nchunksperloop <= reach:
         yield illegal(f'nchunksperloop="{program.nchunksperloop}" must be from 1 to {reach}, what offsets can reach')
-    elif program.collective in _SCATTERED and program.nchunksperloop % max(1, program.ngpus):
+    elif program.nchunksperloop % distinct_blocks(program.collective, max(1, program.ngpus)):
         yield illegal(
             f'nchunksperloop="{program.nchunksperloop}" of {program.collective} counts the chunks of all ranks '
             f"and must be a multiple of ngpus, {program.ngpus}"
@@ -89,11 +80,8 @@ def _gpu(program: Program, gpu: Gpu, profile: RuntimeProfile) -> Iterator[Findin
 
 
 def _chunk_counts(program: Program, gpu: Gpu, profile: RuntimeProfile) -> Iterator[Finding]:
-    for key, value, slices in (
-        ("i_chunks", gpu.i_chunks, program.collective == "allgather"),
-        ("o_chunks", gpu.o_chunks, program.collective == "reduce-scatter"),
-    ):
-        right = program.nchunksperloop // (program.ngpus if slices else 1)
+    inputs, outputs = buffer_chunks(program.collective, program.ngpus, program.nchunksperloop)
+    for key, value, right in (("i_chunks", gpu.i_chunks, inputs), ("o_chunks", gpu.o_chunks, outputs)):
         if value > 0 and value != right:
             message = f'{key}="{value}"; {profile.name} wants 0 or {right} by nchunksperloop'
             yield Finding("illegal", message, gpu.id)

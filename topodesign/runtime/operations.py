@@ -1,8 +1,7 @@
-"""From the steps of a file to the operations that the runtime's interpreter executes, and where they touch memory."""
+"""From the steps of a file to the operations that the runtime's interpreter executes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -26,8 +25,6 @@ SENDS = frozenset({"s", "rcs", "rrs", "rrcs"})
 RECEIVES = frozenset({"r", "rcs", "rrs", "rrc", "rrcs"})
 READS_SOURCE = frozenset({"s", "rrs", "rrc", "rrcs", "cpy", "re"})
 WRITES = frozenset({"r", "rcs", "rrc", "rrcs", "cpy", "re"})
-
-_SEGMENT = 2**40  # buffers of a rank start at multiples of it, so that no two overlap
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +104,7 @@ class Thread:
 
 
 @dataclass
-class Lowered:
+class Loaded:
     """All threadblocks of a program, and what the parser would object to or silently change."""
 
     threads: list[Thread] = field(default_factory=list)
@@ -115,7 +112,7 @@ class Lowered:
     warnings: list[str] = field(default_factory=list)
 
 
-def lower(program: Program, profile: RuntimeProfile) -> Lowered:
+def load(program: Program, profile: RuntimeProfile) -> Loaded:
     """Turn every threadblock into operations exactly as the runtime's parser does.
 
     A ``nop`` only adds its dependency to the next operation, whose own ``depid`` must then be set. Consecutive ``re``
@@ -123,14 +120,14 @@ def lower(program: Program, profile: RuntimeProfile) -> Lowered:
     ``cnt``. The position of an operation, which is what ``deps`` of others refers to, is not its ``s`` but a count:
     one per operation, plus the dependencies beyond the first, plus the reductions beyond the first.
     """
-    lowered = Lowered()
+    loaded = Loaded()
     for gpu in program.gpus:
         for threadblock in sorted(gpu.threadblocks, key=lambda tb: tb.id):
-            lowered.threads.append(_thread(gpu.id, threadblock, profile, lowered))
-    return lowered
+            loaded.threads.append(_thread(gpu.id, threadblock, profile, loaded))
+    return loaded
 
 
-def _thread(rank: int, tb: Threadblock, profile: RuntimeProfile, lowered: Lowered) -> Thread:
+def _thread(rank: int, tb: Threadblock, profile: RuntimeProfile, loaded: Loaded) -> Thread:
     operations: list[Operation] = []
     waits: list[tuple[int, int]] = []
     position = 0
@@ -152,11 +149,11 @@ def _thread(rank: int, tb: Threadblock, profile: RuntimeProfile, lowered: Lowere
             position += 1
             if len(operation.sources) == profile.reductions_per_step + 1:
                 message = f"more than {profile.reductions_per_step} consecutive re steps into one place"
-                lowered.findings.append(Finding("illegal", message, rank, tb.id, index))
+                loaded.findings.append(Finding("illegal", message, rank, tb.id, index))
         else:
             if waits and step.depid < 0:
                 message = "the nop before it has a dependency, so this step needs one of its own; the file is refused"
-                lowered.findings.append(Finding("illegal", message, rank, tb.id, index))
+                loaded.findings.append(Finding("illegal", message, rank, tb.id, index))
             position += max(0, len(waits) - 1)
             operation = Operation(
                 rank=rank,
@@ -175,11 +172,11 @@ def _thread(rank: int, tb: Threadblock, profile: RuntimeProfile, lowered: Lowere
             waits = []
         if operation.position != step.s:
             message = f"s is {step.s}, but others must wait for it as step {operation.position}"
-            lowered.warnings.append(place(rank, tb.id, index) + message)
+            loaded.warnings.append(place(rank, tb.id, index) + message)
         reductions += step.type == "re"
         fusing = step.type == "re" and not step.hasdep and reductions != profile.reductions_per_step
     if waits:
-        lowered.warnings.append(place(rank, tb.id) + "a nop after the last step does nothing")
+        loaded.warnings.append(place(rank, tb.id) + "a nop after the last step does nothing")
     return Thread(
         rank=rank,
         id=tb.id,
@@ -193,98 +190,3 @@ def _continues(last: Operation, step: Step) -> bool:
     """Return whether the parser fuses a step into the ``re`` before it."""
     same = last.type == step.type == "re" and last.target == (step.dstbuf, step.dstoff)
     return same and last.sources[-1][0] == step.srcbuf and step.depid == -1
-
-
-@dataclass(frozen=True)
-class Expected:
-    """A chunk of the result: at this address of this rank, input chunk ``chunk`` of rank ``source``, or of all, added.
-
-    ``name`` is how the user knows the place: ``o[3]``.
-    """
-
-    rank: int
-    address: int
-    name: str
-    chunk: int
-    source: int | None
-
-
-class Layout:
-    """The buffers of every rank: sizes, aliases, what is in them before and must be in them after.
-
-    Parameters
-    ----------
-    program
-        The program; ``nchunksperloop`` counts the chunks of the whole collective: the output of an allgather, the
-        input of a reduce-scatter, the buffer of an allreduce.
-    inplace
-        Whether input and output share memory: an allgather's input is the rank's slice of its output, a
-        reduce-scatter's output the rank's slice of its input, otherwise they are the same buffer.
-    root
-        Of a broadcast or reduce. None stands for a layout in which every rank has all buffers, to find it out.
-    """
-
-    def __init__(self, program: Program, *, inplace: bool, root: int | None = None) -> None:
-        self.collective = program.collective
-        self.ranks = program.ngpus
-        self.chunks = program.nchunksperloop
-        self.inplace = inplace
-        self.root = root
-        self._scratch = {gpu.id: gpu.s_chunks for gpu in program.gpus}
-        self._part = self.chunks // self.ranks
-        self._segments = [self._place(rank) for rank in range(self.ranks)]
-
-    def _place(self, rank: int) -> dict[str, tuple[int, int]]:
-        """Return address and size of each buffer of a rank."""
-        inputs = self._part if self.collective == "allgather" else self.chunks
-        outputs = self._part if self.collective == "reduce-scatter" else self.chunks
-        places = {"i": (0, inputs), "o": (_SEGMENT, outputs), "s": (2 * _SEGMENT, self._scratch[rank])}
-        if not self.inplace:
-            # A rank that is not the root has no send buffer in a broadcast and no receive buffer in a reduce.
-            if self.root not in {None, rank} and self.collective in {"broadcast", "reduce"}:
-                places["i" if self.collective == "broadcast" else "o"] = (0, 0)
-        elif self.collective == "allgather":
-            places |= {"i": (rank * self._part, inputs), "o": (0, outputs)}
-        elif self.collective == "reduce-scatter":
-            places["o"] = (rank * self._part, outputs)
-        else:
-            places["o"] = (0, outputs)
-        return places
-
-    def segment(self, rank: int, buffer: str) -> tuple[int, int]:
-        """Return address and size in chunks of a buffer."""
-        return self._segments[rank][buffer]
-
-    def address(self, rank: int, place: tuple[str, int]) -> int:
-        """Return the address of a chunk, given as buffer and offset."""
-        return self._segments[rank][place[0]][0] + place[1]
-
-    def input_chunk(self, rank: int, address: int) -> int | None:
-        """Return which chunk of the rank's input is at an address before the start, or None."""
-        if self.collective == "broadcast" and self.root not in {None, rank}:
-            return None
-        start, size = self._segments[rank]["i"]
-        return address - start if start <= address < start + size else None
-
-    def results(self) -> Iterator[Expected]:
-        """Yield what must be in memory at the end; out of place, that includes the unchanged input."""
-        for rank in range(self.ranks):
-            start, size = self._segments[rank]["o"]
-            if not (self.collective == "reduce" and self.root not in {None, rank}):
-                for index in range(size):
-                    yield Expected(rank, start + index, f"o[{index}]", *self._origin(rank, index))
-            if not self.inplace:
-                start, size = self._segments[rank]["i"]
-                for index in range(size):
-                    yield Expected(rank, start + index, f"i[{index}]", index, rank)
-
-    def _origin(self, rank: int, index: int) -> tuple[int, int | None]:
-        """Return chunk and source rank (None for the sum over all) of chunk ``index`` of a rank's output."""
-        if self.collective in {"allreduce", "reduce"}:
-            return index, None
-        if self.collective == "reduce-scatter":
-            return rank * self._part + index, None
-        if self.collective == "broadcast":
-            return index, self.root
-        source, offset = divmod(index, self._part)
-        return (offset if self.collective == "allgather" else rank * self._part + offset), source

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from topodesign.base.errors import FileFormatError
+from topodesign.collectives import Collective
 from topodesign.runtime.profiles import PROTOCOLS, RuntimeProfile
 
 STEP_TYPES = ("s", "r", "rcs", "rrs", "rrc", "rrcs", "cpy", "re", "nop")
@@ -109,7 +110,7 @@ class Program:
     name, proto, nchannels, nchunksperloop, ngpus, coll, inplace, outofplace, min_bytes, max_bytes
         The attributes of ``algo``.
     collective
-        ``coll`` in our words.
+        What ``coll`` names, without a root.
     gpus
         In the order of the file.
     warnings
@@ -122,7 +123,7 @@ class Program:
     nchunksperloop: int
     ngpus: int
     coll: str
-    collective: str
+    collective: Collective
     inplace: bool
     outofplace: bool
     min_bytes: int
@@ -344,7 +345,8 @@ def _program(algo: _Node, profile: RuntimeProfile, warnings: list[str]) -> Progr
         elif key not in has:
             warnings.append(f"<algo> has no attribute {key!r}; other runtimes refuse the file")
     inplace = algo.flag("inplace")
-    coll = algo.one_of("coll", profile.collectives)
+    known = profile.collectives
+    coll = algo.one_of("coll", known)
     return Program(
         name=algo.attributes.get("name", ""),
         proto=algo.one_of("proto", PROTOCOLS),
@@ -352,7 +354,7 @@ def _program(algo: _Node, profile: RuntimeProfile, warnings: list[str]) -> Progr
         nchunksperloop=algo.integer("nchunksperloop"),
         ngpus=algo.integer("ngpus"),
         coll=coll,
-        collective=profile.collectives[coll],
+        collective=known[coll],
         inplace=inplace,
         outofplace=algo.flag("outofplace") if "outofplace" in has else not inplace,
         min_bytes=algo.integer("minBytes", 64) if "minBytes" in has else 0,

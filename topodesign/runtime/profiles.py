@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from topodesign.base.errors import ParameterError
+from topodesign.collectives import COLLECTIVES, Collective
 
 PROTOCOLS = ("Simple", "LL", "LL128")
 """Values of ``proto``."""
@@ -21,13 +22,6 @@ _SLOTS = MappingProxyType({"Simple": 2, "LL": 8, "LL128": 8})
 _SLOT_BYTES = MappingProxyType({"Simple": 2**21, "LL": 2**15, "LL128": 640 * 120 * 8 // 16 * 15})
 # 256 threads instead, and 7 of 8 words.
 _RCCL_SLOT_BYTES = MappingProxyType({"Simple": 2**21, "LL": 2**14, "LL128": 256 * 120 * 8 // 8 * 7})
-
-
-def _names(reduce_scatter: str) -> Mapping[str, str]:
-    names = ("allreduce", "allgather", "broadcast", "reduce")
-    return MappingProxyType(
-        {**{name: name for name in names}, "alltoall": "all-to-all", reduce_scatter: "reduce-scatter"}
-    )
 
 
 @dataclass(frozen=True)
@@ -71,9 +65,6 @@ class RuntimeProfile:
     slot_bytes
         By protocol, the data that one piece can hold with the default buffers (``NCCL_BUFFSIZE`` and its like unset).
         A step is cut into pieces of as many whole chunks as fit, at least one.
-    collectives
-        Values of ``coll`` the parser knows -> our words. microsoft/msccl spells it ``reduce_scatter``, the others
-        ``reducescatter``: with the wrong one the file is silently ignored.
     optional
         Attributes of ``algo`` that this runtime does without; others may not, so the checker warns.
     checks_chunk_counts
@@ -84,7 +75,6 @@ class RuntimeProfile:
     """
 
     name: str
-    collectives: Mapping[str, str] = field(hash=False)
     steps_per_threadblock: int = 256
     threadblocks_per_rank: int = 128
     resident_threadblocks: int = 108
@@ -113,19 +103,27 @@ class RuntimeProfile:
         size = -(-max_bytes // chunks)
         return max(1, min(self.chunks_per_step, self.slot_bytes[proto] // size))
 
-    def coll(self, collective: str) -> str:
-        """Return the ``coll`` of one of our words: ``reduce-scatter`` -> ``reducescatter``.
+    @property
+    def collectives(self) -> Mapping[str, Collective]:
+        """Values of ``coll`` that the parser knows, and what they are.
+
+        Which they are is said by the collectives themselves. With a wrong one the file is silently ignored.
+        """
+        return {label: one for one in COLLECTIVES.values() if (label := one.label(self.name)) is not None}
+
+    def coll(self, collective: Collective) -> str:
+        """Return the ``coll`` of a collective: ``reducescatter``.
 
         Raises
         ------
         ParameterError
             If the runtime has no such collective.
         """
-        for name, word in self.collectives.items():
-            if word == collective:
-                return name
-        known = ", ".join(self.collectives.values())
-        raise ParameterError(f"the runtime {self.name} has no collective {collective!r}; it knows {known}")
+        label = collective.label(self.name)
+        if label is None:
+            known = ", ".join(one.name for one in self.collectives.values())
+            raise ParameterError(f"the runtime {self.name} has no collective {collective.name!r}; it knows {known}")
+        return label
 
 
 PROFILES: Mapping[str, RuntimeProfile] = MappingProxyType(
@@ -134,14 +132,12 @@ PROFILES: Mapping[str, RuntimeProfile] = MappingProxyType(
         for profile in (
             RuntimeProfile(
                 "msccl",
-                _names("reduce_scatter"),
                 optional=frozenset({"minBytes", "maxBytes", "outofplace"}),
                 checks_chunk_counts=True,
             ),
-            RuntimeProfile("msccl-executor", _names("reducescatter"), optional=frozenset({"name"})),
+            RuntimeProfile("msccl-executor", optional=frozenset({"name"})),
             RuntimeProfile(
                 "rccl",
-                _names("reducescatter"),
                 steps_per_threadblock=64,
                 threadblocks_per_rank=64,
                 resident_threadblocks=64,

@@ -1,0 +1,128 @@
+"""The memory of every rank: its buffers, what is in them before a program runs, and what must be in them after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from topodesign.collectives import Collective
+from topodesign.runtime.parse import Program
+
+_SEGMENT = 2**40  # buffers of a rank start at multiples of it, so that no two overlap
+
+
+def distinct_blocks(collective: Collective, ranks: int) -> int:
+    """Return how many blocks the data of a collective have as far as its buffers tell.
+
+    Where every buffer has all blocks, as in an allreduce, nobody can tell them apart: they are one.
+    """
+    anyone = collective.at(None)
+    every = anyone.inputs(0, ranks)
+    same = all(anyone.inputs(rank, ranks) == every == anyone.outputs(rank, ranks) for rank in range(ranks))
+    return 1 if same else collective.shards(ranks)
+
+
+def buffer_chunks(collective: Collective, ranks: int, chunks: int) -> tuple[int, int]:
+    """Return the chunks of an input and an output buffer, where a rank has one, of ``chunks`` in all."""
+    anyone = collective.at(None)
+    sizes = len(anyone.inputs(0, ranks)), len(anyone.outputs(0, ranks))
+    return sizes[0] * chunks // collective.shards(ranks), sizes[1] * chunks // collective.shards(ranks)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A chunk of the result: at this address of this rank, input chunk ``chunk`` of rank ``source``, or of all, added.
+
+    ``name`` is how the user knows the place: ``o[3]``.
+    """
+
+    rank: int
+    address: int
+    name: str
+    chunk: int
+    source: int | None
+
+
+class Layout:
+    """The buffers of every rank: sizes, aliases, what is in them before and must be in them after.
+
+    All of it follows from the collective's :meth:`~topodesign.collectives.collective.Collective.inputs`, ``outputs``
+    and ``in_place``. A chunk of data is known by its place in the input buffer that it comes from.
+
+    Parameters
+    ----------
+    program
+        The program; ``nchunksperloop`` counts the chunks of the whole collective: the output of an allgather, the
+        input of a reduce-scatter, the buffer of an allreduce.
+    inplace
+        Whether input and output share memory. A rank that has only one of the two then knows it by both names.
+    root
+        Of a collective that has one. None stands for a layout in which every rank has the buffers of the root, to find
+        it out.
+    """
+
+    def __init__(self, program: Program, *, inplace: bool, root: int | None = None) -> None:
+        self.collective = program.collective.at(root) if program.collective.rooted else program.collective
+        self.ranks = program.ngpus
+        self.chunks = program.nchunksperloop
+        self.inplace = inplace
+        self._scratch = {gpu.id: gpu.s_chunks for gpu in program.gpus}
+        blocks = distinct_blocks(self.collective, self.ranks)
+        self._one = blocks == 1
+        self._part = self.chunks // blocks
+        self._segments = [self._place(rank) for rank in range(self.ranks)]
+        self._given = [len(self._inputs(rank)) * self._part for rank in range(self.ranks)]
+
+    def _inputs(self, rank: int) -> Sequence[int]:
+        blocks = self.collective.inputs(rank, self.ranks)
+        return blocks[:1] if self._one else blocks
+
+    def _outputs(self, rank: int) -> Sequence[int]:
+        blocks = self.collective.outputs(rank, self.ranks)
+        return blocks[:1] if self._one else blocks
+
+    def _place(self, rank: int) -> dict[str, tuple[int, int]]:
+        """Return address and size of each buffer of a rank."""
+        inputs, outputs = len(self._inputs(rank)) * self._part, len(self._outputs(rank)) * self._part
+        scratch = (2 * _SEGMENT, self._scratch[rank])
+        if not self.inplace:
+            return {"i": (0, inputs), "o": (_SEGMENT, outputs), "s": scratch}
+        first, other = (at * self._part for at in self.collective.in_place(rank, self.ranks))
+        return {"i": (first, inputs or outputs), "o": (other, outputs or inputs), "s": scratch}
+
+    def segment(self, rank: int, buffer: str) -> tuple[int, int]:
+        """Return address and size in chunks of a buffer."""
+        return self._segments[rank][buffer]
+
+    def address(self, rank: int, place: tuple[str, int]) -> int:
+        """Return the address of a chunk, given as buffer and offset."""
+        return self._segments[rank][place[0]][0] + place[1]
+
+    def input_chunk(self, rank: int, address: int) -> int | None:
+        """Return which chunk of the rank's input is at an address before the start, or None."""
+        chunk = address - self._segments[rank]["i"][0]
+        return chunk if 0 <= chunk < self._given[rank] else None
+
+    def results(self) -> Iterator[Expected]:
+        """Yield what must be in memory at the end; out of place, that includes the unchanged input."""
+        for rank in range(self.ranks):
+            yield from self.output(rank)
+            if not self.inplace:
+                start, size = self._segments[rank]["i"]
+                for index in range(size):
+                    yield Expected(rank, start + index, f"i[{index}]", index, rank)
+
+    def output(self, rank: int) -> Iterator[Expected]:
+        """Yield what must be in the output of a rank at the end."""
+        start = self._segments[rank]["o"][0]
+        blocks = self._outputs(rank)
+        first = self.collective.movements[0]
+        sources, _ = self.collective.places(first, np.array(blocks, dtype=np.int64), self.ranks)
+        for at, (block, place) in enumerate(zip(blocks, sources.tolist(), strict=True)):
+            source = None if first.adds else place
+            chunk = self._inputs(source or 0).index(block) * self._part
+            for offset in range(self._part):
+                index = at * self._part + offset
+                yield Expected(rank, start + index, f"o[{index}]", chunk + offset, source)
