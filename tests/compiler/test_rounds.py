@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from lxml import etree
 from numpy.typing import NDArray
 
+from tests.floors import reached
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopologyError
 from topodesign.collectives import REDUCE_SCATTER
 from topodesign.compiler import compile_schedule, lower, to_xml
@@ -670,6 +671,7 @@ def with_columns(schedule: Schedule, columns: dict[str, NDArray[Any]]) -> Schedu
     return replace(schedule, **changes)
 
 
+@pytest.mark.floor(refused=25, right=3)
 @settings(max_examples=60, deadline=None)
 @given(
     collective=st.sampled_from(COLLECTIVES),
@@ -692,7 +694,9 @@ def test_damaged_schedules_are_refused_or_still_right(collective: Collective, se
     try:
         program = lower(topology, damaged)
     except ScheduleError:
+        reached("refused")
         return
+    reached("right")
     assert what == "early" or collective != "reduce-scatter"
     execute(program, seed=seed, times=1)
 

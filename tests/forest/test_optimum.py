@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.floors import reached
 from tests.samples.forest import a100, cuts, duplex, fabrics, mi250, worst_ratio
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.forest.balance import always_balanced
@@ -157,15 +158,19 @@ def test_smallest_trees_by_trying_all(topology: Topology) -> None:
     assert best.trees in reached
 
 
+@pytest.mark.floor(unbalanced=4, unlimited=8, limited=15)
 @settings(max_examples=60, deadline=None)
 @given(fabrics(), st.data())
 def test_sensitivity(topology: Topology, data: st.DataObject) -> None:
-    group = np.array(data.draw(st.lists(st.booleans(), min_size=len(topology.src), max_size=len(topology.src))))
+    many = len(topology.src)
+    some = st.lists(st.booleans(), min_size=many, max_size=many)
+    group = np.array(data.draw(some | some.map(sorted) | st.just([True] * many)))
     (gain,) = sensitivity(topology, [group])
     sizes = ones(topology)
     raised = worst_ratio(topology, sizes, np.where(group, 2 * topology.capacity, topology.capacity))
     if not always_balanced(topology, topology.capacity, group):  # switches cannot pass all of it on
         assert raised <= gain.doubled <= optimum(topology).inverse_rate
+        reached("unbalanced")
         return
     assert gain.doubled == raised
     wanted, out = cuts(topology, sizes)
@@ -175,7 +180,9 @@ def test_sensitivity(topology: Topology, data: st.DataObject) -> None:
     assert gain.limit == max(ratios, default=0)
     if gain.useful_factor is None:
         assert gain.limit == 0
+        reached("unlimited")
         return
+    reached("limited")
     p, q = gain.useful_factor.numerator, gain.useful_factor.denominator
     assert worst_ratio(topology, sizes, np.where(group, p, q) * topology.capacity) * q == gain.limit
     if gain.useful_factor > 1:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, shortest_path
 
+from tests.floors import reached
 from tests.samples.topologies import regular_digraphs
 from topodesign.algebra.finite_field import FiniteField
 from topodesign.base.errors import ParameterError, TooLargeError
@@ -156,6 +157,7 @@ def test_cycle_prefix_digraphs_of_full_words_are_rotators() -> None:
     assert nx.is_isomorphic(cycleprefix(3, 3).transpose().to_networkx(), rotator)
 
 
+@pytest.mark.floor(plain=10, joined=40)
 @given(st.integers(2, 12), st.integers(1, 400))
 def test_joined_generalized_kautz_wastes_no_port(d: int, more: int) -> None:
     n = d + more
@@ -165,7 +167,9 @@ def test_joined_generalized_kautz_wastes_no_port(d: int, more: int) -> None:
     if not plain.self_loops:
         with pytest.raises(ParameterError, match="no self-loops"):
             genkautzjoined(d, n)
+        reached("plain")
         return
+    reached("joined")
     joined = genkautzjoined(d, n)
     assert joined.is_regular
     assert joined.degree == d
@@ -207,6 +211,7 @@ def test_joining_keeps_degrees_and_other_links(topology: Topology) -> None:
             assert joined.is_duplex == topology.is_duplex
 
 
+@pytest.mark.floor(odd=3, made=30)
 @settings(deadline=None, max_examples=60)
 @given(st.integers(3, 80), st.data())
 def test_random_regular_graphs(n: int, data: st.DataObject) -> None:
@@ -214,7 +219,9 @@ def test_random_regular_graphs(n: int, data: st.DataObject) -> None:
     if n * d % 2:
         with pytest.raises(ParameterError, match="even"):
             randomregulargraph(n, d, seed)
+        reached("odd")
         return
+    reached("made")
     graph = randomregulargraph(n, d, seed)
     assert (graph.nodes, graph.degree) == (n, d)
     assert graph.is_regular

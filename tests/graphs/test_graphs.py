@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from tests.floors import reached
 from topodesign.algebra.finite_field import FiniteField, is_prime_power
 from topodesign.base.errors import ParameterError, TooLargeError, TopodesignError
 from topodesign.base.spec import Spec, parse
@@ -359,16 +360,25 @@ def test_bad_parameters_are_refused_at_once(text: str) -> None:
     assert len(str(caught.value)) < 200
 
 
+@pytest.mark.floor(refused=5, built=1)
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_any_integers_give_a_topology_or_an_error(family: Family, data: st.DataObject) -> None:
-    small = 5 if family.name.startswith("gh") else 12  # gh(7) has 274514 nodes
-    args = data.draw(st.lists(st.integers(-3, small) | st.integers(10**6, 10**12), max_size=4))
+    """Any integers at all, and those of a sample with one of them changed."""
+    small = 5 if family.name.startswith(("gh", "hamming")) else 12  # gh(7) has 274514 nodes, hamming(9,5) 59049
+    number = st.integers(-3, small) | st.integers(10**8, 10**12)
+    samples = [spec.args for spec in map(parse, SAMPLES) if spec.name == family.name]
+    args: list[int | Spec] = [*data.draw(st.lists(number, max_size=4) | st.sampled_from(samples))]
+    change = data.draw(st.booleans())
+    if args and change:
+        args[data.draw(st.integers(0, len(args) - 1))] = data.draw(number)
     try:
         topology = family(*args)
     except TopodesignError:
+        reached("refused")
         return
+    reached("built")
     assert topology.nodes >= 2
     assert topology.spec == Spec(family.name, tuple(args))
 

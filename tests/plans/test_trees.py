@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.floors import reached
 from tests.samples import trees as sample_trees
 from tests.samples.forest import a100, fabrics, mi250
 from topodesign import build
@@ -36,6 +37,7 @@ def right(schedule: TreeSchedule) -> TreeSchedule:
     return schedule
 
 
+@pytest.mark.floor(apart=30)
 @settings(max_examples=60, deadline=None)
 @given(fabrics(), st.sampled_from(TREE_COLLECTIVES), st.integers(0, 3), st.data())
 def test_any_collective_on_any_fabric(
@@ -63,6 +65,7 @@ def test_any_collective_on_any_fabric(
         assert shard is None
         assert sum(schedule.shard or ()) / schedule.inverse_rate > len(nodes) / best
         return
+    reached("apart")
     assert schedule.inverse_rate >= best
     if k:
         there = fixed_optimum(topology, k, weights=sizes).inverse_rate

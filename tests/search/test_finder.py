@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.floors import reached
 from topodesign import build, lower_bound, moore_bound, pareto, price
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, UnitError
@@ -44,6 +45,7 @@ def check_laws(result: Pareto) -> None:
         assert fastest.allreduce[column] == min(entry.allreduce[column] for entry in result.entries)
 
 
+@pytest.mark.floor(answered=20)
 @given(st.integers(2, 60), st.integers(1, 9), st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_laws_hold_at_every_size(nodes: int, degree: int, bidirectional: bool) -> None:
@@ -53,6 +55,7 @@ def test_laws_hold_at_every_size(nodes: int, degree: int, bidirectional: bool) -
         assert bidirectional
         assert nodes * degree % 2 or (degree == 1 and nodes > 2)
         return
+    reached("answered")
     check_laws(result)
 
 

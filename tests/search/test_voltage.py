@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from topodesign import build, price
@@ -57,8 +57,7 @@ def test_links_are_those_of_the_definition(drawn: tuple[Topology, str, list[int]
     assert topology.representatives == tuple(range(0, topology.nodes, order))
     assert np.array_equal(topology.out_ports, np.repeat(base.out_ports, order))
     assert np.array_equal(topology.in_ports, np.repeat(base.in_ports, order))
-    if topology.nodes == 1:
-        return
+    assume(topology.nodes > 1)
     try:
         cost = price(topology)
     except DisconnectedError:

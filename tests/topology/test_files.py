@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.floors import reached
 from topodesign.base.errors import FileFormatError
 from topodesign.base.text_files import LARGEST_FILE
 from topodesign.expand.library import build
@@ -332,6 +333,9 @@ JSON: st.SearchStrategy[Any] = st.recursive(
     max_leaves=12,
 )
 LINK = st.fixed_dictionaries({"source": st.integers(0, 2), "target": st.integers(0, 2)}, optional={"capacity": JSON})
+RIGHT_LINK = st.fixed_dictionaries(
+    {"source": st.integers(0, 2), "target": st.integers(0, 2), "capacity": st.integers(1, 9)}
+)
 DOCUMENTS: st.SearchStrategy[Any] = (
     JSON
     | st.fixed_dictionaries({"nodes": JSON, "links": JSON}, optional={"switches": JSON, "multigraph": JSON})
@@ -342,19 +346,27 @@ DOCUMENTS: st.SearchStrategy[Any] = (
         },
         optional={"directed": JSON, "multigraph": JSON, "graph": JSON},
     )
+    | st.fixed_dictionaries(
+        {"nodes": st.just([{"id": node} for node in range(3)]), "links": st.lists(RIGHT_LINK)},
+        optional={"directed": st.booleans(), "multigraph": st.booleans()},
+    )
 )
 
 
+@pytest.mark.floor(read=8, refused=30)
 @given(document=DOCUMENTS)
 def test_any_json_is_a_topology_or_refused(document: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = write(tmp_path_factory.getbasetemp(), "fuzz.json", json.dumps(document))
     try:
         topology = read_topology(path)
     except FileFormatError:
+        reached("refused")
         return
+    reached("read")
     assert read_topology(write(path.parent, "again.json", write_links(topology, "json"))) == topology
 
 
+@pytest.mark.floor(read=8, refused=30)
 @given(spec=st.sampled_from(SPECS), ending=st.sampled_from(["json", "csv", "graphml"]), data=st.data())
 def test_damaged_files_are_a_topology_or_refused(
     spec: str, ending: LinkFormat, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
@@ -367,6 +379,8 @@ def test_damaged_files_are_a_topology_or_refused(
     try:
         read = read_topology(path)
     except FileFormatError:
+        reached("refused")
         return
+    reached("read")
     assert isinstance(read, Topology)
     assert read.nodes <= MAX_NODES

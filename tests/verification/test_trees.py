@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.floors import reached
 from tests.samples.trees import fabric, tree_schedule
 from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective, TreeSchedule
 from topodesign.topology.topology import Topology
@@ -179,6 +180,7 @@ def test_a_missing_tree_and_a_second_root() -> None:
     assert "one root" in complaint(replace(sample("allgather"), collective="broadcast"))
 
 
+@pytest.mark.floor(verified=80)
 @settings(max_examples=200, deadline=None)
 @given(st.data(), st.integers(0, 50), collectives)
 def test_no_change_of_a_number_goes_unnoticed(data: st.DataObject, seed: int, collective: TreeCollective) -> None:
@@ -193,6 +195,7 @@ def test_no_change_of_a_number_goes_unnoticed(data: st.DataObject, seed: int, co
         damaged = changed(schedule, name, row, value)
     except ValueError:  # not even the form is right
         return
+    reached("verified")
     report = verify_trees(damaged)
     if column[row] == value:
         assert report.ok

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.floors import reached
 from tests.samples.topologies import regular_digraphs
 from tests.samples.wirings import bare, wired
 from topodesign import build
@@ -159,6 +160,7 @@ def test_alike_to_refinement_but_not_isomorphic() -> None:
     assert (undecided.place, undecided.decided) == (None, False)
 
 
+@pytest.mark.floor(staged=15)
 @settings(max_examples=30, deadline=None)
 @given(pairs(10), st.data())
 def test_rewiring_makes_what_is_wanted(two: tuple[Topology, Topology], data: st.DataObject) -> None:
@@ -184,6 +186,7 @@ def test_rewiring_makes_what_is_wanted(two: tuple[Topology, Topology], data: st.
         found = stages(change, 2)
     except InfeasibleError:
         return  # some sparse digraphs fall apart without any one link
+    reached("staged")
     check_stages(change, found, 2)
 
 
@@ -216,11 +219,7 @@ def check_stages(change: Change, found: tuple[Stage, ...], most_dark: int) -> No
 def test_stages_keep_the_fabric_connected(panels: int, mode: str, most_dark: int) -> None:
     plan = wired(build("circulant(30,1,7)"), 4, panels, mode)  # type: ignore[arg-type]
     change = rewire(plan, build("circulant(30,4,9)"))
-    try:
-        found = stages(change, most_dark)
-    except InfeasibleError:
-        assert (mode, most_dark) == ("duplex", 1)  # a path of duplex patches may need two at a host
-        return
+    found = stages(change, most_dark)
     check_stages(change, found, most_dark)
     for stage in found:
         assert nx.is_strongly_connected(stage.during.to_networkx())

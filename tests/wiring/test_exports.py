@@ -17,10 +17,11 @@ from pathlib import Path
 import networkx as nx
 import pytest
 from click.testing import CliRunner
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
+from tests.floors import reached
 from tests.samples.inventories import inventory_of
 from tests.samples.plans import plan_of, plans
 from tests.samples.topologies import regular_digraphs
@@ -73,6 +74,7 @@ def test_a_plan_file_keeps_the_spec(tmp_path: Path) -> None:
     assert read_plan(tmp_path / "plan.json").topology.spec == TESTBED.spec
 
 
+@pytest.mark.floor(read=8)
 @few
 @given(plan=plans(), file_format=st.sampled_from(IMPORTS))
 def test_what_is_exported_is_read_back(plan: Plan, file_format: str, tmp_path: Path) -> None:
@@ -80,6 +82,7 @@ def test_what_is_exported_is_read_back(plan: Plan, file_format: str, tmp_path: P
         with pytest.raises(ParameterError, match="no circuit switch"):
             export_plan(plan, file_format, tmp_path / "none")
         return
+    reached("read")
     found = read_export(exported(plan, file_format, tmp_path), file_format, plan)
     assert found == without_loops(plan.topology)
     assert differences(plan, found) == ([], [])
@@ -105,8 +108,7 @@ def rooms(draw: st.DrawFn) -> Plan:
 @few
 @given(plan=rooms(), file_format=st.sampled_from(IMPORTS))
 def test_plans_of_several_panels_are_read_back(plan: Plan, file_format: str, tmp_path: Path) -> None:
-    if file_format in SWITCHES and plan.inventory.panels[0].kind != "ocs":
-        return
+    assume(file_format not in SWITCHES or plan.inventory.panels[0].kind == "ocs")
     path = tmp_path / "plan.json"
     write_plan(path, plan)
     assert read_plan(path) == plan
@@ -117,8 +119,7 @@ def test_plans_of_several_panels_are_read_back(plan: Plan, file_format: str, tmp
 @few
 @given(plan=plans("patch panel"), data=st.data())
 def test_two_swapped_patches_are_found(plan: Plan, data: st.DataObject, tmp_path: Path) -> None:
-    if len(plan.connects) < 2:
-        return
+    assume(len(plan.connects) >= 2)
     first, second = data.draw(
         st.lists(st.integers(0, len(plan.connects) - 1), min_size=2, max_size=2, unique=True), label="rows"
     )
@@ -454,6 +455,7 @@ def test_anything_but_a_plan_is_refused_with_an_error_of_ours(data: bytes, tmp_p
         read_plan(path)
 
 
+@pytest.mark.floor(read=1, refused=1)
 @few
 @given(plan=plans("ocs"), file_format=st.sampled_from(IMPORTS), data=st.data())
 def test_damaged_exports_are_read_or_refused(plan: Plan, file_format: str, data: st.DataObject, tmp_path: Path) -> None:
@@ -465,7 +467,9 @@ def test_damaged_exports_are_read_or_refused(plan: Plan, file_format: str, data:
     try:
         found = read_export(path, file_format, plan)
     except TopodesignError:
+        reached("refused")
         return
+    reached("read")
     assert found.nodes == plan.topology.nodes
 
 

@@ -218,14 +218,16 @@ def test_arguments_that_make_no_sense() -> None:
         make_plan(Topology.from_links(2, [(0, 1), (1, 0)], switches=[1]), inventory)
 
 
-@pytest.mark.parametrize(("nodes", "degree"), [(12, 4), (7, 3), (100, 4), (3000, 4)])
+@pytest.mark.parametrize(("nodes", "degree"), [(12, 4), (100, 4), (3000, 4)])
 def test_duplex_alternatives_are_what_they_should_be(nodes: int, degree: int) -> None:
     told = duplex_alternative(build(f"genkautz({degree},{nodes})"))
-    if told is None:
-        assert nodes * degree % 2  # no duplex topology has an odd number of link ends
-        return
+    assert told is not None
     topology = build(told.partition(" (")[0])
     assert (topology.nodes, topology.degree, topology.is_duplex) == (nodes, degree, True)
+
+
+def test_no_duplex_topology_has_an_odd_number_of_link_ends() -> None:
+    assert duplex_alternative(build("genkautz(3,7)")) is None
 
 
 def mutants(plan: Plan) -> list[Plan]:

@@ -1,0 +1,46 @@
+"""Floors: too few checked samples fail a test, and no test of random samples ends early without one."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests import floors
+
+TESTS = Path(__file__).parent
+
+
+def own_nodes(function: ast.FunctionDef) -> list[ast.AST]:
+    """All nodes of a function but those of functions inside it."""
+    found: list[ast.AST] = []
+    waiting: list[ast.AST] = [*function.body]
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        if not isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
+            waiting += ast.iter_child_nodes(node)
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(TESTS.rglob("test_*.py")), ids=lambda path: path.relative_to(TESTS).as_posix())
+def test_a_test_that_can_end_early_has_a_floor(path: Path) -> None:
+    for function in ast.walk(ast.parse(path.read_text())):
+        if isinstance(function, ast.FunctionDef) and function.name.startswith("test_"):
+            early = any(isinstance(node, ast.Return) for node in own_nodes(function))
+            floor = any(
+                ast.unparse(decorator).startswith("pytest.mark.floor(") for decorator in function.decorator_list
+            )
+            assert not early or floor, (
+                f"{path.name}:{function.lineno}: {function.name} returns early; use assume(), a branch, or a floor"
+            )
+
+
+def test_a_shortfall_is_told() -> None:
+    for _ in range(3):
+        floors.reached("read")
+    assert floors.shortfall({"read": 3}) == ""
+    assert floors.shortfall({"read": 4, "refused": 1}) == "read: 3 of 4; refused: 0 of 1"
+    assert floors.shortfall({}) == "read: no floor"
+    floors.counted.clear()
