@@ -58,11 +58,9 @@ HEAVY = ("networkx", "scipy", "sympy", "numba", "lxml", "rich", "pandas", "yaml"
 
 # Modules with a heavy import at their top, which in turn are only imported inside functions.
 HEAVY_HOMES = {
-    "topodesign.verification.replay",
+    "topodesign.base.machine",
     "topodesign.report.catalog_table",
-    "topodesign.base.compiled",
     "topodesign.report.table",
-    *("topodesign." + ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in ROOT.rglob("*kernels.py")),
 }
 
 FILES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))

@@ -1,11 +1,20 @@
-"""What all compiled inner loops share: the decorator, their array types and random numbers; slow to import."""
+"""Inner loops in two tiers: plain Python while there is little to do, machine code from where compiling pays.
+
+A kernel is written once, in the part of Python and NumPy that numba compiles. Importing it costs nothing. Called with
+little work it runs as it stands; when that has taken it as long as its patience, it is compiled, and from then on only
+the machine code runs. So small questions are answered before numba would even be imported, and large ones at full
+speed. Both tiers do the same integer arithmetic and return the same numbers; tests hold one against the other.
+"""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from functools import cached_property, update_wrapper
+from types import FunctionType
+from typing import Generic, ParamSpec, TypeVar, cast
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,18 +22,101 @@ Ints = NDArray[np.int64]
 Masks = NDArray[np.uint64]
 LARGEST = 2**62
 """Larger than anything that is counted, and twice as much still fits into 64 bits."""
-_Function = TypeVar("_Function", bound=Callable[..., object])
+
+PATIENCE = 0.3
+"""Seconds that each kernel may take in plain Python before it is compiled."""
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+_building = threading.RLock()
 
 
-def compiled(function: _Function) -> _Function:
-    """Compile a function on its first call and keep the machine code on disk."""
-    return cast("_Function", numba.njit(cache=True, nogil=True)(function))
+class Kernel(Generic[_Arguments, _Result]):
+    """A function of numbers and arrays that runs as plain Python or as machine code; it does not call itself."""
+
+    def __init__(self, function: Callable[_Arguments, _Result], work: Callable[..., int] | None) -> None:
+        self._source = cast("FunctionType", function)
+        self._work = work
+        self._spent = 0.0
+        self._machine: Callable[_Arguments, _Result] | None = None
+        update_wrapper(self, function)
+
+    def __call__(self, *args: _Arguments.args, **named: _Arguments.kwargs) -> _Result:
+        """Run it, in the tier that pays."""
+        if self._machine is None:
+            if self._work is not None and self._spent + self._work(*args, **named) * 1e-6 < PATIENCE:
+                return self.plain(*args, **named)
+            self._machine = self.machine
+        return self._machine(*args, **named)
+
+    def plain(self, *args: _Arguments.args, **named: _Arguments.kwargs) -> _Result:
+        """Run it as plain Python, whatever the work."""
+        start = time.thread_time()
+        with np.errstate(over="ignore"):  # the random generator's numbers wrap round, as in machine code
+            result = cast("_Result", _unboxed(self._interpreted(*args, **named)))
+        self._spent += time.thread_time() - start
+        return result
+
+    @property
+    def tiered(self) -> bool:
+        """Whether it ever runs as plain Python unless told."""
+        return self._work is not None
+
+    @cached_property
+    def machine(self) -> Callable[_Arguments, _Result]:
+        """The function compiled on its first call, its machine code kept on disk where that is possible."""
+        from topodesign.base.machine import compile_lazily  # noqa: PLC0415  numba is heavy
+
+        with _building:
+            return cast("Callable[_Arguments, _Result]", compile_lazily(self._linked("_nested"), entrance=True))
+
+    @cached_property
+    def _nested(self) -> object:
+        """The function compiled for other compiled ones to call."""
+        from topodesign.base.machine import compile_lazily  # noqa: PLC0415  numba is heavy
+
+        return compile_lazily(self._linked("_nested"), entrance=False)
+
+    @cached_property
+    def _interpreted(self) -> FunctionType:
+        return self._linked("_interpreted")
+
+    def _linked(self, tier: str) -> FunctionType:
+        """Return the function with the kernels that it calls replaced by what they are in a tier."""
+        source = self._source
+        known = dict(source.__globals__)
+        for name in source.__code__.co_names:
+            if isinstance(known.get(name), Kernel):
+                known[name] = getattr(known[name], tier)
+        linked = FunctionType(source.__code__, known, source.__name__, source.__defaults__)
+        linked.__qualname__ = source.__qualname__
+        return linked
 
 
-def inner(function: _Function) -> _Function:
-    """Compile a function that only compiled ones call; without an entrance from Python it takes a third less time."""
-    options: dict[str, Any] = {"cache": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    return cast("_Function", numba.njit(**options)(function))
+def compiled(function: Callable[_Arguments, _Result]) -> Kernel[_Arguments, _Result]:
+    """Make a function a kernel that is compiled on its first call, or that only other kernels call."""
+    return Kernel(function, None)
+
+
+def tiered(
+    work: Callable[..., int],
+) -> Callable[[Callable[_Arguments, _Result]], Kernel[_Arguments, _Result]]:
+    """Make a function a kernel that runs as plain Python until it has had more work than its patience.
+
+    Parameters
+    ----------
+    work
+        About how many microseconds plain Python takes, given the same arguments.
+    """
+    return lambda function: Kernel(function, work)
+
+
+def _unboxed(result: object) -> object:
+    """Return Python's own numbers, as machine code does, where plain Python has NumPy's."""
+    if isinstance(result, np.generic):
+        return result.item()
+    if type(result) is tuple:
+        return tuple(map(_unboxed, result))
+    return result
 
 
 @compiled

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, compiled, inner
+from topodesign.base.compiled import Ints, compiled, tiered
 from topodesign.forest.packing_kernels import Forest, Network
 
 
@@ -28,7 +28,7 @@ class Chain(NamedTuple):
     start: Ints
 
 
-@compiled
+@tiered(lambda tree, forest, *_: forest.member.shape[1])
 def measure(tree: int, forest: Forest, deepest: Ints, chain: Chain) -> None:
     """Sort the nodes of a tree by depth, and find how deep its subtrees go: ``deepest[tree, node]``."""
     member, depth, parent = forest.member[tree], forest.depth[tree], forest.parent[tree]
@@ -48,7 +48,7 @@ def measure(tree: int, forest: Forest, deepest: Ints, chain: Chain) -> None:
         deepest[tree, above] = max(deepest[tree, above], deepest[tree, node])
 
 
-@inner
+@compiled
 def _move(tree: int, node: int, above: int, forest: Forest, deepest: Ints, chain: Chain) -> None:
     """Give a node of a tree another parent."""
     member, depth, parent, below = forest.member[tree], forest.depth[tree], forest.parent[tree], chain.below
@@ -65,7 +65,7 @@ def _move(tree: int, node: int, above: int, forest: Forest, deepest: Ints, chain
     measure(tree, forest, deepest, chain)
 
 
-@inner
+@compiled
 def _fits(
     node: int, above: int, limit: int, depth: NDArray[np.int32], parent: NDArray[np.int32], deepest: Ints
 ) -> bool:
@@ -81,7 +81,7 @@ def _fits(
     return True
 
 
-@inner
+@compiled
 def _search(tree: int, node: int, limit: int, net: Network, forest: Forest, deepest: Ints, chain: Chain) -> int:
     """Search a chain that begins with a lower place for the node in the tree; return its last arc, or -1."""
     first, last = net.first[node], net.first[node + 1]
@@ -113,7 +113,7 @@ def _search(tree: int, node: int, limit: int, net: Network, forest: Forest, deep
     return -1
 
 
-@inner
+@compiled
 def _apply(tree: int, node: int, end: int, net: Network, forest: Forest, deepest: Ints, chain: Chain) -> None:
     """Carry out a chain for as much weight as all its trees have; trees of more weight are split."""
     given_up = net.other[end] == forest.parent[tree, node]
@@ -143,7 +143,7 @@ def _apply(tree: int, node: int, end: int, net: Network, forest: Forest, deepest
         arc = chain.before[arc]
 
 
-@inner
+@compiled
 def _lower_tree(tree: int, limit: int, net: Network, forest: Forest, deepest: Ints, chain: Chain) -> int:
     """Bring one tree down to a height, as far as possible; return the number of chains, or -1 if there is no room."""
     nodes, chains = len(net.first) - 1, 0
@@ -164,7 +164,7 @@ def _lower_tree(tree: int, limit: int, net: Network, forest: Forest, deepest: In
     return chains
 
 
-@compiled
+@tiered(lambda limit, net, forest, *_: forest.trees[0] * forest.member.shape[1])
 def lower(limit: int, net: Network, forest: Forest, deepest: Ints, chain: Chain) -> bool:
     """Bring all trees down to a height, by changing parents and splitting trees; whether that succeeded.
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, inner
+from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, tiered
 
 DONE, NO_ROOM, IMPOSSIBLE = 0, 1, 2
 
@@ -89,7 +89,7 @@ class Search(NamedTuple):
     todo: Masks
 
 
-@inner
+@compiled
 def _lowest_bit(mask: np.uint64) -> int:
     """Return the position of the lowest one."""
     position = 0
@@ -101,7 +101,7 @@ def _lowest_bit(mask: np.uint64) -> int:
     return position
 
 
-@inner
+@compiled
 def _entry(tree: int, node: int, entries: Entries) -> int:
     """Return the index of the entry of a tree at a node, new and zero if there is none."""
     at: int = entries.of_tree[tree]
@@ -117,7 +117,7 @@ def _entry(tree: int, node: int, entries: Entries) -> int:
     return at
 
 
-@inner
+@compiled
 def _measure(sink: int, level: int, net: Network, forest: Forest, entries: Entries, search: Search) -> bool:
     """Find the residual distances to the sink, as far as the nearest tree with flow to send; whether there is one.
 
@@ -172,7 +172,7 @@ def _measure(sink: int, level: int, net: Network, forest: Forest, entries: Entri
     return last < LARGEST
 
 
-@inner
+@compiled
 def _room(at: int, to: int, via: int, net: Network, entries: Entries) -> int:
     """Return how much fits on a residual step between two vertices."""
     nodes = len(net.first) - 1
@@ -185,7 +185,7 @@ def _room(at: int, to: int, via: int, net: Network, entries: Entries) -> int:
     return room
 
 
-@inner
+@compiled
 def _shift(at: int, to: int, via: int, amount: int, net: Network, entries: Entries) -> None:
     """Send so much over a residual step."""
     nodes = len(net.first) - 1
@@ -197,7 +197,7 @@ def _shift(at: int, to: int, via: int, amount: int, net: Network, entries: Entri
         net.flow[net.link[via]] += amount if net.out[via] else -amount
 
 
-@inner
+@compiled
 def _send(tree: int, sink: int, net: Network, forest: Forest, entries: Entries, search: Search) -> int:
     """Send flow of a tree along one shortest residual path to the sink; return how much, 0 if there is no path left."""
     nodes, path, via = len(net.first) - 1, search.queue, search.via
@@ -248,7 +248,7 @@ def _send(tree: int, sink: int, net: Network, forest: Forest, entries: Entries, 
     return amount
 
 
-@inner
+@compiled
 def _fill(sink: int, level: int, net: Network, forest: Forest, entries: Entries, search: Search) -> None:
     """Send what the trees have not sent yet as far as it goes (Dinic's algorithm)."""
     nodes, trees = len(net.first) - 1, forest.trees[0]
@@ -263,7 +263,7 @@ def _fill(sink: int, level: int, net: Network, forest: Forest, entries: Entries,
                     break
 
 
-@inner
+@compiled
 def _free(start: int, tree: int, sink: int, net: Network, forest: Forest, entries: Entries, search: Search) -> int:
     """Search a residual path from a node to the sink, or to where the tree enters; return its end, or -1.
 
@@ -316,7 +316,7 @@ def _free(start: int, tree: int, sink: int, net: Network, forest: Forest, entrie
     return -1
 
 
-@inner
+@compiled
 def _withdraw(tree: int, amount: int, sink: int, net: Network, entries: Entries, search: Search) -> None:
     """Take back so much of the flow of a tree, from its entries to the sink."""
     excess, queue = search.excess, search.queue
@@ -347,7 +347,7 @@ def _withdraw(tree: int, amount: int, sink: int, net: Network, entries: Entries,
         entry = entries.next_of_tree[entry]
 
 
-@inner
+@compiled
 def _claim(
     tree: int, source: int, sink: int, link: int, net: Network, forest: Forest, entries: Entries, search: Search
 ) -> int:
@@ -384,7 +384,7 @@ def _claim(
     return taken
 
 
-@inner
+@compiled
 def _join(tree: int, source: int, sink: int, taken: int, forest: Forest) -> None:
     """Let so much of a tree reach the sink from a node; if that is not all, a copy of the tree does it."""
     taker = tree
@@ -407,7 +407,7 @@ def _join(tree: int, source: int, sink: int, taken: int, forest: Forest) -> None
     forest.within[sink, taker // 64] |= np.uint64(1) << np.uint64(taker % 64)
 
 
-@inner
+@compiled
 def _wanted(sink: int, level: int, net: Network, forest: Forest) -> bool:
     """Whether some tree could reach the sink at this level, by a link that is left."""
     for arc in range(net.first[sink], net.first[sink + 1]):
@@ -419,7 +419,7 @@ def _wanted(sink: int, level: int, net: Network, forest: Forest) -> bool:
     return False
 
 
-@inner
+@compiled
 def _take_whole(sink: int, level: int, net: Network, forest: Forest, entries: Entries, search: Search) -> None:
     """Let the trees reach the sink whose whole flow comes over one link from where it starts."""
     for arc in range(net.first[sink], net.first[sink + 1]):
@@ -435,7 +435,7 @@ def _take_whole(sink: int, level: int, net: Network, forest: Forest, entries: En
             entry = entries.next_at_node[entry]
 
 
-@compiled
+@tiered(lambda sink, level, net, *_: len(net.link))
 def grow(sink: int, level: int, net: Network, forest: Forest, entries: Entries, search: Search) -> int:
     """Let all trees reach a node that can reach it at this level; the caller goes through levels and nodes.
 
@@ -468,7 +468,7 @@ def grow(sink: int, level: int, net: Network, forest: Forest, entries: Entries, 
     return outcome
 
 
-@inner
+@compiled
 def _take_more(
     whole: bool, sink: int, level: int, trees: int, net: Network, forest: Forest, entries: Entries, search: Search
 ) -> int:

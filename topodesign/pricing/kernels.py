@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random
+from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random, tiered
 
 MAX_NEIGHBOURS = 64
 """Neighbours that a bit mask can tell apart."""
@@ -34,7 +34,7 @@ def _bits(mask: np.uint64) -> int:
     return count
 
 
-@compiled
+@tiered(lambda source, indptr, dst, *_: len(dst) // 2)
 def search(source: int, indptr: Ints, dst: Ints, distance: Ints, mask: Masks, queue: Ints) -> int:
     """Breadth-first search from one node: fill distance, next-hop mask and visiting order; return nodes reached."""
     distance[:] = -1
@@ -248,7 +248,7 @@ def _split_scale(neighbours: int) -> int:
     return scale
 
 
-@compiled
+@tiered(lambda sources, indptr, dst, *_: len(sources) * len(dst) // 2)
 def worst_loads(
     sources: Ints,
     indptr: Ints,
@@ -357,7 +357,7 @@ def _whole_first(groups: int, group_mask: Masks, excess: Ints, room: Ints, flow:
                 excess[g] -= amount
 
 
-@compiled
+@tiered(lambda sources, indptr, dst, *_: 2 * len(sources) * len(dst))
 def split_rows(
     sources: Ints, indptr: Ints, dst: Ints, capacity: Ints, units: int, numerator: Ints, denominator: Ints, rows: Ints
 ) -> int:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, compiled
+from topodesign.base.compiled import Ints, compiled, tiered
 
 Bools = NDArray[np.bool_]
 
@@ -47,7 +47,7 @@ def add_link(network: Network, link: int, src: int, dst: int, capacity: int) -> 
     network.first[dst] = 2 * link + 1
 
 
-@compiled
+@tiered(lambda vertices, src, *_: len(src))
 def make_network(vertices: int, src: Ints, dst: Ints, capacity: Ints, room: int) -> Network:
     """Return the network of these links with room for ``room`` links in all."""
     network = Network(
@@ -55,9 +55,9 @@ def make_network(vertices: int, src: Ints, dst: Ints, capacity: Ints, room: int)
         np.full(2 * room, -1, np.int64),
         np.full(2 * room, -1, np.int64),
         np.zeros(room, np.int64),
-        np.empty(vertices, np.int64),
-        np.empty(vertices, np.int64),
-        np.empty(vertices, np.int64),
+        np.zeros(vertices, np.int64),
+        np.zeros(vertices, np.int64),
+        np.zeros(vertices, np.int64),
     )
     for link in range(len(src) - 1, -1, -1):  # the lists then have the order of the links
         add_link(network, link, src[link], dst[link], capacity[link])
@@ -70,7 +70,7 @@ def residual(network: Network, flow: Ints, half: int) -> int:
     return int(flow[half >> 1] if half & 1 else network.capacity[half >> 1] - flow[half >> 1])
 
 
-@compiled
+@tiered(lambda network, *_: len(network.head) // 4)
 def search(network: Network, flow: Ints, start: int, end: int) -> bool:
     """Breadth-first search of the residual network: set ``level``; return whether the end is reached (-1: no end)."""
     level, queue = network.level, network.stack
@@ -105,7 +105,7 @@ def _augment(network: Network, flow: Ints, path: Ints, length: int, most: int) -
     return amount
 
 
-@compiled
+@tiered(lambda network, *_: len(network.head) // 2)
 def push(network: Network, flow: Ints, start: int, end: int, wanted: int) -> int:
     """Push up to ``wanted`` more from one vertex to another, changing ``flow``; return how much was possible."""
     level, current, path = network.level, network.current, network.stack
@@ -137,7 +137,7 @@ def push(network: Network, flow: Ints, start: int, end: int, wanted: int) -> int
     return moved
 
 
-@compiled
+@tiered(lambda network, flow, sinks, *_: len(sinks) * len(network.head) // 2)
 def first_unserved(network: Network, flow: Ints, sinks: Ints, begin: int, wanted: int) -> int:
     """Return the first sink from ``begin`` on that the last vertex cannot send ``wanted`` to; len(sinks) if none.
 
@@ -172,7 +172,7 @@ def _feeders(network: Network, flow: Ints, end: int) -> None:
             half = network.following[half]
 
 
-@compiled
+@tiered(lambda network, sinks, wanted: len(sinks) * len(network.head) // 2)
 def least_tight_sets(network: Network, sinks: Ints, wanted: int) -> Bools:
     """Return for each sink the smallest set around it that can take in no more than it must, as rows of vertices.
 
@@ -202,7 +202,7 @@ def _width(network: Network, links: int, side: Bools) -> int:
     return int((count * len(side) + min(inside, len(side) - inside)) * len(side) + inside)
 
 
-@compiled
+@tiered(lambda network, links, sinks, wanted: len(sinks) * len(network.head) // 2)
 def narrowest_tight_cut(network: Network, links: int, sinks: Ints, demand: Ints) -> Bools:
     """Return the sending side of a cut that has nothing to spare, by preference one with few links.
 
@@ -263,7 +263,7 @@ class Splitting(NamedTuple):
     used: Ints
 
 
-@compiled
+@tiered(lambda network, sinks, *_: len(sinks) * len(network.head) // 2)
 def aim_all(network: Network, sinks: Ints, flows: Ints, wanted: int) -> bool:
     """Fill ``flows[i]``, zeros at first, with a flow to ``sinks[i]``; return whether all get what is wanted."""
     last = len(network.first) - 1
@@ -462,7 +462,7 @@ def _round(state: Splitting, w: int, into: Ints, outs: Ints, fan: int) -> bool:
     return progress
 
 
-@compiled
+@tiered(lambda state, w, into, outs, fan: len(into) * len(outs) * len(state.sinks))
 def remove_switch(state: Splitting, w: int, into: Ints, outs: Ints, fan: int) -> int:
     """Split all links at a switch; return the capacity that is left at it (0 where the theory applies).
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random
+from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random, tiered
 
 _TRIES = 4
 _FAR = 2**32  # a stray weighs more than any path is long
@@ -44,7 +44,7 @@ class Fields(NamedTuple):
     size: Ints
 
 
-@compiled
+@tiered(lambda *_: 1)
 def put(fields: Fields, link: int, field: int) -> None:
     """Move a link to a field, or from one to none (-1)."""
     old = fields.field[link]
@@ -145,7 +145,7 @@ def _place(fields: Fields, link: int, path: Ints, best_path: Ints, mark: Ints, s
     return True
 
 
-@compiled
+@tiered(lambda fields, seed: len(fields.field))
 def place_all(fields: Fields, seed: Masks) -> int:
     """Find every link a field, and bring home what can be; return the first for which none is found, -1 if all have."""
     links = len(fields.field)

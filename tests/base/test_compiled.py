@@ -1,0 +1,157 @@
+"""Kernels: plain Python and machine code give the same numbers, and the cache on disk may fail."""
+
+from __future__ import annotations
+
+import copy
+import errno
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from numba.core import caching
+
+from tests.samples.forest import fabrics
+from tests.samples.topologies import regular_digraphs
+from tests.samples.wirings import bare
+from topodesign.base import compiled
+from topodesign.base.compiled import Kernel, next_random
+from topodesign.forest import flattening_kernels, packing_kernels
+from topodesign.forest.allreduce import allreduce_optimum
+from topodesign.forest.optimum import optimum
+from topodesign.forest.schedule import forest_schedule
+from topodesign.pricing import kernels as pricing_kernels
+from topodesign.pricing.closed_form import distances, price
+from topodesign.schedulers.spff import spff
+from topodesign.solve import flow_kernels
+from topodesign.solve.maxflow import balanced_part
+from topodesign.topology.topology import Topology
+from topodesign.wiring.change import field_kernels
+from topodesign.wiring.change.change import rewire
+
+MODULES = (pricing_kernels, flow_kernels, packing_kernels, flattening_kernels, field_kernels)
+KERNELS = [kernel for module in MODULES for kernel in vars(module).values() if isinstance(kernel, Kernel)]
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two results are of the same types and hold the same numbers."""
+    if isinstance(one, np.ndarray):
+        return isinstance(other, np.ndarray) and one.dtype == other.dtype and np.array_equal(one, other)
+    if isinstance(one, tuple):
+        return isinstance(other, tuple) and len(one) == len(other) and all(map(same, one, other))
+    return type(one) is type(other) and one == other
+
+
+def test_tiers_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every call of a tiered kernel is made in both tiers, with a copy of the same arrays."""
+    checked = set()
+
+    def call(kernel: Kernel[..., object], *args: object) -> object:
+        mine, others = copy.deepcopy(args), copy.deepcopy(args)
+        plain, machine = kernel.plain(*mine), kernel.machine(*others)
+        assert same(plain, machine), kernel
+        assert same(mine, others), kernel
+        checked.add(kernel)
+        return kernel.machine(*args)
+
+    @given(regular_digraphs(), regular_digraphs(5, 2), fabrics())
+    @settings(max_examples=25)
+    def agree(digraph: Topology, small: Topology, fabric: Topology) -> None:
+        price(digraph)
+        distances(digraph, 0)
+        spff(digraph)
+        optimum(fabric)
+        balanced_part(fabric, fabric.capacity + 1)
+        forest_schedule(fabric, "allgather")
+        allreduce_optimum(small)
+        wiring = rewire(bare(small.nodes, small.degree, 2), small)
+        rewire(wiring.after, small.transpose())
+
+    monkeypatch.setattr(Kernel, "__call__", call)
+    agree()
+    assert checked == {kernel for kernel in KERNELS if kernel.tiered}
+
+
+def test_random_numbers_wrap_round_in_both_tiers() -> None:
+    states = [np.array([2**63 + 12345], dtype=np.uint64) for _ in range(2)]
+    for _ in range(100):
+        assert next_random.plain(states[0]) == next_random.machine(states[1])
+    assert states[0] == states[1]
+
+
+def test_a_kernel_loses_its_patience() -> None:
+    ran: list[int] = []
+
+    def machine(steps: int) -> int:
+        ran.append(steps)
+        return loop(steps)
+
+    def loop(steps: int) -> int:
+        total = 0
+        for step in range(steps):
+            total += step
+        return total
+
+    kernel = compiled.tiered(lambda steps: steps)(loop)
+    kernel.__dict__["machine"] = machine
+    few = int(compiled.PATIENCE * 1e6) // 10
+    assert kernel(few) == loop(few)
+    assert not ran
+    assert kernel(20 * few) == loop(20 * few)
+    assert kernel(1) == loop(1)
+    assert ran == [20 * few, 1]
+
+
+@compiled.compiled
+def _double(number: int) -> int:
+    return 2 * number
+
+
+@compiled.compiled
+def _triple(number: int) -> int:
+    return number + _double(number)
+
+
+def fresh() -> Kernel[[int], int]:
+    """A kernel as a new process has it, but for numba itself."""
+    return Kernel(_triple._source, None)
+
+
+def hits(kernel: Kernel[[int], int]) -> int:
+    """How often it was loaded from disk."""
+    return sum(kernel.machine.stats.cache_hits.values())  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+@pytest.mark.parametrize("left", [0, 1, 40, -1])
+def test_a_damaged_cache_is_passed_by_and_mended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, left: int
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    assert fresh()(7) == 21
+    kernel = fresh()
+    assert kernel(7) == 21
+    assert hits(kernel) == 1
+    (file,) = tmp_path.rglob(f"*{suffix}")
+    file.write_bytes(file.read_bytes()[:left])
+    kernel = fresh()
+    assert kernel(7) == 21
+    assert hits(kernel) == 0
+    kernel = fresh()
+    assert kernel(7) == 21
+    assert hits(kernel) == 1
+
+
+def test_a_full_disk_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(caching.IndexDataCacheFile, "_save_data", full)
+    assert fresh()(7) == 21
+
+
+def test_no_folder_for_a_cache_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caching.CompileResultCacheImpl, "_locator_classes", [])
+    assert fresh()(7) == 21
