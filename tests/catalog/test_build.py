@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topodesign.base.cost import Cost
+from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.spec import parse
 from topodesign.catalog import effort
@@ -104,7 +104,7 @@ def test_what_is_far_from_the_bound_is_tried_again(
 
     monkeypatch.setattr(effort, "search_neighbours", search)
     known = Cost(steps, Fraction(nodes - 1, nodes))
-    own = Candidate(parse(f"genkautz({degree},{nodes})"), known, known, duplex=False, source="links")
+    own = Candidate(parse(f"genkautz({degree},{nodes})"), known, known, duplex=False, basis=Basis.LINKS)
     target = Target(nodes, degree, duplex=False)
     assert Effort(seed=5).refine(target, {target: [own]}) == []
     assert tried == seeds

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from tests.samples.catalogs import DEGREES, LAST, write_catalog
 from topodesign import Catalog, lower_bound, pareto
-from topodesign.base.cost import Cost
+from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.shipped import shipped_folder
 from topodesign.base.spec import Spec, parse
@@ -76,7 +76,7 @@ def rows(draw: st.DrawFn, degree: int | None = None) -> Row:
         Cost(steps, allgather),
         draw(st.booleans()),
         draw(st.sampled_from(["family", "lift"])),
-        draw(st.sampled_from(["links", "theorem", "bound"])),
+        draw(st.sampled_from([Basis.LINKS, Basis.THEOREM, Basis.BOUND])),
         draw(st.integers(1, 9)),
         draw(specs),
     )
@@ -232,7 +232,7 @@ def test_frontiers_are_those_that_were_put_in(directory: Path, degree: int, dupl
 @given(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6), st.booleans()), max_size=12, unique_by=lambda t: t[:2]))
 def test_undominated_by_definition(costs: list[tuple[int, int, bool]]) -> None:
     made = [
-        Row(9, 4, Cost(s, Fraction(y)), Cost(s, Fraction(y)), duplex, "family", "links", 1, "genkautz(4,9)")
+        Row(9, 4, Cost(s, Fraction(y)), Cost(s, Fraction(y)), duplex, "family", Basis.LINKS, 1, "genkautz(4,9)")
         for s, y, duplex in costs
     ]
     ordered = sorted(made, key=lambda row: row.key)
@@ -291,7 +291,7 @@ def test_pareto_looks_up_first(directory: Path) -> None:
 def test_a_search_loses_nothing_that_the_catalog_has(tmp_path: Path) -> None:
     better = "cayley(dihedral(8),1,2,9,10)"
     cost = pareto(16, 4, catalog=False, search=0).entries[0].cost
-    row = Row(16, 4, Cost(2, Fraction(1)), Cost(2, Fraction(1)), False, "cayley", "links", 1, better)
+    row = Row(16, 4, Cost(2, Fraction(1)), Cost(2, Fraction(1)), False, "cayley", Basis.LINKS, 1, better)
     write_rows(tmp_path, 4, [row])
     result = pareto(16, 4, catalog=Catalog(tmp_path), search=0)
     assert result.origin == "catalog and search"

@@ -13,7 +13,7 @@ import pytest
 
 from tests.samples.catalogs import DEGREES, LAST, write_catalog
 from topodesign import Catalog
-from topodesign.base.cost import Cost
+from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import FileFormatError
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog import verify as verifying
@@ -21,7 +21,7 @@ from topodesign.catalog.files import catalog_file, write_rows
 from topodesign.catalog.rows import VERSION, Row, how_found, read_row
 from topodesign.catalog.verify import Place, Verified, check_row, misplaced, places, sample, verify
 from topodesign.cli.main import run
-from topodesign.expand.expansion import Base, Basis, Expansion
+from topodesign.expand.expansion import Base, Expansion
 from topodesign.expand.library import LIBRARY, build
 from topodesign.pricing.closed_form import price
 from topodesign.topology.topology import Topology
@@ -43,7 +43,7 @@ def program(capsys: pytest.CaptureFixture[str]) -> Run:
     return call
 
 
-def row_of(text: str, basis: Any = "links", cost: Cost | None = None) -> Row:
+def row_of(text: str, basis: Basis = Basis.LINKS, cost: Cost | None = None) -> Row:
     """The true row of a spec, unless another price is given."""
     graph = build(text)
     there, back = price(graph), price(graph.transpose())
@@ -81,8 +81,8 @@ MUTATIONS: dict[str, Callable[[Row], Row]] = {
     ),
     "wiring": lambda row: replace(row, duplex=not row.duplex),
     "found": lambda row: replace(row, found="lift" if row.found != "lift" else "family"),
-    "basis": lambda row: replace(row, basis="theorem"),
-    "bound": lambda row: replace(row, basis="bound"),
+    "basis": lambda row: replace(row, basis=Basis.THEOREM),
+    "bound": lambda row: replace(row, basis=Basis.BOUND),
     "version": lambda row: replace(row, version=VERSION + 1),
     "spec": lambda row: replace(row, spec=f"genkautz({row.degree},{row.nodes + 1})"),
     "no spec": lambda row: replace(row, spec="nonsense("),
@@ -133,7 +133,7 @@ def test_rows_on_theorems_are_held_against_them_and_the_links(text: str) -> None
     bases = [dearer_way(build(arg)) if isinstance(arg, Spec) else arg for arg in spec.args]
     claim = entry.claim(*bases)
     assert claim is not None
-    right, wrong = ("theorem", "bound") if claim.basis is Basis.EXACT else ("bound", "theorem")
+    right, wrong = (Basis.THEOREM, Basis.BOUND) if claim.basis is Basis.THEOREM else (Basis.BOUND, Basis.THEOREM)
     assert check_row(row_of(text, right, claim.cost)) is None
     assert f"no {wrong}" in str(check_row(row_of(text, wrong, claim.cost)))
     for change in (Fraction(1, 99), Fraction(-1, 99)):

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from tests.samples.schedules import gather_rows, make, random_digraph, rows_of, token_rows, valid
 from topodesign import build, price
-from topodesign.base.cost import Cost
+from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopodesignError
 from topodesign.expand import EXPANSIONS, bidirect, degree, line, parallel, power, product, transpose
-from topodesign.expand.expansion import Base, Basis
+from topodesign.expand.expansion import Base
 from topodesign.plans.rounds import COLLECTIVES, Collective, Schedule
 from topodesign.plans.rounds_ops import (
     MAX_ROWS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from topodesign.base.cost import Basis
 from topodesign.catalog.files import write_rows
 from topodesign.catalog.rows import VERSION, Row, how_found
 from topodesign.search.finder import Finder
@@ -22,7 +23,7 @@ def finder_rows(finder: Finder, nodes: int, degree: int) -> list[Row]:
         for one in finder.frontier(nodes, degree, duplex=duplex)
     ]
     rows = (
-        Row(nodes, degree, c.cost, c.allgather, c.duplex, how_found(c.spec), "links", VERSION, str(c.spec))
+        Row(nodes, degree, c.cost, c.allgather, c.duplex, how_found(c.spec), Basis.LINKS, VERSION, str(c.spec))
         for c in candidates
     )
     return list({row.key: row for row in rows}.values())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.floors import reached
 from topodesign import build, lower_bound, moore_bound, pareto, price
-from topodesign.base.cost import Cost
+from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, UnitError
 from topodesign.catalog.pareto import Pareto
 from topodesign.expand.expansion import Base
@@ -33,7 +33,7 @@ def check_laws(result: Pareto) -> None:
         assert topology.is_regular
         assert topology.is_duplex == entry.duplex
         assert entry.duplex or not result.bidirectional
-        assert entry.source == "links"
+        assert entry.basis is Basis.LINKS
         assert price(topology, all_sources=True) == entry.cost
         assert price(topology.transpose()) == entry.allgather
         assert entry.allgather.bandwidth <= entry.cost.bandwidth
@@ -167,7 +167,7 @@ def test_beyond_the_largest_priced_size_closed_forms_hold(nodes: int, degree: in
         cost = price(topology)
         assert cost.steps <= candidate.cost.steps
         assert cost.bandwidth <= candidate.cost.bandwidth
-        if candidate.source in {"links", "closed form"}:
+        if candidate.basis in {Basis.LINKS, Basis.THEOREM}:
             assert max(cost.bandwidth, price(topology.transpose()).bandwidth) == candidate.cost.bandwidth
 
 
@@ -215,7 +215,7 @@ def test_insert_keeps_exactly_the_undominated(costs: list[tuple[int, int]]) -> N
     front: list[Candidate] = []
     for steps, y in costs:
         base = Base(template.base.topology, Cost(steps, Fraction(y)))
-        insert(front, Candidate(template.spec, base.cost, base.cost, True, "links", base.topology))
+        insert(front, Candidate(template.spec, base.cost, base.cost, True, Basis.LINKS, base.topology))
     wanted = {(s, Fraction(y)) for s, y in costs if not any(a <= s and b <= y and (a, b) != (s, y) for a, b in costs)}
     assert [(c.cost.steps, c.cost.bandwidth) for c in front] == sorted(wanted)
 

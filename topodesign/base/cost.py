@@ -1,8 +1,9 @@
-"""The price of a collective: communication steps and the exact bandwidth factor."""
+"""The price of a collective: communication steps and the exact bandwidth factor, and how far it can be trusted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 
 from topodesign.base.errors import ParameterError
@@ -44,6 +45,24 @@ class Cost:
     def dominates(self, other: Cost) -> bool:
         """Return whether this is at least as good in both terms."""
         return self.steps <= other.steps and self.bandwidth <= other.bandwidth
+
+
+class Basis(StrEnum):
+    """What a cost rests on. The values are the words of the catalog's files."""
+
+    LINKS = "links"
+    """It was computed from the links of the topology as it is built: that of its best SPFF schedule."""
+    THEOREM = "theorem"
+    """A theorem gives this very SPFF cost; building and pricing gives the same."""
+    BOUND = "bound"
+    """A theorem says that the SPFF cost is at most this."""
+    SCHEDULE = "schedule"
+    """A lifted schedule has this cost; the best SPFF schedule may be better or worse."""
+
+    @property
+    def words(self) -> str:
+        """What people and JSON documents read: that a cost is by closed form is worth a word, a schedule's is known."""
+        return {Basis.THEOREM: "closed form", Basis.BOUND: "closed form, at most"}.get(self, self.value)
 
 
 def moore_bound(nodes: int, degree: int, *, duplex: bool = False) -> int:

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
-from topodesign.base.cost import Cost, check_size, lower_bound
+from topodesign.base.cost import Basis, Cost, check_size, lower_bound
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError
 from topodesign.base.spec import Spec, parse
 from topodesign.base.units import parse_bandwidth, parse_size, parse_time
 from topodesign.catalog.lookup import Catalog, covers
-from topodesign.catalog.rows import Basis, Row, how_found
+from topodesign.catalog.rows import Row, how_found
 from topodesign.pricing.baselines import Baseline, Workload, baselines
 
 if TYPE_CHECKING:
-    from topodesign.search.finder import Candidate, Source
+    from topodesign.search.finder import Candidate
     from topodesign.topology.topology import Topology
 
 Origin = Literal["catalog", "search", "catalog and search"]
@@ -29,8 +29,6 @@ MOST_NODES = 2**14
 
 MOST_DEGREE = 64
 """Largest degree that is searched for."""
-
-_SOURCES: dict[Basis, Source] = {"links": "links", "theorem": "closed form", "bound": "closed form, at most"}
 
 
 @dataclass(frozen=True)
@@ -47,8 +45,8 @@ class Entry:
         Price of its allgather, at most ``cost``.
     duplex
         Whether duplex cabling can wire it.
-    source
-        ``links`` if the cost was computed from the links of the rebuilt topology, else ``closed form``.
+    basis
+        What the cost rests on: the links of the rebuilt topology, a theorem or a bound.
     allreduce
         Seconds, for each size of the workload: twice what ``cost`` takes, which is an upper bound where the
         allgather is cheaper.
@@ -60,7 +58,7 @@ class Entry:
     cost: Cost
     allgather: Cost
     duplex: bool
-    source: Source
+    basis: Basis
     allreduce: tuple[Fraction, ...]
     best: tuple[bool, ...]
 
@@ -128,7 +126,7 @@ class Pareto:
                 "allgather_bandwidth": entry.allgather.bandwidth,
                 "duplex": entry.duplex,
                 "found": entry.found,
-                "source": entry.source,
+                "source": entry.basis.words,
                 **{
                     f"allreduce_s_{size}": float(time)
                     for size, time in zip(self.workload.sizes, entry.allreduce, strict=True)
@@ -259,7 +257,7 @@ def rate(known: Sequence[Candidate | Row], workload: Workload) -> tuple[Entry, .
             one.cost,
             one.allgather,
             one.duplex,
-            _SOURCES[one.basis] if isinstance(one, Row) else one.source,
+            one.basis,
             times[row],
             tuple(row == winner for winner in fastest),
         )

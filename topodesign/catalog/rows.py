@@ -5,9 +5,8 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, get_args
 
-from topodesign.base.cost import Cost
+from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError
 from topodesign.base.spec import Spec
 
@@ -29,9 +28,7 @@ COLUMNS = (
 )
 """Columns of a row, separated by tabs; ``check`` is the CRC-32 of all before it."""
 
-Basis = Literal["links", "theorem", "bound"]
-
-_BASES: dict[str, Basis] = {word: word for word in get_args(Basis)}
+_BASES = {basis.value: basis for basis in (Basis.LINKS, Basis.THEOREM, Basis.BOUND)}
 _DUPLEX = {"duplex": True, "simplex": False}
 
 _FOUND = {
@@ -61,8 +58,7 @@ class Row:
     found
         Where such a topology comes from, which :func:`how_found` reads off its spec.
     basis
-        What the price rests on: ``links`` if it was computed from the links of the rebuilt topology, ``theorem`` if a
-        theorem gives this very price, ``bound`` if one gives it as an upper bound.
+        What the price rests on: links, a theorem or a bound.
     version
         Version of the catalog that the row came in with.
     spec

@@ -14,14 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from topodesign.base.atomic import write_whole
-from topodesign.base.cost import Cost
+from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, FileFormatError, TopodesignError
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.files import NO_LIMIT, catalog_file
 from topodesign.catalog.lookup import Catalog, undominated
 from topodesign.catalog.rows import VERSION, Row, how_found
 from topodesign.expand.expansion import Base, Claim, Expansion
-from topodesign.expand.expansion import Basis as ClaimBasis
 from topodesign.expand.library import LIBRARY, build
 from topodesign.pricing.closed_form import price
 from topodesign.topology.topology import Topology
@@ -177,16 +176,16 @@ def _differences(row: Row, all_sources: bool) -> list[str]:
 def _wrong_prices(row: Row, spec: Spec, there: Cost, back: Cost) -> list[str]:
     """Return how the prices from the links differ from those of a row, as far as its basis claims to know them."""
     pairs = (("bandwidth", there.bandwidth, row.cost.bandwidth), ("allgather", back.bandwidth, row.allgather.bandwidth))
-    if row.basis != "bound":
+    if row.basis is not Basis.BOUND:
         wrong = [f"{name} {came_out}, not {said}" for name, came_out, said in pairs if came_out != said]
     else:
         wrong = [f"{name} {came_out}, above {said}" for name, came_out, said in pairs if came_out > said]
     if row.allgather.bandwidth > row.cost.bandwidth:
         wrong.append("an allgather that costs more than the reduce-scatter (take the transpose)")
-    if row.basis != "links":
+    if row.basis is not Basis.LINKS:
         claim = _claim(spec)
-        exact = claim is not None and claim.basis is ClaimBasis.EXACT
-        if claim is None or claim.cost != row.cost or exact != (row.basis == "theorem"):
+        exact = claim is not None and claim.basis is Basis.THEOREM
+        if claim is None or claim.cost != row.cost or exact != (row.basis is Basis.THEOREM):
             wrong.append(f"no {row.basis} that gives this price")
     return wrong
 

@@ -11,12 +11,9 @@ from topodesign.base.cost import Cost
 from topodesign.base.spec import parse
 from topodesign.catalog.effort import Effort
 from topodesign.catalog.grid import Stage, Task
-from topodesign.catalog.rows import VERSION, Basis, Row, how_found
+from topodesign.catalog.rows import VERSION, Row, how_found
 from topodesign.search.cayley import Found, Target
-from topodesign.search.finder import Candidate, Finder, Source
-
-_BASIS: dict[Source, Basis] = {"links": "links", "closed form": "theorem", "closed form, at most": "bound"}
-_SOURCE: dict[Basis, Source] = {basis: source for source, basis in _BASIS.items()}
+from topodesign.search.finder import Candidate, Finder
 
 
 def run(task: Task, known: Sequence[Row], effort: Effort) -> list[Row]:
@@ -57,7 +54,7 @@ def _by_target(rows: Iterable[Row]) -> dict[Target, list[Candidate]]:
     """Return candidates by size, those that duplex cabling can wire under both kinds of it."""
     found: dict[Target, list[Candidate]] = {}
     for row in rows:
-        candidate = Candidate(parse(row.spec), row.cost, row.allgather, row.duplex, _SOURCE[row.basis])
+        candidate = Candidate(parse(row.spec), row.cost, row.allgather, row.duplex, row.basis)
         for duplex in (True, False):
             shelf = found.setdefault(Target(row.nodes, row.degree, duplex), [])
             if row.duplex or not duplex:
@@ -73,7 +70,7 @@ def _row(task: Task, candidate: Candidate) -> Row:
         candidate.allgather,
         candidate.duplex,
         how_found(candidate.spec),
-        _BASIS[candidate.source],
+        candidate.basis,
         VERSION,
         str(candidate.spec),
     )

@@ -120,7 +120,7 @@ def document(result: Pareto) -> dict[str, Any]:
                 **times(entry.allreduce),
                 "simplex": not entry.duplex,
                 "found": entry.found,
-                "source": entry.source,
+                "source": entry.basis.words,
                 "best": entry.best[0],
             }
             for entry in result.entries

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base
+from topodesign.base.cost import Basis
+from topodesign.expand.expansion import Base, Claim, Expansion, require_base
 from topodesign.expand.lifting import require_schedule
 from topodesign.plans.rounds import Schedule
 from topodesign.plans.rounds_ops import canonical, relabel, share

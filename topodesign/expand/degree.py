@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.base.cost import Cost
+from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import ParameterError
-from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base, require_count
+from topodesign.expand.expansion import Base, Claim, Expansion, require_base, require_count
 from topodesign.expand.lifting import both_ways
 from topodesign.plans.rounds import Schedule
 from topodesign.plans.rounds_ops import assemble, check_rows, rescale
@@ -63,7 +63,7 @@ def claim(base: Base, n: int) -> Claim:
     too little where they do not pass all neighbours.
     """
     if n == 1:
-        return Claim(base.cost, Basis.EXACT)
+        return Claim(base.cost, Basis.THEOREM)
     back = frozenset().union(*base.returns)
     cost = Cost(max(base.cost.steps, 1 + max(back)), base.cost.bandwidth + Fraction(n - 1, n * base.nodes))
     return Claim(cost, Basis.BOUND if len(back) == 1 else Basis.SCHEDULE)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import cached_property
 
 import numpy as np
 
-from topodesign.base.cost import Cost
+from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.base.spec import Spec
 from topodesign.plans.rounds import Schedule
@@ -18,17 +17,6 @@ from topodesign.topology.topology import Topology
 
 Lift = Callable[..., Schedule]
 """A map from schedules of the bases to one of the expansion: every topology is followed by its schedule."""
-
-
-class Basis(Enum):
-    """How far a closed-form cost can be trusted."""
-
-    EXACT = "exact"
-    """A theorem gives this very SPFF cost; rebuilding and pricing gives the same."""
-    BOUND = "bound"
-    """The SPFF cost is at most this."""
-    SCHEDULE = "schedule"
-    """A lifted schedule has this cost; the best SPFF schedule may be better or worse."""
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.base.cost import Cost
+from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import ParameterError
-from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base, require_count
+from topodesign.expand.expansion import Base, Claim, Expansion, require_base, require_count
 from topodesign.expand.lifting import both_ways
 from topodesign.plans.rounds import Schedule
 from topodesign.plans.rounds_ops import assemble, check_rows, find_links, rescale
@@ -78,7 +78,7 @@ def claim(base: Base, k: int = 1) -> Claim:
     d, n = base.degree, base.nodes
     added = sum((Fraction(1, n * d**i) for i in range(k)), Fraction(0))
     exact = k == 1 and d > 1 and all(len(distances) > 1 for distances in base.returns)
-    return Claim(Cost(base.cost.steps + k, base.cost.bandwidth + added), Basis.EXACT if exact else Basis.BOUND)
+    return Claim(Cost(base.cost.steps + k, base.cost.bandwidth + added), Basis.THEOREM if exact else Basis.BOUND)
 
 
 def lift(base: Topology, schedule: Schedule, k: int = 1) -> Schedule:

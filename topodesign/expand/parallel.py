@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base, require_count
+from topodesign.base.cost import Basis
+from topodesign.expand.expansion import Base, Claim, Expansion, require_base, require_count
 from topodesign.expand.lifting import both_ways
 from topodesign.plans.rounds import Schedule
 from topodesign.topology.topology import Topology
@@ -25,7 +26,7 @@ def graph(base: Topology, m: int) -> Topology:
 
 def claim(base: Base, m: int) -> Claim:  # noqa: ARG001  every m has the same cost
     """Return the cost of the base: m times the links carry the same data with m times the bandwidth of a node."""
-    return Claim(base.cost, Basis.EXACT)
+    return Claim(base.cost, Basis.THEOREM)
 
 
 @both_ways(_SIGNATURE)

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.base.cost import Cost
-from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base, require_count
+from topodesign.base.cost import Basis, Cost
+from topodesign.expand.expansion import Base, Claim, Expansion, require_base, require_count
 from topodesign.expand.lifting import both_ways
 from topodesign.expand.product import claim as product_claim
 from topodesign.expand.product import graph as product_graph
@@ -46,7 +46,7 @@ def claim(base: Base, n: int) -> Claim:
         return optimal
     size = base.nodes
     factor = Fraction(size, size - 1) * Fraction(size**n - 1, size**n)
-    basis = Basis.EXACT if n == 1 else Basis.SCHEDULE
+    basis = Basis.THEOREM if n == 1 else Basis.SCHEDULE
     return Claim(Cost(n * base.cost.steps, base.cost.bandwidth * factor), basis)
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from topodesign.base.cost import Cost
+from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
-from topodesign.expand.expansion import Base, Basis, Claim, Expansion, require_base
+from topodesign.expand.expansion import Base, Claim, Expansion, require_base
 from topodesign.expand.lifting import both_ways
 from topodesign.plans.rounds import COLUMNS, Schedule
 from topodesign.plans.rounds_ops import assemble, canonical, check_rows, check_units, find_links
@@ -78,7 +78,7 @@ def claim(*factors: Base) -> Claim | None:
     if not all(base.simple and base.cost.bandwidth == Fraction(base.nodes - 1, base.nodes) for base in factors):
         return None
     nodes = math.prod(base.nodes for base in factors)
-    return Claim(Cost(sum(base.cost.steps for base in factors), Fraction(nodes - 1, nodes)), Basis.EXACT)
+    return Claim(Cost(sum(base.cost.steps for base in factors), Fraction(nodes - 1, nodes)), Basis.THEOREM)
 
 
 @both_ways(_SIGNATURE)

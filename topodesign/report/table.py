@@ -12,6 +12,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from topodesign.base.cost import Basis
 from topodesign.base.units import format_bandwidth, format_size, format_time
 
 if TYPE_CHECKING:
@@ -107,7 +108,9 @@ def _rows(result: Pareto) -> list[tuple[list[str | Text], str, str]]:
     for entry in result.entries:
         times = zip(entry.allreduce, bounds, entry.best, strict=True)
         cells = [Text(_time(t, bound, "*" if best else " "), "bold green" if best else "") for t, bound, best in times]
-        cabling = ("duplex" if entry.duplex else "simplex") + ("" if entry.source == "links" else f", {entry.source}")
+        cabling = ("duplex" if entry.duplex else "simplex") + (
+            "" if entry.basis is Basis.LINKS else f", {entry.basis.words}"
+        )
         rows.append(([*_cost(entry.cost, result.bound), *cells, cabling, entry.found], readable(entry.spec), ""))
     no_gap = " " * len(_time(bounds[0], bounds[0])[len(format_time(bounds[0])) :])
     times_of_bound = [format_time(time) + no_gap for time in bounds]

@@ -14,14 +14,13 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal
 
-from topodesign.base.cost import Cost, lower_bound, moore_bound
+from topodesign.base.cost import Basis, Cost, lower_bound, moore_bound
 from topodesign.base.errors import DisconnectedError, ParameterError, SpecError
 from topodesign.base.spec import Spec
 from topodesign.expand import bidirect, line, parallel, product, transpose
 from topodesign.expand import degree as degree_expansion
-from topodesign.expand.expansion import Base, Basis, Claim, Expansion
+from topodesign.expand.expansion import Base, Claim, Expansion
 from topodesign.expand.library import build
 from topodesign.graphs import FAMILIES
 from topodesign.pricing.closed_form import price, price_at_least
@@ -32,7 +31,6 @@ from topodesign.topology.topology import Topology
 LARGEST_PRICED = 4096
 """Topologies of up to this many nodes are always rebuilt and priced from their links."""
 
-Source = Literal["links", "closed form", "closed form, at most"]
 Search = Callable[[Target, Sequence[Cost]], Iterable[Found]]
 
 _SAMPLE = 8
@@ -56,14 +54,13 @@ class Candidate:
         The text that rebuilds it.
     cost
         Holds for reduce-scatter and allgather: the price of its SPFF reduce-scatter, and its allgather costs no more
-        (or the claimed cost, if ``source`` is a closed form).
+        (or the claimed cost, if ``basis`` is a closed form).
     allgather
         Price of its allgather, at most ``cost``.
     duplex
         Whether every link has its reverse.
-    source
-        ``links`` if rebuilt and priced from its links, ``closed form`` if a theorem gives this very cost,
-        ``closed form, at most`` if it gives an upper bound.
+    basis
+        What the cost rests on: the links, a theorem or a bound.
     topology
         What the spec builds, where it is at hand.
     """
@@ -72,7 +69,7 @@ class Candidate:
     cost: Cost
     allgather: Cost
     duplex: bool
-    source: Source
+    basis: Basis
     topology: Topology | None = field(default=None, repr=False, compare=False)
 
     @functools.cached_property
@@ -400,7 +397,7 @@ def _offer_symmetric(
 def _ruled_out(shelf: _Shelf, option: _Plain | _Expanded) -> bool:
     """Whether a theorem says, before anything is built, that something better is kept already."""
     claim = option.claim(shelf.target.nodes)
-    return claim is not None and claim.basis is Basis.EXACT and _dominated(shelf.front, claim.cost)
+    return claim is not None and claim.basis is Basis.THEOREM and _dominated(shelf.front, claim.cost)
 
 
 def _fitting(target: Target, option: _Plain | _Expanded) -> Topology | None:
@@ -426,8 +423,7 @@ def _offer(shelf: _Shelf, option: _Plain | _Expanded, topology: Topology) -> Non
         return
     claim = option.claim(shelf.target.nodes)
     if claim is not None and claim.basis is not Basis.SCHEDULE:
-        source: Source = "closed form" if claim.basis is Basis.EXACT else "closed form, at most"
-        shelf.put(Candidate(option.spec, claim.cost, claim.cost, topology.is_duplex, source, topology))
+        shelf.put(Candidate(option.spec, claim.cost, claim.cost, topology.is_duplex, claim.basis, topology))
 
 
 def _price_unless(useless: Callable[[Cost], bool], topology: Topology) -> Cost | None:
@@ -458,10 +454,10 @@ def _dearer_way(spec: Spec, topology: Topology, there: Cost) -> Candidate:
     """Return the topology or its transpose, whichever costs more, so that its price holds for both collectives."""
     back = there if topology.is_duplex else price(topology.transpose())
     if back.bandwidth <= there.bandwidth:
-        return Candidate(spec, there, back, topology.is_duplex, "links", topology)
+        return Candidate(spec, there, back, topology.is_duplex, Basis.LINKS, topology)
     if spec.name == "transpose" and isinstance(spec.args[0], Spec):
-        return Candidate(spec.args[0], back, there, False, "links", build(spec.args[0]))
-    return Candidate(Spec("transpose", (spec,)), back, there, False, "links", transpose(topology))
+        return Candidate(spec.args[0], back, there, False, Basis.LINKS, build(spec.args[0]))
+    return Candidate(Spec("transpose", (spec,)), back, there, False, Basis.LINKS, transpose(topology))
 
 
 def insert(front: list[Candidate], candidate: Candidate) -> bool:

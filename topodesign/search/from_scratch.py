@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from topodesign.base.cost import Basis
 from topodesign.base.errors import TopologyError
 from topodesign.expand.library import build
 from topodesign.pricing.closed_form import price
@@ -79,6 +80,6 @@ def _rebuilt(candidate: Candidate) -> Candidate:
         If it does not, which would be a fault of the library.
     """
     topology = build(str(candidate.spec))
-    if candidate.source == "links" and topology.nodes <= LARGEST_PRICED and price(topology) != candidate.cost:
+    if candidate.basis is Basis.LINKS and topology.nodes <= LARGEST_PRICED and price(topology) != candidate.cost:
         raise TopologyError(f"{candidate.spec} was priced {candidate.cost}, but rebuilt it costs {price(topology)}")
     return candidate
