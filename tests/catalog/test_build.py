@@ -7,9 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,11 +42,27 @@ if __name__ == "__main__":
 """
 
 
+class Here(Executor):
+    """Does all work in this process; what it compiles, the processes of other tests load."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def build_here(directory: Path, nodes: range, degrees: tuple[int, ...], journal: Path) -> None:
+    """Build a catalog without other processes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("topodesign.catalog.build._workers", lambda *_: nullcontext((Here(), 1)))
+        build_catalog(directory, nodes, degrees, effort=EFFORT, journal=journal)
+
+
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The catalog of the grid, built at one go."""
+    """The catalog of the grid, built at one go and in one process."""
     directory = tmp_path_factory.mktemp("undisturbed")
-    build_catalog(directory, NODES, DEGREES, effort=EFFORT, journal=directory / "journal", jobs=2)
+    build_here(directory, NODES, DEGREES, directory / "journal")
     return directory
 
 
@@ -119,25 +138,26 @@ def test_every_size_is_there_and_right(undisturbed: Path) -> None:
 
 def test_the_result_is_that_of_each_size_alone(undisturbed: Path, tmp_path: Path) -> None:
     for n, degree in ((10, 3), (7, 2)):
-        build_catalog(tmp_path, range(n, n + 1), [degree], effort=EFFORT, journal=tmp_path / f"{n}", jobs=1)
+        build_here(tmp_path, range(n, n + 1), (degree,), tmp_path / f"{n}")
         assert read_rows(tmp_path, degree, n, n) == read_rows(undisturbed, degree, n, n)
     assert len({row.nodes for row in read_rows(tmp_path, 3)}) == 1
 
 
 def test_other_sizes_stay(tmp_path: Path) -> None:
-    build_catalog(tmp_path, range(3, 5), [2], effort=EFFORT, journal=tmp_path / "journal", jobs=1)
-    build_catalog(tmp_path, range(6, 7), [2], effort=EFFORT, journal=tmp_path / "journal", jobs=1)
+    build_here(tmp_path, range(3, 5), (2,), tmp_path / "journal")
+    build_here(tmp_path, range(6, 7), (2,), tmp_path / "journal")
     assert sorted({row.nodes for row in read_rows(tmp_path, 2)}) == [3, 4, 6]
 
 
-def test_a_build_killed_ten_times_ends_up_the_same(undisturbed: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.thorough)])
+def test_a_build_killed_again_and_again_ends_up_the_same(kills: int, undisturbed: Path, tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text(SCRIPT)
     command = [sys.executable, str(script), "catalog", "build", "-n", "3..10", "-d", "2..3", "-o", str(tmp_path)]
     command += ["--seed", "1", "--effort", "1", "--jobs", "2"]
     rng = np.random.default_rng(3)
     journal = tmp_path / "build.journal"
-    for _ in range(10):
+    for _ in range(kills):
         started = journal.stat().st_size if journal.exists() else 0
         process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
         wanted = started + int(rng.integers(1, 700))
@@ -209,7 +229,8 @@ def test_cluster_gives_the_same(undisturbed: Path, tmp_path: Path) -> None:
     assert texts(tmp_path) == texts(undisturbed)
 
 
-def test_cluster_that_is_not_there(tmp_path: Path) -> None:
+def test_cluster_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
+    monkeypatch.setattr("topodesign.catalog.build._PATIENCE", "0.2s")
     with pytest.raises(ParameterError, match="no Dask scheduler"):
         build_catalog(tmp_path, NODES, [2], effort=EFFORT, journal=tmp_path / "journal", scheduler="tcp://127.0.0.1:9")

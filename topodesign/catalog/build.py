@@ -21,6 +21,8 @@ from topodesign.catalog.work import end_with_parent, run
 
 _AHEAD = 3
 """Tasks handed out per worker, so that none waits for work."""
+_PATIENCE = "10s"
+"""How long a cluster has to answer."""
 
 
 def build_catalog(
@@ -119,7 +121,7 @@ def _workers(jobs: int | None, scheduler: str | None) -> Iterator[tuple[Executor
     except ImportError:
         raise ParameterError("--scheduler needs Dask: pip install 'topodesign[cluster]'") from None
     try:
-        client = Client(scheduler, timeout="10s")
+        client = Client(scheduler, timeout=_PATIENCE)
     except (OSError, ValueError) as error:
         raise ParameterError(f"no Dask scheduler answers at {scheduler}: {error}") from None
     with client:
