@@ -14,7 +14,7 @@ from tests.floors import reached
 from topodesign import build, price
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import ParameterError, SpecError
-from topodesign.expand import bidirect, degree, line, parallel, power, product, transpose
+from topodesign.expand import EXPANSIONS, bidirect, degree, line, parallel, power, product, transpose
 from topodesign.expand.expansion import Base
 from topodesign.topology.topology import Topology
 
@@ -165,6 +165,32 @@ nestings = st.recursive(
 )
 
 
+PROVEN = {
+    "line(complete(4))": 3, "line(uniring(3,4))": 1, "line(debruijn(2,2),2)": 8, "line(parallel(complete(3),2))": 2,
+    "degree(diamond(),2)": 8, "degree(genkautz(2,9),3)": 2, "power(genkautz(2,6),2)": 1,
+    "product(complete(3),genkautz(2,11))": 6, "product(diamond(),complete(3),diamond())": 64,
+    "bidirect(debruijn(2,3))": 4, "parallel(genkautz(2,11),3)": 6, "transpose(line(uniring(3,4)))": 1,
+    "lift(complete(3),dihedral(4),1,2,3,4,5,6)": 3, "line(degree(diamond(),2))": 32,
+}  # fmt: skip
+"""Expansions and how many orbits the automorphisms have that they know."""
+
+
+@pytest.mark.parametrize("text", PROVEN)
+def test_symmetry_of_an_expansion_proves_itself(text: str) -> None:
+    topology = build(text)
+    assert topology.symmetry is not None
+    topology.symmetry.check(topology)
+    assert len(topology.symmetry.orbits()) == PROVEN[text]
+
+
+def test_every_expansion_has_its_symmetry_proved_or_has_none() -> None:
+    changing = {"delete", "insert", "swap"}
+    proven = {one.name for one in EXPANSIONS if any(f"{one.name}(" in text for text in PROVEN)}
+    assert proven == {one.name for one in EXPANSIONS} - changing
+    for text in ("delete(complete(4),0,0)", "insert(complete(3),0,1,1,2)", "swap(complete(4),0,1,2,3)"):
+        assert build(text).symmetry is None
+
+
 @pytest.mark.floor(built=60)
 @given(nestings)
 @settings(max_examples=120, deadline=None)
@@ -176,7 +202,8 @@ def test_nested_specs_rebuild_themselves(text: str) -> None:
     reached("built")
     assert str(topology.spec) == text
     assert build(str(topology.spec)) == topology
-    if topology.nodes <= 600 and topology.representatives is not None:
+    if topology.nodes <= 600 and topology.symmetry is not None:
+        topology.symmetry.check(topology)
         assert price(topology) == price(topology, all_sources=True)
 
 

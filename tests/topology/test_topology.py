@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from topodesign.algebra.groups import cyclic
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.base.spec import parse
+from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import (
     MAX_CAPACITY,
     MAX_LINKS,
@@ -88,7 +90,7 @@ def test_equality_is_that_of_nodes_links_and_switches(graph: Drawn) -> None:
     assert topology != Topology.from_links(nodes, [*links, (0, nodes - 1, 1)])
     assert topology != Topology.from_links(nodes, links, switches=[0])
     assert topology != links
-    assert dataclasses.replace(topology, spec=parse("diamond()"), representatives=(0,)) == topology
+    assert dataclasses.replace(topology, spec=parse("diamond()"), symmetry=cyclic(topology.nodes).action()) == topology
 
 
 @given(drawn())
@@ -204,8 +206,6 @@ def test_arrays_of_different_length_are_refused(src: list[int], dst: list[int], 
 def test_nodes_named_must_exist(switches: list[int]) -> None:
     with pytest.raises(TopologyError, match="switches must be among"):
         Topology.from_links(2, [(0, 1)], switches=switches)
-    with pytest.raises(TopologyError, match="representatives must be among"):
-        Topology.from_arrays(2, np.array([0]), np.array([1]), representatives=tuple(switches))
 
 
 def test_bare_constructor_takes_sorted_links_only() -> None:
@@ -283,12 +283,13 @@ def test_bare_constructor_leaves_its_arguments_alone() -> None:
 def test_symmetry_is_what_the_construction_says() -> None:
     src, dst = np.array([0, 1]), np.array([1, 0])
     assert not Topology.from_arrays(2, src, dst).vertex_transitive
-    assert not Topology.from_arrays(2, src, dst, representatives=(0, 1)).vertex_transitive
-    whole = Topology.from_arrays(2, src, dst, vertex_transitive=True)
+    assert not Topology.from_arrays(2, src, dst, symmetry=Symmetry(2, (0, 1), tuple)).vertex_transitive
+    whole = Topology.from_arrays(2, src, dst, symmetry=cyclic(2).action())
     assert whole.vertex_transitive
     assert whole.representatives == (0,)
     assert whole.transpose().representatives == (0,)
-    assert Topology.from_links(2, [(0, 1), (1, 0)], vertex_transitive=True).vertex_transitive
+    with pytest.raises(TopologyError, match="the symmetry is of 3 nodes"):
+        Topology.from_arrays(2, src, dst, symmetry=cyclic(3).action())
 
 
 def test_link_index_finds_every_link_and_nothing_else() -> None:

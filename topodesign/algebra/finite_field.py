@@ -62,6 +62,28 @@ class FiniteField:
         return np.where((np.asarray(x) == 0) | (np.asarray(y) == 0), 0, product)
 
 
+class Polynomials:
+    """Sums of monomials with small integer coefficients over a field."""
+
+    def __init__(self, field: FiniteField) -> None:
+        self._field = field
+
+    def sum(self, *terms: IntArray) -> IntArray:
+        """Return the sum of the terms elementwise."""
+        total = terms[0]
+        for term in terms[1:]:
+            total = self._field.add(total, term)
+        return total
+
+    def term(self, coefficient: int, *factors: IntArray) -> IntArray:
+        """Return the product of the factors elementwise, added up ``coefficient`` times."""
+        # The integer c is the field's 1 added c times, an element of the prime field, whose number is c modulo p.
+        product = np.full_like(factors[0], coefficient % self._field.characteristic)
+        for factor in factors:
+            product = self._field.multiply(product, factor)
+        return product
+
+
 def prime_power(q: int) -> tuple[int, int]:
     """Return (p, k) with q = p^k.
 

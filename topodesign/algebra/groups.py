@@ -18,6 +18,7 @@ from topodesign.algebra.finite_field import FiniteField
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.spec import Spec
 from topodesign.topology.family import inspect_call
+from topodesign.topology.symmetry import Symmetry, joined
 from topodesign.topology.topology import IntArray, check_buildable, require_at_least
 
 Multiply = Callable[[IntArray, IntArray], IntArray]
@@ -55,6 +56,33 @@ class Group:
     def right(self, element: int) -> IntArray:
         """Return the permutation g -> g * element as an array of shape ``(order,)``."""
         return self.multiply(self.elements(), np.int64(element))  # type: ignore[arg-type]
+
+    def left(self, element: int) -> IntArray:
+        """Return the permutation g -> element * g as an array of shape ``(order,)``."""
+        return self.multiply(np.int64(element), self.elements())  # type: ignore[arg-type]
+
+    def generators(self) -> list[int]:
+        """Return elements that generate the group, at most log2(order): each is the first outside what those before do.
+
+        The orbits of left multiplications by some elements are the right cosets of the subgroup that they generate.
+        """
+        coset, found = self.elements(), list[int]()
+        while len(outside := np.flatnonzero(coset)):
+            found.append(int(outside[0]))
+            coset = joined(coset, self.left(found[-1]))
+        return found
+
+    def action(self, copies: int = 1) -> Symmetry:
+        """Return the group acting by left multiplication on copies of itself; (copy u, element g) is u*order + g.
+
+        That keeps all links from (u, g) to (w, g*s), and no element but the identity keeps a node where it is.
+        """
+        starts = np.arange(copies)[:, None] * self.order
+        return Symmetry(
+            copies * self.order,
+            tuple(starts.ravel().tolist()),
+            lambda: ((starts + self.left(element)).ravel() for element in self.generators()),
+        )
 
     def table(self) -> IntArray:
         """Return all right multiplications: ``table[s, g] = g * s``, shape ``(order, order)``."""

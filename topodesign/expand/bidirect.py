@@ -30,7 +30,7 @@ def graph(base: Topology) -> Topology:
         np.concatenate((topology.src, topology.dst)),
         np.concatenate((topology.dst, topology.src)),
         np.concatenate((topology.capacity, topology.capacity)),
-        representatives=topology.representatives,
+        symmetry=topology.symmetry,
     )
 
 

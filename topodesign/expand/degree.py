@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +14,8 @@ from topodesign.expand.expansion import Base, Claim, Expansion, require_base, re
 from topodesign.expand.lifting import both_ways
 from topodesign.plans.rounds import Schedule
 from topodesign.plans.rounds_ops import assemble, check_rows, rescale
-from topodesign.topology.topology import Topology, check_buildable
+from topodesign.topology.symmetry import Symmetry
+from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 _SIGNATURE = "degree(G,n)"
 
@@ -33,14 +35,28 @@ def graph(base: Topology, n: int) -> Topology:
     source = np.broadcast_to(topology.src[:, None, None] * copies + copy[None, :, None], shape)
     target = np.broadcast_to(topology.dst[:, None, None] * copies + copy[None, None, :], shape)
     capacity = np.broadcast_to(topology.capacity[:, None, None], shape)
-    own = topology.representatives or range(topology.nodes)  # copies of a node look alike
     return Topology.from_arrays(
         topology.nodes * copies,
         source,
         target,
         capacity,
-        representatives=tuple(copies * node for node in own),
+        symmetry=_symmetry(topology, copies),
     )
+
+
+def _symmetry(base: Topology, copies: int) -> Symmetry:
+    """Return the automorphisms of G, which take copy i to copy i, and the turning of the copies of every node."""
+    known = base.symmetry
+    nodes, copy = base.nodes * copies, np.arange(copies)
+    representatives = tuple(copies * node for node in base.representatives or range(base.nodes))
+
+    def generators() -> Iterator[IntArray]:
+        for generator in () if known is None else known.generators:
+            yield (generator[:, None].astype(np.int64) * copies + copy).ravel()
+        if copies > 1:
+            yield (np.arange(base.nodes)[:, None] * copies + (copy + 1) % copies).ravel()
+
+    return Symmetry(nodes, representatives, generators)
 
 
 def _require_loopless(base: object) -> Topology:

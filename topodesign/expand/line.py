@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -13,6 +14,7 @@ from topodesign.expand.expansion import Base, Claim, Expansion, require_base, re
 from topodesign.expand.lifting import both_ways
 from topodesign.plans.rounds import Schedule
 from topodesign.plans.rounds_ops import assemble, check_rows, find_links, rescale
+from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 _SIGNATURE = "line(G,k)"
@@ -50,16 +52,28 @@ def _once(base: Topology) -> Topology:
     width = base.out_ports[head]
     source = np.repeat(np.arange(nodes), width)
     rank = np.arange(len(source)) - np.repeat(np.cumsum(width) - width, width)
-    return Topology.from_arrays(nodes, source, first[head[source]] + rank, representatives=_representatives(base))
+    return Topology.from_arrays(nodes, source, first[head[source]] + rank, symmetry=_symmetry(base, nodes))
 
 
-def _representatives(base: Topology) -> tuple[int, ...] | None:
-    """Return the links out of the base's representatives: automorphisms of G carry every other link to one of them."""
-    if base.representatives is None:
+def _symmetry(base: Topology, nodes: int) -> Symmetry | None:
+    """Return the automorphisms of G, which carry links to links, and the turning of links that are parallel."""
+    known = base.symmetry
+    if known is None:
         return None
-    start = np.cumsum(base.capacity) - base.capacity
-    rows = (start[base.indptr[node] : base.indptr[node + 1]] for node in base.representatives)
-    return tuple(np.concatenate(list(rows)).tolist())
+    start: IntArray = np.cumsum(base.capacity) - base.capacity
+    rows = (start[base.indptr[node] : base.indptr[node + 1]] for node in known.representatives)
+    representatives = tuple(np.concatenate(list(rows)).tolist())
+
+    def generators() -> Iterator[IntArray]:
+        link = np.repeat(np.arange(len(start)), base.capacity)
+        lane = np.arange(nodes) - start[link]
+        for generator in known.generators:
+            yield start[base.link_index(generator[base.src], generator[base.dst])][link] + lane
+        if nodes > len(start):
+            turned: IntArray = start[link] + (lane + 1) % base.capacity[link]
+            yield turned
+
+    return Symmetry(nodes, representatives, generators)
 
 
 def claim(base: Base, k: int = 1) -> Claim:

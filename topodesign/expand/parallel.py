@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from topodesign.base.arrays import sealed
 from topodesign.base.cost import Basis
 from topodesign.expand.expansion import Base, Claim, Expansion, require_base, require_count
 from topodesign.expand.lifting import both_ways
@@ -19,8 +20,8 @@ def graph(base: Topology, m: int) -> Topology:
         topology.nodes,
         topology.src,
         topology.dst,
-        topology.capacity * times,
-        representatives=topology.representatives,
+        sealed(topology.capacity * times),
+        symmetry=topology.symmetry,
     )
 
 

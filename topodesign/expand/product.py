@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,6 +17,7 @@ from topodesign.expand.expansion import Base, Claim, Expansion, require_base
 from topodesign.expand.lifting import both_ways
 from topodesign.plans.rounds import COLUMNS, Schedule
 from topodesign.plans.rounds_ops import assemble, canonical, check_rows, check_units, find_links
+from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 _SIGNATURE = "product(G,H,...)"
@@ -48,12 +50,12 @@ def graph(*factors: Topology) -> Topology:
         np.concatenate(sources),
         np.concatenate(targets),
         np.concatenate(capacities),
-        representatives=_representatives(bases),
+        symmetry=_symmetry(bases),
     )
 
 
-def _representatives(bases: list[Topology]) -> tuple[int, ...] | None:
-    """Return the products of the factors' representatives: automorphisms act on each coordinate alone."""
+def _symmetry(bases: list[Topology]) -> Symmetry | None:
+    """Return the factors' automorphisms, each of which acts on one coordinate alone."""
     count = math.prod(len(base.representatives or range(base.nodes)) for base in bases)
     if count == math.prod(base.nodes for base in bases):
         return None
@@ -63,7 +65,17 @@ def _representatives(bases: list[Topology]) -> tuple[int, ...] | None:
         own = np.array(base.representatives or range(base.nodes), dtype=np.int64)
         result = (result[None, :] + own[:, None] * place).ravel()
         place *= base.nodes
-    return tuple(result.tolist())
+    return Symmetry(place, tuple(result.tolist()), lambda: _on_coordinates(bases))
+
+
+def _on_coordinates(bases: list[Topology]) -> Iterator[IntArray]:
+    node = np.arange(math.prod(base.nodes for base in bases))
+    place = 1
+    for base in bases:
+        own = node // place % base.nodes
+        for generator in () if base.symmetry is None else base.symmetry.generators:
+            yield node + (generator[own].astype(np.int64) - own) * place
+        place *= base.nodes
 
 
 def claim(*factors: Base) -> Claim | None:

@@ -42,7 +42,7 @@ def graph(base: Topology, GROUP: Spec, *voltages: int) -> Topology:
         topology.nodes * acting.order,
         src[:, None] * acting.order + elements,
         dst[:, None] * acting.order + ends,
-        representatives=tuple(range(0, topology.nodes * acting.order, acting.order)),
+        symmetry=acting.action(topology.nodes),
     )
 
 

@@ -47,4 +47,4 @@ def cayley_of(base: Group, elements: Sequence[int]) -> Topology:
     check_buildable(base.order, base.order * len(elements))
     nodes = base.elements()
     targets = np.stack([base.right(s) for s in elements])
-    return Topology.from_arrays(base.order, np.broadcast_to(nodes, targets.shape), targets, vertex_transitive=True)
+    return Topology.from_arrays(base.order, np.broadcast_to(nodes, targets.shape), targets, symmetry=base.action())

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from topodesign.algebra.groups import cyclic
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.sizes import integer_root
 from topodesign.topology.family import named
@@ -152,4 +153,4 @@ def _check(n: int, jumps: tuple[int, ...]) -> None:
 def _build(n: int, jumps: tuple[int, ...]) -> Topology:
     source = np.arange(n)
     target = (source[:, None] + np.array(jumps)) % n
-    return Topology.from_arrays(n, np.broadcast_to(source[:, None], target.shape), target, vertex_transitive=True)
+    return Topology.from_arrays(n, np.broadcast_to(source[:, None], target.shape), target, symmetry=cyclic(n).action())

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from topodesign.algebra.groups import cyclic
 from topodesign.topology.family import named
 from topodesign.topology.topology import Topology, check_buildable, require_at_least
 
@@ -26,4 +27,4 @@ def complete(n: int) -> Topology:
     require_at_least("n", n, 2)
     check_buildable(n, n * (n - 1))
     source, step = np.divmod(np.arange(n * (n - 1)), n - 1)
-    return Topology.from_arrays(n, source, (source + step + 1) % n, vertex_transitive=True)  # Cayley graph of Z_n
+    return Topology.from_arrays(n, source, (source + step + 1) % n, symmetry=cyclic(n).action())

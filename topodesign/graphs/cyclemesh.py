@@ -9,6 +9,7 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError
 from topodesign.topology.family import named
+from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology, check_buildable, require_at_least
 
 
@@ -41,4 +42,5 @@ def cyclemesh(r: int, c: int) -> Topology:
     node = np.arange(r * c)
     group, place = np.divmod(node, c)
     target = np.stack((group * c + (place + 1) % c, (node + r) % (r * c)))
-    return Topology.from_arrays(r * c, np.broadcast_to(node, target.shape), target, representatives=tuple(range(c)))
+    symmetry = Symmetry(r * c, tuple(range(c)), lambda: [(np.arange(r * c) + c) % (r * c)])
+    return Topology.from_arrays(r * c, np.broadcast_to(node, target.shape), target, symmetry=symmetry)

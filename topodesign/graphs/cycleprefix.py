@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from topodesign.graphs.subsets import swap_and_turn
 from topodesign.topology.family import named
+from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable, require_at_least
 
 
@@ -45,9 +47,15 @@ def cycleprefix(d: int, k: int) -> Topology:
     fresh = np.nonzero(absent)[1].reshape(nodes, d + 1 - k)
     appended = [np.concatenate((words[:, 1:], fresh[:, i : i + 1]), axis=1) for i in range(d + 1 - k)]
     targets = np.stack([_rank(word, words, d + 1) for word in (*moved, *appended)])
-    return Topology.from_arrays(
-        nodes, np.broadcast_to(np.arange(nodes), targets.shape), targets, vertex_transitive=True
-    )
+    symmetry = Symmetry(nodes, (0,), lambda: _renamings(d + 1, k))
+    return Topology.from_arrays(nodes, np.broadcast_to(np.arange(nodes), targets.shape), targets, symmetry=symmetry)
+
+
+def _renamings(letters: int, k: int) -> Iterator[IntArray]:
+    """Yield where the words go when two letters change places, and when all are turned by one."""
+    words = np.array(list(itertools.permutations(range(letters), k)), dtype=np.int64)
+    for renamed in swap_and_turn(letters):
+        yield _rank(renamed[words], words, letters)
 
 
 def _words(letters: int, k: int) -> int:

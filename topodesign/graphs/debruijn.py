@@ -8,8 +8,10 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.sizes import power
+from topodesign.graphs.subsets import swap_and_turn
 from topodesign.topology.family import named
-from topodesign.topology.topology import Topology, check_buildable, require_at_least
+from topodesign.topology.symmetry import Symmetry
+from topodesign.topology.topology import IntArray, Topology, check_buildable, require_at_least
 
 Link = tuple[int, int]
 
@@ -46,7 +48,16 @@ def debruijn(d: int, n: int) -> Topology:
     check_buildable(nodes, nodes * d)
     source = np.repeat(np.arange(nodes), d)
     target = (d * source + np.tile(np.arange(d), nodes)) % nodes
-    return Topology.from_arrays(nodes, source, target, representatives=_growing_words(d, n))
+    symmetry = Symmetry(nodes, _growing_words(d, n), lambda: _renamings(d, n))
+    return Topology.from_arrays(nodes, source, target, symmetry=symmetry)
+
+
+def _renamings(d: int, n: int) -> Iterator[IntArray]:
+    """Yield where the words go when two letters change places, and when all are turned by one."""
+    place = d ** np.arange(n)
+    letters = np.arange(d**n)[:, None] // place % d
+    for renamed in swap_and_turn(d):
+        yield renamed[letters] @ place
 
 
 def _growing_words(d: int, n: int) -> tuple[int, ...]:

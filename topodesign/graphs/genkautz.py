@@ -11,7 +11,8 @@ import numpy as np
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.loops import join_loops
 from topodesign.topology.family import named
-from topodesign.topology.topology import Topology, check_buildable, require_at_least
+from topodesign.topology.symmetry import Symmetry
+from topodesign.topology.topology import IntArray, Topology, check_buildable, require_at_least
 
 
 def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
@@ -49,12 +50,13 @@ def genkautz(d: int, n: int) -> Topology:
     source = np.repeat(np.arange(n), d)
     jump = np.tile(np.arange(1, d + 1), n)
     target = (-d * source - jump) % n
-    return Topology.from_arrays(n, source, target, representatives=_representatives(d, n))
-
-
-def _representatives(d: int, n: int) -> tuple[int, ...]:
     period = n // math.gcd(d + 1, n)
-    return tuple(range((period + 1) // 2))
+    symmetry = Symmetry(n, tuple(range((period + 1) // 2)), lambda: _shift_and_mirror(n, period))
+    return Topology.from_arrays(n, source, target, symmetry=symmetry)
+
+
+def _shift_and_mirror(n: int, period: int) -> tuple[IntArray, IntArray]:
+    return (np.arange(n) + period) % n, np.arange(n)[::-1]
 
 
 @named(_find_joined)
@@ -77,4 +79,4 @@ def genkautzjoined(d: int, n: int) -> Topology:
         raise ParameterError(f"genkautz({d},{n}) has no self-loops to join; use it as it is")
     joined = join_loops(plain)
     # An even number of loops is joined in the same pairs in whichever direction the nodes are numbered.
-    return joined if loops % 2 else replace(joined, representatives=plain.representatives)
+    return joined if loops % 2 else replace(joined, symmetry=plain.symmetry)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from topodesign.algebra.groups import abelian
 from topodesign.graphs.sizes import power
 from topodesign.topology.family import named
 from topodesign.topology.topology import Topology, check_buildable, require_at_least
@@ -39,5 +40,4 @@ def hamming(n: int, q: int) -> Topology:
         letter = node // place % q
         targets += [node + ((letter + step) % q - letter) * place for step in range(1, q)]
     target = np.stack(targets)
-    # A Cayley graph of (Z_q)^n.
-    return Topology.from_arrays(nodes, np.broadcast_to(node, target.shape), target, vertex_transitive=True)
+    return Topology.from_arrays(nodes, np.broadcast_to(node, target.shape), target, symmetry=abelian(*[q] * n).action())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from topodesign.topology.family import named
-from topodesign.topology.topology import Topology
+from topodesign.topology.symmetry import Symmetry
+from topodesign.topology.topology import IntArray, Topology
 
 
 def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
@@ -34,6 +35,16 @@ def hoffmansingleton() -> Topology:
         (5 * h + j, 25 + 5 * i + (h * i + j) % 5),
     )
     source, target = (np.concatenate(ends) for ends in zip(*edges, strict=True))
-    # Vertex-transitive: the graph is unique, and its group of order 252000 has rank 3 on the nodes.
     ends = np.concatenate((source, target)), np.concatenate((target, source))
-    return Topology.from_arrays(50, *ends, vertex_transitive=True)
+    return Topology.from_arrays(50, *ends, symmetry=Symmetry(50, (0,), _automorphisms))
+
+
+def _automorphisms() -> Iterator[IntArray]:
+    """Yield automorphisms that turn all corners by one, move the pentagons on, and exchange them for the pentagrams."""
+    h, j = np.divmod(np.arange(25), 5)
+    for pentagon, pentagram in (
+        (5 * h + (j + 1) % 5, 25 + 5 * h + (j + 1) % 5),
+        (5 * ((h + 1) % 5) + j, 25 + 5 * h + (j + h) % 5),
+        (25 + 5 * h + 2 * j % 5, 5 * (3 * h % 5) + 2 * j % 5),
+    ):
+        yield np.concatenate((pentagon, pentagram))

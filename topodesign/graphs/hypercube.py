@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from topodesign.algebra.groups import abelian
 from topodesign.graphs.sizes import power
 from topodesign.topology.family import named
 from topodesign.topology.topology import IntArray, Topology, check_buildable, require_at_least
@@ -101,4 +102,5 @@ def _cube(nodes: int, masks: IntArray) -> Topology:
     check_buildable(nodes, nodes * len(masks))
     node = np.arange(nodes)
     target = node ^ masks[:, None]
-    return Topology.from_arrays(nodes, np.broadcast_to(node, target.shape), target, vertex_transitive=True)
+    symmetry = abelian(*[2] * (nodes.bit_length() - 1)).action()
+    return Topology.from_arrays(nodes, np.broadcast_to(node, target.shape), target, symmetry=symmetry)

@@ -11,8 +11,9 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.sizes import binomial
-from topodesign.graphs.subsets import complements, rank, subsets
+from topodesign.graphs.subsets import complements, rank, subsets, swap_and_turn
 from topodesign.topology.family import named
+from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import MAX_LINKS, MAX_NODES, IntArray, Topology, check_buildable, require_at_least
 
 Sizes = dict[tuple[int, int], tuple[tuple[int, int], ...]]
@@ -84,7 +85,7 @@ def kneser(n: int, k: int) -> Topology:
     check_buildable(nodes, nodes * degree)
     others = complements(subsets(n, k), n)
     target = np.stack([rank(others[:, pattern], n) for pattern in itertools.combinations(range(n - k), k)])
-    return _symmetric(nodes, target)
+    return _symmetric(nodes, target, n, k)
 
 
 @named(_find_odd)
@@ -116,7 +117,14 @@ def doubledodd(k: int) -> Topology:
     # A set is inside the complement of another exactly when the two are disjoint: the bipartite double of O_k.
     source = np.concatenate((single.src, single.src + half))
     target = np.concatenate((single.dst + half, single.dst))
-    return Topology.from_arrays(2 * half, source, target, vertex_transitive=True)
+    return Topology.from_arrays(2 * half, source, target, symmetry=Symmetry(2 * half, (0,), lambda: _doubled(k)))
+
+
+def _doubled(k: int) -> Iterator[IntArray]:
+    """Yield the permutations of the elements, which take complements to complements, and the exchange of both sizes."""
+    for image in _renamings(2 * k - 1, k - 1):
+        yield np.concatenate((image, image + len(image)))
+    yield np.roll(np.arange(2 * len(image)), len(image))
 
 
 @named(_find_johnson)
@@ -143,9 +151,17 @@ def johnson(n: int, k: int) -> Topology:
         changed = rows.copy()
         changed[:, leaving] = others[:, entering]
         targets.append(rank(np.sort(changed, axis=1), n))
-    return _symmetric(nodes, np.stack(targets))
+    return _symmetric(nodes, np.stack(targets), n, k)
 
 
-def _symmetric(nodes: int, target: IntArray) -> Topology:
+def _symmetric(nodes: int, target: IntArray, n: int, k: int) -> Topology:
     """Link node i with ``target[:, i]``; permuting the n elements takes any node to any other and keeps the links."""
-    return Topology.from_arrays(nodes, np.broadcast_to(np.arange(nodes), target.shape), target, vertex_transitive=True)
+    symmetry = Symmetry(nodes, (0,), lambda: _renamings(n, k))
+    return Topology.from_arrays(nodes, np.broadcast_to(np.arange(nodes), target.shape), target, symmetry=symmetry)
+
+
+def _renamings(n: int, k: int) -> Iterator[IntArray]:
+    """Yield where the k-subsets go when two elements change places, and when all are turned by one."""
+    rows = subsets(n, k)
+    for renamed in swap_and_turn(n):
+        yield rank(np.sort(renamed[rows], axis=1), n)

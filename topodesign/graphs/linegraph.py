@@ -10,7 +10,8 @@ from topodesign.algebra.finite_field import is_prime_power
 from topodesign.graphs.kneser import odd
 from topodesign.graphs.polygon import gh, gq, pg2
 from topodesign.topology.family import Find, named
-from topodesign.topology.topology import Topology, check_buildable, require_at_least
+from topodesign.topology.symmetry import Permutation
+from topodesign.topology.topology import IntArray, Topology, check_buildable, require_at_least
 
 
 def _find_one(size: tuple[int, int]) -> Find:
@@ -131,6 +132,15 @@ def _line(graph: Topology) -> Topology:
     number[np.lexsort((graph.src, graph.dst))[forth]] = np.arange(count)
     # Row u of the CSR form lists the edges at u, all of them equally many.
     at = number.reshape(graph.nodes, graph.degree)
+    known = graph.symmetry
+    symmetry = None if known is None else known.lifted(count, (0,), lambda image: _on_edges(graph, number, image))
     source, target = np.broadcast_arrays(at[:, :, None], at[:, None, :])
     different = source != target
-    return Topology.from_arrays(count, source[different], target[different], vertex_transitive=True)
+    return Topology.from_arrays(count, source[different], target[different], symmetry=symmetry)
+
+
+def _on_edges(graph: Topology, number: IntArray, image: Permutation) -> IntArray:
+    """Return where the edges go that the links with these numbers belong to, if the nodes go to their images."""
+    edge = np.empty(len(number) // 2, dtype=np.int64)
+    edge[number] = number[graph.link_index(image[graph.src], image[graph.dst])]
+    return edge

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from topodesign.algebra.finite_field import FiniteField, is_prime_power
+from topodesign.algebra.finite_field import FiniteField, is_prime_power, prime_power
 from topodesign.base.errors import ParameterError
 from topodesign.topology.family import named
-from topodesign.topology.topology import Topology, check_buildable, require_at_least
+from topodesign.topology.symmetry import Symmetry
+from topodesign.topology.topology import IntArray, Topology, check_buildable, require_at_least
 
 
 def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
@@ -54,7 +55,19 @@ def mms(q: int) -> Topology:
             source.append(start + column * q + y)
             target.append(start + column * q + field.add(y, np.full_like(y, step)))
     ends = np.concatenate(source), np.concatenate(target)
-    return Topology.from_arrays(2 * q * q, *ends, representatives=(0, q * q))
+    symmetry = Symmetry(2 * q * q, (0, q * q), lambda: _automorphisms(field))
+    return Topology.from_arrays(2 * q * q, *ends, symmetry=symmetry)
+
+
+def _automorphisms(field: FiniteField) -> Iterator[IntArray]:
+    """Yield translations along y, translations along x, and shears, by a basis of the field each."""
+    q = field.order
+    x, y = np.divmod(np.arange(q * q), q)  # of points, and slope and intercept of lines
+    for t in (np.full_like(x, field.characteristic**i) for i in range(prime_power(q)[1])):
+        further = field.add(y, t)
+        yield np.concatenate((x * q + further, q * q + x * q + further))
+        yield np.concatenate((field.add(x, t) * q + y, q * q + x * q + field.subtract(y, field.multiply(x, t))))
+        yield np.concatenate((x * q + field.add(y, field.multiply(x, t)), q * q + field.add(x, t) * q + y))
 
 
 def _differences(field: FiniteField) -> tuple[list[int], list[int]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from topodesign.algebra.groups import abelian, cyclic
 from topodesign.topology.family import named
 from topodesign.topology.topology import Topology, check_buildable, require_at_least
 
@@ -51,8 +52,8 @@ def cocktailparty(n: int) -> Topology:
     check_buildable(nodes, nodes * degree)
     jump = np.delete(np.arange(nodes), (0, n))
     source = np.repeat(np.arange(nodes), degree)
-    # A Cayley graph of Z_2n.
-    return Topology.from_arrays(nodes, source, (source + np.tile(jump, nodes)) % nodes, vertex_transitive=True)
+    symmetry = cyclic(nodes).action()
+    return Topology.from_arrays(nodes, source, (source + np.tile(jump, nodes)) % nodes, symmetry=symmetry)
 
 
 @named()
@@ -81,6 +82,6 @@ def crown(n: int) -> Topology:
 
 
 def _between(left: np.ndarray, right: np.ndarray, side: int) -> Topology:
-    """Link ``left[k]`` with ``side + right[k]``; the caller's pairs are kept by permuting and by exchanging sides."""
+    """Link ``left[k]`` with ``side + right[k]``, pairs that stay if both sides are turned alike or exchanged."""
     source, target = np.concatenate((left, right + side)), np.concatenate((right + side, left))
-    return Topology.from_arrays(2 * side, source, target, vertex_transitive=True)
+    return Topology.from_arrays(2 * side, source, target, symmetry=abelian(side, 2).action())

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from topodesign.algebra.finite_field import LARGEST_FIELD, FiniteField, is_prime_power
+from topodesign.algebra.finite_field import LARGEST_FIELD, FiniteField, is_prime_power, prime_power
+from topodesign.algebra.groups import abelian
 from topodesign.base.errors import ParameterError
 from topodesign.topology.family import named
 from topodesign.topology.topology import Topology, check_buildable
@@ -58,5 +59,6 @@ def _paley(q: int, remainder: int, other: str) -> Topology:
     squares = np.array(field.powers[::2], dtype=np.int64)
     node = np.arange(q)
     target = field.add(node[None, :], squares[:, None])
-    # A Cayley digraph of the additive group.
-    return Topology.from_arrays(q, np.broadcast_to(node, target.shape), target, vertex_transitive=True)
+    p, k = prime_power(q)
+    additive = abelian(*[p] * k)  # numbered as the field
+    return Topology.from_arrays(q, np.broadcast_to(node, target.shape), target, symmetry=additive.action())

@@ -10,12 +10,14 @@ are joined by the equations that each function names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from topodesign.algebra.finite_field import FiniteField, is_prime_power
+from topodesign.algebra.finite_field import FiniteField, Polynomials, is_prime_power, prime_power
+from topodesign.graphs.polygon_symmetry import automorphisms, is_self_dual
 from topodesign.topology.family import named
+from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable, require_at_least
 
 Equations = Callable[[FiniteField, IntArray, list[IntArray]], list[IntArray]]
@@ -66,7 +68,7 @@ def pg2(q: int) -> Topology:
         k, b = point
         return [field.subtract(b, field.multiply(a, k))]
 
-    return _polygon(q, 3, equations, vertex_transitive=True)
+    return _polygon(q, 3, equations)
 
 
 @named(_find_ag2)
@@ -86,7 +88,23 @@ def ag2(q: int) -> Topology:
     field = FiniteField(q)
     x, y, m = (axis.ravel() for axis in np.indices((q, q, q)))
     b = field.subtract(y, field.multiply(m, x))
-    return _incidence(q * q, x + q * y, m + q * b, vertex_transitive=True)
+    symmetry = Symmetry(2 * q * q, (0,), lambda: _affine_automorphisms(field))
+    return _incidence(q * q, x + q * y, m + q * b, symmetry=symmetry)
+
+
+def _affine_automorphisms(field: FiniteField) -> Iterator[IntArray]:
+    """Yield translations along x, translations along y and shears, by a basis of the field, and the exchange."""
+    q = field.order
+    y, x = np.divmod(np.arange(q * q), q)  # of points, and intercept and slope of lines
+    for t in (np.full_like(x, field.characteristic**i) for i in range(prime_power(q)[1])):
+        for point, line in (
+            ((field.add(x, t), y), (x, field.subtract(y, field.multiply(x, t)))),
+            ((x, field.add(y, t)), (x, field.add(y, t))),
+            ((x, field.add(y, field.multiply(x, t))), (field.add(x, t), y)),
+        ):
+            yield np.concatenate((point[0] + q * point[1], q * q + line[0] + q * line[1]))
+    other = x + q * field.negative(y)
+    yield np.concatenate((q * q + other, other))
 
 
 @named(_find_gq)
@@ -103,11 +121,11 @@ def gq(q: int) -> Topology:
 
     def equations(field: FiniteField, k: IntArray, point: list[IntArray]) -> list[IntArray]:
         a, s, a1 = point
-        of = _Polynomials(field)
+        of = Polynomials(field)
         b = of.sum(a1, of.term(-1, a, k))
         return [b, of.sum(of.term(1, a, a, k), s, of.term(-2, a, a1))]
 
-    return _polygon(q, 4, equations, vertex_transitive=q % 2 == 0)
+    return _polygon(q, 4, equations)
 
 
 @named(_find_gh)
@@ -125,7 +143,7 @@ def gh(q: int) -> Topology:
 
     def equations(field: FiniteField, k: IntArray, point: list[IntArray]) -> list[IntArray]:
         a, s, a1, s1, a2 = point
-        of = _Polynomials(field)
+        of = Polynomials(field)
         b = of.sum(a2, of.term(-1, a, k))
         k2 = of.sum(of.term(1, a, a, a, k), s, of.term(-3, a, a, a2), of.term(3, a, a1))
         b1 = of.sum(of.term(1, a, a, k), a1, of.term(-2, a, a2))
@@ -139,7 +157,7 @@ def gh(q: int) -> Topology:
         )
         return [b, k1, b1, k2]
 
-    return _polygon(q, 6, equations, vertex_transitive=q % 3 == 0)
+    return _polygon(q, 6, equations)
 
 
 @named(_find_heawoodd3)
@@ -153,31 +171,11 @@ def heawoodd3() -> Topology:
     heawood = pg2.function(2)
     apart = np.ones((7, 7), dtype=bool)
     apart[heawood.src[heawood.src < 7], heawood.dst[heawood.src < 7] - 7] = False
-    return _incidence(7, *np.nonzero(apart), vertex_transitive=True)  # the symmetries are those of the Heawood graph
+    return _incidence(7, *np.nonzero(apart), symmetry=heawood.symmetry)
 
 
-class _Polynomials:
-    """Sums of monomials with small integer coefficients over a field."""
-
-    def __init__(self, field: FiniteField) -> None:
-        self._field = field
-
-    def sum(self, *terms: IntArray) -> IntArray:
-        total = terms[0]
-        for term in terms[1:]:
-            total = self._field.add(total, term)
-        return total
-
-    def term(self, coefficient: int, *factors: IntArray) -> IntArray:
-        # The integer c is the field's 1 added c times, an element of the prime field, whose number is c modulo p.
-        product = np.full_like(factors[0], coefficient % self._field.characteristic)
-        for factor in factors:
-            product = self._field.multiply(product, factor)
-        return product
-
-
-def _polygon(q: int, n: int, equations: Equations, *, vertex_transitive: bool) -> Topology:
-    """Return the incidence graph of a generalized n-gon.
+def _polygon(q: int, n: int, equations: Equations) -> Topology:
+    """Return the incidence graph of a generalized n-gon; one point, and one line if it is not self-dual, represent all.
 
     A point or line with i coordinates has the number 1 + q + ... + q^(i-1) plus its coordinates read as digits to base
     q, the last one lowest; lines come after all points. ``equations`` takes the free coordinate of the line and the
@@ -186,6 +184,14 @@ def _polygon(q: int, n: int, equations: Equations, *, vertex_transitive: bool) -
     require_at_least("q", q, 2)
     half = sum(q**i for i in range(n))
     check_buildable(2 * half, 2 * half * (q + 1))
+    symmetry = Symmetry(
+        2 * half, (0,) if is_self_dual(n, q) else (0, half), lambda: automorphisms(n, q, *_pairs(q, n, equations))
+    )
+    return _incidence(half, *_pairs(q, n, equations), symmetry=symmetry)
+
+
+def _pairs(q: int, n: int, equations: Equations) -> tuple[IntArray, IntArray]:
+    """Return the incident pairs of a point and a line."""
     field = FiniteField(q)
     start = np.cumsum([0, *(q**i for i in range(n))])
     points, lines = [np.array([0])], [np.array([0])]
@@ -200,11 +206,11 @@ def _polygon(q: int, n: int, equations: Equations, *, vertex_transitive: bool) -
         line = line * q + coordinate
     points.append(start[n - 1] + value)
     lines.append(start[n - 1] + line)
-    return _incidence(half, np.concatenate(points), np.concatenate(lines), vertex_transitive=vertex_transitive)
+    return np.concatenate(points), np.concatenate(lines)
 
 
-def _incidence(points: int, point: IntArray, line: IntArray, *, vertex_transitive: bool) -> Topology:
+def _incidence(points: int, point: IntArray, line: IntArray, *, symmetry: Symmetry | None) -> Topology:
     """Return the incidence graph of as many lines as points; pair k is incident."""
     source = np.concatenate((point, points + line))
     target = np.concatenate((points + line, point))
-    return Topology.from_arrays(2 * points, source, target, vertex_transitive=vertex_transitive)
+    return Topology.from_arrays(2 * points, source, target, symmetry=symmetry)

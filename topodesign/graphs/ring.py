@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from topodesign.algebra.groups import cyclic
 from topodesign.base.errors import ParameterError
 from topodesign.topology.family import named
 from topodesign.topology.topology import MAX_CAPACITY, Topology, check_buildable, require_at_least
@@ -90,4 +91,4 @@ def _ring(n: int, jumps: tuple[int, ...], capacity: int) -> Topology:
     node = np.arange(n)
     target = np.stack([(node + jump) % n for jump in jumps])
     source = np.broadcast_to(node, target.shape)
-    return Topology.from_arrays(n, source, target, np.full(target.shape, capacity), vertex_transitive=True)
+    return Topology.from_arrays(n, source, target, np.full(target.shape, capacity), symmetry=cyclic(n).action())

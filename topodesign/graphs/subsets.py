@@ -18,6 +18,13 @@ def subsets(n: int, k: int) -> IntArray:
     return rows[np.argsort(rank(rows, n))]
 
 
+def swap_and_turn(n: int) -> tuple[IntArray, IntArray]:
+    """Return two permutations that generate all those of 0..n-1, n >= 2: 0 and 1 change places, all move on by one."""
+    swap = np.arange(n)
+    swap[[0, 1]] = 1, 0
+    return swap, (np.arange(n) + 1) % n
+
+
 def rank(rows: IntArray, n: int) -> IntArray:
     """Return the number of each subset of 0..n-1 with ascending elements: the sum of C(element i, i + 1), i = 0, ....
 

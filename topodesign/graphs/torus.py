@@ -9,6 +9,7 @@ import numpy as np
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.sizes import integer_root
 from topodesign.topology.family import named
+from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable, require_at_least
 
 
@@ -106,20 +107,23 @@ def _grid(sides: tuple[int, ...], lattice: IntArray) -> Topology:
     Row i has ``sides[i]`` at i, and else entries only for dimensions of larger side: taking the dimensions by ascending
     side, one pass brings any vector into the box of representatives.
     """
-    place = np.cumprod((1, *sides[:-1]))
-    nodes = int(place[-1]) * sides[-1]
-    coordinates = np.arange(nodes)[:, None] // place % np.array(sides)
-    ascending = sorted(range(len(sides)), key=sides.__getitem__)
-
-    def reduce(vectors: IntArray) -> IntArray:
-        for i in ascending:
-            vectors = vectors - vectors[..., i : i + 1] // sides[i] * lattice[i]
-        number: IntArray = vectors @ place
-        return number
-
+    forths, backs = (list(_steps(sides, lattice, length)) for length in (1, -1))
     targets = []
-    for unit in np.eye(len(sides), dtype=np.int64):
-        forth, back = reduce(coordinates + unit), reduce(coordinates - unit)
+    for forth, back in zip(forths, backs, strict=True):
         targets += [forth] if np.array_equal(forth, back) else [forth, back]
     target = np.stack(targets)
-    return Topology.from_arrays(nodes, np.broadcast_to(np.arange(nodes), target.shape), target, vertex_transitive=True)
+    nodes = target.shape[1]
+    symmetry = Symmetry(nodes, (0,), lambda: _steps(sides, lattice, 1))
+    return Topology.from_arrays(nodes, np.broadcast_to(np.arange(nodes), target.shape), target, symmetry=symmetry)
+
+
+def _steps(sides: tuple[int, ...], lattice: IntArray, length: int) -> Iterator[IntArray]:
+    """Yield where a step of a length along each dimension leads from every node."""
+    place = np.cumprod((1, *sides[:-1]))
+    coordinates = np.arange(int(place[-1]) * sides[-1])[:, None] // place % np.array(sides)
+    ascending = sorted(range(len(sides)), key=sides.__getitem__)
+    for unit in np.eye(len(sides), dtype=np.int64):
+        vectors = coordinates + length * unit
+        for i in ascending:
+            vectors = vectors - vectors[:, i : i + 1] // sides[i] * lattice[i]
+        yield vectors @ place

@@ -1,14 +1,14 @@
-"""Symmetries of a topology: automorphisms that generate a group, and what they turn into what."""
+"""Search for the automorphisms of a topology, and what sets of links they turn into each other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.topology.isomorphism import equitable_colours, isomorphism
+from topodesign.topology.symmetry import Symmetry, joined
 from topodesign.topology.topology import IntArray, Topology
 
 _FAILURES = 64
@@ -17,49 +17,7 @@ _FAILURES = 64
 Links = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True)
-class Symmetry:
-    """A group of automorphisms.
-
-    Attributes
-    ----------
-    generators
-        Permutations of the nodes, shape ``(nodes,)`` each, that leave the links as they are and generate the group.
-    home
-        Shape ``(nodes, nodes)``: row v is an automorphism of the group that brings node v to the first of its orbit.
-    """
-
-    generators: tuple[IntArray, ...]
-    home: NDArray[np.int32]
-
-    def classes(self, many: Sequence[Links]) -> list[int]:
-        """Return a number for each set of links; those of one number are images of each other.
-
-        Each set is brought home by every node in it, so that sets between which the generators lead have a form in
-        common, and those of different numbers may yet be alike.
-
-        Parameters
-        ----------
-        many
-            Sets of links; a link may be in a set more than once.
-        """
-        number: dict[Links, int] = {}
-        place = [number.setdefault(self._form(links), len(number)) for links in many]
-        parent = list(range(len(number)))
-        for form, first in number.items():
-            for generator in self.generators:
-                other = number.get(self._form(_image(form, generator)))
-                if other is not None:
-                    parent[_root(parent, other)] = _root(parent, first)
-        return [_root(parent, entry) for entry in place]
-
-    def _form(self, links: Links) -> Links:
-        """Return the first in order of the images that bring some node of the links home."""
-        nodes = {node for link in links for node in link}
-        return min((_image(links, self.home[node]) for node in nodes), default=())
-
-
-def symmetry(topology: Topology, colours: IntArray) -> Symmetry:
+def find_symmetry(topology: Topology, colours: IntArray) -> Symmetry:
     """Find automorphisms of a topology: as a rule all, but a search for those that are hard to find ends early.
 
     For every node one is looked for that brings the first node of some orbit there, and then, of those that leave the
@@ -77,7 +35,43 @@ def symmetry(topology: Topology, colours: IntArray) -> Symmetry:
     generators = _generators(topology, list(range(nodes)), colours)
     still = [generator for generator in generators if generator[0] == 0]
     generators += _generators(topology, topology.neighbours(0).tolist(), colours, (0,), still)
-    return Symmetry(tuple(generators), _home(generators, nodes))
+    first = np.arange(nodes)
+    for generator in generators:
+        first = joined(first, generator)
+    return Symmetry(nodes, tuple(np.unique(first).tolist()), lambda: generators)
+
+
+def link_classes(symmetry: Symmetry, many: Sequence[Links]) -> list[int]:
+    """Return a number for each set of links; those of one number are images of each other.
+
+    Each set is brought home by every node in it, so that sets between which the generators lead have a form in common,
+    and those of different numbers may yet be alike.
+
+    Parameters
+    ----------
+    symmetry
+        Automorphisms; for each node v one is kept that brings it home, to its representative.
+    many
+        Sets of links; a link may be in a set more than once.
+    """
+    home = np.empty((symmetry.nodes, symmetry.nodes), dtype=np.int32)
+    for representative in np.unique(symmetry.represented_by).tolist():
+        for node, permutation in symmetry.transversals(representative):
+            home[node, permutation] = np.arange(symmetry.nodes)
+
+    def form(links: Links) -> Links:
+        nodes = {node for link in links for node in link}
+        return min((_image(links, home[node]) for node in nodes), default=())
+
+    number: dict[Links, int] = {}
+    place = [number.setdefault(form(links), len(number)) for links in many]
+    parent = list(range(len(number)))
+    for links, first in number.items():
+        for generator in symmetry.generators:
+            other = number.get(form(_image(links, generator)))
+            if other is not None:
+                parent[_root(parent, other)] = _root(parent, first)
+    return [_root(parent, entry) for entry in place]
 
 
 def _generators(
@@ -90,7 +84,7 @@ def _generators(
     """Return automorphisms that leave nodes fixed and join the orbits of others, beside those that are known."""
     first = np.arange(topology.nodes)
     for generator in known:
-        first = _joined(first, generator)
+        first = joined(first, generator)
     found = []
     failures = 0
     for node in nodes:
@@ -104,7 +98,7 @@ def _generators(
                 failures += 1
             else:
                 found.append(np.array(image))
-                first = _joined(first, found[-1])
+                first = joined(first, found[-1])
     return found
 
 
@@ -113,36 +107,6 @@ def _marked(topology: Topology, nodes: Sequence[int]) -> Topology:
     weights = (int(topology.capacity.max(initial=0)) + 1) * (1 + np.arange(len(nodes)))
     columns = ((topology.src, nodes), (topology.dst, nodes), (topology.capacity, weights))
     return Topology.from_arrays(topology.nodes, *(np.concatenate(column) for column in columns))
-
-
-def _joined(first: IntArray, generator: IntArray) -> IntArray:
-    """Return the first node of the orbit of each, if a generator joins orbits."""
-    while True:
-        smaller = np.minimum(first, first[generator])
-        np.minimum.at(smaller, generator, first)
-        smaller = np.minimum(smaller, smaller[first])
-        if np.array_equal(smaller, first):
-            return first
-        first = smaller
-
-
-def _home(generators: Iterable[IntArray], nodes: int) -> NDArray[np.int32]:
-    ways = [(generator, np.argsort(generator)) for generator in generators]
-    ways += [way[::-1] for way in ways]
-    home = np.empty((nodes, nodes), dtype=np.int32)
-    reached = np.zeros(nodes, dtype=np.bool_)
-    for start in range(nodes):
-        if reached[start]:
-            continue
-        home[start], reached[start] = np.arange(nodes), True
-        queue = [start]
-        for node in queue:
-            for generator, back in ways:
-                image = int(generator[node])
-                if not reached[image]:
-                    home[image], reached[image] = home[node][back], True
-                    queue.append(image)
-    return home
 
 
 def _image(links: Links, permutation: NDArray[np.integer]) -> Links:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from topodesign.base.arrays import owned, sealed
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.base.spec import Spec
+from topodesign.topology.symmetry import Symmetry
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -54,9 +55,9 @@ class Topology:
         links are one entry with a larger capacity. A self-loop uses up a port and carries nothing.
     spec
         The text that rebuilds this topology, or None for one read from a file.
-    representatives
-        Nodes of which every other is the image under an automorphism, as far as the construction proves it (then they
-        alone need to be looked at as sources); None if nothing is proven.
+    symmetry
+        Automorphisms that the construction knows, and the nodes that represent all others under them; None if it knows
+        none. The generators are made when they are first needed, and :meth:`Symmetry.check` proves them.
     switches
         Nodes that forward but take no part in a collective.
     """
@@ -66,7 +67,7 @@ class Topology:
     dst: IntArray
     capacity: IntArray
     spec: Spec | None = None
-    representatives: tuple[int, ...] | None = None
+    symmetry: Symmetry | None = None
     switches: frozenset[int] = field(default=frozenset())
 
     def __post_init__(self) -> None:
@@ -95,9 +96,10 @@ class Topology:
             key = self.src * self.nodes + self.dst
             if np.any(key[1:] <= key[:-1]):
                 raise TopologyError("links must be sorted by (src, dst) without repeats; use Topology.from_arrays")
-        for what, chosen in (("switches", self.switches), ("representatives", self.representatives or ())):
-            if not all(0 <= node < self.nodes for node in chosen):
-                raise TopologyError(f"{what} must be among nodes 0 to {self.nodes - 1}")
+        if not all(0 <= node < self.nodes for node in self.switches):
+            raise TopologyError(f"switches must be among nodes 0 to {self.nodes - 1}")
+        if self.symmetry is not None and self.symmetry.nodes != self.nodes:
+            raise TopologyError(f"the symmetry is of {self.symmetry.nodes} nodes, the topology has {self.nodes}")
 
     @classmethod
     def from_arrays(
@@ -107,8 +109,7 @@ class Topology:
         dst: NDArray[Any],
         capacity: NDArray[Any] | None = None,
         *,
-        vertex_transitive: bool = False,
-        representatives: tuple[int, ...] | None = None,
+        symmetry: Symmetry | None = None,
         switches: Iterable[int] = (),
     ) -> Topology:
         """Make a topology from links in any order; repeated links add up.
@@ -121,9 +122,7 @@ class Topology:
             Integer arrays of any equal shape: the link goes from src to dst.
         capacity
             Integers of the same shape, or None for ones.
-        vertex_transitive
-            The construction proves that every node looks like every other: node 0 represents all.
-        representatives, switches
+        symmetry, switches
             As the attributes.
         """
         check_buildable(nodes, np.size(src))
@@ -145,7 +144,7 @@ class Topology:
             sealed(key // nodes),
             sealed(key % nodes),
             sealed(weight),
-            representatives=(0,) if vertex_transitive else representatives,
+            symmetry=symmetry,
             switches=frozenset(switches),
         )
 
@@ -155,7 +154,6 @@ class Topology:
         nodes: int,
         links: Iterable[tuple[int, int] | tuple[int, int, int]],
         *,
-        vertex_transitive: bool = False,
         switches: Iterable[int] = (),
     ) -> Topology:
         """Make a topology from pairs ``(u, v)`` or triples ``(u, v, capacity)``; repeated links add up."""
@@ -166,7 +164,6 @@ class Topology:
             table[:, 0],
             table[:, 1],
             table[:, 2],
-            vertex_transitive=vertex_transitive,
             switches=switches,
         )
 
@@ -222,6 +219,14 @@ class Topology:
     def degree(self) -> int:
         """Ports that a node needs: the largest number of links out of or into any node."""
         return int(max(self.out_ports.max(), self.in_ports.max()))
+
+    @property
+    def representatives(self) -> tuple[int, ...] | None:
+        """Nodes of which every other is the image under an automorphism, as far as the construction proves it.
+
+        They alone need to be looked at as sources. None if nothing is proven.
+        """
+        return None if self.symmetry is None else self.symmetry.representatives
 
     @property
     def vertex_transitive(self) -> bool:
@@ -296,7 +301,7 @@ class Topology:
             self.dst,
             self.src,
             self.capacity,
-            representatives=self.representatives,
+            symmetry=self.symmetry,
             switches=self.switches,
         )
 

@@ -94,7 +94,7 @@ def _plain(topology: Topology) -> Topology:
         topology.src[real],
         topology.dst[real],
         topology.capacity[real],
-        representatives=topology.representatives,
+        symmetry=topology.symmetry,
     )
 
 

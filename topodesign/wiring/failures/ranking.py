@@ -14,7 +14,7 @@ import numpy as np
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError
 from topodesign.pricing.repricing import Priced, priced
-from topodesign.topology.automorphisms import Links, symmetry
+from topodesign.topology.automorphisms import Links, find_symmetry, link_classes
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change.change import wired_topology
 from topodesign.wiring.failures.impact import KINDS, Failure, FailureKind, dearer, linked_part, losses, order_key
@@ -61,7 +61,7 @@ def rank(
     found = losses(plan, kinds)
     links = [_links(plan, lost) for lost in found.values()]
     pricer = _Pricer(whole)
-    numbers = pricer.symmetry.classes(links)
+    numbers = link_classes(pricer.symmetry, links)
     alike: dict[tuple[FailureKind, int], list[Failure]] = {}
     example = {}
     for failure, number, lost in zip(found, numbers, links, strict=True):
@@ -95,7 +95,7 @@ class _Pricer:
             self.ways = forth, forth if whole.is_duplex else priced(whole.transpose())
             looks = np.concatenate([_looks(way) for way in self.ways], axis=1)
             colours = np.unique(looks, axis=0, return_inverse=True)[1].reshape(-1)
-        self.symmetry = symmetry(whole, colours)
+        self.symmetry = find_symmetry(whole, colours)
 
     def without(self, lost: Links) -> tuple[int, Cost | None]:
         """Return how many nodes still have links in and out, and the cost of the dearer collective among them."""

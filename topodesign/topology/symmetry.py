@@ -1,0 +1,248 @@
+"""A group of automorphisms that proves which nodes of a topology look alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.arrays import sealed
+from topodesign.base.errors import TopologyError
+
+if TYPE_CHECKING:
+    from topodesign.topology.topology import Topology
+
+Nodes = NDArray[np.int64]
+Permutation = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Symmetry:
+    """Automorphisms that generate a group, and a node of every orbit.
+
+    A permutation is an array p of shape ``(nodes,)`` that takes node v to ``p[v]``. The generators are made when they
+    are first asked for: pricing needs the representatives alone, and building a topology costs the same with and
+    without them. :meth:`check` proves them on the links.
+
+    Attributes
+    ----------
+    nodes
+        Number of nodes N that the group acts on.
+    representatives
+        Nodes of which every other one is an image. They may be more than there are orbits.
+    make
+        Returns the generators, integer arrays of shape ``(nodes,)``; it holds on to nothing large.
+
+    Raises
+    ------
+    TopologyError
+        If a representative is no node.
+    """
+
+    nodes: int
+    representatives: tuple[int, ...]
+    make: Callable[[], Iterable[NDArray[Any]]] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the representatives."""
+        if not all(0 <= node < self.nodes for node in self.representatives):
+            raise TopologyError(f"representatives must be among nodes 0 to {self.nodes - 1}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the generators in the place of the function that makes them."""
+        return Symmetry, (self.nodes, self.representatives, partial(tuple, self.generators))
+
+    @cached_property
+    def generators(self) -> Permutation:
+        """The generators, a read-only int32 array of shape ``(g, nodes)``.
+
+        Raises
+        ------
+        TopologyError
+            If a row is no permutation of the nodes.
+        """
+        rows = [np.asarray(row).astype(np.int32) for row in self.make()]
+        for number, row in enumerate(rows):
+            if row.shape != (self.nodes,) or not _is_permutation(row):
+                raise TopologyError(f"generator {number} is no permutation of {self.nodes} nodes")
+        return sealed(np.array(rows, dtype=np.int32).reshape(-1, self.nodes))
+
+    @cached_property
+    def inverses(self) -> Permutation:
+        """The inverses of the generators, row by row."""
+        inverses = np.empty_like(self.generators)
+        np.put_along_axis(inverses, self.generators, np.arange(self.nodes, dtype=np.int32)[None, :], axis=1)
+        return sealed(inverses)
+
+    @cached_property
+    def orbit_of(self) -> Nodes:
+        """The smallest node of every node's orbit, int64 of shape ``(nodes,)``."""
+        first = np.arange(self.nodes)
+        for generator in self.generators:
+            first = joined(first, generator)
+        return sealed(first)
+
+    def orbits(self) -> tuple[Nodes, ...]:
+        """Return the orbits, each ascending, in order of their smallest nodes."""
+        order = np.argsort(self.orbit_of, kind="stable")
+        starts = np.flatnonzero(np.diff(self.orbit_of[order], prepend=-1))
+        return tuple(sealed(orbit) for orbit in np.split(order, starts[1:]))
+
+    @cached_property
+    def represented_by(self) -> Nodes:
+        """The first representative in every node's orbit, -1 if there is none; int64 of shape ``(nodes,)``."""
+        chosen = np.full(self.nodes, -1, dtype=np.int64)
+        last_first = np.array(self.representatives[::-1], dtype=np.int64)
+        chosen[self.orbit_of[last_first]] = last_first
+        return sealed(chosen[self.orbit_of])
+
+    def check(self, topology: Topology) -> None:
+        """Prove that all generators are automorphisms of a topology, and every node an image of a representative.
+
+        The check is exact: every link is looked up where each generator takes it, with its capacity.
+
+        Raises
+        ------
+        TopologyError
+            If not; it names the generator and what it breaks.
+        """
+        if self.nodes != topology.nodes:
+            raise TopologyError(f"the symmetry is of {self.nodes} nodes, the topology has {topology.nodes}")
+        switch = np.zeros(self.nodes, dtype=np.bool_)
+        switch[list(topology.switches)] = True
+        for number, generator in enumerate(self.generators):
+            # A permutation takes different links to different ones: if all have an image among the links, it is onto.
+            image = topology.link_index(generator[topology.src], generator[topology.dst])
+            wrong = np.flatnonzero((image < 0) | (topology.capacity[image] != topology.capacity))
+            if len(wrong):
+                u, v = int(topology.src[wrong[0]]), int(topology.dst[wrong[0]])
+                raise TopologyError(
+                    f"generator {number} takes the link {u}->{v} to {generator[u]}->{generator[v]}, "
+                    "which is no link of that capacity"
+                )
+            if np.any(switch[generator] != switch):
+                raise TopologyError(f"generator {number} takes a switch to a node that is none")
+        missing = np.flatnonzero(self.represented_by < 0)
+        if len(missing):
+            raise TopologyError(f"node {missing[0]} is the image of no representative")
+
+    def transversal(self, node: int) -> Permutation:
+        """Return a permutation of the group that takes the node's representative to the node, shape ``(nodes,)``.
+
+        It is that of :meth:`transversals`. The representative is that of :attr:`represented_by`.
+
+        Raises
+        ------
+        TopologyError
+            If the node is the image of no representative.
+        """
+        self._require_representative(node)
+        parent, way = self._tree
+        word = []
+        while way[node] >= 0:
+            word.append(int(way[node]))
+            node = int(parent[node])
+        permutation = np.arange(self.nodes, dtype=np.int32)
+        for step in reversed(word):
+            permutation = self._way(step)[permutation]
+        return sealed(permutation)
+
+    def transversals(self, representative: int) -> Iterator[tuple[int, Permutation]]:
+        """Yield each node of an orbit with a permutation of the group that takes the representative to it.
+
+        The representative itself comes first, with the identity. The permutations are composed along a tree of
+        shortest words, depth first, so that two of them are in memory at a time and each takes at most two passes over
+        the nodes.
+
+        Raises
+        ------
+        TopologyError
+            If the node represents no orbit (see :attr:`represented_by`).
+        """
+        self._require_representative(representative)
+        if self.represented_by[representative] != representative:
+            raise TopologyError(f"node {representative} is represented by {self.represented_by[representative]}")
+        parent, way = self._tree
+        orbit = np.flatnonzero((self.represented_by == representative) & (way >= 0))
+        orbit = orbit[np.argsort(parent[orbit], kind="stable")]
+        start = np.searchsorted(parent[orbit], np.arange(self.nodes + 1)).tolist()
+        permutation = sealed(np.arange(self.nodes, dtype=np.int32))
+        yield representative, permutation
+        waiting: list[int] = orbit[start[representative] : start[representative + 1]].tolist()
+        while waiting:
+            node = waiting.pop()
+            if node < 0:  # all that lies below the node ~node is done
+                permutation = self._back(int(way[~node]))[permutation]
+                continue
+            image = sealed(self._way(int(way[node]))[permutation])
+            yield node, image
+            if start[node] < start[node + 1]:
+                permutation = image
+                waiting.append(~node)
+                waiting += orbit[start[node] : start[node + 1]].tolist()
+
+    def lifted(
+        self, nodes: int, representatives: tuple[int, ...], lift: Callable[[Permutation], NDArray[Any]]
+    ) -> Symmetry:
+        """Return the symmetry of another topology on which every permutation of this group acts through ``lift``."""
+        return Symmetry(nodes, representatives, lambda: map(lift, self.generators))
+
+    @cached_property
+    def _tree(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """For every node the one before it on a shortest word from its representative, and the letter between.
+
+        Letters from 0 are generators, and from g their inverses; the representatives have the letter -1.
+        """
+        from scipy.sparse import csr_array  # noqa: PLC0415  heavy, and needed for whole orbits alone
+        from scipy.sparse.csgraph import breadth_first_order  # noqa: PLC0415
+
+        images = np.concatenate((self.generators, self.inverses))
+        roots = np.unique(self.represented_by[self.represented_by >= 0])
+        heads = np.concatenate((images.T.ravel(), roots.astype(np.int32)))
+        start = np.append(np.arange(self.nodes + 1) * len(images), len(heads))
+        graph = csr_array((np.ones(len(heads), dtype=np.int8), heads, start), shape=(self.nodes + 1,) * 2)
+        _, parent = breadth_first_order(graph, self.nodes)  # from one more node, with links to all roots
+        parent, way = parent[: self.nodes].astype(np.int32), np.full(self.nodes, -1, dtype=np.int32)
+        inner = np.flatnonzero((parent >= 0) & (parent < self.nodes))
+        for letter in reversed(range(len(images))):
+            way[inner[images[letter][parent[inner]] == inner]] = letter
+        return sealed(parent), sealed(way)
+
+    def _way(self, letter: int) -> Permutation:
+        count = len(self.generators)
+        way: Permutation = self.generators[letter] if letter < count else self.inverses[letter - count]
+        return way
+
+    def _back(self, letter: int) -> Permutation:
+        count = len(self.generators)
+        way: Permutation = self.inverses[letter] if letter < count else self.generators[letter - count]
+        return way
+
+    def _require_representative(self, node: int) -> None:
+        if not 0 <= node < self.nodes or self.represented_by[node] < 0:
+            raise TopologyError(f"node {node} is the image of no representative")
+
+
+def joined(first: Nodes, generator: NDArray[Any]) -> Nodes:
+    """Return the smallest node of every node's orbit, given those without one more generator; shape ``(nodes,)``."""
+    while True:
+        image = first[generator]
+        if np.array_equal(image, first):
+            return first
+        smaller = first.copy()  # union: of two orbits that meet the larger one hangs below the smaller
+        np.minimum.at(smaller, np.maximum(first, image), np.minimum(first, image))
+        while not np.array_equal(smaller, deeper := smaller[smaller]):  # find
+            smaller = deeper
+        first = smaller
+
+
+def _is_permutation(row: NDArray[Any]) -> bool:
+    if row.size and (row.min() < 0 or row.max() >= row.size):
+        return False
+    met = np.zeros(row.size, dtype=np.bool_)
+    met[row] = True
+    return bool(met.all())
