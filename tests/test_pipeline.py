@@ -10,7 +10,7 @@ import pytest
 from topodesign import build, price
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.spec import Spec, parse
-from topodesign.compiler.msccl import compile_schedule
+from topodesign.compiler.compilation import compile_movement
 from topodesign.expand import EXPANSIONS
 from topodesign.graphs import FAMILIES
 from topodesign.plans.rounds import COLLECTIVES, Collective
@@ -74,11 +74,11 @@ def test_schedule_verify_compile_execute(text: str, collective: Collective) -> N
     report = verify(topology, made.schedule, made.cost)
     assert report.ok, report
     inplace = collective != "allgather"
-    program = compile_schedule(topology, made.schedule, inplace=inplace)
+    program = compile_movement(topology, made.schedule, inplace=inplace).text
     profile = get_profile("msccl")
     check = check_program(parse_xml(program, profile), profile, interleavings=1)
     assert check.ok, check
-    assert program == compile_schedule(topology, made.schedule, inplace=inplace)
+    assert program == compile_movement(topology, made.schedule, inplace=inplace).text
 
 
 @pytest.mark.parametrize("text", SMALL + TABLE_3)
@@ -131,7 +131,7 @@ def test_one_send_per_link_and_step_at_twelve_nodes() -> None:
     for collective in COLLECTIVES:
         made = make_schedule(topology, collective)
         for channels in (1, 2):
-            program = compile_schedule(topology, made.schedule, channels=channels)
+            program = compile_movement(topology, made.schedule, channels=channels).text
             check = check_program(parse_xml(program, profile), profile, interleavings=1)
             assert check.ok
             assert check.usage is not None
@@ -147,7 +147,7 @@ def test_other_runtimes_and_protocols(runtime: str, protocol: Literal["Simple", 
     for collective in COLLECTIVES:
         schedule = make_schedule(topology, collective).schedule
         for inplace in (False, True):
-            program = compile_schedule(topology, schedule, runtime=runtime, protocol=protocol, inplace=inplace)
+            program = compile_movement(topology, schedule, runtime=runtime, protocol=protocol, inplace=inplace).text
             assert check_program(parse_xml(program, profile), profile, interleavings=1).ok
 
 
@@ -155,7 +155,7 @@ def test_what_does_not_fit_names_limit_rank_and_number() -> None:
     topology = build("complete(32)")
     schedule = make_schedule(topology, "allreduce").schedule
     with pytest.raises(InfeasibleError, match=r"108 threadblocks .* rank 0 needs 124"):
-        compile_schedule(topology, schedule, channels=2)
+        compile_movement(topology, schedule, channels=2)
     ring = build("uniring(1,40)")
     with pytest.raises(InfeasibleError, match=r"64 steps .* rank 0 needs"):
-        compile_schedule(ring, make_schedule(ring, "allreduce").schedule, runtime="rccl")
+        compile_movement(ring, make_schedule(ring, "allreduce").schedule, runtime="rccl")

@@ -21,10 +21,20 @@ from lxml import etree
 from numpy.typing import NDArray
 
 from tests.floors import reached
-from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopologyError
+from topodesign.base.errors import (
+    InfeasibleError,
+    ParameterError,
+    ScheduleError,
+    TooLargeError,
+    TopologyError,
+    UnitError,
+)
 from topodesign.collectives import REDUCE_SCATTER
-from topodesign.compiler import compile_schedule, lower, to_xml
+from topodesign.compiler.backends.msccl import to_xml
+from topodesign.compiler.compilation import compile_movement
+from topodesign.compiler.frontends.rounds import program_of_rounds
 from topodesign.compiler.ir import PROTOCOLS, Buffer, Instruction, Kind, Program, RankProgram, Region, Threadblock
+from topodesign.compiler.limits import Limits
 from topodesign.graphs.circulant import circulant, dicirculant
 from topodesign.graphs.genkautz import genkautz
 from topodesign.plans.rounds import COLLECTIVES, Collective, Schedule
@@ -109,6 +119,10 @@ def schedule_on(
     return make(collective, topology.nodes, units, reduce + delayed(gather, steps), steps)
 
 
+def compiled(topology: Topology, schedule: Schedule, **options: Any) -> str:
+    return compile_movement(topology, schedule, **options).text
+
+
 # -- interpreter ------------------------------------------------------------------------------------------------------
 
 Words = NDArray[np.int64]
@@ -146,7 +160,7 @@ class Machine:
                     "allgather": (junk[0][own], junk[0]),
                     "reduce-scatter": (junk[0], junk[0][own]),
                     "allreduce": (junk[0], junk[0]),
-                }[program.collective]
+                }[program.collective.name]
             source[:] = self.given[rank]
             self.memory.append({Buffer.INPUT: source, Buffer.OUTPUT: target, Buffer.SCRATCH: junk[2]})
 
@@ -156,7 +170,7 @@ class Machine:
         for rank, memory in enumerate(self.memory):
             own = slice(rank * shard, (rank + 1) * shard)
             want = {"allgather": self.given.ravel(), "allreduce": total, "reduce-scatter": total[own]}
-            np.testing.assert_array_equal(memory[Buffer.OUTPUT], want[program.collective])
+            np.testing.assert_array_equal(memory[Buffer.OUTPUT], want[program.collective.name])
             if not program.inplace:
                 np.testing.assert_array_equal(memory[Buffer.INPUT], self.given[rank])
 
@@ -300,7 +314,7 @@ def test_computes_the_collective(name: str, collective: Collective, inplace: boo
     topology = TOPOLOGIES[name]
     for channels, (units, pieces) in zip((1, 2, 4), ((1, 1), (6, 2), (12, 3)), strict=True):
         schedule = schedule_on(topology, collective, units=units, pieces=pieces, seed=channels)
-        program = lower(topology, schedule, inplace=inplace, channels=channels)
+        program = program_of_rounds(topology, schedule, inplace=inplace, channels=channels)
         check_laws(program, topology, schedule, channels)
         execute(program, seed=channels, times=2)
 
@@ -312,8 +326,8 @@ def test_the_checker_agrees_on_every_runtime_and_protocol(name: str, collective:
     topology = TOPOLOGIES[name]
     for channels, (runtime, protocol) in zip((1, 2, 4, 1, 2), sorted(MIXED), strict=True):
         schedule = schedule_on(topology, collective, units=4, pieces=2, late=0.3, seed=channels)
-        text = compile_schedule(
-            topology, schedule, runtime=runtime, protocol=protocol, inplace=inplace, channels=channels, max_bytes=2**20
+        text = compiled(
+            topology, schedule, runtime=runtime, protocol=protocol, inplace=inplace, channels=channels, max_size=2**20
         )
         report = check_xml(text, runtime)
         assert report.modes == (("in place",) if inplace else ("out of place",))
@@ -348,8 +362,12 @@ def test_any_schedule_any_options(  # noqa: PLR0917
 ) -> None:
     topology = random_regular(nodes, degree, seed)
     schedule = schedule_on(topology, collective, units=units, pieces=pieces, late=late, seed=seed)
-    program = lower(
-        topology, schedule, inplace=inplace, channels=channels, max_count=max_count, blocks_per_channel=blocks
+    program = program_of_rounds(
+        topology,
+        schedule,
+        inplace=inplace,
+        channels=channels,
+        limits=Limits(chunks_per_instruction=max_count, blocks_per_channel=blocks),
     )
     assert all(one.count <= max_count for _, _, one in instructions(program))
     per_channel: Counter[tuple[int, int, str]] = Counter()
@@ -368,10 +386,10 @@ def test_paper_size_example() -> None:
     for collective in COLLECTIVES:
         schedule = schedule_on(topology, collective, units=4, pieces=3)
         for channels in (1, 2):
-            report = check_xml(compile_schedule(topology, schedule, channels=channels))
+            report = check_xml(compiled(topology, schedule, channels=channels))
             assert report.usage is not None
             assert report.usage.threadblocks_per_rank <= 8 * channels
-            program = lower(topology, schedule, channels=channels)
+            program = program_of_rounds(topology, schedule, channels=channels)
             check_laws(program, topology, schedule, channels)
             sends = Counter(
                 (rank, b.send, b.channel, one.step) for rank, b, one in instructions(program) if one.kind.sends
@@ -403,7 +421,7 @@ def test_contiguous_messages_need_no_copies(channels: int, inplace: bool) -> Non
     reduce = backwards(gather)
     for collective, rows in zip(COLLECTIVES, (gather, reduce, reduce + delayed(gather, 4)), strict=True):
         schedule = make(collective, 16, 1, rows, 4)
-        program = lower(topology, schedule, inplace=inplace, channels=channels)
+        program = program_of_rounds(topology, schedule, inplace=inplace, channels=channels)
         own = 16 if collective == "allgather" and not inplace else 0  # the own shard goes from input to output
         assert program.count(Kind.COPY, Kind.REDUCE) == own
         check_laws(program, topology, schedule, channels)
@@ -415,7 +433,7 @@ def test_contiguous_messages_need_no_copies(channels: int, inplace: bool) -> Non
 def test_a_send_that_was_gathered_had_to_be(seed: int, collective: Collective, channels: int) -> None:
     topology = random_regular(7, 2, seed)
     schedule = schedule_on(topology, collective, units=6, pieces=3, late=0.2, seed=seed)
-    program = lower(topology, schedule, channels=channels)
+    program = program_of_rounds(topology, schedule, channels=channels)
     for body in program.ranks:
         for block in body.threadblocks:
             gathers: list[Instruction] = []
@@ -434,14 +452,14 @@ def test_a_send_that_was_gathered_had_to_be(seed: int, collective: Collective, c
 def test_units_that_travel_together_are_one_chunk() -> None:
     topology = complete(4)
     whole = schedule_on(topology, "allgather", units=12)
-    assert lower(topology, whole).chunks == 4
+    assert program_of_rounds(topology, whole).chunks == 4
     # two thirds of each shard by way of the next node, whose pieces are not next to each other
     rows = []
     for owner in range(4):
         a, b, c = ((owner + k) % 4 for k in (1, 2, 3))
         rows += [(1, owner, a, owner, 0, 12), (1, owner, b, owner, 0, 12), (1, owner, c, owner, 4, 8)]
         rows += [(2, a, c, owner, 0, 4), (2, a, c, owner, 8, 12)]
-    program = lower(topology, make("allgather", 4, 12, rows, 0))
+    program = program_of_rounds(topology, make("allgather", 4, 12, rows, 0))
     assert program.shard == 3
     assert all(one.count == 2 for _, _, one in instructions(program) if one.kind is Kind.SEND and one.step == 2)
     assert not any(one.kind is Kind.COPY and one.step for _, _, one in instructions(program))
@@ -456,7 +474,7 @@ def test_chain_of_single_chunks_is_fused() -> None:
     }
     for collective, kinds in wanted.items():
         topology = ring(6)
-        program = lower(topology, schedule_on(topology, collective))
+        program = program_of_rounds(topology, schedule_on(topology, collective))
         assert {one.kind for _, _, one in instructions(program) if one.kind.sends and one.kind.receives} == kinds
         assert all(len(rank.threadblocks) == 1 for rank in program.ranks)
         execute(program, times=6)
@@ -467,7 +485,7 @@ def test_chain_of_single_chunks_is_fused() -> None:
 
 def test_dependencies_are_needed_and_not_implied() -> None:
     topology = random_regular(8, 3, 4)
-    program = lower(topology, schedule_on(topology, "allreduce", units=6, pieces=3, late=0.3))
+    program = program_of_rounds(topology, schedule_on(topology, "allreduce", units=6, pieces=3, late=0.3))
     for body in program.ranks:
         before = {
             (tb, at): {*one.depends, *([(tb, at - 1)] if at else [])}
@@ -489,7 +507,7 @@ def test_dependencies_are_needed_and_not_implied() -> None:
 def test_threadblocks_wait_only_for_earlier_receives() -> None:
     for collective in COLLECTIVES:
         topology = random_regular(9, 3, 2)
-        program = lower(topology, schedule_on(topology, collective, units=6, pieces=3, late=0.3))
+        program = program_of_rounds(topology, schedule_on(topology, collective, units=6, pieces=3, late=0.3))
         assert not any(one.kind.sends and one.kind.receives for _, _, one in instructions(program))
         for rank, block, one in instructions(program):
             for tb, at in one.depends:
@@ -502,7 +520,7 @@ def test_threadblocks_wait_only_for_earlier_receives() -> None:
 
 def test_interpreter_and_checker_see_missing_dependencies() -> None:
     topology = random_regular(8, 3, 4)
-    program = lower(topology, schedule_on(topology, "allreduce", units=6, pieces=3))
+    program = program_of_rounds(topology, schedule_on(topology, "allreduce", units=6, pieces=3))
 
     def bare(block: Threadblock) -> Threadblock:
         return replace(block, instructions=tuple(replace(one, depends=()) for one in block.instructions))
@@ -537,7 +555,7 @@ STEP = ["s", "type", "srcbuf", "srcoff", "dstbuf", "dstoff", "cnt", "depid", "de
 def test_text_has_the_form_that_runtimes_read(runtime: str) -> None:
     topology = circulant(12, 2, 3)
     schedule = schedule_on(topology, "reduce-scatter", units=4, pieces=3)
-    text = compile_schedule(topology, schedule, runtime=runtime, protocol="LL128", min_bytes=1, max_bytes=2, name="x.y")
+    text = compiled(topology, schedule, runtime=runtime, protocol="LL128", min_size=1, max_size=2, name="x.y")
     attribute = r' [A-Za-z_]+="[A-Za-z0-9_.,()+-]+"'
     tag = re.compile(rf" *<(/?)(algo|gpu|tb|step)((?:{attribute})*)(/?)>")
     for line in text.splitlines():
@@ -565,7 +583,7 @@ def test_text_has_the_form_that_runtimes_read(runtime: str) -> None:
 
 def test_default_name_has_the_spec() -> None:
     topology = circulant(6, 1)
-    text = compile_schedule(topology, schedule_on(topology, "allgather"))
+    text = compiled(topology, schedule_on(topology, "allgather"))
     assert text.startswith('<algo name="topodesign-allgather-circulant(6,1)" ')
 
 
@@ -575,7 +593,7 @@ def test_the_same_bytes_every_time() -> None:
         "g = t.random_regular(9, 3, 5)\n"
         "for c in t.COLLECTIVES:\n"
         "    s = t.schedule_on(g, c, units=12, pieces=3)\n"
-        "    print(hashlib.sha256(t.compile_schedule(g, s, channels=2).encode()).hexdigest())\n"
+        "    print(hashlib.sha256(t.compiled(g, s, channels=2).encode()).hexdigest())\n"
     )
     out = set()
     for seed in ("1", "2"):
@@ -605,7 +623,7 @@ def test_the_same_bytes_every_time() -> None:
 )
 def test_every_limit_is_checked(limits: dict[str, Any], words: str) -> None:
     topology = circulant(12, 2, 3)
-    program = lower(topology, schedule_on(topology, "allreduce", units=4, pieces=3))
+    program = program_of_rounds(topology, schedule_on(topology, "allreduce", units=4, pieces=3))
     profile = replace(get_profile("msccl"), **limits)
     with pytest.raises(InfeasibleError, match=words):
         to_xml(program, profile=profile, name="x")
@@ -614,7 +632,7 @@ def test_every_limit_is_checked(limits: dict[str, Any], words: str) -> None:
 def test_long_messages_are_split_where_the_runtime_forces_it() -> None:
     topology = ring(2)
     rows = [(1, u, 1 - u, u, 0, 143) for u in range(2)] + [(2, u, 1 - u, u, 143, 144) for u in range(2)]
-    text = compile_schedule(topology, make("allgather", 2, 144, rows, 0))
+    text = compiled(topology, make("allgather", 2, 144, rows, 0))
     counts = [step.get("cnt") for step in etree.fromstring(text).iter("step") if step.get("type") == "s"]
     assert counts == ["47", "48", "48", "1"] * 2
     check_xml(text)
@@ -624,11 +642,11 @@ def test_too_many_channels_or_threadblocks_say_so() -> None:
     topology = complete(20)
     schedule = schedule_on(topology, "allgather")
     with pytest.raises(InfeasibleError, match=r"108 threadblocks.*rank 0 needs 114.*fewer channels"):
-        compile_schedule(topology, schedule, channels=3)
+        compiled(topology, schedule, channels=3)
     with pytest.raises(InfeasibleError, match=r"32 channels.*needs 33"):
-        compile_schedule(topology, schedule, channels=33)
+        compiled(topology, schedule, channels=33)
     with pytest.raises(InfeasibleError, match="rccl allows 64 threadblocks"):
-        compile_schedule(topology, schedule, channels=2, runtime="rccl")
+        compiled(topology, schedule, channels=2, runtime="rccl")
 
 
 def test_bad_options() -> None:
@@ -638,9 +656,8 @@ def test_bad_options() -> None:
         {"runtime": "nccl"},
         {"protocol": "Complex"},
         {"channels": 0},
-        {"min_bytes": -1},
-        {"min_bytes": 2, "max_bytes": 1},
-        {"max_bytes": 2**63},
+        {"min_size": 2, "max_size": 1},
+        {"max_size": 2**63},
         {"name": ""},
         {"name": 'a"b'},
         {"name": "a\nb"},
@@ -648,22 +665,24 @@ def test_bad_options() -> None:
     ]
     for options in wrong:
         with pytest.raises(ParameterError):
-            compile_schedule(topology, schedule, **options)
+            compiled(topology, schedule, **options)
+    with pytest.raises(UnitError, match="negative"):
+        compiled(topology, schedule, min_size=-1)
 
 
 def test_schedule_and_topology_must_fit() -> None:
     schedule = schedule_on(ring(3), "allgather")
     with pytest.raises(ScheduleError, match="topology of 4"):
-        lower(ring(4), schedule)
+        program_of_rounds(ring(4), schedule)
     with pytest.raises(ScheduleError, match="from node 0 to node 1"):
-        lower(ring(3).transpose(), schedule)
+        program_of_rounds(ring(3).transpose(), schedule)
     with pytest.raises(TopologyError, match="switch"):
-        lower(Topology.from_links(3, [(0, 1), (1, 2), (2, 0)], switches=[1]), schedule)
+        program_of_rounds(Topology.from_links(3, [(0, 1), (1, 2), (2, 0)], switches=[1]), schedule)
 
 
 def test_too_large_is_refused_at_once() -> None:
     with pytest.raises(TooLargeError, match=r"40 nodes with 200 chunks per shard.*fewer channels"):
-        lower(ring(40), schedule_on(ring(40), "allgather"), channels=200)
+        program_of_rounds(ring(40), schedule_on(ring(40), "allgather"), channels=200)
 
 
 def with_columns(schedule: Schedule, columns: dict[str, NDArray[Any]]) -> Schedule:
@@ -692,7 +711,7 @@ def test_damaged_schedules_are_refused_or_still_right(collective: Collective, se
         columns["step"][row] = max(1, columns["step"][row] - 1)
     damaged = with_columns(schedule, columns)
     try:
-        program = lower(topology, damaged)
+        program = program_of_rounds(topology, damaged)
     except ScheduleError:
         reached("refused")
         return
@@ -708,17 +727,17 @@ def test_dropping_or_doubling_a_row_is_refused(collective: Collective) -> None:
     for row in range(len(schedule)):
         without = {name: np.delete(column, row) for name, column in schedule.columns().items()}
         with pytest.raises(ScheduleError):
-            lower(topology, with_columns(schedule, without))
+            program_of_rounds(topology, with_columns(schedule, without))
         twice = {name: np.append(column, column[row]) for name, column in schedule.columns().items()}
         doubled = with_columns(schedule, twice)
         if schedule.step[row] <= schedule.reduce_steps:
             with pytest.raises(ScheduleError):
-                lower(topology, doubled)
+                program_of_rounds(topology, doubled)
         else:  # receiving the same twice does no harm: the second is left out
-            assert lower(topology, doubled) == lower(topology, schedule)
+            assert program_of_rounds(topology, doubled) == program_of_rounds(topology, schedule)
 
 
 def test_an_empty_reduce_scatter_or_allreduce_is_refused() -> None:
     for collective in COLLECTIVES:
         with pytest.raises(ScheduleError, match="never"):
-            lower(ring(3), make(collective, 3, 1, [], 0))
+            program_of_rounds(ring(3), make(collective, 3, 1, [], 0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -11,9 +12,11 @@ from hypothesis import strategies as st
 
 from tests.samples.trees import fabric, tree_schedule
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
+from topodesign.compiler.backends.msccl import to_xml
+from topodesign.compiler.compilation import compile_movement
+from topodesign.compiler.frontends.trees import program_of_trees
 from topodesign.compiler.ir import PROTOCOLS, Kind
-from topodesign.compiler.msccl import to_xml
-from topodesign.compiler.trees import compile_trees, lower_trees
+from topodesign.compiler.limits import Limits
 from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective, TreeSchedule
 from topodesign.runtime import CheckReport, check_program, get_profile, parse_xml
 
@@ -21,6 +24,10 @@ from topodesign.runtime import CheckReport, check_program, get_profile, parse_xm
 def sample(collective: TreeCollective, nodes: int = 6, seed: int = 1, per_root: int = 4) -> TreeSchedule:
     rng = random.Random(seed)  # noqa: S311
     return tree_schedule(fabric(nodes, 3, rng), collective, rng, per_root=per_root)
+
+
+def compiled(schedule: TreeSchedule, **options: Any) -> str:
+    return compile_movement(schedule.topology, schedule, **options).text
 
 
 def checked(text: str, runtime: str = "msccl") -> CheckReport:
@@ -36,7 +43,7 @@ def test_random_trees_compile_and_run(seed: int, collective: TreeCollective, nod
     rng = random.Random(seed)  # noqa: S311
     schedule = tree_schedule(fabric(nodes, 2, rng), collective, rng, per_root=data.draw(st.integers(1, 8)))
     runtime = data.draw(st.sampled_from(["msccl", "msccl-executor", "rccl"]))
-    text = compile_trees(
+    text = compiled(
         schedule,
         inplace=data.draw(st.booleans()),
         channels=data.draw(st.integers(1, 3)),
@@ -54,7 +61,7 @@ def test_random_trees_compile_and_run(seed: int, collective: TreeCollective, nod
 def test_nothing_moves_twice(collective: TreeCollective, inplace: bool) -> None:
     """Every chunk is received once per tree edge, and what is copied is only a rank's own input to its output."""
     schedule = sample(collective)
-    program = lower_trees(schedule, inplace=inplace)
+    program = program_of_trees(schedule, inplace=inplace)
     ones = [one for rank in program.ranks for block in rank.threadblocks for one in block.instructions]
     ranks = len(program.ranks)
     phases = 2 if collective == "allreduce" else 1
@@ -70,19 +77,19 @@ def test_chunks_follow_the_weights() -> None:
     """As few chunks per shard as all weights are whole numbers of."""
     for per_root in (1, 4, 7):
         schedule = sample("allgather", per_root=per_root)
-        assert per_root % lower_trees(schedule).shard == 0
-        assert lower_trees(schedule, parts=3).shard == 3 * lower_trees(schedule).shard
+        assert per_root % program_of_trees(schedule).shard == 0
+        assert program_of_trees(schedule, parts=3).shard == 3 * program_of_trees(schedule).shard
         single = replace(schedule, weight=schedule.weight * 10, route_weight=schedule.route_weight * 10)
-        assert lower_trees(replace(single, rate=single.rate / 10)).shard == lower_trees(schedule).shard
+        assert program_of_trees(replace(single, rate=single.rate / 10)).shard == program_of_trees(schedule).shard
 
 
 def test_limits_are_kept_by_more_channels_and_joined_threadblocks() -> None:
     schedule = sample("allreduce", nodes=12, per_root=12)
-    loose = checked(compile_trees(schedule))
+    loose = checked(compiled(schedule))
     assert loose.usage is not None
     assert loose.usage.threadblocks_per_rank > 12
     profile = get_profile("msccl")
-    joined = lower_trees(schedule, most_blocks=12, blocks_per_channel=5)
+    joined = program_of_trees(schedule, limits=Limits(blocks_per_rank=12, blocks_per_channel=5))
     assert max(len(rank.threadblocks) for rank in joined.ranks) < loose.usage.threadblocks_per_rank
     assert all(
         [(block.send, block.channel) for block in rank.threadblocks if block.send is not None].count(pair) == 1
@@ -90,7 +97,7 @@ def test_limits_are_kept_by_more_channels_and_joined_threadblocks() -> None:
         for pair in {(block.send, block.channel) for block in rank.threadblocks if block.send is not None}
     )
     many = sample("broadcast", nodes=3, per_root=1)
-    assert checked(compile_trees(many, parts=700), "msccl").usage.channels > 1  # type: ignore[union-attr]
+    assert checked(compiled(many, parts=700), "msccl").usage.channels > 1  # type: ignore[union-attr]
     assert profile.steps_per_threadblock < 700
 
 
@@ -100,7 +107,9 @@ def test_joined_threadblocks_run(collective: TreeCollective, inplace: bool) -> N
     schedule = sample(collective, nodes=8, seed=5)
     profile = get_profile("msccl")
     for parts in (1, 3):
-        program = lower_trees(schedule, inplace=inplace, parts=parts, most_blocks=1, blocks_per_channel=4, channels=2)
+        program = program_of_trees(
+            schedule, inplace=inplace, parts=parts, channels=2, limits=Limits(blocks_per_rank=1, blocks_per_channel=4)
+        )
         blocks = [block for rank in program.ranks for block in rank.threadblocks]
         assert any(block.send is not None and block.receive is not None for block in blocks)
         checked(to_xml(program, profile=profile, name="joined"))
@@ -109,7 +118,7 @@ def test_joined_threadblocks_run(collective: TreeCollective, inplace: bool) -> N
 def test_a_busy_link_gets_more_channels_where_threadblocks_are_short() -> None:
     """RCCL reads 64 steps a threadblock: only the links that carry more are widened."""
     schedule = sample("allreduce", nodes=4, per_root=40, seed=3)
-    wide = checked(compile_trees(schedule, parts=10, runtime="rccl"), "rccl")
+    wide = checked(compiled(schedule, parts=10, runtime="rccl"), "rccl")
     assert wide.usage is not None
     assert wide.usage.steps_per_threadblock <= 64
     assert 1 < wide.usage.channels <= 32
@@ -120,27 +129,27 @@ def test_unequal_shards_are_for_allreduce_alone() -> None:
     rng = random.Random(2)  # noqa: S311
     topology = fabric(4, 2, rng)
     shard = (0, 1, 2, 3)
-    report = checked(compile_trees(tree_schedule(topology, "allreduce", rng, shard=shard)))
+    report = checked(compiled(tree_schedule(topology, "allreduce", rng, shard=shard)))
     assert report.usage is not None
     for collective in ("allgather", "reduce-scatter"):
         with pytest.raises(InfeasibleError, match="unequal shards"):
-            compile_trees(tree_schedule(topology, collective, rng, shard=shard))
+            compiled(tree_schedule(topology, collective, rng, shard=shard))
 
 
 def test_what_cannot_be_compiled_is_refused() -> None:
     schedule = sample("allgather")
     with pytest.raises(ScheduleError, match="of capacity"):
-        compile_trees(replace(schedule, rate=2 * schedule.rate))
+        compiled(replace(schedule, rate=2 * schedule.rate))
     with pytest.raises(ParameterError, match="parts"):
-        compile_trees(schedule, parts=0)
+        compiled(schedule, parts=0)
     with pytest.raises(InfeasibleError, match="channels"):
-        compile_trees(schedule, channels=33)
+        compiled(schedule, channels=33)
     with pytest.raises(TooLargeError, match="too many to compile"):
-        compile_trees(schedule, parts=10**6)
+        compiled(schedule, parts=10**6)
     with pytest.raises(InfeasibleError, match="--fixed-k"):
-        compile_trees(sample("allgather", nodes=3, per_root=1), parts=1200)
+        compiled(sample("allgather", nodes=3, per_root=1), parts=1200)
 
 
 def test_the_same_schedule_gives_the_same_bytes() -> None:
     schedule = sample("allreduce")
-    assert compile_trees(schedule, channels=2) == compile_trees(schedule, channels=2)
+    assert compiled(schedule, channels=2) == compiled(schedule, channels=2)

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import topodesign.forest.schedule as forest
-from tests.compiler.test_trees import checked
+from tests.compiler.test_trees import checked, compiled
 from tests.forest.test_tree_multicast import check_flow
 from tests.samples.forest import a100, fabrics
 from tests.samples.trees import fabric, tree_schedule
@@ -24,8 +24,8 @@ from tests.simulation.test_trees import ALPHA, by_events, run
 from topodesign import build
 from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.cli.main import run as cli
-from topodesign.compiler.ir import PROTOCOLS
-from topodesign.compiler.trees import compile_trees, lower_trees
+from topodesign.compiler.frontends.trees import program_of_trees
+from topodesign.compiler.ir import PROTOCOLS, Program
 from topodesign.fabrics.fabric import Fabric
 from topodesign.forest.allreduce import allreduce_optimum
 from topodesign.forest.multicast import prune
@@ -69,7 +69,7 @@ def check(topology: Topology) -> TreeSchedule:
 def test_the_optimum_is_reached_and_compiles(topology: Topology, inplace: bool) -> None:
     schedule = check(topology)
     assert forest_schedule(topology, "allreduce") == schedule
-    checked(compile_trees(schedule, inplace=inplace, runtime="msccl-executor"), "msccl-executor")
+    checked(compiled(schedule, inplace=inplace, runtime="msccl-executor"), "msccl-executor")
 
 
 @settings(max_examples=25, deadline=None)
@@ -178,7 +178,7 @@ def test_large_data_tend_to_the_optimum() -> None:
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 6), st.data())
 def test_random_ones_compile_and_run(seed: int, nodes: int, data: st.DataObject) -> None:
-    text = compile_trees(
+    text = compiled(
         sample(seed, nodes, per_root=data.draw(st.integers(1, 4))),
         inplace=data.draw(st.booleans()),
         channels=data.draw(st.integers(1, 2)),
@@ -195,7 +195,7 @@ def test_phases_that_share_a_connection_have_threadblocks_of_their_own() -> None
     first = int(np.searchsorted(schedule.tree, schedule.reduce_trees))
     shared = {(nodes.index(u), nodes.index(v)) for u, v in set(ends[:first]) & set(ends[first:])}
     assert shared
-    program = lower_trees(schedule)
+    program = program_of_trees(schedule)
     senders = [(rank, one.send) for rank, body in enumerate(program.ranks) for one in body.threadblocks]
     assert {pair for pair in senders if senders.count(pair) == 2 and pair[1] is not None} == shared
 
@@ -240,16 +240,16 @@ def test_optimum_and_schedule_say_the_same(source: str, tmp_path: Path, capsys: 
 def test_phases_in_turn_where_concurrent_ones_do_not_fit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import topodesign.compiler.trees as compiler
+    import topodesign.compiler.frontends.trees as front_end
 
-    original: Callable[..., str] = compiler.compile_trees
+    original: Callable[..., Program] = front_end.program_of_trees
 
-    def picky(schedule: TreeSchedule, **options: Any) -> str:
+    def picky(schedule: TreeSchedule, **options: Any) -> Program:
         if schedule.concurrent:
             raise InfeasibleError("this runtime is picky")
         return original(schedule, **options)
 
-    monkeypatch.setattr(compiler, "compile_trees", picky)
+    monkeypatch.setattr(front_end, "program_of_trees", picky)
     args = ["compile", "genkautz(2,7)", "--method", "forest", "-o", str(tmp_path / "x.xml"), "--json"]
     assert cli(args) == 0
     note = json.loads(capsys.readouterr().out)["fewer_trees"]

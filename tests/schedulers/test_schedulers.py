@@ -21,7 +21,7 @@ from topodesign.base.errors import (
     TooLargeError,
     TopologyError,
 )
-from topodesign.compiler import layout as layout_module
+from topodesign.compiler.frontends import layout as layout_module
 from topodesign.plans.rounds import COLLECTIVES, COLUMNS, Collective, Schedule
 from topodesign.plans.rounds_ops import assemble, is_lean, reverse
 from topodesign.pricing.closed_form import layer_loads

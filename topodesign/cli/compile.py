@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from topodesign.schedulers import Method
     from topodesign.topology.topology import Topology
 
-_LARGEST_CALL = 2**63 - 1
-
 
 @click.command(name="compile")
 @click.argument("source")
@@ -93,7 +91,6 @@ def command(
     Example: topodesign compile 'circulant(12,2,3)' --collective allreduce --inplace -o allreduce.xml
     """
     from topodesign.base.atomic import write_whole  # noqa: PLC0415
-    from topodesign.base.units import parse_size  # noqa: PLC0415
     from topodesign.cli.sources import check_ending, names_schedule  # noqa: PLC0415  heavy
     from topodesign.cli.trees.plan import Wanted, goes_over_trees  # noqa: PLC0415
     from topodesign.plans.trees_file import is_tree_file  # noqa: PLC0415
@@ -107,8 +104,8 @@ def command(
         "protocol": protocol,
         "inplace": inplace,
         "channels": channels,
-        "min_bytes": 0 if min_size is None else int(parse_size(min_size)),
-        "max_bytes": _LARGEST_CALL if max_size is None else int(parse_size(max_size)),
+        "min_size": 0 if min_size is None else min_size,
+        "max_size": max_size,
     }
     made = names_schedule(source)
     wanted = Wanted(source, collective, **of_trees)
@@ -145,7 +142,7 @@ def command(
 
 def _steps(source: str, wanted: tuple[Collective, Method, int | None] | None, options: dict[str, Any]) -> str:
     """Compile a schedule of steps, read from a file if it is not said which is wanted."""
-    from topodesign.compiler.msccl import compile_schedule  # noqa: PLC0415
+    from topodesign.compiler.compilation import compile_movement  # noqa: PLC0415
     from topodesign.expand.library import as_topology  # noqa: PLC0415  heavy
     from topodesign.schedulers import make_schedule  # noqa: PLC0415
 
@@ -158,21 +155,21 @@ def _steps(source: str, wanted: tuple[Collective, Method, int | None] | None, op
         with progress_bar("scheduling") as progress:
             schedule = make_schedule(graph, collective, method=method, chunks=chunks, progress=progress).schedule
     with progress_bar("compiling"):
-        return compile_schedule(graph, schedule, **options)
+        return compile_movement(graph, schedule, **options).text
 
 
 def _trees(source: str, wanted: Wanted | None, options: dict[str, Any]) -> tuple[str, dict[str, str | None]]:
     """Compile a schedule of trees likewise; also return notes as ``plan_that_fits`` does."""
     from topodesign.cli.trees.files import right_trees  # noqa: PLC0415  heavy
     from topodesign.cli.trees.plan import plan_that_fits  # noqa: PLC0415
-    from topodesign.compiler.trees import compile_trees  # noqa: PLC0415
+    from topodesign.compiler.compilation import compile_movement  # noqa: PLC0415
 
     if wanted is None:
         _, schedule = right_trees(Path(source))
         with progress_bar("compiling"):
-            return compile_trees(schedule, **options), {"fewer_trees": None}
+            return compile_movement(schedule.topology, schedule, **options).text, {"fewer_trees": None}
     with progress_bar("scheduling and compiling"):
-        return plan_that_fits(wanted, lambda trees: compile_trees(trees, **options))
+        return plan_that_fits(wanted, lambda trees: compile_movement(trees.topology, trees, **options).text)
 
 
 def _read(path: Path) -> tuple[Topology, Schedule]:

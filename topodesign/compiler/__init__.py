@@ -1,7 +1,6 @@
-"""From schedules to programs: the instruction IR, the lowering, and the XML of MSCCL runtimes."""
+"""From plans to programs: front ends make the instruction IR of every rank, back ends write it for a target.
 
-from topodesign.compiler.ir import Program
-from topodesign.compiler.msccl import compile_schedule, to_xml
-from topodesign.compiler.rounds import lower
-
-__all__ = ["Program", "compile_schedule", "lower", "to_xml"]
+Imports plans and their verification, and the runtimes that check what comes out. ``compilation`` has it from end to
+end; ``ir`` is what stands between; a back end is a file in ``backends`` and a line in its list, a front end a file in
+``frontends`` and a line in ``FRONT_ENDS``.
+"""

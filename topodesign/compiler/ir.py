@@ -1,4 +1,4 @@
-"""The program that ranks run: threadblocks of instructions over three buffers, free of file formats and limits."""
+"""The program that ranks run: threadblocks of instructions over three buffers, free of file formats and of plans."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal, get_args
 
-from topodesign.plans.trees import TreeCollective
+from topodesign.collectives import Collective
 
 Protocol = Literal["Simple", "LL", "LL128"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
@@ -110,15 +110,15 @@ class RankProgram:
 class Program:
     """A collective as every rank runs it.
 
-    In place, an allgather's input is the rank's slice of the output, a reduce-scatter's output is the rank's slice of
-    the input, and of the others input and output are one. The program then names only the whole of the two: the output
-    for allgather, allreduce and broadcast, the input for reduce-scatter and reduce. The input is never written unless
-    it is the output too.
+    In place, the shorter of a rank's input and output is where the longer one has the same blocks, as
+    :meth:`~topodesign.collectives.collective.Collective.in_place` says. The program then names the longer one alone:
+    the output of an allgather or broadcast, the input of a reduce-scatter or reduce, and of an allreduce, whose two are
+    one, the output. The input is never written unless it is the output too.
 
     Attributes
     ----------
     collective
-        What it does.
+        What it does, among all ranks; its root is a rank.
     inplace
         Whether input and output share memory as above; if not, they must not overlap.
     protocol
@@ -131,7 +131,7 @@ class Program:
         One entry per rank.
     """
 
-    collective: TreeCollective
+    collective: Collective
     inplace: bool
     protocol: Protocol
     chunks: int
@@ -140,18 +140,21 @@ class Program:
 
     @property
     def shard(self) -> int:
-        """Chunks per rank: input of an allgather, output of a reduce-scatter."""
-        return self.chunks // len(self.ranks)
+        """Chunks of a block of the collective's data: input of an allgather, output of a reduce-scatter."""
+        return self.chunks // self.collective.shards(len(self.ranks))
 
     @property
     def input_chunks(self) -> int:
-        """Chunks of each rank's input."""
-        return self.shard if self.collective == "allgather" else self.chunks
+        """Chunks of the input of each rank that has one."""
+        return self._chunks(len(self.collective.at(None).inputs(0, len(self.ranks))))
 
     @property
     def output_chunks(self) -> int:
-        """Chunks of each rank's output."""
-        return self.shard if self.collective == "reduce-scatter" else self.chunks
+        """Chunks of the output of each rank that has one."""
+        return self._chunks(len(self.collective.at(None).outputs(0, len(self.ranks))))
+
+    def _chunks(self, blocks: int) -> int:
+        return blocks * self.chunks // self.collective.shards(len(self.ranks))
 
     def count(self, *kinds: Kind) -> int:
         """Return how many instructions of these kinds all ranks have together."""

@@ -151,14 +151,16 @@ PROFILES: Mapping[str, RuntimeProfile] = MappingProxyType(
 """The runtimes by name."""
 
 
-def get_profile(name: str) -> RuntimeProfile:
-    """Return the profile of a runtime.
+def get_profile(name: str | RuntimeProfile) -> RuntimeProfile:
+    """Return the profile of a runtime; a profile as it is.
 
     Raises
     ------
     ParameterError
         If the name is unknown.
     """
+    if isinstance(name, RuntimeProfile):
+        return name
     try:
         return PROFILES[name]
     except KeyError:

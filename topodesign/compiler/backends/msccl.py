@@ -7,17 +7,16 @@ import re
 from typing import TYPE_CHECKING
 
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.collectives import as_collective
-from topodesign.compiler.ir import PROTOCOLS, Buffer, Instruction, Kind, Program, Protocol, RankProgram
-from topodesign.compiler.rounds import lower
-from topodesign.plans.rounds import Schedule
-from topodesign.runtime.profiles import RuntimeProfile, get_profile
-from topodesign.topology.topology import Topology, require_at_least
+from topodesign.compiler.backends.backend import LARGEST_SIZE, Backend, Files, Options
+from topodesign.compiler.ir import Buffer, Instruction, Kind, Program, RankProgram
+from topodesign.compiler.limits import HELP, Limits
+from topodesign.runtime.check import CheckReport, check_program
+from topodesign.runtime.parse import parse_xml
+from topodesign.runtime.profiles import PROFILES, RuntimeProfile, get_profile
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-LARGEST_SIZE = 2**63 - 1
 _TYPES = {
     Kind.SEND: "s",
     Kind.RECEIVE: "r",
@@ -30,60 +29,38 @@ _TYPES = {
 }
 _BUFFERS = {Buffer.INPUT: "i", Buffer.OUTPUT: "o", Buffer.SCRATCH: "s"}
 _NAME = re.compile(r"[A-Za-z0-9_.,()+-]+")
-HELP = "use fewer channels, a schedule with fewer --chunks or trees (--fixed-k), or a smaller N"
 
 
-def compile_schedule(
-    topology: Topology,
-    schedule: Schedule,
-    *,
-    runtime: str = "msccl",
-    protocol: Protocol = "Simple",
-    inplace: bool = False,
-    channels: int = 1,
-    min_bytes: int = 0,
-    max_bytes: int = LARGEST_SIZE,
-    name: str | None = None,
-) -> str:
-    """Compile a schedule to the XML of an MSCCL runtime.
+class Msccl(Backend):
+    """XML for microsoft/msccl, msccl-executor-nccl and RCCL."""
 
-    Parameters
-    ----------
-    topology, schedule
-        The links, and a valid schedule on them.
-    runtime
-        Name of a profile: ``msccl``, ``msccl-executor`` or ``rccl``.
-    protocol
-        ``Simple``, ``LL`` or ``LL128``.
-    inplace
-        Compile for calls whose input and output share memory (the file is not used for others, nor the reverse).
-    channels
-        Split every message over this many connections.
-    min_bytes, max_bytes
-        The range of sizes for which the runtime should use this file.
-    name
-        What the runtime's log calls it; by default made of the collective and the spec.
+    name = "msccl"
+    ending = ".xml"
+    runtimes = tuple(PROFILES)
 
-    Raises
-    ------
-    InfeasibleError
-        If the program exceeds a limit of the runtime; the message names it.
-    ScheduleError, TopologyError, ParameterError
-        As :func:`topodesign.compiler.rounds.lower`, and for an unknown runtime or protocol or a bad name or size.
-    """
-    profile = get_profile(runtime)
-    check_options(protocol, channels, profile)
-    program = lower(
-        topology,
-        schedule,
-        inplace=inplace,
-        channels=channels,
-        protocol=protocol,
-        max_count=profile.chunks_per_step,
-        blocks_per_channel=profile.threadblocks_per_channel,
-    )
-    title = f"topodesign-{schedule.collective}-{topology.spec or schedule.nodes}" if name is None else name
-    return to_xml(program, profile=profile, name=title, min_bytes=min_bytes, max_bytes=max_bytes)
+    def limits(self, options: Options) -> Limits:
+        """Return what the runtime's profile says of a program that a front end makes."""
+        profile = get_profile(options.runtime)
+        _limit(profile, "channels", profile.channels, options.channels)
+        return Limits(
+            chunks_per_instruction=profile.chunks_per_step,
+            instructions_per_block=profile.steps_per_threadblock,
+            instructions_per_rank=profile.xml_nodes_per_rank,
+            blocks_per_channel=profile.threadblocks_per_channel,
+            blocks_per_rank=min(profile.threadblocks_per_rank, profile.resident_threadblocks),
+            channels=profile.channels,
+        )
+
+    def emit(self, program: Program, options: Options) -> Files:
+        """Return the XML."""
+        sizes = {"min_bytes": options.min_bytes, "max_bytes": options.max_bytes}
+        text = to_xml(program, profile=get_profile(options.runtime), name=options.name, **sizes)
+        return {self.ending: text.encode()}
+
+    def check(self, files: Files, options: Options, interleavings: int) -> CheckReport:
+        """Read the XML as the runtime does, and decide whether it then does what it should."""
+        profile = get_profile(options.runtime)
+        return check_program(parse_xml(files[self.ending].decode(), profile), profile, interleavings=interleavings)
 
 
 def to_xml(
@@ -94,11 +71,13 @@ def to_xml(
     Parameters
     ----------
     program
-        From :func:`topodesign.compiler.rounds.lower`.
+        What a front end made.
     profile
         The runtime.
-    name, min_bytes, max_bytes
-        As :func:`compile_schedule`.
+    name
+        What the runtime's log calls it.
+    min_bytes, max_bytes
+        The range of sizes for which the runtime should use this file.
 
     Raises
     ------
@@ -122,7 +101,7 @@ def to_xml(
         nchannels=str(program.channels),
         nchunksperloop=str(program.chunks),
         ngpus=str(len(program.ranks)),
-        coll=profile.coll(as_collective(program.collective)),
+        coll=profile.coll(program.collective),
         inplace=str(int(program.inplace)),
         outofplace=str(int(not program.inplace)),
         minBytes=str(min_bytes),
@@ -181,14 +160,6 @@ def _write_step(tb: _Element, one: Instruction | None, wait: tuple[int, int], *,
         deps=str(wait[1]),
         hasdep=str(int(hasdep)),
     )
-
-
-def check_options(protocol: str, channels: int, profile: RuntimeProfile) -> None:
-    """Raise ParameterError for an unknown protocol, InfeasibleError for more channels than the runtime has."""
-    if protocol not in PROTOCOLS:
-        raise ParameterError(f"unknown protocol {protocol!r}; known are {', '.join(PROTOCOLS)}")
-    require_at_least("channels", channels, 1)
-    _limit(profile, "channels", profile.channels, channels)
 
 
 def _check_limits(program: Program, algo: _Element, profile: RuntimeProfile) -> None:

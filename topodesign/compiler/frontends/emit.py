@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from topodesign.compiler.frontends.layout import Message
+from topodesign.compiler.frontends.threads import Operation, Place
 from topodesign.compiler.ir import Buffer, Kind
-from topodesign.compiler.layout import Message
-from topodesign.compiler.threads import Operation, Place
 
 IN, OUT, SCRATCH = Buffer.INPUT.value, Buffer.OUTPUT.value, Buffer.SCRATCH.value
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from topodesign.compiler.ir import Buffer, Instruction, Kind, RankProgram, Region, Threadblock
+from topodesign.compiler.limits import Limits
 
 Place = tuple[str, int]
 """A chunk in memory: the value of a :class:`Buffer`, or ``ACCUMULATOR``, and the offset."""
@@ -64,11 +65,7 @@ def _places(first: Place | None, size: int) -> list[Place]:
 
 
 def assemble(
-    operations: list[list[Operation]],
-    reduce_steps: int,
-    blocks_per_channel: int,
-    most_blocks: int = 2**31,
-    longest_block: int = 2**31,
+    operations: list[list[Operation]], reduce_steps: int, limits: Limits, *, join: bool = False
 ) -> tuple[list[RankProgram], int]:
     """Give every rank its threadblocks with the dependencies that keep the result of the serial order.
 
@@ -78,12 +75,10 @@ def assemble(
         For each rank, what it does, in an order that is right when done one after the other.
     reduce_steps
         Steps after which partial sums are no longer sent.
-    blocks_per_channel
-        The most threadblocks of a rank that send on one channel, and the most that receive.
-    most_blocks
-        Threadblocks that a rank may have before sending and receiving ones are joined.
-    longest_block
-        The most instructions in a joined one.
+    limits
+        What the target allows: of threadblocks on a channel always, of others where they are joined.
+    join
+        Whether threadblocks that send and such that receive may be joined where a rank has too many.
 
     Returns
     -------
@@ -93,11 +88,12 @@ def assemble(
         Number of channels in use.
     """
     links = {(rank, one.send) for rank, ops in enumerate(operations) for one in ops if one.send is not None}
-    group = _groups(links, blocks_per_channel)
+    group = _groups(links, limits.blocks_per_channel)
     groups = max(group.values(), default=0) + 1
     if groups == 1:  # a fused instruction needs both of its connections on one channel
         operations = _fuse(operations, reduce_steps)
-    operations = [_join(rank, ops, group, most_blocks, longest_block) for rank, ops in enumerate(operations)]
+    if join:
+        operations = [_join(rank, ops, group, limits) for rank, ops in enumerate(operations)]
     ranks = [_rank(rank, ops, reduce_steps, group, groups) for rank, ops in enumerate(operations)]
     used = max((block.channel for rank in ranks for block in rank.threadblocks), default=0) + 1
     return ranks, used
@@ -114,16 +110,14 @@ def _groups(links: set[tuple[int, int]], limit: int) -> dict[tuple[int, int], in
     return group
 
 
-def _join(
-    rank: int, operations: list[Operation], group: dict[tuple[int, int], int], most_blocks: int, longest: int
-) -> list[Operation]:
+def _join(rank: int, operations: list[Operation], group: dict[tuple[int, int], int], limits: Limits) -> list[Operation]:
     """Put what only sends and what only receives on a channel into one threadblock, if there are too many of them.
 
     Where all ranks do their operations in the order of one list of messages, no deadlock comes of it: the first message
     of the list that is not over waits for none after it, at neither end.
     """
     size = Counter(one.block for one in operations)
-    surplus = len(size) - most_blocks
+    surplus = len(size) - limits.blocks_per_rank
     if surplus <= 0:
         return operations
     free: dict[tuple[int, int], tuple[list[Block], list[Block]]] = defaultdict(lambda: ([], []))
@@ -135,6 +129,7 @@ def _join(
             free[group[receive, rank], instance][1].append(block)
     pairs = [pair for senders, receivers in free.values() for pair in zip(senders[::-1], receivers, strict=False)]
     pairs.sort(key=lambda pair: size[pair[0]] + size[pair[1]])
+    longest = limits.instructions_per_block
     joined = {block: (a[0], b[1], a[2]) for a, b in pairs[:surplus] if size[a] + size[b] <= longest for block in (a, b)}
     return [
         replace(one, send=block[0], receive=block[1])

@@ -1,4 +1,4 @@
-"""From a schedule to the instructions of every rank: one grouped send per link and step, and few copies."""
+"""From rounds to the instructions of every rank: one grouped send per link and step, and few copies."""
 
 from __future__ import annotations
 
@@ -8,26 +8,30 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from topodesign.base.errors import ScheduleError, TopologyError
-from topodesign.compiler.emit import IN, OUT, Emitter, Part, contiguous, region, runs
+from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
+from topodesign.compiler.frontends.emit import IN, OUT, Emitter, Part, contiguous, region, runs
+from topodesign.compiler.frontends.layout import Layout, Message, layout
+from topodesign.compiler.frontends.threads import ACCUMULATOR, Operation, Place, assemble
 from topodesign.compiler.ir import Kind, Program, Protocol
-from topodesign.compiler.layout import Layout, Message, layout
-from topodesign.compiler.threads import ACCUMULATOR, Operation, Place, assemble
+from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.plans.rounds import Schedule
 from topodesign.topology.topology import Topology, require_at_least
+
+COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE)
+"""What this front end can do."""
 
 Half = list[list[tuple[Message, list[int]]]]
 """Messages with their chunks, step by step."""
 
 
-def lower(
+def program_of_rounds(
     topology: Topology,
     schedule: Schedule,
     *,
     inplace: bool = False,
     channels: int = 1,
     protocol: Protocol = "Simple",
-    max_count: int = 2**31,
-    blocks_per_channel: int = 2**31,
+    limits: Limits = NO_LIMITS,
 ) -> Program:
     """Turn a schedule into the program of every rank.
 
@@ -42,18 +46,16 @@ def lower(
     topology
         The links that there are.
     schedule
-        A valid schedule on them.
+        A valid schedule on them, of one of ``COLLECTIVES``.
     inplace
         Whether input and output share memory (see :class:`Program`).
     channels
         Every message is split evenly over this many connections, each with threadblocks of its own.
     protocol
         Handed on to the program.
-    max_count
-        The most chunks that one instruction may move; a larger message is split into several.
-    blocks_per_channel
-        The most threadblocks of a rank that send on one channel, and the most that receive; a node with more links has
-        them on several.
+    limits
+        What the target allows. A message of more chunks than an instruction moves is split into several, and a node
+        with more links than a channel has threadblocks has them on several; the rest is left to the back end.
 
     Returns
     -------
@@ -76,16 +78,15 @@ def lower(
     threadblocks. What a receiving threadblock does waits for its sender, and on its own rank only for receiving
     threadblocks in the order of the steps. What a sending threadblock does waits for receiving threadblocks in earlier
     steps, and for its receiver to make room. So, by induction over the steps, all of them end. The exception are fused
-    instructions, see :mod:`topodesign.compiler.threads`.
+    instructions, see :mod:`topodesign.compiler.frontends.threads`.
     """
     require_at_least("channels", channels, 1)
-    require_at_least("max_count", max_count, 1)
-    require_at_least("blocks_per_channel", blocks_per_channel, 1)
+    collective = as_collective(schedule.collective)
     _check_links(topology, schedule)
     plan = layout(schedule, channels)
-    lowering = _Lowering(schedule, plan, inplace, channels, max_count)
-    ranks, used = assemble(lowering.run(), schedule.reduce_steps, blocks_per_channel)
-    return Program(schedule.collective, inplace, protocol, plan.shard * schedule.nodes, used, tuple(ranks))
+    writer = _Writer(schedule, collective, plan, inplace, channels, limits.chunks_per_instruction)
+    ranks, used = assemble(writer.operations(), schedule.reduce_steps, limits)
+    return Program(collective, inplace, protocol, plan.shard * schedule.nodes, used, tuple(ranks))
 
 
 def _check_links(topology: Topology, schedule: Schedule) -> None:
@@ -122,8 +123,8 @@ def _search(blocks: list[list[int]], must: list[int], cost: Callable[[list[int]]
             improved = False
             for at in range(len(order) - 1):
                 swapped = [*current[:at], current[at + 1], current[at], *current[at + 2 :]]
-                if (lower := cost(swapped)) < price:
-                    current, price, improved = swapped, lower, True
+                if (less := cost(swapped)) < price:
+                    current, price, improved = swapped, less, True
         if price < lowest:
             best, lowest = current, price
     return best
@@ -134,10 +135,11 @@ def _output(x: int) -> Place:
 
 
 @dataclass
-class _Lowering:
+class _Writer:
     """A schedule on its way to operations."""
 
     schedule: Schedule
+    collective: Collective
     plan: Layout
     inplace: bool
     channels: int
@@ -150,14 +152,14 @@ class _Lowering:
         instances = range(self.channels)
         self.ranks = [Emitter(list(itertools.product(peers, instances)), self.max_count) for peers in sources]
 
-    def run(self) -> list[list[Operation]]:
+    def operations(self) -> list[list[Operation]]:
         """Return the operations of each rank in serial order."""
-        if self.schedule.collective != "allgather":
+        if self.collective.reduces:
             self._reduce_scatter(self._half(reduces=True))
-        if not self.inplace and (self.schedule.collective == "allgather" or len(self.ranks) == 1):
+        if not self.inplace and (not self.collective.reduces or len(self.ranks) == 1):
             for rank, emitter in enumerate(self.ranks):
                 emitter.prepare([(IN, at) for at in range(self.plan.shard)], [_output(x) for x in self._own(rank)])
-        if self.schedule.collective != "reduce-scatter":
+        if self.collective.copies:
             self._allgather(self._half(reduces=False))
         return [emitter.operations() for emitter in self.ranks]
 
@@ -181,7 +183,7 @@ class _Lowering:
 
     def _allgather(self, half: Half) -> None:
         """Send from where chunks first arrived or from the output; receive into the output or by way of scratch."""
-        separate = self.schedule.collective == "allgather" and not self.inplace
+        separate = not self.collective.reduces and not self.inplace
         first: list[dict[int, Place]] = [
             {x: (IN, at) if separate else (OUT, x) for at, x in enumerate(self._own(rank))}
             for rank in range(len(self.ranks))
@@ -235,15 +237,15 @@ class _Lowering:
 
     def _initial(self, x: int) -> Place:
         """Return where a rank's own contribution to a chunk is from the start."""
-        return (OUT if self.inplace and self.schedule.collective == "allreduce" else IN), x
+        return (OUT if self.inplace and self.collective.copies else IN), x
 
     def _natural(self, x: int) -> Place:
         """Return where a partial sum lies if nothing speaks against the order of the input."""
-        return (OUT if self.schedule.collective == "allreduce" else ACCUMULATOR), x
+        return (OUT if self.collective.copies else ACCUMULATOR), x
 
     def _result(self, rank: int, x: int) -> Place:
         """Return where the sum of a chunk that the rank owns has to end up."""
-        if self.schedule.collective == "allreduce":
+        if self.collective.copies:
             return OUT, x
         return (IN, x) if self.inplace else (OUT, x - rank * self.plan.shard)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from topodesign.base.errors import ScheduleError, TooLargeError
+from topodesign.collectives import as_collective
 from topodesign.plans.rounds import Schedule
 
 Message = tuple[int, int, int]
@@ -123,7 +124,7 @@ def _reduces(
     schedule: Schedule, sizes: list[list[int]], messages: dict[Message, list[Piece]]
 ) -> dict[Message, list[Piece]]:
     """Return the messages of the reduce-scatter steps after checking that each contribution counts once."""
-    if schedule.collective == "allgather":
+    if not as_collective(schedule.collective).reduces:
         return {}
     kept = {message: pieces for message, pieces in messages.items() if message[0] <= schedule.reduce_steps}
     sent: dict[tuple[int, Piece], int] = {}
@@ -150,7 +151,7 @@ def _gathers(
     schedule: Schedule, sizes: list[list[int]], messages: dict[Message, list[Piece]]
 ) -> dict[Message, list[Piece]]:
     """Return the messages of the allgather steps without what the receiver has, checking that the sender has it."""
-    if schedule.collective == "reduce-scatter":
+    if not as_collective(schedule.collective).copies:
         return {}
     kept: dict[Message, list[Piece]] = {}
     since = {(owner, (owner, piece)): 0 for owner, shard in enumerate(sizes) for piece in range(len(shard))}

@@ -11,14 +11,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
-from topodesign.compiler.emit import IN, OUT, Emitter, Part, runs
+from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective, as_collective
+from topodesign.compiler.frontends.emit import IN, OUT, Emitter, Part, runs
+from topodesign.compiler.frontends.threads import ACCUMULATOR, Operation, Place, assemble
 from topodesign.compiler.ir import Program, Protocol
-from topodesign.compiler.msccl import HELP, LARGEST_SIZE, check_options, to_xml
-from topodesign.compiler.threads import ACCUMULATOR, Operation, Place, assemble
+from topodesign.compiler.limits import HELP, NO_LIMITS, Limits
 from topodesign.plans.trees import TreeSchedule
-from topodesign.runtime.profiles import get_profile
 from topodesign.topology.topology import require_at_least
 from topodesign.verification.trees import verify_trees
+
+COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST, REDUCE)
+"""What this front end can do."""
 
 Message = tuple[int, int, int, int]
 """Step, sender, receiver (ranks) and instance: what a connection carries in a step."""
@@ -36,62 +39,84 @@ class _Stream:
     edges: list[tuple[int, int, int]]
 
 
-def compile_trees(
+def program_of_trees(
     schedule: TreeSchedule,
     *,
-    runtime: str = "msccl",
-    protocol: Protocol = "Simple",
     inplace: bool = False,
     channels: int = 1,
     parts: int = 1,
-    min_bytes: int = 0,
-    max_bytes: int = LARGEST_SIZE,
-    name: str | None = None,
-) -> str:
-    """Compile a tree schedule to the XML of an MSCCL runtime.
+    protocol: Protocol = "Simple",
+    limits: Limits = NO_LIMITS,
+) -> Program:
+    """Turn a tree schedule into the program of every rank.
+
+    The shard of a root is laid out part by part, and tree by tree within a part, so that what a tree carries is
+    contiguous and is received where it belongs; partial sums are added up where the next rank wants them. What the
+    trees of one root carry over a connection in the same step is one send, if it is contiguous. Where concurrent phases
+    share a connection, each has channels of its own on it, so that neither waits for the other's turn.
 
     Parameters
     ----------
     schedule
-        A valid schedule with equal shards. Its compute nodes, ascending, are the ranks.
-    runtime, protocol, inplace, min_bytes, max_bytes, name
-        As :func:`topodesign.compiler.msccl.compile_schedule`.
+        A valid schedule of one of ``COLLECTIVES``; its compute nodes, ascending, are the ranks.
+    inplace
+        Whether input and output share memory (see :class:`~topodesign.compiler.ir.Program`).
     channels
-        Connections that share the trees between two ranks; more are taken where the threadblocks would be too long.
+        Connections that share the trees (of each of two concurrent phases) between two ranks, each with threadblocks
+        of its own; more are taken where those would be too long.
     parts
         Parts that follow one another through every tree.
+    protocol
+        Handed on to the program.
+    limits
+        What the target allows.
+
+    Returns
+    -------
+    Program
+        It ends whatever the capacity of the connections: all ranks do their part of the messages in the order of one
+        list, ordered by step, so the first of it that is not over waits for none after it.
 
     Raises
     ------
+    ScheduleError
+        If the schedule is not valid.
     InfeasibleError
-        If the program exceeds a limit of the runtime; the message names it.
-    ScheduleError, ParameterError
-        As :func:`lower_trees`, and for an unknown runtime or protocol or a bad name or size.
+        If the shards of an allgather or reduce-scatter differ, for which the runtimes have no call, or a rank has more
+        instructions than allowed.
+    ParameterError
+        If a number is below one, or the schedule is too large to compile.
     """
-    profile = get_profile(runtime)
-    check_options(protocol, channels, profile)
-    wider: dict[tuple[int, int], int] = {}
+    require_at_least("channels", channels, 1)
+    require_at_least("parts", parts, 1)
+    collective = as_collective(schedule.collective)
+    report = verify_trees(schedule)
+    if not report.ok:
+        raise ScheduleError(f"the tree schedule is wrong: {report.problems[0]}")
+    if collective.rooted:
+        root = int(schedule.root[0]) if len(schedule) else collective.root or int(schedule.compute_nodes[0])
+        collective = collective.at(schedule.compute_nodes.tolist().index(root))  # a program counts ranks
+    start = _layout(schedule, collective, parts)
+    unequal = len({end - begin for begin, end in itertools.pairwise(start)}) > 1
+    if unequal and "each" in {collective.movements[0].source, collective.movements[-1].destination}:
+        raise InfeasibleError(f"the runtimes know no {collective} of unequal shards; use equal ones")
+    streams = list(_streams(schedule, start, parts))
+    reduce_steps = max((edge[0] for one in streams if one.reduces for edge in one.edges), default=0)
+    width: dict[tuple[int, int], int] = defaultdict(lambda: channels)
     while True:
-        program = lower_trees(
-            schedule,
-            inplace=inplace,
-            channels=channels,
-            wider=wider,
-            parts=parts,
-            protocol=protocol,
-            max_count=profile.chunks_per_step,
-            blocks_per_channel=profile.threadblocks_per_channel,
-            most_blocks=min(profile.threadblocks_per_rank, profile.resident_threadblocks),
-            longest_block=profile.steps_per_threadblock,
-            most_operations=profile.xml_nodes_per_rank,
-        )
-        more = _too_narrow(program, profile.steps_per_threadblock)
-        if not more or program.channels >= profile.channels:
-            break
-        wider |= {pair: times * wider.get(pair, channels) for pair, times in more.items()}
-    nodes = schedule.topology.spec or len(schedule.compute_nodes)
-    title = f"topodesign-{schedule.collective}-trees-{nodes}" if name is None else name
-    return to_xml(program, profile=profile, name=title, min_bytes=min_bytes, max_bytes=max_bytes)
+        messages = _messages(streams, reduce_steps, width, apart=schedule.concurrent)
+        writer = _Writer(collective, inplace, start, limits.chunks_per_instruction, messages, reduce_steps)
+        operations = writer.operations()
+        most, longest = limits.instructions_per_rank, max(map(len, operations))
+        if longest > most:
+            raise InfeasibleError(f"some rank needs {longest} instructions, and {most} are allowed; {HELP}")
+        programs, used = assemble(operations, reduce_steps, limits, join=True)
+        program = Program(collective, inplace, protocol, start[-1], used, tuple(programs))
+        more = _too_narrow(program, limits.instructions_per_block)
+        if not more or used >= limits.channels:
+            return program
+        for pair, times in more.items():
+            width[pair] *= times
 
 
 def _too_narrow(program: Program, longest: int) -> dict[tuple[int, int], int]:
@@ -107,91 +132,11 @@ def _too_narrow(program: Program, longest: int) -> dict[tuple[int, int], int]:
     return narrow
 
 
-def lower_trees(
-    schedule: TreeSchedule,
-    *,
-    inplace: bool = False,
-    channels: int = 1,
-    wider: Mapping[tuple[int, int], int] | None = None,
-    parts: int = 1,
-    protocol: Protocol = "Simple",
-    max_count: int = 2**31,
-    blocks_per_channel: int = 2**31,
-    most_blocks: int = 2**31,
-    longest_block: int = 2**31,
-    most_operations: int = 2**31,
-) -> Program:
-    """Turn a tree schedule into the program of every rank.
-
-    The shard of a root is laid out part by part, and tree by tree within a part, so that what a tree carries is
-    contiguous and is received where it belongs; partial sums are added up where the next rank wants them. What the
-    trees of one root carry over a connection in the same step is one send, if it is contiguous. Where concurrent phases
-    share a connection, each has channels of its own on it, so that neither waits for the other's turn.
-
-    Parameters
-    ----------
-    schedule
-        A valid schedule; its compute nodes, ascending, are the ranks.
-    inplace
-        Whether input and output share memory (see :class:`~topodesign.compiler.ir.Program`).
-    channels
-        Connections that share the trees (of each of two concurrent phases) between two ranks, each with threadblocks
-        of its own.
-    wider
-        Pairs (sender, receiver) of ranks with another number of them.
-    parts
-        Parts that follow one another through every tree.
-    protocol
-        Handed on to the program.
-    max_count, blocks_per_channel, most_blocks, longest_block
-        As :func:`topodesign.compiler.rounds.lower` and :func:`topodesign.compiler.threads.assemble`.
-    most_operations
-        Most instructions of a rank, before any work is done on more of them in vain.
-
-    Returns
-    -------
-    Program
-        It ends whatever the capacity of the connections: all ranks do their part of the messages in the order of one
-        list, ordered by step, so the first of it that is not over waits for none after it.
-
-    Raises
-    ------
-    ScheduleError
-        If the schedule is not valid.
-    InfeasibleError
-        If the shards of an allgather or reduce-scatter differ, for which these runtimes have no call, or a rank has
-        more than ``most_operations``.
-    ParameterError
-        If a number is below one, or the schedule is too large to compile.
-    """
-    for what, number in (("channels", channels), ("parts", parts), ("max_count", max_count)):
-        require_at_least(what, number, 1)
-    report = verify_trees(schedule)
-    if not report.ok:
-        raise ScheduleError(f"the tree schedule is wrong: {report.problems[0]}")
-    start = _layout(schedule, parts)
-    unequal = len({end - begin for begin, end in itertools.pairwise(start)}) > 1
-    if unequal and schedule.collective in {"allgather", "reduce-scatter"}:
-        raise InfeasibleError(f"the runtimes know no {schedule.collective} of unequal shards; use equal ones")
-    streams = list(_streams(schedule, start, parts))
-    reduce_steps = max((edge[0] for one in streams if one.reduces for edge in one.edges), default=0)
-    width = defaultdict(lambda: channels, wider or {})
-    messages = _messages(streams, reduce_steps, width, apart=schedule.concurrent)
-    lowering = _Lowering(schedule.collective, inplace, start, max_count, messages, reduce_steps)
-    operations = lowering.run()
-    longest = max(map(len, operations))
-    if longest > most_operations:
-        raise InfeasibleError(f"some rank needs {longest} instructions, and {most_operations} are allowed; {HELP}")
-    programs, used = assemble(operations, reduce_steps, blocks_per_channel, most_blocks, longest_block)
-    return Program(schedule.collective, inplace, protocol, start[-1], used, tuple(programs))
-
-
-def _layout(schedule: TreeSchedule, parts: int) -> list[int]:
+def _layout(schedule: TreeSchedule, collective: Collective, parts: int) -> list[int]:
     """Return the first chunk of every rank's shard, and at last the number of chunks: as few as the weights allow."""
     ranks = len(schedule.compute_nodes)
-    if schedule.collective in {"broadcast", "reduce"}:
-        root = int(schedule.root[0]) if len(schedule) else int(schedule.compute_nodes[0])
-        share = [int(node == root) for node in schedule.compute_nodes]
+    if collective.rooted:
+        share = [int(rank == collective.root) for rank in range(ranks)]
     else:
         share = list(schedule.shard or [1] * ranks)
     divisor = math.gcd(*share)
@@ -203,7 +148,7 @@ def _layout(schedule: TreeSchedule, parts: int) -> list[int]:
         pieces = ends[-1] // math.gcd(*ends)
         chunk = math.lcm(chunk, pieces // math.gcd(pieces, share[rank]))
     start = list(itertools.accumulate((size * chunk * parts for size in share), initial=0))
-    if start[-1] * (ranks - 1) * (2 if schedule.collective == "allreduce" else 1) > _MOVES:
+    if start[-1] * (ranks - 1) * len(collective.movements) > _MOVES:
         raise TooLargeError(
             f"{ranks} nodes and {start[-1]} chunks are too many to compile; use fewer trees (--fixed-k), fewer parts "
             "of each, or a smaller N"
@@ -264,10 +209,10 @@ def _messages(
 
 
 @dataclass
-class _Lowering:
+class _Writer:
     """Messages on their way to operations."""
 
-    collective: str
+    collective: Collective
     inplace: bool
     start: list[int]
     max_count: int
@@ -284,7 +229,7 @@ class _Lowering:
         self.ranks = [Emitter(list(connections), self.max_count) for connections in arriving]
         self.sums = [{} for _ in range(count)]  # where partial sums are by now
 
-    def run(self) -> list[list[Operation]]:
+    def operations(self) -> list[list[Operation]]:
         """Return the operations of each rank in serial order."""
         self._copy_own()
         for (step, src, dst, instance), chunks in self.messages:
@@ -307,8 +252,7 @@ class _Lowering:
 
     def _copy_own(self) -> None:
         """Out of place, copy what is both a rank's own input and its output; a single rank does nothing else."""
-        gathers = self.collective in {"allgather", "broadcast"}
-        if self.inplace or not (gathers or len(self.ranks) == 1):
+        if self.inplace or (self.collective.reduces and len(self.ranks) > 1):
             return
         for rank, emitter in enumerate(self.ranks):
             own = range(self.start[rank], self.start[rank + 1])
@@ -318,22 +262,22 @@ class _Lowering:
     def _initial(self, rank: int, x: int) -> Place:
         """Return where a rank's input chunk is from the start."""
         if self.inplace:
-            return (OUT if self.collective in {"allgather", "broadcast", "allreduce"} else IN), x
-        return IN, x - self.start[rank] if self.collective == "allgather" else x
+            return (OUT if self.collective.copies else IN), x
+        return IN, x - self.start[rank] if self.collective.movements[0].source == "each" else x
 
     def _held(self, rank: int, x: int, *, reduces: bool) -> Place:
         """Return where a rank has a chunk: its partial sum, or in the second half the chunk itself."""
         if reduces:
             return self.sums[rank].get(x) or self._initial(rank, x)
         own = self.start[rank] <= x < self.start[rank + 1]
-        return self._initial(rank, x) if own and self.collective != "allreduce" else (OUT, x)
+        return self._initial(rank, x) if own and not self.collective.reduces else (OUT, x)
 
     def _home(self, rank: int, x: int) -> Place:
         """Return where a rank adds up a chunk; input is never written unless it is the output too."""
-        if self.collective == "allreduce":
+        if self.collective.copies:
             return OUT, x
         if not self.start[rank] <= x < self.start[rank + 1]:
             return ACCUMULATOR, x
         if self.inplace:
             return IN, x
-        return OUT, x - self.start[rank] if self.collective == "reduce-scatter" else x
+        return OUT, x - self.start[rank] if self.collective.movements[-1].destination == "each" else x

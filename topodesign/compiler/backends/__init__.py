@@ -1,0 +1,18 @@
+"""Back ends: one a file, each writes the instructions of all ranks as one target reads them.
+
+Imports the instruction IR and the runtimes, and knows no front end. To add one, write a subclass of
+:class:`~topodesign.compiler.backends.backend.Backend` in a file of its own and list it in ``BACKENDS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from topodesign.compiler.backends.backend import Backend
+from topodesign.compiler.backends.msccl import Msccl
+
+__all__ = ["BACKENDS", "Backend"]
+
+BACKENDS: Mapping[str, Backend] = MappingProxyType({backend.name: backend for backend in (Msccl(),)})
+"""All targets by name."""

@@ -1,0 +1,269 @@
+"""From a plan to the files that a runtime loads: front end, back end, and the check of what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from topodesign.base.atomic import write_whole
+from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopodesignError
+from topodesign.base.records import Result
+from topodesign.base.units import Quantity, as_size
+from topodesign.collectives import Collective, as_collective
+from topodesign.compiler.backends import BACKENDS
+from topodesign.compiler.backends.backend import LARGEST_SIZE, Backend, Files, Options
+from topodesign.compiler.frontends import rounds, trees
+from topodesign.compiler.ir import PROTOCOLS, Program, Protocol
+from topodesign.compiler.limits import Limits
+from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds_ops import is_lean, prune
+from topodesign.plans.trees import TreeSchedule
+from topodesign.runtime.check import CheckReport
+from topodesign.runtime.profiles import RuntimeProfile
+from topodesign.topology.topology import Topology, require_at_least
+from topodesign.verification.rounds import verify
+
+
+class CompilationError(TopodesignError):
+    """A program fails its check: the compiler's fault, and nothing that should be run."""
+
+
+class FrontEnd(NamedTuple):
+    """What makes instructions of one kind of movement: its name, what it can do, and the function that does it."""
+
+    name: str
+    collectives: tuple[Collective, ...]
+    program: Callable[[Topology, Any, Options, Limits], Program]
+
+
+def _of_rounds(topology: Topology, movement: Schedule, options: Options, limits: Limits) -> Program:
+    if options.parts > 1:
+        raise ParameterError("parts are of trees; rounds have none")
+    if not is_lean(movement):  # right or wrong, but the front end wants everything to move once
+        report = verify(topology, movement)
+        if not report.ok:
+            raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
+        movement = prune(movement)
+    return rounds.program_of_rounds(
+        topology,
+        movement,
+        inplace=options.inplace,
+        channels=options.channels,
+        protocol=options.protocol,
+        limits=limits,
+    )
+
+
+def _of_trees(_: Topology, movement: TreeSchedule, options: Options, limits: Limits) -> Program:
+    return trees.program_of_trees(
+        movement,
+        inplace=options.inplace,
+        channels=options.channels,
+        parts=options.parts,
+        protocol=options.protocol,
+        limits=limits,
+    )
+
+
+FRONT_ENDS: Mapping[type, FrontEnd] = MappingProxyType(
+    {
+        Schedule: FrontEnd("rounds", rounds.COLLECTIVES, _of_rounds),
+        TreeSchedule: FrontEnd("trees", trees.COLLECTIVES, _of_trees),
+    }
+)
+"""The front ends by the kind of movement."""
+
+
+@dataclass(frozen=True, repr=False)
+class Compiled(Result):
+    """A program in the form of its target.
+
+    Attributes
+    ----------
+    program
+        The instructions of every rank.
+    backend, options
+        The target, and what it was compiled for.
+    files
+        What is written: contents by what follows the name, such as ``.xml``.
+    report
+        What an independent reading of the files found; None if nothing can read them, or it was not asked for.
+    notes
+        What else there is to say, by what it is about.
+    """
+
+    program: Program
+    backend: Backend
+    options: Options
+    files: Files
+    report: CheckReport | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The file, if it is one and text."""
+        (content,) = self.files.values()
+        return content.decode()
+
+    def save(self, path: str | Path) -> list[Path]:
+        """Write what the target reads.
+
+        Parameters
+        ----------
+        path
+            Where. Of several files this names what they have in common.
+
+        Returns
+        -------
+        list of Path
+            What was written; each path has the old file or the whole new one at any time.
+
+        Raises
+        ------
+        FileFormatError
+            If a file cannot be written.
+        """
+        target = Path(path)
+        if len(self.files) == 1:
+            paths = [target]
+        else:
+            stem = target.name.removesuffix(self.backend.ending)
+            paths = [target.with_name(stem + rest) for rest in self.files]
+        for place, content in zip(paths, self.files.values(), strict=True):
+            write_whole(place, content)
+        return paths
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for every rank: threadblocks, instructions and scratch chunks."""
+        return [
+            {
+                "rank": rank,
+                "threadblocks": len(body.threadblocks),
+                "instructions": sum(len(block.instructions) for block in body.threadblocks),
+                "scratch_chunks": body.scratch,
+            }
+            for rank, body in enumerate(self.program.ranks)
+        ]
+
+    def heading(self) -> str:
+        """Return what it is and for what."""
+        ranks, size = len(self.program.ranks), sum(map(len, self.files.values()))
+        place = "in place" if self.program.inplace else "out of place"
+        checked = "" if self.report is None else ", checked" if self.report.ok else ", wrong"
+        return f"{self.program.collective} of {ranks} ranks {place} for {self.runtime}, {size} bytes{checked}"
+
+    @property
+    def runtime(self) -> str:
+        """Name of the runtime that it is for."""
+        runtime = self.options.runtime
+        return runtime.name if isinstance(runtime, RuntimeProfile) else runtime
+
+    def checked(self, interleavings: int = 3) -> Compiled:
+        """Return the same after an independent reading of the files that finds nothing wrong.
+
+        Parameters
+        ----------
+        interleavings
+            Random orders of execution that are tried beside the exact analysis.
+
+        Raises
+        ------
+        CompilationError
+            If something is wrong with them.
+        """
+        report = self.backend.check(self.files, self.options, interleavings)
+        if report is not None and not report.ok:
+            raise CompilationError(f"the compiled program fails its check:\n{report}")
+        return replace(self, report=report)
+
+
+def compile_movement(
+    topology: Topology,
+    movement: Schedule | TreeSchedule,
+    target: str = "msccl",
+    *,
+    runtime: str | RuntimeProfile | None = None,
+    protocol: Protocol = "Simple",
+    inplace: bool = False,
+    channels: int = 1,
+    parts: int = 1,
+    min_size: Quantity = 0,
+    max_size: Quantity | None = None,
+    name: str | None = None,
+) -> Compiled:
+    """Compile a plan for a target.
+
+    Parameters
+    ----------
+    topology, movement
+        What moves over which links.
+    target
+        One of ``BACKENDS``.
+    runtime
+        Which of the target's runtimes, by name, or its limits themselves; by default the first.
+    protocol
+        ``Simple``, ``LL`` or ``LL128``.
+    inplace
+        Compile for calls whose input and output share memory (the program is not used for others, nor the reverse).
+    channels
+        Split every message of rounds over this many connections; share trees out among as many, and more where the
+        threadblocks would be too long.
+    parts
+        Of trees: parts of the data of a tree that follow one another.
+    min_size, max_size
+        The range of sizes for which the runtime should use the program.
+    name
+        What the runtime's log calls it; by default made of the collective and the spec.
+
+    Returns
+    -------
+    Compiled
+        Not yet checked: see :meth:`Compiled.checked`.
+
+    Raises
+    ------
+    InfeasibleError
+        If the program exceeds a limit of the runtime, which the message names, or this collective or kind of movement
+        cannot be compiled yet.
+    ScheduleError, TopologyError
+        If the plan is wrong, or there are switches in the way of rounds.
+    ParameterError
+        If a target, runtime, protocol or name is unknown or bad, a number is out of range, or the plan too large.
+    """
+    backend = BACKENDS.get(target)
+    if backend is None:
+        raise ParameterError(f"unknown target {target!r}; known are {', '.join(BACKENDS)}")
+    if protocol not in PROTOCOLS:
+        raise ParameterError(f"unknown protocol {protocol!r}; known are {', '.join(PROTOCOLS)}")
+    require_at_least("channels", channels, 1)
+    front_end = FRONT_ENDS.get(type(movement))
+    if front_end is None:
+        raise InfeasibleError(f"{type(movement).__name__} cannot be compiled yet; {_known_movements()} can")
+    collective = as_collective(movement.collective)
+    if not collective.like(*front_end.collectives):
+        known = ", ".join(one.name for one in front_end.collectives)
+        raise InfeasibleError(f"{front_end.name} of a {collective} cannot be compiled yet; of {known} they can")
+    options = Options(
+        runtime=runtime or backend.runtimes[0],
+        name=_title(topology, collective, front_end) if name is None else name,
+        protocol=protocol,
+        inplace=inplace,
+        channels=channels,
+        parts=parts,
+        min_bytes=int(as_size(min_size)) if min_size else 0,
+        max_bytes=LARGEST_SIZE if max_size is None else int(as_size(max_size)),
+    )
+    program = front_end.program(topology, movement, options, backend.limits(options))
+    return Compiled(program, backend, options, backend.emit(program, options))
+
+
+def _known_movements() -> str:
+    return " and ".join(one.name for one in FRONT_ENDS.values())
+
+
+def _title(topology: Topology, collective: Collective, front_end: FrontEnd) -> str:
+    kind = "" if front_end.name == "rounds" else f"-{front_end.name}"
+    return f"topodesign-{collective}{kind}-{topology.spec or topology.nodes - len(topology.switches)}"

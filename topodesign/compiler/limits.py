@@ -1,0 +1,58 @@
+"""What a target allows: numbers that a back end gives and a front end keeps to as far as it can."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from topodesign.topology.topology import require_at_least
+
+ANY = 2**31
+"""A limit that nothing reaches."""
+
+HELP = "use fewer channels, a schedule with fewer --chunks or trees (--fixed-k), or a smaller N"
+"""What helps a program that exceeds a limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The largest numbers that a target accepts; by default it accepts anything.
+
+    A front end splits what is too long for an instruction, takes more channels and joins threadblocks. Whether the
+    program then keeps to all that its target demands is for the back end to check.
+
+    Attributes
+    ----------
+    chunks_per_instruction
+        Chunks that one instruction moves.
+    instructions_per_block
+        Instructions of a threadblock; one that waits for several others counts once for each of them.
+    instructions_per_rank
+        Instructions of a rank, before any work is done on more of them in vain.
+    blocks_per_channel
+        Threadblocks of a rank that send on one channel, and those that receive.
+    blocks_per_rank
+        Threadblocks of a rank.
+    channels
+        Channels.
+    """
+
+    chunks_per_instruction: int = ANY
+    instructions_per_block: int = ANY
+    instructions_per_rank: int = ANY
+    blocks_per_channel: int = ANY
+    blocks_per_rank: int = ANY
+    channels: int = ANY
+
+    def __post_init__(self) -> None:
+        """Check that every limit is at least one.
+
+        Raises
+        ------
+        ParameterError
+            If one is not.
+        """
+        for limit in fields(self):
+            require_at_least(limit.name, getattr(self, limit.name), 1)
+
+
+NO_LIMITS = Limits()
