@@ -54,7 +54,7 @@ UPWARD = {
 # Modules that import names by text: they alone may, since the walk below cannot see it.
 BY_NAME = {"__init__.py", "cli/main.py"}
 
-HEAVY = ("networkx", "scipy", "sympy", "numba", "lxml", "rich", "pandas", "yaml")
+HEAVY = ("highspy", "networkx", "scipy", "sympy", "numba", "lxml", "rich", "pandas", "yaml")
 
 # Modules with a heavy import at their top, which in turn are only imported inside functions.
 HEAVY_HOMES = {

@@ -1,0 +1,218 @@
+"""What a solver's floats suggest, decided in whole numbers.
+
+The basis that a solver ends with says which bounds hold with equality. The two systems of linear equations that follow,
+for the columns and for the prices of the rows, are solved exactly: floats give some bits of the solution at a time, the
+rest that they leave is computed in integers, and when there are enough bits, fractions are read off them and put into
+the equations (Wan 2006; Gleixner, Steffy and Wolter 2016). If the columns keep all bounds, and prices stand only where
+a bound binds and on its right side, both are optimal, and that is a proof, whatever the solver thinks.
+
+Even prices out of nowhere prove something: :func:`weak_bound`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.topology.topology import IntArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+NO_BOUND = 2**62
+"""A bound that is none: ``-NO_BOUND`` below, ``NO_BOUND`` above."""
+
+_BITS = 20  # that one solution in floats adds; what it is wrong by must be less
+_ATTEMPTS = (4, 8, 16, 32, 64, 128)  # solutions in floats after which fractions are looked for
+_NEARBY = 10**6  # denominators of fractions that are not those of the basis
+
+Numbers = NDArray[Any]
+"""Python integers of any size, dtype object."""
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Columns and prices as fractions.
+
+    Attributes
+    ----------
+    columns
+        Value of every column.
+    prices
+        What the optimum gains for each unit that a row's bound is moved; above zero at lower bounds, below at upper
+        ones.
+    proven
+        Whether the two prove each other optimal for the program without its integrality. If not, they are fractions
+        near to what the solver said, to be judged by whoever asked.
+    """
+
+    columns: tuple[Fraction, ...]
+    prices: tuple[Fraction, ...]
+    proven: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """A program in whole numbers: bounds and costs of columns, bounds of rows, and their matrix (CSR, int64)."""
+
+    matrix: csr_array
+    cost: IntArray
+    lower: IntArray
+    upper: IntArray
+    row_lower: IntArray
+    row_upper: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Which columns, and which activities of rows, are held at no bound; the others are at the one that is told."""
+
+    free: NDArray[np.bool_]
+    value: IntArray
+    row_free: NDArray[np.bool_]
+    row_value: IntArray
+
+
+def certify(data: Data, basis: Basis | None, columns: NDArray[np.float64], prices: NDArray[np.float64]) -> Certificate:
+    """Return the exact solution of a basis if it is optimal, or else fractions near to the solver's floats."""
+    exact = None if basis is None else _basic(data, basis)
+    if exact is not None and _is_optimal(data, *exact):
+        x, y = (tuple(Fraction(number, common) for number in numbers) for numbers, common in exact)
+        return Certificate(x, y, proven=True)
+    x, y = (tuple(Fraction(one).limit_denominator(_NEARBY) for one in part.tolist()) for part in (columns, prices))
+    return Certificate(x, y, proven=False)
+
+
+def weak_bound(data: Data, prices: NDArray[np.float64], scale: int) -> Fraction | None:
+    """Return what no solution costs less than, whatever the prices are, which are rounded to multiples of 1 / scale.
+
+    Every row is worth its price times its bound at least, and every column what is left of its cost times the better
+    of its bounds (weak duality). None if a column without a bound there would have to be infinite.
+    """
+    price = np.rint(scale * prices).astype(np.int64)
+    price[(price > 0) & (data.row_lower == -NO_BOUND) | (price < 0) & (data.row_upper == NO_BOUND)] = 0
+    left = data.cost.astype(object) * scale - _times(data.matrix.T.tocsr(), price)
+    bounds = (data.row_lower, data.row_upper, price), (data.lower, data.upper, left)
+    total = 0
+    for low, high, factor in bounds:
+        at = np.where(factor > 0, low, np.where(factor < 0, high, 0))
+        if np.any(np.abs(at) == NO_BOUND):
+            return None
+        total += sum((at.astype(object) * factor).tolist())
+    return Fraction(total, scale)
+
+
+def _basic(data: Data, basis: Basis) -> tuple[tuple[Numbers, int], tuple[Numbers, int]] | None:
+    """Return columns and prices of a basis, each as integers over a common denominator; None if they are not found."""
+    tight, free = np.flatnonzero(~basis.row_free), np.flatnonzero(basis.free)
+    if len(tight) != len(free):
+        return None
+    fixed = np.where(basis.free, 0, basis.value).astype(object)
+    square = data.matrix[tight][:, free]
+    wanted = basis.row_value[tight].astype(object) - _times(data.matrix, fixed)[tight]
+    solved = _solve_exactly(square, wanted, data.cost[free].astype(object))
+    if solved is None:
+        return None
+    (numbers, common), (price, price_common) = solved
+    columns, prices = fixed * common, np.zeros(data.matrix.shape[0], dtype=object)
+    columns[free], prices[tight] = numbers, price
+    return (columns, common), (prices, price_common)
+
+
+def _is_optimal(data: Data, columns: tuple[Numbers, int], prices: tuple[Numbers, int]) -> bool:
+    """Whether columns keep all bounds and prices stand where bounds bind, which proves both optimal."""
+    (value, common), (price, scale) = columns, prices
+    left = data.cost.astype(object) * scale - _times(data.matrix.T.tocsr(), price)
+    activity = _times(data.matrix, value)
+    for number, low, high, worth in (
+        (value, data.lower, data.upper, left),
+        (activity, data.row_lower, data.row_upper, price),
+    ):
+        least, most = low.astype(object) * common, high.astype(object) * common
+        below, above = (low != -NO_BOUND) & (number < least), (high != NO_BOUND) & (number > most)
+        loose = (worth > 0) & ((number > least) | (low == -NO_BOUND))
+        loose |= (worth < 0) & ((number < most) | (high == NO_BOUND))
+        if np.any(below | above | loose):
+            return False
+    return True
+
+
+def _solve_exactly(
+    matrix: csr_array, right: Numbers, cost: Numbers
+) -> tuple[tuple[Numbers, int], tuple[Numbers, int]] | None:
+    """Solve ``M x = right`` and ``M^T y = cost`` in fractions; None if M is singular or too ill-conditioned."""
+    from scipy.sparse.linalg import splu  # noqa: PLC0415  heavy
+
+    if not len(right):
+        return (right, 1), (cost, 1)
+    try:
+        factors = splu(matrix.astype(float).tocsc())
+    except RuntimeError:  # singular
+        return None
+    x = _refined(matrix, right, factors.solve)
+    y = None if x is None else _refined(matrix.T.tocsr(), cost, lambda side: factors.solve(side, "T"))
+    return None if x is None or y is None else (x, y)
+
+
+def _refined(matrix: csr_array, right: Numbers, solve: Any) -> tuple[Numbers, int] | None:
+    """Return integers and a denominator that solve ``M x = right`` exactly."""
+    found, rest, rounds = np.zeros(len(right), dtype=object), right, 0
+    limit = 2**_BITS * max(_largest(right), int(np.abs(matrix).sum(axis=1).max()))
+    for attempt in _ATTEMPTS:
+        while rounds < attempt:
+            rounds += 1
+            step = solve(rest.astype(float)) * 2.0**_BITS
+            if not np.all(np.isfinite(step)):
+                return None
+            whole = np.array([int(value) for value in np.rint(step).tolist()], dtype=object)
+            found, rest = (found << _BITS) + whole, (rest << _BITS) - _times(matrix, whole)
+            if _largest(rest) > limit:
+                return None
+        answer = _fractions(found.tolist(), _BITS * rounds)
+        if answer is not None and not np.any(_times(matrix, answer[0]) - right * answer[1]):
+            return answer
+    return None
+
+
+def _fractions(numbers: Sequence[int], bits: int) -> tuple[Numbers, int] | None:
+    """Return fractions with a common denominator near to ``number / 2**bits``, as integers over it; None if too large.
+
+    Two fractions with denominators below the square root of 2^bits that both are so near are the same.
+    """
+    whole, most, common = 2**bits, 2 ** (bits // 2 - 1), 1
+    slack = whole >> (bits // 2)
+    for number in numbers:
+        nearest = (2 * number * common + whole) // (2 * whole)
+        if abs(number * common - nearest * whole) > slack:
+            common *= Fraction(number * common, whole).limit_denominator(max(1, most // common)).denominator
+            if common > most:
+                return None
+    return np.array([(2 * number * common + whole) // (2 * whole) for number in numbers], dtype=object), common
+
+
+def _times(matrix: csr_array, vector: Numbers | IntArray) -> Numbers:
+    """Return the product with a vector of integers, exactly."""
+    width = int(np.diff(matrix.indptr).max(initial=0))
+    if width * _largest(matrix.data) * _largest(vector) < NO_BOUND:
+        product: Numbers = (matrix @ vector.astype(np.int64)).astype(object)
+        return product
+    product = np.zeros(matrix.shape[0], dtype=object)
+    terms = matrix.data.astype(object) * vector[matrix.indices]
+    rows = np.flatnonzero(np.diff(matrix.indptr))
+    product[rows] = np.add.reduceat(terms, matrix.indptr[rows])
+    return product
+
+
+def _largest(numbers: Numbers | IntArray) -> int:
+    return max(map(abs, numbers.tolist()), default=0)
+
+
+def common_denominator(fractions: Sequence[Fraction]) -> int:
+    """Return the least number that makes all of them whole."""
+    return math.lcm(*(fraction.denominator for fraction in fractions))

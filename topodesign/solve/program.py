@@ -1,0 +1,349 @@
+"""A linear or mixed-integer program that grows, over the solver HiGHS.
+
+    minimise  cost . x   with   lower <= x <= upper   and   row_lower <= A x <= row_upper,   some of x whole.
+
+Numbers that go in are whole, so that the program is known exactly; a row of fractions is scaled. What comes out is
+never a float of the solver's: either integers, the values rounded to a grid of the caller's choice, which suggest where
+to look and prove nothing; or fractions, with the proof that they are optimal (:meth:`Program.certificate`); or a bound
+that holds whatever the solver did (:meth:`Program.bound`).
+
+Rows and columns may be added and bounds and costs changed after a solution; the next one starts from the basis of the
+last. Cuts are found by the caller: solve, look at :meth:`Program.values`, add the rows that they break, solve again.
+New columns likewise, from :meth:`Program.prices`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from topodesign.solve.certificate import NO_BOUND, Basis, Certificate, Data, certify, weak_bound
+from topodesign.topology.topology import IntArray
+
+if TYPE_CHECKING:
+    import highspy
+
+__all__ = ["NO_BOUND", "Certificate", "Entries", "Program", "Status"]
+
+Status = Literal["optimal", "infeasible", "unbounded", "stopped"]
+"""What the solver says. ``stopped``: a limit was reached, it was told to stop, or it gave up."""
+
+
+class Entries(NamedTuple):
+    """Entries of the matrix, each place at most once; whole numbers, or one number for all."""
+
+    row: ArrayLike
+    column: ArrayLike
+    value: ArrayLike
+
+
+_NOTHING = Entries((), (), ())
+
+
+class Program:
+    """A linear or mixed-integer program, empty at first.
+
+    Parameters
+    ----------
+    unit
+        About the size that values of the columns have. The solver gets bounds divided by it, since what it takes for
+        equal is absolute. 1 for a program with whole columns.
+    """
+
+    def __init__(self, *, unit: int = 1) -> None:
+        import highspy  # noqa: PLC0415  heavy
+
+        self._unit = unit
+        self._solver = highspy.Highs()
+        self._solver.silent()
+        self._columns = _Table("cost", "lower", "upper", "whole")
+        self._rows = _Table("lower", "upper")
+        self._entries = _Table("row", "column", "value")
+        self._point: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+
+    def add_columns(
+        self,
+        count: int,
+        *,
+        cost: ArrayLike = 0,
+        lower: ArrayLike = 0,
+        upper: ArrayLike = NO_BOUND,
+        whole: bool = False,
+        entries: Entries = _NOTHING,
+    ) -> IntArray:
+        """Add columns and return their numbers.
+
+        Parameters
+        ----------
+        count
+            How many.
+        cost, lower, upper
+            Of each, or one number for all.
+        whole
+            Whether only whole numbers will do.
+        entries
+            Theirs in the rows that there are; columns are counted from the first new one.
+        """
+        self._point = None
+        first = self._columns.size
+        new = self._columns.add(count, cost=cost, lower=lower, upper=upper, whole=whole)
+        starts, row, value = _compressed(entries.column, entries.row, entries.value, count)
+        self._entries.add(len(row), row=row, column=first + np.repeat(np.arange(count), np.diff(starts)), value=value)
+        cost_, low, high = self._columns["cost"][new], self._columns["lower"][new], self._columns["upper"][new]
+        self._check(
+            self._solver.addCols(
+                count, cost_.astype(float), self._floats(low), self._floats(high), len(row), starts[:-1], row, value
+            )
+        )
+        if whole:
+            self._check(self._solver.changeColsIntegrality(count, _numbers(new), np.ones(count, dtype=np.uint8)))
+        return new
+
+    def add_rows(
+        self, count: int, entries: Entries, *, lower: ArrayLike = -NO_BOUND, upper: ArrayLike = NO_BOUND
+    ) -> IntArray:
+        """Add rows and return their numbers.
+
+        Parameters
+        ----------
+        count
+            How many.
+        entries
+            Theirs in the columns that there are; rows are counted from the first new one.
+        lower, upper
+            Of each, or one number for all.
+        """
+        self._point = None
+        first = self._rows.size
+        new = self._rows.add(count, lower=lower, upper=upper)
+        starts, column, value = _compressed(entries.row, entries.column, entries.value, count)
+        self._entries.add(
+            len(column), row=first + np.repeat(np.arange(count), np.diff(starts)), column=column, value=value
+        )
+        low, high = (self._floats(self._rows[name][new]) for name in ("lower", "upper"))
+        self._check(self._solver.addRows(count, low, high, len(column), starts[:-1], column, value))
+        return new
+
+    def change_columns(
+        self,
+        columns: IntArray,
+        *,
+        cost: ArrayLike | None = None,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+    ) -> None:
+        """Change costs or bounds of columns; what is None stays."""
+        self._point = None
+        self._columns.change(columns, cost=cost, lower=lower, upper=upper)
+        if cost is not None:
+            costs = self._columns["cost"][columns].astype(float)
+            self._check(self._solver.changeColsCost(len(columns), _numbers(columns), costs))
+        low, high = (self._floats(self._columns[name][columns]) for name in ("lower", "upper"))
+        self._check(self._solver.changeColsBounds(len(columns), _numbers(columns), low, high))
+
+    def change_rows(self, rows: IntArray, *, lower: ArrayLike | None = None, upper: ArrayLike | None = None) -> None:
+        """Change bounds of rows; what is None stays."""
+        self._point = None
+        self._rows.change(rows, lower=lower, upper=upper)
+        low, high = (self._floats(self._rows[name][rows]) for name in ("lower", "upper"))
+        self._check(self._solver.changeRowsBounds(len(rows), _numbers(rows), low, high))
+
+    def solve(
+        self,
+        *,
+        seconds: float | None = None,
+        nodes: int | None = None,
+        gap: float = 0.0,
+        interior: bool = False,
+        stop: Callable[[], bool] | None = None,
+    ) -> Status:
+        """Solve, from the last basis if there is one, and return what the solver says.
+
+        Parameters
+        ----------
+        seconds, nodes
+            Time, and nodes of the search tree, after which it is stopped.
+        gap
+            Relative difference between a solution of a program with whole columns and its bound that is good enough.
+        interior
+            Begin with an interior point method, which is better for large degenerate programs that are solved once.
+        stop
+            Asked every now and then whether to stop.
+        """
+        import highspy  # noqa: PLC0415  heavy
+
+        solver = self._solver
+        options = {
+            "time_limit": np.inf if seconds is None else solver.getRunTime() + seconds,
+            "mip_max_nodes": highspy.kHighsIInf if nodes is None else nodes,
+            "mip_rel_gap": gap,
+            "solver": "ipm" if interior else "choose",
+        }
+        for name, value in options.items():
+            self._check(solver.setOptionValue(name, value))
+        if stop is None:
+            solver.run()
+        else:
+            _run_until(solver, stop)
+        status = solver.getModelStatus()
+        found = solver.getInfo().primal_solution_status == highspy.kSolutionStatusFeasible
+        self._point = None
+        if found:
+            solution = solver.getSolution()
+            prices = np.array(solution.row_dual) if solution.dual_valid else np.zeros(self._rows.size)
+            self._point = np.array(solution.col_value) * self._unit, prices
+        said: dict[Any, Status] = {
+            highspy.HighsModelStatus.kOptimal: "optimal",
+            highspy.HighsModelStatus.kModelEmpty: "optimal",
+            highspy.HighsModelStatus.kInfeasible: "infeasible",
+            highspy.HighsModelStatus.kUnbounded: "unbounded",
+        }
+        return said.get(status, "stopped")
+
+    @property
+    def solved(self) -> bool:
+        """Whether there are values of a solution, the best or another, and nothing has changed since."""
+        return self._point is not None
+
+    def values(self, scale: Fraction | int = 1) -> IntArray:
+        """Return the columns, multiplied by a scale and rounded to whole numbers: a suggestion, not a proof.
+
+        Raises
+        ------
+        RuntimeError
+            If there is no solution, as with all that tells of one.
+        """
+        return _rounded(self._solution()[0], scale)
+
+    def prices(self, scale: Fraction | int = 1) -> IntArray:
+        """Return the prices of the rows as :meth:`values`, with the signs of :class:`Certificate`; zeros with gaps."""
+        return _rounded(self._solution()[1], scale)
+
+    def certificate(self) -> Certificate:
+        """Return the solution in fractions, with whether it is proven to be optimal; whole columns may be fractions."""
+        return certify(self._data(), self._basis(), *self._solution())
+
+    def bound(self, scales: Sequence[int]) -> Fraction | None:
+        """Return what no solution costs less than, proven, with prices that are multiples of some 1 / scale.
+
+        The best over all scales; None if none proves anything, because columns without bounds remain.
+        """
+        data, (_, prices) = self._data(), self._solution()
+        bounds = [bound for scale in scales if (bound := weak_bound(data, prices, scale)) is not None]
+        return max(bounds, default=None)
+
+    def _solution(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if self._point is None:
+            raise RuntimeError("the program has no solution, or has changed since it was solved")
+        return self._point
+
+    def _data(self) -> Data:
+        from scipy.sparse import csr_array  # noqa: PLC0415  heavy
+
+        entries, columns, rows = self._entries, self._columns, self._rows
+        places = entries["row"], entries["column"]
+        matrix = csr_array((entries["value"], places), shape=(rows.size, columns.size))
+        return Data(matrix, columns["cost"], columns["lower"], columns["upper"], rows["lower"], rows["upper"])
+
+    def _basis(self) -> Basis | None:
+        """Return the solver's basis, if it has one."""
+        import highspy  # noqa: PLC0415  heavy
+
+        basis = self._solver.getBasis()
+        if not basis.valid:
+            return None
+        parts = []
+        for status, table in ((basis.col_status, self._columns), (basis.row_status, self._rows)):
+            codes = np.array([int(one) for one in status], dtype=np.int64)
+            lower, upper = table["lower"], table["upper"]
+            low = (codes == int(highspy.HighsBasisStatus.kLower)) & (lower != -NO_BOUND)
+            high = (codes == int(highspy.HighsBasisStatus.kUpper)) & (upper != NO_BOUND)
+            parts += [codes == int(highspy.HighsBasisStatus.kBasic), np.where(low, lower, np.where(high, upper, 0))]
+        return Basis(*parts)
+
+    def _floats(self, bounds: IntArray) -> NDArray[np.float64]:
+        """Return bounds as the solver wants them."""
+        result: NDArray[np.float64] = bounds / self._unit
+        result[bounds <= -NO_BOUND], result[bounds >= NO_BOUND] = -np.inf, np.inf
+        return result
+
+    def _check(self, status: Any) -> None:
+        import highspy  # noqa: PLC0415  heavy
+
+        if status == highspy.HighsStatus.kError:
+            raise ValueError("the solver refuses this: a place twice, a number out of range, or one that is no number")
+
+
+class _Table:
+    """Columns of int64 that grow together."""
+
+    def __init__(self, *names: str) -> None:
+        self.size = 0
+        self._parts: dict[str, list[IntArray]] = {name: [np.zeros(0, dtype=np.int64)] for name in names}
+
+    def __getitem__(self, name: str) -> IntArray:
+        parts = self._parts[name]
+        if len(parts) > 1:
+            parts[:] = [np.concatenate(parts)]
+        return parts[0]
+
+    def add(self, count: int, **values: ArrayLike) -> IntArray:
+        """Add rows and return their numbers."""
+        for name, value in values.items():
+            self._parts[name].append(np.array(np.broadcast_to(_whole(value), count)))
+        self.size += count
+        return np.arange(self.size - count, self.size)
+
+    def change(self, rows: IntArray, **values: ArrayLike | None) -> None:
+        """Change rows, but not the columns whose value is None."""
+        for name, value in values.items():
+            if value is not None:
+                self[name][rows] = _whole(value)
+
+
+def _whole(values: ArrayLike) -> IntArray:
+    """Return whole numbers as int64; raises TypeError if they are others."""
+    array = np.asarray(values)
+    return array.astype(np.int64, casting="unsafe" if not array.size else "safe")
+
+
+def _numbers(indices: ArrayLike) -> NDArray[np.int32]:
+    return np.asarray(indices, dtype=np.int32)
+
+
+def _compressed(
+    major: ArrayLike, minor: ArrayLike, value: ArrayLike, count: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], IntArray]:
+    """Return entries in compressed form: where each major index starts, the minor indices and the values."""
+    majors, minors = _whole(major), _whole(minor)
+    values = np.broadcast_to(_whole(value), majors.shape)
+    order = np.lexsort((minors, majors))
+    starts = np.concatenate(([0], np.cumsum(np.bincount(majors, minlength=count))))
+    if len(starts) != count + 1:
+        raise ValueError(f"entries beyond the {count} that are added")
+    return _numbers(starts), _numbers(minors[order]), values[order]
+
+
+def _rounded(values: NDArray[np.float64], scale: Fraction | int) -> IntArray:
+    return np.rint(np.clip(values * float(scale), -NO_BOUND, NO_BOUND)).astype(np.int64)
+
+
+def _run_until(solver: highspy.Highs, stop: Callable[[], bool]) -> None:
+    """Run the solver and ask every now and then whether to stop."""
+
+    def ask(event: highspy.HighsCallbackEvent) -> None:
+        if stop():
+            event.interrupt()
+
+    moments = (solver.cbSimplexInterrupt, solver.cbIpmInterrupt, solver.cbMipInterrupt)
+    for moment in moments:
+        moment.subscribe(ask)
+    try:
+        solver.run()
+    finally:
+        for moment in moments:
+            moment.unsubscribe(ask)
