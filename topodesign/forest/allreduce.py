@@ -1,18 +1,19 @@
 """The best allreduce by trees of any kind, and whether a reduce-scatter followed by an allgather reaches it.
 
 ForestColl, appendix F. Every node v may be the root of any share x(v) of the data, and reduction and broadcast may
-divide the links between them as they like, at the same time. Data go from compute node to compute node over paths
-through switches. With y(p) and z(p) the broadcast and the reduction traffic of path p, the throughput is the optimum of
+divide the links between them as they like, at the same time. Each phase has a capacity on every link, b(e) and r(e),
+and as much of it goes into each switch as comes out. Then switches can be removed without loss
+(:mod:`topodesign.forest.splitting`), and the throughput is the optimum of
 
-    max X = sum of x   with   y(paths out of B) >= x(B)  and  z(paths into B) >= x(B)   for every set B of compute
-                              nodes but not all, and y + z over all paths through e <= b(e)   for every link e.
+    max X = sum of x   with   b(links out of S) >= x(S)  and  r(links into S) >= x(S)   for every set S of vertices but
+                              some compute node,  b + r <= c on every link,  b and r balanced at every switch.
 
-Sets are found by maximum flows and paths by cheapest ways, as they are needed; a solver of floats finds the numbers,
-and none of them is believed. Rounded to fractions, its solution is checked by exact flows and scaled until it is
-feasible; and its prices bound X from above by the duality of linear programs: with weights of sets, every node in sets
-of weight one together, and link prices such that the cheapest way from u to v costs at least the weight of the
-broadcast sets that the way leaves and at least that of the reduction sets that it enters, X is at most the price of all
-links.
+One linear program holds the sets that turned out to matter, and is solved again from where it was whenever maximum
+flows find more. It ends with fractions that are proven optimal for these sets, and maximum flows in integers decide
+whether they are for all. Its prices bound X from above, as anyone can check: with weights of sets, every compute node
+in sets of weight one together, and link prices such that the cheapest way through switches from compute node u to v
+costs at least the weight of the broadcast sets that have u and not v, and at least that of the reduction sets that have
+v and not u, X is at most the price of all links.
 
 One such proof needs no program. If m disjoint sets of vertices have all compute nodes in them, all data cross into (or
 all out of) every set twice, but for the shares of its own roots: X is at most the capacity of the links into all of
@@ -22,21 +23,34 @@ followed by an allgather reaches. It holds for any number of nodes.
 
 from __future__ import annotations
 
-import heapq
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise, permutations, product
-from typing import Any, Literal
+from itertools import pairwise
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, TooLargeError
-from topodesign.forest.optimum import optimum
-from topodesign.solve.maxflow import compute_nodes, rooted_network, scaled, violated_cuts
-from topodesign.topology.topology import MAX_CAPACITY, Topology
+from topodesign.forest.balance import switch_balance
+from topodesign.forest.optimum import optimum, with_capacity
+from topodesign.forest.splitting import remove_switches
+from topodesign.solve.certificate import Certificate, common_denominator
+from topodesign.solve.maxflow import (
+    LARGEST,
+    Side,
+    balanced_part,
+    compute_nodes,
+    crossing,
+    demanded,
+    rooted_network,
+    scaled,
+    surplus,
+    violated_cuts,
+    worst_ratio,
+)
+from topodesign.solve.program import Entries, Program
+from topodesign.topology.topology import IntArray, Topology
 
 Phase = Literal["broadcast", "reduction"]
 PHASES: tuple[Phase, ...] = ("broadcast", "reduction")
@@ -47,15 +61,15 @@ Cut = tuple[Phase, frozenset[int]]
 
 _Bound = tuple[Fraction, dict[Cut, Fraction], tuple[Fraction, ...]]
 """A bound on the throughput, with the weights and prices that prove it."""
+_Reached = tuple[Fraction, tuple[Fraction, ...], dict[Phase, dict[Path, Fraction]]]
+"""A throughput, with the shares of the roots and the traffic that reach it."""
 
 MOST_NODES = 64
 """Compute nodes up to which the linear program is solved."""
 
-_ROUNDS = 300
-_DENOMINATORS = (12, 60, 1000)  # tried for the numbers of the solver; at last multiples of 1 / _GRID
+_ROUNDS = 1000
 _GRID = 2**24
 _SLACK = 1e-7
-_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -115,8 +129,8 @@ def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
 
     Notes
     -----
-    ForestColl, appendix F, linear program (6), with cuts in the place of its flows and paths in that of its
-    multi-commodity flow.
+    ForestColl, appendix F, linear program (6), with cuts in the place of its flows, and the removal of switches in that
+    of its multi-commodity flow between compute nodes.
     """
     nodes = [int(node) for node in compute_nodes(topology)]
     times = [optimum(graph).inverse_rate for graph in (topology, topology.transpose())]
@@ -127,191 +141,17 @@ def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
     bound, cuts, prices = min(bounds, key=lambda one: one[0])
     if bound == composed or len(nodes) > MOST_NODES:
         return AllreduceOptimum(throughput, bound, composed, roots, traffic, cuts, prices)
-    solution = _solve(topology, nodes, float(composed))
-    bound, cuts, prices = min((*bounds, *_bounds(topology, nodes, solution)), key=lambda one: one[0])
+    program = _Cuts(topology)
+    program.settle(composed, bound)
+    solution = program.program.certificate()
+    bound, cuts, prices = min((bound, cuts, prices), program.bound(solution), key=lambda one: one[0])
     if bound > composed:
-        throughput, roots, traffic = max(
-            [(throughput, roots, traffic), *_feasible(topology, nodes, solution)], key=lambda one: one[0]
-        )
+        known = throughput, roots, traffic
+        throughput, roots, traffic = max(known, *program.reached(solution), key=lambda one: one[0])
     return AllreduceOptimum(throughput, bound, composed, roots, traffic, cuts, prices)
 
 
-@dataclass(frozen=True, eq=False)
-class _Solution:
-    """What the solver says, in floats: share of every node, traffic of paths, weight of sets, price of links."""
-
-    share: NDArray[np.float64]
-    traffic: dict[tuple[Phase, Path], float]
-    weight: dict[Cut, float]
-    price: NDArray[np.float64]
-
-
-# -- the solver -------------------------------------------------------------------------------------------------------
-
-
-def _solve(topology: Topology, nodes: list[int], known: float) -> _Solution:
-    """Solve with some sets and paths and add what is violated, until nothing is (or, without an end, for long).
-
-    More sets only lower the result, so it is also enough if it is no more than what is known to be reached.
-    """
-    everyone = frozenset(nodes)
-    cuts: dict[Cut, None] = {}
-    for node in nodes:
-        cuts |= dict.fromkeys((phase, side) for phase in PHASES for side in (frozenset({node}), everyone - {node}))
-    paths = dict.fromkeys(_ways(topology, nodes, 1 / topology.capacity).values())
-    paths |= dict.fromkeys(_ways(topology, nodes, np.ones(len(topology.src))).values())
-    paths |= {(u, v): None for u, v, _ in topology.links() if u != v and {u, v} <= everyone}
-    for _ in range(_ROUNDS):
-        solution = _linear_program(topology, nodes, list(cuts), list(paths))
-        more = dict.fromkeys(cut for phase in PHASES for cut in _violated(nodes, solution, phase))
-        worth = {pair: max(costs) for pair, costs in _leaving(nodes, solution.weight).items()}
-        cheap = {
-            way: None
-            for pair, way in _ways(topology, nodes, solution.price).items()
-            if _price(topology, solution.price, way) < worth[pair] - _SLACK and way not in paths
-        }
-        enough = not more.keys() - cuts.keys() or float(solution.share.sum()) <= known * (1 + _SLACK)
-        if enough and not cheap:
-            break
-        cuts |= more
-        paths |= cheap
-    return solution
-
-
-def _linear_program(topology: Topology, nodes: list[int], cuts: list[Cut], paths: list[Path]) -> _Solution:
-    """Solve with these sets and paths; of the best solutions take one with most traffic, which other sets bind less."""
-    from scipy.optimize import linprog  # noqa: PLC0415  heavy
-    from scipy.sparse import coo_array, vstack  # noqa: PLC0415
-
-    columns = [(phase, path) for path in paths for phase in PHASES]
-    entries = [(row, at, 1.0) for row, (_, side) in enumerate(cuts) for at, node in enumerate(nodes) if node in side]
-    inside = np.array([[node in side for _, side in cuts] for node in range(topology.nodes)])
-    reduces = np.array([phase == "reduction" for phase, _ in cuts])
-    for column, (phase, path) in enumerate(columns, len(nodes)):
-        first, last = (path[-1], path[0]) if phase == "reduction" else (path[0], path[-1])
-        crossed = inside[first] & ~inside[last] & (reduces == (phase == "reduction"))
-        entries += [(row, column, -1.0) for row in np.flatnonzero(crossed).tolist()]
-        entries += [(len(cuts) + link, column, 1.0) for link in _links(topology, path)]
-    rows, places, factors = zip(*entries, strict=True)
-    shape = len(cuts) + len(topology.src), len(nodes) + len(columns)
-    matrix = coo_array((factors, (rows, places)), shape=shape).tocsr()
-    limits = np.r_[np.zeros(len(cuts)), topology.capacity.astype(float)]
-    shares = np.r_[np.ones(len(nodes)), np.zeros(len(columns))]
-    result = linprog(-shares, A_ub=matrix, b_ub=limits, method="highs")
-    dual = np.maximum(-result.ineqlin.marginals, 0)
-    kept = vstack((matrix, coo_array(-shares[None, :]))).tocsr()
-    full = linprog(shares - 1, A_ub=kept, b_ub=np.r_[limits, result.fun * (1 - _TOLERANCE)], method="highs-ds")
-    values = np.maximum(result.x if full.x is None else full.x, 0)
-    return _Solution(
-        values[: len(nodes)],
-        dict(zip(columns, values[len(nodes) :].tolist(), strict=True)),
-        dict(zip(cuts, dual[: len(cuts)].tolist(), strict=True)),
-        dual[len(cuts) :],
-    )
-
-
-def _violated(nodes: list[int], solution: _Solution, phase: Phase) -> list[Cut]:
-    """Return sets that let out (or in) clearly less than their shares, one for every node that goes short."""
-    total = _between(solution.traffic, phase)
-    unit = _GRID / float(solution.share.sum())
-    graph = _logical(nodes, total, phase)
-    amount = {(nodes.index(u), nodes.index(v)): value for (u, v), value in total.items()}
-    capacity = np.array([int(amount[u, v] * unit) for u, v in _pairs(graph, phase)], dtype=np.int64)
-    demand = (solution.share * unit).astype(np.int64)
-    found = []
-    for side in violated_cuts(graph, capacity, demand):
-        out = side[graph.src] & ~side[graph.dst]
-        if demand[side].sum() - capacity[out].sum() > _GRID * _SLACK + len(capacity):
-            found.append((phase, frozenset(nodes[at] for at in np.flatnonzero(side).tolist())))
-    return found
-
-
-def _between(traffic: Mapping[tuple[Phase, Path], Any], phase: Phase) -> dict[tuple[int, int], Any]:
-    """Return the traffic of one phase from node to node."""
-    total: dict[tuple[int, int], Any] = {}
-    for (kind, path), value in traffic.items():
-        if kind == phase and value:
-            total[path[0], path[-1]] = total.get((path[0], path[-1]), 0) + value
-    return total
-
-
-def _logical(
-    nodes: list[int], total: Mapping[tuple[int, int], Any], phase: Phase, capacity: Sequence[int] | None = None
-) -> Topology:
-    """Return the graph of compute nodes, counted from 0, in which sets must let out their shares."""
-    place = {node: at for at, node in enumerate(nodes)}
-    src, dst = (np.array([place[pair[end]] for pair in total], dtype=np.int64) for end in (0, 1))
-    if phase == "reduction":
-        src, dst = dst, src
-    return Topology.from_arrays(len(nodes), src, dst, None if capacity is None else np.array(capacity, dtype=np.int64))
-
-
-def _pairs(graph: Topology, phase: Phase) -> list[tuple[int, int]]:
-    """Return the links of a logical graph in the direction of the data."""
-    return [(v, u) if phase == "reduction" else (u, v) for u, v, _ in graph.links()]
-
-
-# -- paths and their prices -------------------------------------------------------------------------------------------
-
-
-def _ways(topology: Topology, nodes: list[int], price: Sequence[Any] | NDArray[Any]) -> dict[tuple[int, int], Path]:
-    """Return the cheapest way from each compute node to each other one that is reached through switches alone."""
-    ways = {}
-    for root in nodes:
-        cost: dict[int, Any] = {root: 0}
-        before = {root: root}
-        queue: list[tuple[Any, int]] = [(0, root)]
-        while queue:
-            spent, at = heapq.heappop(queue)
-            if spent > cost[at] or (at != root and at not in topology.switches):
-                continue
-            for link in range(int(topology.indptr[at]), int(topology.indptr[at + 1])):
-                to, total = int(topology.dst[link]), spent + price[link]
-                if to not in cost or total < cost[to]:
-                    cost[to], before[to] = total, at
-                    heapq.heappush(queue, (total, to))
-        for node in nodes:
-            if node in before and node != root:
-                way = [node]
-                while way[-1] != root:
-                    way.append(before[way[-1]])
-                ways[root, node] = tuple(way[::-1])
-    return ways
-
-
-def _links(topology: Topology, path: Path) -> list[int]:
-    """Return the links that a path goes over."""
-    return [
-        int(topology.indptr[u] + np.searchsorted(topology.dst[topology.indptr[u] : topology.indptr[u + 1]], v))
-        for u, v in pairwise(path)
-    ]
-
-
-def _price(topology: Topology, price: Sequence[Any] | NDArray[Any], path: Path) -> Any:
-    return sum(price[link] for link in _links(topology, path))
-
-
-def _leaving(nodes: list[int], weight: Mapping[Cut, Any]) -> dict[tuple[int, int], tuple[Any, Any]]:
-    """Return for every pair (u, v) the weight of broadcast sets left, and of reduction sets entered, from u to v."""
-    result: dict[tuple[int, int], tuple[Any, Any]] = dict.fromkeys(permutations(nodes, 2), (0, 0))
-    for (phase, side), value in weight.items():
-        if value:
-            for a, b in product(sorted(side), sorted(set(nodes) - side)):
-                pair = (a, b) if phase == "broadcast" else (b, a)
-                out, into = result[pair]
-                result[pair] = (out + value, into) if phase == "broadcast" else (out, into + value)
-    return result
-
-
-# -- exact certificates -----------------------------------------------------------------------------------------------
-
-
-def _rounded(values: Sequence[float], most: int) -> list[Fraction]:
-    """Return fractions of denominators up to ``most``, for ``_GRID`` multiples of one small number."""
-    if most < _GRID:
-        return [Fraction(value).limit_denominator(most) for value in values]
-    unit = Fraction(2) ** math.frexp(max(values))[1] / _GRID
-    return [round(value / unit) * unit for value in values]
+# -- a proof without a program ----------------------------------------------------------------------------------------
 
 
 def _apart(topology: Topology, nodes: list[int], times: Sequence[Fraction]) -> Iterator[_Bound]:
@@ -348,65 +188,171 @@ def _tight_sets(topology: Topology, nodes: list[int], time: Fraction) -> list[fr
     return list(dict.fromkeys(frozenset(np.flatnonzero(row).tolist()) for row in rows if not row[nodes].all()))
 
 
-def _bounds(topology: Topology, nodes: list[int], solution: _Solution) -> list[_Bound]:
-    """Return bounds on the throughput that hold exactly, with the weights and prices that prove each."""
-    found = []
-    for most in (*_DENOMINATORS, _GRID):
-        numbers = _rounded(list(solution.weight.values()), most)
-        weight = {cut: number for cut, number in zip(solution.weight, numbers, strict=True) if number}
-        price = _rounded(solution.price.tolist(), most)
+# -- the program ------------------------------------------------------------------------------------------------------
+
+
+class _Cuts:
+    """The linear program of the sets that are known.
+
+    Its columns are x, then b, then what neither phase uses, and r is the rest of c. Nothing is unused where capacities
+    are balanced at all switches: the reduction may as well take what the broadcast leaves.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology, self.back = topology, topology.transpose()
+        self.turned = np.lexsort((topology.src, topology.dst))  # places of links of the transpose
+        self.nodes = compute_nodes(topology)
+        links, capacity = len(topology.src), topology.capacity
+        self.program = program = Program(unit=int(capacity.max()))
+        self.share = program.add_columns(len(self.nodes), cost=-1)
+        self.out = program.add_columns(links, upper=capacity)
+        excess = surplus(topology, capacity)
+        self.unused = program.add_columns(links, upper=capacity if excess.any() else 0)
+        balance = switch_balance(topology)
+        switch, link = np.nonzero(balance)
+        self.potential = [
+            program.add_rows(len(balance), Entries(switch, part[link], balance[switch, link]), lower=more, upper=more)
+            for part, more in ((self.out, 0), (self.unused, excess))
+        ]
+        both = Entries(np.tile(np.arange(links), 2), np.concatenate((self.out, self.unused)), 1)
+        program.add_rows(links, both, upper=capacity)
+        self.rows: dict[tuple[Phase, bytes], int] = {}
+        for node in self.nodes.tolist():
+            for side in (np.arange(topology.nodes) == node, np.arange(topology.nodes) != node):
+                for phase in PHASES:
+                    self._add(phase, side)
+
+    def settle(self, known: Fraction, bound: Fraction) -> None:
+        """Solve and add sets that are violated, until there are none or no more is left than is known to be reached.
+
+        As long as integers on a grid find some, they do; then the fractions that are optimal decide.
+        """
+        scale = Fraction(_GRID) / bound  # shares add up to at most the grid
+        for _ in range(_ROUNDS):
+            self.program.solve()
+            values = self.program.values(scale)
+            more_is_left = int(values[self.share].sum()) > known * scale + len(values)
+            if more_is_left and self._add_violated(*self._parts(values, scale), _GRID * _SLACK + len(values)):
+                continue
+            solution = self.program.certificate()
+            whole = _whole(solution.columns)
+            if not solution.proven or sum(solution.columns[: len(self.share)]) == known or whole is None:
+                return
+            if not self._add_violated(*self._parts(*whole), 0):
+                return
+
+    def bound(self, solution: Certificate) -> _Bound:
+        """Return a bound on the throughput that holds whether the prices are optimal or not, with what proves it.
+
+        Prices of sets are weights, scaled to one for the node that has least; those of switches are potentials, whose
+        differences add up to nothing on the way from node to node.
+        """
+        topology, nodes = self.topology, set(self.nodes.tolist())
+        weight: dict[Cut, Fraction] = {}
+        price = self._potentials(solution)
+        for (phase, key), row in self.rows.items():
+            if (worth := -solution.prices[row]) > 0:
+                side = np.frombuffer(key, dtype=bool)
+                inside = frozenset(np.flatnonzero(side).tolist()) & nodes
+                weight[phase, inside] = weight.get((phase, inside), Fraction(0)) + worth
+                for link in np.flatnonzero(self._crossing(phase, side)).tolist():
+                    price[phase][link] += worth
         least = min(sum((w for (_, side), w in weight.items() if node in side), Fraction(0)) for node in nodes)
-        common = math.lcm(*(value.denominator for value in price))
-        whole = [int(value * common) for value in price]
-        worth = {pair: max(both) for pair, both in _leaving(nodes, weight).items()}
-        costs = {
-            pair: Fraction(_price(topology, whole, way), common) for pair, way in _ways(topology, nodes, whole).items()
+        if not least:
+            raise TooLargeError("the bandwidths are too far apart to find the best allreduce; round them")
+        prices = tuple(max(*both, Fraction(0)) / least for both in zip(*price.values(), strict=True))
+        bound = sum(map(Fraction.__mul__, prices, map(Fraction, topology.capacity.tolist())), Fraction(0))
+        return bound, {cut: value / least for cut, value in weight.items()}, prices
+
+    def reached(self, solution: Certificate) -> Iterator[_Reached]:
+        """Yield what a solution reaches, exactly as it is if its integers are small enough, or else rounded down."""
+        scale = Fraction(_GRID) / max(solution.columns)
+        rounded = np.array([int(value * scale) for value in solution.columns], dtype=np.int64), scale
+        for whole in (_whole(solution.columns), rounded):
+            try:
+                if whole is not None:
+                    yield self._reached(*self._parts(*whole))
+                    return
+            except (InfeasibleError, TooLargeError):
+                continue
+
+    def _reached(self, share: IntArray, out: IntArray, into: IntArray) -> _Reached:
+        """Return what shares and capacities of the phases reach, whatever they are: scaled until they are feasible."""
+        graphs, parts = (self.topology, self.back), (out, into)
+        balanced = [balanced_part(graph, part) for graph, part in zip(graphs, parts, strict=True)]
+        ratio = max(worst_ratio(graph, part, share) for graph, part in zip(graphs, balanced, strict=True))
+        share = np.array([int(one / ratio) for one in share.tolist()], dtype=np.int64)
+        used = balanced[0].copy()
+        used[self.turned] += balanced[1]
+        pressure = max(map(Fraction, used.tolist(), self.topology.capacity.tolist()))
+        traffic: dict[Phase, dict[Path, Fraction]] = {phase: {} for phase in PHASES}
+        for phase, graph, part in zip(PHASES, graphs, balanced, strict=True):
+            split = remove_switches(with_capacity(graph, part), share.tolist())
+            ends = pairwise(split.hop_start.tolist())
+            for amount, (begin, end) in zip(split.route_amount.tolist(), ends, strict=True):
+                path = tuple(split.hop[begin:end].tolist())
+                traffic[phase][path if phase == "broadcast" else path[::-1]] = amount / pressure
+        total = int(share.sum())
+        return total / pressure, tuple(Fraction(one, total) for one in share.tolist()), traffic
+
+    def _parts(self, values: IntArray, scale: Fraction) -> tuple[IntArray, IntArray, IntArray]:
+        """Return shares, capacities of the broadcast, and those of the reduction as links of the transpose."""
+        out = np.maximum(values[self.out], 0)
+        spent = out + np.maximum(values[self.unused], 0)
+        most = np.array([int(capacity * scale) for capacity in self.topology.capacity.tolist()], dtype=np.int64)
+        return np.maximum(values[self.share], 0), out, np.maximum(most - spent, 0)[self.turned]
+
+    def _add_violated(self, share: IntArray, out: IntArray, into: IntArray, slack: float) -> int:
+        """Add the sets that let out, or in, less than their shares by more than some slack; return how many are new."""
+        added = 0
+        for phase, graph, capacity in zip(PHASES, (self.topology, self.back), (out, into), strict=True):
+            for side in violated_cuts(graph, capacity, share):
+                if demanded(graph, share, side) - int(capacity[crossing(graph, side)].sum()) > slack:
+                    added += self._add(phase, side)
+        return added
+
+    def _add(self, phase: Phase, side: Side) -> bool:
+        """Add the row of a set, x(S) - b(out of S) <= 0 or x(S) - r(into S) <= 0; return whether it is new."""
+        if (phase, side.tobytes()) in self.rows:
+            return False
+        inside, links = self.share[side[self.nodes]], np.flatnonzero(self._crossing(phase, side))
+        if phase == "broadcast":
+            columns, signs, most = self.out[links], -1, 0
+        else:
+            columns = np.concatenate((self.out[links], self.unused[links]))
+            signs, most = 1, int(self.topology.capacity[links].sum())
+        columns = np.concatenate((inside, columns))
+        value = np.where(np.arange(len(columns)) < len(inside), 1, signs)
+        row = self.program.add_rows(1, Entries(np.zeros_like(columns), columns, value), upper=most)
+        self.rows[phase, side.tobytes()] = int(row[0])
+        return True
+
+    def _crossing(self, phase: Phase, side: Side) -> Side:
+        """Return which links lead out of a set, or into it in a reduction."""
+        return crossing(self.topology, side if phase == "broadcast" else ~side)
+
+    def _potentials(self, solution: Certificate) -> dict[Phase, list[Fraction]]:
+        """Return by phase, for every link, the potential where it leads to minus that where it starts.
+
+        Only switches have one. A reduction is what the other columns leave, so their prices count against it.
+        """
+        balance = switch_balance(self.topology)
+        rises = []
+        for rows in self.potential:
+            rise = [Fraction(0)] * balance.shape[1]
+            for switch, link in np.argwhere(balance).tolist():
+                rise[link] += int(balance[switch, link]) * solution.prices[rows[switch]]
+            rises.append(rise)
+        own, unused = rises
+        return {
+            "broadcast": [one - other for one, other in zip(own, unused, strict=True)],
+            "reduction": [-other for other in unused],
         }
-        if not least or any(worth[pair] and not cost for pair, cost in costs.items()):
-            continue
-        raised = max((worth[pair] / cost for pair, cost in costs.items() if cost), default=Fraction(1))
-        weight = {cut: value / least for cut, value in weight.items()}
-        price = [value * raised / least for value in price]
-        bound = sum(map(Fraction.__mul__, price, map(Fraction, topology.capacity.tolist())), Fraction(0))
-        found.append((bound, weight, tuple(price)))
-    return found
 
 
-def _feasible(
-    topology: Topology, nodes: list[int], solution: _Solution
-) -> list[tuple[Fraction, tuple[Fraction, ...], dict[Phase, dict[Path, Fraction]]]]:
-    """Return throughputs that are reached exactly, with the shares of the roots and the traffic that reach each."""
-    found = []
-    for most in (*_DENOMINATORS, _GRID):
-        share = _rounded(solution.share.tolist(), most)
-        numbers = _rounded(list(solution.traffic.values()), most)
-        traffic = {key: number for key, number in zip(solution.traffic, numbers, strict=True) if number}
-        load = [Fraction(0)] * len(topology.src)
-        for (_, path), value in traffic.items():
-            for link in _links(topology, path):
-                load[link] += value
-        pressure = max(value / capacity for value, capacity in zip(load, topology.capacity.tolist(), strict=True))
-        ratio = max(_largest_ratio(nodes, share, _between(traffic, phase), phase) for phase in PHASES)
-        if ratio < math.inf:
-            scaled = {
-                phase: {path: value / pressure for (kind, path), value in traffic.items() if kind == phase}
-                for phase in PHASES
-            }
-            total = sum(share, Fraction(0))
-            found.append((total / (Fraction(ratio) * pressure), tuple(value / total for value in share), scaled))
-    return found
-
-
-def _largest_ratio(
-    nodes: list[int], share: list[Fraction], total: Mapping[tuple[int, int], Fraction], phase: Phase
-) -> Fraction | float:
-    """Return the largest ratio of the shares of a set to what it lets out; infinite if that cannot be found."""
-    common = math.lcm(*(value.denominator for value in (*share, *total.values())))
-    capacity = [int(value * common) for value in total.values()]
-    if max(capacity) > MAX_CAPACITY:
-        return math.inf
-    try:
-        graph = _logical(nodes, total, phase, capacity)
-        return optimum(graph, weights=[int(value * common) for value in share]).inverse_rate
-    except (InfeasibleError, TooLargeError):
-        return math.inf
+def _whole(columns: Sequence[Fraction]) -> tuple[IntArray, Fraction] | None:
+    """Return columns times a number that makes all whole, and the number; None if that takes more than 64 bits."""
+    common = common_denominator(columns)
+    if common * sum(columns) >= LARGEST:
+        return None
+    return np.array([int(value * common) for value in columns], dtype=np.int64), Fraction(common)
