@@ -26,15 +26,30 @@ from topodesign.runtime.profiles import RuntimeProfile
 from topodesign.topology.topology import Topology, require_at_least
 from topodesign.verification.rounds import verify
 
+_LONGEST_SPEC = 200  # characters of it in the name of a program, which runtimes want short
+
 
 class CompilationError(TopodesignError):
     """A program fails its check: the compiler's fault, and nothing that should be run."""
 
 
 class FrontEnd(NamedTuple):
-    """What makes instructions of one kind of movement: its name, what it can do, and the function that does it."""
+    """What makes instructions of one kind of movement.
+
+    Attributes
+    ----------
+    name
+        Its name.
+    title
+        What the names of programs say of it.
+    collectives
+        What it can do.
+    program
+        The function that does it.
+    """
 
     name: str
+    title: tuple[str, ...]
     collectives: tuple[Collective, ...]
     program: Callable[[Topology, Any, Options, Limits], Program]
 
@@ -70,8 +85,8 @@ def _of_trees(_: Topology, movement: TreeSchedule, options: Options, limits: Lim
 
 FRONT_ENDS: Mapping[type, FrontEnd] = MappingProxyType(
     {
-        Schedule: FrontEnd("rounds", rounds.COLLECTIVES, _of_rounds),
-        TreeSchedule: FrontEnd("trees", trees.COLLECTIVES, _of_trees),
+        Schedule: FrontEnd("rounds", (), rounds.COLLECTIVES, _of_rounds),
+        TreeSchedule: FrontEnd("trees", ("trees",), trees.COLLECTIVES, _of_trees),
     }
 )
 """The front ends by the kind of movement."""
@@ -265,5 +280,7 @@ def _known_movements() -> str:
 
 
 def _title(topology: Topology, collective: Collective, front_end: FrontEnd) -> str:
-    kind = "" if front_end.name == "rounds" else f"-{front_end.name}"
-    return f"topodesign-{collective}{kind}-{topology.spec or topology.nodes - len(topology.switches)}"
+    spec = "" if topology.spec is None else str(topology.spec)
+    if not 0 < len(spec) <= _LONGEST_SPEC:
+        spec = str(topology.nodes - len(topology.switches))
+    return "-".join(["topodesign", str(collective), *front_end.title, spec])

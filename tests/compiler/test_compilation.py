@@ -1,0 +1,155 @@
+"""From a plan to files: front ends by movement, back ends by name, and what a result can do."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.samples.schedules import valid
+from tests.samples.trees import fabric, tree_schedule
+from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
+from topodesign.compiler import compilation
+from topodesign.compiler.backends import BACKENDS, Backend
+from topodesign.compiler.backends.backend import Files, Options
+from topodesign.compiler.compilation import CompilationError, Compiled, compile_movement
+from topodesign.compiler.ir import Instruction, Program
+from topodesign.compiler.limits import Limits
+from topodesign.expand.library import build
+from topodesign.plans.rounds import COLLECTIVES, Collective
+from topodesign.plans.rounds_ops import is_lean
+from topodesign.schedulers import make_schedule
+
+
+class Listing(Backend):
+    """A back end as short as one can be: a line for every instruction, a file for every rank."""
+
+    name = "listing"
+    ending = ".txt"
+    runtimes = ("paper", "blackboard")
+
+    def limits(self, options: Options) -> Limits:
+        return Limits(chunks_per_instruction=2 if options.runtime == "paper" else 1)
+
+    def emit(self, program: Program, options: Options) -> Files:
+        return {
+            f".{rank}.txt": "".join(
+                f"{options.name} {number} {one.kind.value} {one.count}\n"
+                for number, block in enumerate(body.threadblocks)
+                for one in block.instructions
+            ).encode()
+            for rank, body in enumerate(program.ranks)
+        }
+
+
+@pytest.fixture
+def listing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compilation, "BACKENDS", {**BACKENDS, "listing": Listing()})
+
+
+def sample(target: str = "msccl", **options: object) -> Compiled:
+    topology = build("circulant(6,1,2)")
+    made = make_schedule(topology, "allreduce", chunks=3)
+    return compile_movement(topology, made.schedule, target, **options)  # type: ignore[arg-type]
+
+
+def instructions(made: Compiled) -> list[Instruction]:
+    return [one for rank in made.program.ranks for block in rank.threadblocks for one in block.instructions]
+
+
+@pytest.mark.usefixtures("listing")
+def test_a_back_end_is_a_class_and_a_line(tmp_path: Path) -> None:
+    """It gets the instructions that the others get, within its own limits."""
+    made = sample("listing", name="x")
+    assert {one.count for one in instructions(made)} == {1, 2}
+    lines = b"".join(made.files.values()).decode().splitlines()
+    assert len(lines) == sum(row["instructions"] for row in made.to_records())
+    assert all(line.startswith("x ") for line in lines)
+    assert {one.count for one in instructions(sample("listing", runtime="blackboard"))} == {1}
+    written = made.save(tmp_path / "plan.txt")
+    assert [path.name for path in written] == [f"plan.{rank}.txt" for rank in range(6)]
+    assert written[3].read_bytes() == made.files[".3.txt"]
+    assert made.checked().report is None
+    trees = tree_schedule(fabric(4, 2, random.Random(1)), "broadcast", random.Random(1))  # noqa: S311
+    assert len(compile_movement(trees.topology, trees, "listing").files) == 4
+
+
+@pytest.mark.parametrize("name", BACKENDS)
+def test_contract_of_back_ends(name: str) -> None:
+    backend = BACKENDS[name]
+    assert backend.name == name
+    assert backend.ending.startswith(".")
+    for runtime in backend.runtimes:
+        made = sample(name, runtime=runtime)
+        assert made.files == sample(name, runtime=runtime).files
+        assert all(rest.endswith(backend.ending) for rest in made.files)
+        checked = made.checked()
+        assert checked.report is None or checked.report.ok
+        assert runtime in repr(made)
+    with pytest.raises(ParameterError):
+        sample(name, runtime="abacus")
+
+
+def test_results_can_be_looked_at_and_saved(tmp_path: Path) -> None:
+    made = sample(inplace=True).checked()
+    assert made.report is not None
+    assert f"{made.heading()}" == f"allreduce of 6 ranks in place for msccl, {len(made.text)} bytes, checked"
+    assert len(made.to_dataframe()) == 6
+    path = tmp_path / "any name"
+    assert made.save(str(path)) == [path]
+    assert path.read_text() == made.text
+
+
+def test_a_program_that_fails_its_check_is_said_to() -> None:
+    made = sample()
+    (text,) = made.files.values()
+    broken = Compiled(made.program, made.backend, made.options, {".xml": text.replace(b'type="r"', b'type="nop"', 1)})
+    with pytest.raises(CompilationError, match="fails its check"):
+        broken.checked()
+
+
+def test_the_name_is_made_of_the_spec_where_that_is_short() -> None:
+    assert 'name="topodesign-allreduce-circulant(6,1,2)"' in sample().text
+    after = ",".join(f"{(node + jump) % 48}" for node in range(48) for jump in (1, 7))
+    long = build(f"successors(2,{after})")
+    assert len(str(long.spec)) > 255
+    assert compile_movement(long, make_schedule(long, "allgather").schedule).options.name == "topodesign-allgather-48"
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+@given(seed=st.integers(0, 10**6))
+def test_what_moves_twice_is_left_out(collective: Collective, seed: int) -> None:
+    """The front end wants everything to move once; plans that are right but not lean compile all the same."""
+    topology, rounds = valid(np.random.default_rng(seed), collective)
+    made = compile_movement(topology, rounds, channels=1 + seed % 2).checked()
+    moved = sum(one.count for one in instructions(made) if one.kind.sends)
+    phases = 2 if collective == "allreduce" else 1
+    assert moved == phases * (topology.nodes - 1) * made.program.chunks
+
+
+def test_wrong_plans_are_refused() -> None:
+    topology, rounds = next(
+        (topology, rounds)
+        for seed in range(100)
+        for topology, rounds in [valid(np.random.default_rng(seed), "reduce-scatter")]
+        if not is_lean(rounds)
+    )
+    less: dict[str, Any] = {name: column[:-1].copy() for name, column in rounds.columns().items()}
+    with pytest.raises(ScheduleError, match="wrong"):
+        compile_movement(topology, replace(rounds, **less))
+
+
+def test_what_cannot_be_compiled_yet_says_so() -> None:
+    topology = build("circulant(6,1,2)")
+    with pytest.raises(InfeasibleError, match="rounds and trees can"):
+        compile_movement(topology, object())  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="unknown target 'paper'; known are msccl"):
+        sample("paper")
+    with pytest.raises(ParameterError, match="parts"):
+        sample(parts=2)
