@@ -16,6 +16,7 @@ from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import ParameterError, SpecError
 from topodesign.expand import EXPANSIONS, bidirect, degree, line, parallel, power, product, transpose
 from topodesign.expand.expansion import Base
+from topodesign.schedulers.lift import lifted
 from topodesign.topology.topology import Topology
 
 SMALL = [
@@ -183,11 +184,23 @@ def test_symmetry_of_an_expansion_proves_itself(text: str) -> None:
     assert len(topology.symmetry.orbits()) == PROVEN[text]
 
 
+CHANGED = ("delete(complete(4),0,0)", "insert(complete(3),0,1,1,2)", "swap(complete(4),0,1,2,3)")
+
+
+@pytest.mark.parametrize("text", CHANGED)
+def test_no_schedule_is_made_of_a_base_that_gives_none(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_args: object) -> None:
+        raise AssertionError("a schedule of the base was made for nothing")
+
+    monkeypatch.setattr("topodesign.schedulers.lift.thriftiest", refuse)
+    assert lifted(build(text), "allgather") is None
+
+
 def test_every_expansion_has_its_symmetry_proved_or_has_none() -> None:
     changing = {"delete", "insert", "swap"}
     proven = {one.name for one in EXPANSIONS if any(f"{one.name}(" in text for text in PROVEN)}
     assert proven == {one.name for one in EXPANSIONS} - changing
-    for text in ("delete(complete(4),0,0)", "insert(complete(3),0,1,1,2)", "swap(complete(4),0,1,2,3)"):
+    for text in CHANGED:
         assert build(text).symmetry is None
 
 

@@ -20,7 +20,7 @@ from topodesign import build, price
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopodesignError
 from topodesign.expand import EXPANSIONS, bidirect, degree, line, parallel, power, product, transpose
-from topodesign.expand.expansion import Base
+from topodesign.expand.expansion import Base, Expansion, Lift
 from topodesign.plans.rounds import COLLECTIVES, Collective, Schedule
 from topodesign.plans.rounds_ops import (
     MAX_ROWS,
@@ -53,6 +53,11 @@ OPTIMAL = [
 ]  # fmt: skip
 """Simple, with a bandwidth-optimal even split."""
 seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
+
+
+def lift_of(expansion: Expansion) -> Lift:
+    assert expansion.lift is not None
+    return expansion.lift
 
 
 def distances(topology: Topology) -> np.ndarray:
@@ -131,7 +136,7 @@ def test_lifts_of_spff_schedules_cost_what_is_claimed(text: str, collective: Col
         cases += [(power, (1,)), (power, (2,))]
     for entry, numbers in cases:
         claim = entry.claim(base, *numbers)
-        cost = checked(entry(topology, *numbers), entry.lift(topology, schedule, *numbers))
+        cost = checked(entry(topology, *numbers), lift_of(entry)(topology, schedule, *numbers))
         if entry is line and claim.basis is Basis.BOUND:
             assert cost.steps == claim.cost.steps
             assert cost.bandwidth <= claim.cost.bandwidth
@@ -147,9 +152,9 @@ def test_union_with_the_transpose(text: str, collective: Collective) -> None:
     base = Base(topology, checked(topology, schedule))
     if not isomorphic_to_transpose(topology):
         with pytest.raises(InfeasibleError):
-            bidirect.lift(topology, schedule)
+            lift_of(bidirect)(topology, schedule)
     else:
-        lifted = bidirect.lift(topology, schedule)
+        lifted = lift_of(bidirect)(topology, schedule)
         cost, claim = checked(bidirect(topology), lifted), bidirect.claim(base)
         assert claim is not None
         assert cost.steps == claim.cost.steps
@@ -163,10 +168,10 @@ def test_union_with_the_transpose(text: str, collective: Collective) -> None:
 def test_transposition_turns_the_schedule_round(text: str, collective: Collective) -> None:
     topology = build(text)
     schedule = schedule_of(topology, collective, even_split)
-    lifted = transpose.lift(topology, schedule)
+    lifted = lift_of(transpose)(topology, schedule)
     assert checked(transpose(topology), lifted) == checked(topology, schedule)
     assert (lifted.collective == collective) == (collective == "allreduce")
-    assert transpose.lift(transpose(topology), lifted) == canonical(schedule)
+    assert lift_of(transpose)(transpose(topology), lifted) == canonical(schedule)
 
 
 @given(seeds, st.sampled_from(COLLECTIVES))
@@ -181,16 +186,16 @@ def test_lifts_of_any_schedule(random: np.random.Generator, collective: Collecti
     bandwidth, d, size = report.cost.bandwidth / parts, topology.degree, topology.nodes
     steps = np.array([schedule.steps - schedule.reduce_steps, schedule.reduce_steps])
     for k in (1, 2):
-        lifted = line.lift(topology, schedule, k)
+        lifted = lift_of(line)(topology, schedule, k)
         added = sum((Fraction(1, size * d**i) for i in range(k)), Fraction(0))
         assert checked(line(topology, k), lifted).bandwidth <= bandwidth + added
         assert lifted.steps == schedule.steps + k * parts
-    assert checked(parallel(topology, 2), parallel.lift(topology, schedule, 2)).bandwidth == bandwidth
-    lifted = power.lift(topology, schedule, 2)
+    assert checked(parallel(topology, 2), lift_of(parallel)(topology, schedule, 2)).bandwidth == bandwidth
+    lifted = lift_of(power)(topology, schedule, 2)
     assert checked(power(topology, 2), lifted).bandwidth == bandwidth * Fraction(size + 1, size)
     assert lifted.steps == 2 * schedule.steps
     if not topology.self_loops:
-        lifted = degree.lift(topology, schedule, 2)
+        lifted = lift_of(degree)(topology, schedule, 2)
         assert checked(degree(topology, 2), lifted).bandwidth == bandwidth + Fraction(1, 2 * size)
         more = np.array([lifted.steps - lifted.reduce_steps, lifted.reduce_steps]) - steps
         assert set(more.tolist()) <= {0, 1}
@@ -201,7 +206,7 @@ def test_lifts_of_any_schedule(random: np.random.Generator, collective: Collecti
 def test_product_of_optimal_schedules_is_optimal(left: str, right: str, collective: Collective) -> None:
     bases = [build(left), build(right)]
     schedules = [schedule_of(base, collective, even_split) for base in bases]
-    cost = checked(product(*bases), product.lift(bases[0], schedules[0], bases[1], schedules[1]))
+    cost = checked(product(*bases), lift_of(product)(bases[0], schedules[0], bases[1], schedules[1]))
     pairs = zip(bases, schedules, strict=True)
     claim = product.claim(*(Base(base, checked(base, schedule)) for base, schedule in pairs))
     assert claim is not None
@@ -217,7 +222,7 @@ def test_products_of_more_factors_and_of_parallel_links(texts: tuple[str, ...]) 
     topology = product(*bases)
     for collective in COLLECTIVES:
         pairs = [(base, schedule_of(base, collective, even_split)) for base in bases]
-        lifted = product.lift(*(argument for pair in pairs for argument in pair))
+        lifted = lift_of(product)(*(argument for pair in pairs for argument in pair))
         steps = sum(int(distances(base).max()) for base in bases)
         assert checked(topology, lifted) == Cost(steps, Fraction(topology.nodes - 1, topology.nodes))
 
@@ -228,18 +233,18 @@ def test_power_and_product_agree(text: str) -> None:
     topology = build(text)
     schedule = even_split(topology)
     twice = power(topology, 2)
-    one, other = power.lift(topology, schedule, 2), product.lift(topology, schedule, topology, schedule)
+    one, other = lift_of(power)(topology, schedule, 2), lift_of(product)(topology, schedule, topology, schedule)
     assert checked(twice, one) == checked(twice, other) == price(twice)
 
 
 def test_products_refuse_what_is_not_balanced() -> None:
     ring, mixed = build("uniring(1,3)"), build("genkautz(2,5)")
     with pytest.raises(ScheduleError, match="optimal"):
-        product.lift(ring, even_split(ring), mixed, even_split(mixed))
+        lift_of(product)(ring, even_split(ring), mixed, even_split(mixed))
     late = even_split(ring)
     late = replace(late, steps=3, reduce_steps=3, step=np.where(late.owner == 0, late.step, late.step + 1))
     with pytest.raises(ScheduleError, match="optimal"):
-        product.lift(ring, even_split(ring), ring, replace(late, step=late.step.astype(np.int32)))
+        lift_of(product)(ring, even_split(ring), ring, replace(late, step=late.step.astype(np.int32)))
     halved = canonical(rescale(even_split(ring), 2))
     apart = assemble(
         "reduce-scatter", 3, 2, 4,
@@ -247,12 +252,12 @@ def test_products_refuse_what_is_not_balanced() -> None:
     )  # fmt: skip
     assert verify(ring, apart).ok
     with pytest.raises(ScheduleError, match="single step"):
-        product.lift(ring, even_split(ring), ring, apart)
+        lift_of(product)(ring, even_split(ring), ring, apart)
     trunk, complete = build("uniring(2,3)"), build("complete(3)")
     with pytest.raises(InfeasibleError, match="distance 1"):
-        product.lift(trunk, even_split(trunk), complete, even_split(complete))
+        lift_of(product)(trunk, even_split(trunk), complete, even_split(complete))
     with pytest.raises(ParameterError, match="at least two"):
-        product.lift(ring, even_split(ring))
+        lift_of(product)(ring, even_split(ring))
 
 
 NESTED = [
@@ -301,7 +306,7 @@ def nested(text: str, collective: Collective) -> tuple[Cost, Cost, Topology, Sch
             graph_args.append(topology)
             claim_args.append(Base(topology, cost))
             lift_args += [topology, schedule]
-    topology, schedule, claim = entry(*graph_args), entry.lift(*lift_args), entry.claim(*claim_args)
+    topology, schedule, claim = entry(*graph_args), lift_of(entry)(*lift_args), entry.claim(*claim_args)
     assert claim is not None
     claimed = claim.cost
     if entry is degree:  # its claim is for an SPFF schedule of the base, which lifts do not always make
@@ -332,7 +337,7 @@ def test_line_lift_is_definition_2(text: str) -> None:
         for unit in range(base.units)
         if (v, y) in number and (u, v) != (v, y)
     }
-    lifted = line.lift(topology, base)
+    lifted = lift_of(line)(topology, base)
     assert as_set(rescale(lifted, base.units)) == wanted
 
 
@@ -350,7 +355,7 @@ def test_degree_lift_is_definition_4_where_a_step_is_needed(text: str) -> None:
         for i in (0, 1)
         for unit, (v, k) in enumerate(ports[u])
     }
-    assert as_set(rescale(degree.lift(topology, base, n), base.units)) == wanted
+    assert as_set(rescale(lift_of(degree)(topology, base, n), base.units)) == wanted
 
 
 def test_power_lift_is_definition_13() -> None:
@@ -367,7 +372,7 @@ def test_power_lift_is_definition_13() -> None:
                         shifted = [node[n - i :] + node[: n - i] for node in nodes]
                         names = [sum(c * topology.nodes**p for p, c in enumerate(node)) for node in shifted]
                         wanted.add((t + j * base.steps, *names, unit + i * base.units))
-    assert as_set(rescale(power.lift(topology, base, n), n * base.units)) == wanted
+    assert as_set(rescale(lift_of(power)(topology, base, n), n * base.units)) == wanted
 
 
 def test_theorem_12_claims_too_much() -> None:
@@ -391,7 +396,7 @@ def test_degree_claims_hold(random: np.random.Generator, n: int) -> None:
     schedule = even_split(topology)
     claim = degree.claim(Base(topology, checked(topology, schedule)), n)
     assert claim is not None
-    assert checked(degree(topology, n), degree.lift(topology, schedule, n)) == claim.cost
+    assert checked(degree(topology, n), lift_of(degree)(topology, schedule, n)) == claim.cost
     best = degree.claim(Base(topology, price(topology)), n)
     built = price(degree(topology, n))
     assert best is not None
@@ -526,6 +531,7 @@ def test_turned_round_lean_schedules_are_right(random: np.random.Generator) -> N
 
 RING = build("uniring(1,3)")
 GOOD = even_split(RING)
+TURNED = RING.transpose()
 DUPLEX = build("biring(2,5)")
 RIGHT = even_split(DUPLEX)
 
@@ -533,27 +539,31 @@ RIGHT = even_split(DUPLEX)
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: line.lift(build("uniring(1,4)"), GOOD), ScheduleError, "3 nodes"),
-        (lambda: line.lift(build("transpose(uniring(1,3))"), GOOD), ScheduleError, "no link"),
-        (lambda: line.lift(RING, share([GOOD, GOOD]), 0), ParameterError, "at least 1"),
-        (lambda: line.lift(RING, GOOD, 65), ParameterError, "64"),
-        (lambda: line.lift(RING, doubled(GOOD)), ScheduleError, "prune"),
-        (lambda: degree.lift(RING, doubled(GOOD), 2), ScheduleError, "prune"),
-        (lambda: transpose.lift(RING, doubled(GOOD)), ScheduleError, "prune"),
+        (lambda: lift_of(line)(build("uniring(1,4)"), GOOD), ScheduleError, "3 nodes"),
+        (lambda: lift_of(line)(build("transpose(uniring(1,3))"), GOOD), ScheduleError, "no link"),
+        (lambda: lift_of(line)(RING, share([GOOD, GOOD]), 0), ParameterError, "at least 1"),
+        (lambda: lift_of(line)(RING, GOOD, 65), ParameterError, "64"),
+        (lambda: lift_of(line)(RING, doubled(GOOD)), ScheduleError, "prune"),
+        (lambda: lift_of(degree)(RING, doubled(GOOD), 2), ScheduleError, "prune"),
+        (lambda: lift_of(transpose)(RING, doubled(GOOD)), ScheduleError, "prune"),
         (
-            lambda: degree.lift(build("debruijn(2,2)"), even_split(build("debruijn(2,2)")), 2),
+            lambda: lift_of(degree)(build("debruijn(2,2)"), even_split(build("debruijn(2,2)")), 2),
             ParameterError,
             "self-loop",
         ),
-        (lambda: degree.lift(RING, GOOD, 0), ParameterError, "at least 1"),
-        (lambda: degree.lift(RING, GOOD, 20000), TooLargeError, "rows"),
-        (lambda: power.lift(RING, GOOD, 100), TooLargeError, "nodes"),
-        (lambda: power.lift(RING, GOOD, 9), TooLargeError, "rows"),
-        (lambda: parallel.lift(RING, GOOD, -1), ParameterError, "at least 1"),
-        (lambda: line.lift(RING, RING), ScheduleError, "needs a schedule"),
-        (lambda: line.lift(Topology.from_links(3, RING.links(), switches=[2]), GOOD), ParameterError, "switches"),
-        (lambda: product.lift(RING, GOOD, RING, transpose.lift(RING.transpose(), GOOD)), ScheduleError, "no link"),
-        (lambda: product.lift(DUPLEX, RIGHT, DUPLEX, reverse(RIGHT)), ScheduleError, "one collective"),
+        (lambda: lift_of(degree)(RING, GOOD, 0), ParameterError, "at least 1"),
+        (lambda: lift_of(degree)(RING, GOOD, 20000), TooLargeError, "rows"),
+        (lambda: lift_of(power)(RING, GOOD, 100), TooLargeError, "nodes"),
+        (lambda: lift_of(power)(RING, GOOD, 9), TooLargeError, "rows"),
+        (lambda: lift_of(parallel)(RING, GOOD, -1), ParameterError, "at least 1"),
+        (lambda: lift_of(line)(RING, RING), ScheduleError, "needs a schedule"),
+        (lambda: lift_of(line)(Topology.from_links(3, RING.links(), switches=[2]), GOOD), ParameterError, "switches"),
+        (
+            lambda: lift_of(product)(RING, GOOD, RING, lift_of(transpose)(TURNED, GOOD)),
+            ScheduleError,
+            "no link",
+        ),
+        (lambda: lift_of(product)(DUPLEX, RIGHT, DUPLEX, reverse(RIGHT)), ScheduleError, "one collective"),
         (lambda: halves(GOOD), ScheduleError, "halves"),
         (lambda: allreduce(GOOD, GOOD), ScheduleError, "reduce-scatter"),
         (lambda: allreduce(GOOD, reverse(even_split(build("complete(2)")))), ScheduleError, "nodes"),

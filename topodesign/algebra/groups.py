@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,12 +77,13 @@ class Group:
 
         That keeps all links from (u, g) to (w, g*s), and no element but the identity keeps a node where it is.
         """
-        starts = np.arange(copies)[:, None] * self.order
-        return Symmetry(
-            copies * self.order,
-            tuple(starts.ravel().tolist()),
-            lambda: ((starts + self.left(element)).ravel() for element in self.generators()),
-        )
+        starts = range(0, copies * self.order, self.order)
+
+        def generators() -> Iterator[IntArray]:
+            for element in self.generators():
+                yield (np.array(starts)[:, None] + self.left(element)).ravel()
+
+        return Symmetry(copies * self.order, tuple(starts), generators)
 
     def table(self) -> IntArray:
         """Return all right multiplications: ``table[s, g] = g * s``, shape ``(order, order)``."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError
 from topodesign.expand.expansion import Expansion, require_base, require_count
-from topodesign.expand.rewiring import no_claim, no_lift, unit_links
+from topodesign.expand.rewiring import no_claim, unit_links
 from topodesign.topology.topology import IntArray, Topology
 
 _SIGNATURE = "delete(G,v,m,...)"
@@ -61,4 +61,4 @@ def _permutation(size: int, m: int) -> list[int]:
     return result
 
 
-delete = Expansion("delete", graph, no_claim, no_lift)
+delete = Expansion("delete", graph, no_claim, lift=None)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from topodesign.base.cost import Basis, Cost
-from topodesign.base.errors import ParameterError, ScheduleError
+from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
 from topodesign.plans.rounds import Schedule
 from topodesign.topology.family import call_signature, inspect_call
@@ -84,13 +84,13 @@ class Expansion:
         The schedule: the arguments of ``graph`` with a schedule after every topology -> Schedule of the expansion with
         the claimed cost. All schedules are of one collective, allgather, reduce-scatter or allreduce, and so is the
         result. Raises ScheduleError if a schedule does not fit its topology, sends anything twice, or is not of the
-        kind that the expansion needs.
+        kind that the expansion needs. None if no schedule follows from those of the bases.
     """
 
     name: str
     graph: Callable[..., Topology]
     claim: Callable[..., Claim | None]
-    lift: Lift
+    lift: Lift | None
 
     @property
     def signature(self) -> str:
@@ -116,11 +116,6 @@ class Expansion:
             else:
                 words.append(argument.spec)
         return replace(result, spec=Spec(self.name, tuple(words)))
-
-
-def no_lift(*_args: object) -> Schedule:
-    """Refuse: the ``lift`` of an expansion that makes no schedules from those of its bases."""
-    raise ScheduleError("no schedule of this expansion follows from schedules of its bases")
 
 
 def require_base(value: object, signature: str) -> Topology:

@@ -6,7 +6,7 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError
 from topodesign.expand.expansion import Expansion, require_base, require_count
-from topodesign.expand.rewiring import find_link, no_claim, no_lift, unit_links
+from topodesign.expand.rewiring import find_link, no_claim, unit_links
 from topodesign.topology.topology import Topology, check_buildable
 
 _SIGNATURE = "insert(G,u1,w1,...)"
@@ -38,4 +38,4 @@ def graph(base: Topology, *numbers: int) -> Topology:
     return Topology.from_arrays(topology.nodes + new, src, dst)
 
 
-insert = Expansion("insert", graph, no_claim, no_lift)
+insert = Expansion("insert", graph, no_claim, lift=None)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 import numpy as np
 
-from topodesign.base.errors import ParameterError, ScheduleError
+from topodesign.base.errors import ParameterError
 from topodesign.expand.expansion import Base
-from topodesign.plans.rounds import Schedule
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -34,14 +31,3 @@ def find_link(src: IntArray, dst: IntArray, tail: int, head: int, signature: str
 def no_claim(base: Base, *numbers: int) -> None:  # noqa: ARG001  the signature of every claim
     """Return nothing: what a change of a few links costs has no closed form."""
     return
-
-
-def no_lift(base: Topology, schedule: Schedule, *numbers: int) -> NoReturn:  # noqa: ARG001  as every lift
-    """Refuse: a schedule of the base uses links that are gone.
-
-    Raises
-    ------
-    ScheduleError
-        Always.
-    """
-    raise ScheduleError("a topology with some links changed has no schedule from its base; use the method spff")

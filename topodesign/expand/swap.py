@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from topodesign.base.errors import ParameterError
 from topodesign.expand.expansion import Expansion, require_base, require_count
-from topodesign.expand.rewiring import find_link, no_claim, no_lift, unit_links
+from topodesign.expand.rewiring import find_link, no_claim, unit_links
 from topodesign.topology.topology import Topology
 
 _SIGNATURE = "swap(G,a,b,c,d,...)"
@@ -27,4 +27,4 @@ def graph(base: Topology, *numbers: int) -> Topology:
     return Topology.from_arrays(topology.nodes, src, dst)
 
 
-swap = Expansion("swap", graph, no_claim, no_lift)
+swap = Expansion("swap", graph, no_claim, lift=None)

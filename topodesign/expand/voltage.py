@@ -7,7 +7,7 @@ import numpy as np
 from topodesign.algebra.groups import group
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
-from topodesign.expand.expansion import Claim, Expansion, no_lift, require_base
+from topodesign.expand.expansion import Claim, Expansion, require_base
 from topodesign.topology.topology import Topology, check_buildable
 
 _SIGNATURE = "lift(BASE,GROUP,v1,v2,...)"
@@ -51,4 +51,4 @@ def claim(base: object, GROUP: Spec, *voltages: int) -> Claim | None:  # noqa: A
     return None
 
 
-lift = Expansion("lift", graph, claim, no_lift)
+lift = Expansion("lift", graph, claim, lift=None)

@@ -107,23 +107,25 @@ def _grid(sides: tuple[int, ...], lattice: IntArray) -> Topology:
     Row i has ``sides[i]`` at i, and else entries only for dimensions of larger side: taking the dimensions by ascending
     side, one pass brings any vector into the box of representatives.
     """
-    forths, backs = (list(_steps(sides, lattice, length)) for length in (1, -1))
     targets = []
-    for forth, back in zip(forths, backs, strict=True):
+    for forth, back in _steps(sides, lattice, 1, -1):
         targets += [forth] if np.array_equal(forth, back) else [forth, back]
     target = np.stack(targets)
     nodes = target.shape[1]
-    symmetry = Symmetry(nodes, (0,), lambda: _steps(sides, lattice, 1))
+    symmetry = Symmetry(nodes, (0,), lambda: (forth for (forth,) in _steps(sides, lattice, 1)))
     return Topology.from_arrays(nodes, np.broadcast_to(np.arange(nodes), target.shape), target, symmetry=symmetry)
 
 
-def _steps(sides: tuple[int, ...], lattice: IntArray, length: int) -> Iterator[IntArray]:
-    """Yield where a step of a length along each dimension leads from every node."""
+def _steps(sides: tuple[int, ...], lattice: IntArray, *lengths: int) -> Iterator[list[IntArray]]:
+    """Yield where steps of some lengths along each dimension lead from every node."""
     place = np.cumprod((1, *sides[:-1]))
     coordinates = np.arange(int(place[-1]) * sides[-1])[:, None] // place % np.array(sides)
     ascending = sorted(range(len(sides)), key=sides.__getitem__)
-    for unit in np.eye(len(sides), dtype=np.int64):
-        vectors = coordinates + length * unit
+
+    def reduced(vectors: IntArray) -> IntArray:
         for i in ascending:
             vectors = vectors - vectors[:, i : i + 1] // sides[i] * lattice[i]
-        yield vectors @ place
+        return vectors
+
+    for unit in np.eye(len(sides), dtype=np.int64):
+        yield [reduced(coordinates + length * unit) @ place for length in lengths]

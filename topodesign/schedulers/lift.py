@@ -7,7 +7,7 @@ from fractions import Fraction
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.base.spec import Spec
 from topodesign.expand import transpose
-from topodesign.expand.expansion import Expansion, no_lift
+from topodesign.expand.expansion import Expansion
 from topodesign.expand.library import LIBRARY, build
 from topodesign.plans.rounds import Collective, Schedule
 from topodesign.plans.rounds_ops import is_lean, prune
@@ -38,7 +38,7 @@ def lifted(topology: Topology, collective: Collective) -> Schedule | None:
     if topology.spec is None:
         return None
     entry = LIBRARY[topology.spec.name]
-    if not isinstance(entry, Expansion) or entry.lift is no_lift:
+    if not isinstance(entry, Expansion) or entry.lift is None:
         return None
     of_bases = _OTHER[collective] if entry is transpose else collective
     args: list[Topology | Schedule | int] = []
