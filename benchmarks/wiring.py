@@ -15,7 +15,7 @@ from typing import TypeVar
 from topodesign import build
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Inventory
-from topodesign.wiring.plan.placement import bill, place, total
+from topodesign.wiring.plan.placement import place_hosts
 from topodesign.wiring.plan.planner import make_plan
 
 _Result = TypeVar("_Result")
@@ -64,9 +64,9 @@ def main() -> None:
     inventory = read(room(32, 4, 32, 128, "hall"))
     for spec in ("torus(32,32)", "genkautz(4,1024)"):
         topology = build(spec)
-        plain = total(bill(make_plan(topology, inventory)))
-        took, plan = seconds(lambda topology=topology, inventory=inventory: place(topology, inventory))  # type: ignore[misc]
-        placed = total(bill(plan))
+        plain = make_plan(topology, inventory).bill().metres
+        took, plan = seconds(lambda topology=topology, inventory=inventory: place_hosts(topology, inventory))  # type: ignore[misc]
+        placed = plan.bill().metres
         print(f"  {spec:32} placed in {took:.2f} s: {float(plain or 0):g} m of cable become {float(placed or 0):g} m")
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,11 @@ LAYERS = (
     "__main__",
 )
 
+# The same for the folders of a layer: low to high, each importing from those before it.
+SUBLAYERS = {
+    "wiring": ("inventory", "plan", "exports", "change", "check", "failures"),
+}
+
 # Folders that check the work of others and so share no code with them: all that they may import.
 INDEPENDENT = {
     "verification": {"base", "collectives", "topology", "plans"},
@@ -52,7 +59,7 @@ UPWARD = {
 }
 
 # Modules that import names by text: they alone may, since the walk below cannot see it.
-BY_NAME = {"__init__.py", "cli/main.py"}
+BY_NAME = {"__init__.py", "cli/lazy.py"}
 
 HEAVY = ("highspy", "networkx", "scipy", "sympy", "numba", "lxml", "rich", "pandas", "yaml")
 
@@ -85,6 +92,11 @@ def imports(name: str) -> Iterator[tuple[str, ast.stmt]]:
         for module in modules:
             if module.split(".")[0] == "topodesign" and layer(module) not in {"", "__version__"}:
                 yield layer(module), node
+
+
+def code(path: Path) -> str:
+    """The text of a module without its docstrings, whose examples import what they like."""
+    return re.sub(r'"""(?s:.*?)"""', "", path.read_text())
 
 
 def level(name: str) -> int:
@@ -122,6 +134,28 @@ def test_imports_point_down(name: str) -> None:
         assert level(other) < level(own), f"{where}, which is above it"
         if own in INDEPENDENT:
             assert other in INDEPENDENT[own], f"{where}, whose work it checks"
+
+
+@pytest.mark.parametrize("own", SUBLAYERS)
+def test_folders_of_a_layer_point_down(own: str) -> None:
+    order = SUBLAYERS[own]
+    folders = {path.name for path in (ROOT / own).iterdir() if (path / "__init__.py").exists()}
+    assert folders == set(order)
+    for folder in order:
+        for path in (ROOT / own / folder).glob("*.py"):
+            found = re.findall(rf"from topodesign\.{own}\.(\w+)[. ]", code(path))
+            above = set(found) - set(order[: order.index(folder) + 1])
+            assert not above, f"{path.relative_to(ROOT)} imports {own}.{above.pop()}, which is above {own}.{folder}"
+
+
+@pytest.mark.parametrize("own", SUBLAYERS)
+def test_modules_of_a_layer_make_no_circle(own: str) -> None:
+    paths = (ROOT / own).rglob("*.py")
+    files = {".".join(("topodesign", *path.relative_to(ROOT).with_suffix("").parts)): path for path in paths}
+    graph = {}
+    for name, path in files.items():
+        graph[name] = set(re.findall(rf"from (topodesign\.{own}\.[\w.]+) import", code(path))) & files.keys()
+    tuple(TopologicalSorter(graph).static_order())  # raises CycleError
 
 
 def test_exceptions_are_needed() -> None:

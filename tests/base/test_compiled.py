@@ -28,7 +28,7 @@ from topodesign.solve import flow_kernels
 from topodesign.solve.maxflow import balanced_part
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change import field_kernels
-from topodesign.wiring.change.change import rewire
+from topodesign.wiring.change.change import fewest_moves
 
 MODULES = (pricing_kernels, flow_kernels, packing_kernels, flattening_kernels, field_kernels)
 KERNELS = [kernel for module in MODULES for kernel in vars(module).values() if isinstance(kernel, Kernel)]
@@ -65,8 +65,8 @@ def test_tiers_agree(monkeypatch: pytest.MonkeyPatch) -> None:
         balanced_part(fabric, fabric.capacity + 1)
         forest_schedule(fabric, "allgather")
         allreduce_optimum(small)
-        wiring = rewire(bare(small.nodes, small.degree, 2), small)
-        rewire(wiring.after, small.transpose())
+        wiring = fewest_moves(bare(small.nodes, small.degree, 2), small)
+        fewest_moves(wiring.after, small.transpose())
 
     monkeypatch.setattr(Kernel, "__call__", call)
     agree()

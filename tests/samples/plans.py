@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.samples.topologies import regular_digraphs
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode, Panel, PanelKind, PanelPort, Port
-from topodesign.wiring.plan.plan import CrossConnect, End, Plan
+from topodesign.wiring.plan.cross_connects import CrossConnect, End
+from topodesign.wiring.plan.plan import WiringPlan
 
 SPEED = Fraction(25 * 10**9)
 
@@ -21,7 +22,7 @@ def plan_of(
     kind: PanelKind = "patch panel",
     breakout: bool = False,
     hosts: tuple[str, ...] | None = None,
-) -> Plan:
+) -> WiringPlan:
     """One panel with a port for every lane; links take the lanes of their ends in order."""
     names = hosts or tuple(f"h{node}" for node in range(topology.nodes))
     lanes = topology.degree
@@ -39,11 +40,11 @@ def plan_of(
     }
     stock = {"LC simplex": (Fraction(5), Fraction(10)), "LC duplex": (Fraction(5), Fraction(21, 2))}
     inventory = Inventory(machines, (panel,), stock=stock, racks=racks, slack=Fraction(1, 2), name="a room")
-    connects = _connects(topology, mode, Plan(inventory, topology, names, mode, (), fixed))
-    return Plan(inventory, topology, names, mode, connects, fixed)
+    connects = _connects(topology, mode, WiringPlan(inventory, topology, names, mode, (), fixed))
+    return WiringPlan(inventory, topology, names, mode, connects, fixed)
 
 
-def _connects(topology: Topology, mode: Mode, plan: Plan) -> tuple[CrossConnect, ...]:
+def _connects(topology: Topology, mode: Mode, plan: WiringPlan) -> tuple[CrossConnect, ...]:
     lanes: dict[int, list[End]] = {node: [] for node in range(topology.nodes)}
     for end in plan.end.values():
         lanes[plan.node[end.host]].append(end)
@@ -57,7 +58,7 @@ def _connects(topology: Topology, mode: Mode, plan: Plan) -> tuple[CrossConnect,
 
 
 @st.composite
-def plans(draw: st.DrawFn, kind: PanelKind | None = None) -> Plan:
+def plans(draw: st.DrawFn, kind: PanelKind | None = None) -> WiringPlan:
     """Simplex and duplex plans with parallel links, self-loops and breakout ports, the hosts in any order."""
     topology = draw(regular_digraphs(9, 3))
     mode: Mode = draw(st.sampled_from(["simplex", "duplex"]))

@@ -25,15 +25,16 @@ from topodesign.cli.wire.diff import command as diff
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change import relabel_kernels
-from topodesign.wiring.change.change import Change, Fibre, as_simplex, fibres, rewire, wired_topology
+from topodesign.wiring.change.change import Change, as_simplex, fewest_moves, wired_topology
 from topodesign.wiring.change.kept_bound import most_kept
 from topodesign.wiring.change.relabel import relabel
 from topodesign.wiring.change.stages import Stage, stages
-from topodesign.wiring.failures.resilience import figures
+from topodesign.wiring.change.strength import strength
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Mode
+from topodesign.wiring.plan.cross_connects import Fibre, fibres
 from topodesign.wiring.plan.decompose import without_loops
-from topodesign.wiring.plan.files import read_plan, write_plan
+from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.planner import make_plan
 from topodesign.wiring.plan.proof import check_plan
 
@@ -108,7 +109,7 @@ def test_no_permutation_keeps_more_than_the_bound(
 def test_the_bound_on_large_topologies() -> None:
     # a torus has a square through every pair of links that turn off, a Kautz graph hardly any
     wiring = wired(build("torus(8,8)"), 4)
-    change = rewire(wiring, build("genkautz(4,64)"))
+    change = fewest_moves(wiring, build("genkautz(4,64)"))
     assert 256 / 4 < change.at_least <= change.moves
     assert not change.fewest
 
@@ -169,7 +170,7 @@ def test_rewiring_makes_what_is_wanted(two: tuple[Topology, Topology], data: st.
     lanes = panels * -(-existing.degree // panels)
     plan = wired(existing, lanes, panels)
     check_plan(plan)
-    change = rewire(plan, wanted)
+    change = fewest_moves(plan, wanted)
     check_plan(change.after)
     assert change.after.topology == wanted
     assert {connect.cable for connect in change.made} <= {connect.cable for connect in change.after.connects}
@@ -218,7 +219,7 @@ def check_stages(change: Change, found: tuple[Stage, ...], most_dark: int) -> No
 @pytest.mark.parametrize("most_dark", [1, 2])
 def test_stages_keep_the_fabric_connected(panels: int, mode: str, most_dark: int) -> None:
     plan = wired(build("circulant(30,1,7)"), 4, panels, mode)  # type: ignore[arg-type]
-    change = rewire(plan, build("circulant(30,4,9)"))
+    change = fewest_moves(plan, build("circulant(30,4,9)"))
     found = stages(change, most_dark)
     check_stages(change, found, most_dark)
     for stage in found:
@@ -228,21 +229,21 @@ def test_stages_keep_the_fabric_connected(panels: int, mode: str, most_dark: int
 
 def test_the_testbed_of_the_paper_moves_twelve_patches() -> None:
     plan = wired(build("circulant(12,2,3)"), 4)
-    change = rewire(plan, build("degree(biring(2,6),2)"))
+    change = fewest_moves(plan, build("degree(biring(2,6),2)"))
     assert (change.moves, change.fewest) == (12, True)
     (stage,) = stages(change, 1)
     assert (len(stage.made), stage.dark) == (12, 1)
     speed = Fraction(25 * 10**9)
     # an allgather needs 11 shards over 3 links of the host that has lost one, then over 4
-    assert figures(stage.during, speed).allgather == 12 * 3 * speed / 8 / 11
-    assert figures(stage.after, speed).allgather == 12 * 4 * speed / 8 / 11
+    assert strength(stage.during, speed).allgather == 12 * 3 * speed / 8 / 11
+    assert strength(stage.after, speed).allgather == 12 * 4 * speed / 8 / 11
 
 
 @pytest.mark.parametrize(("mode", "moves"), [("simplex", 12), ("duplex", 6)])
 def test_the_testbed_as_planned_from_its_inventory(mode: Mode, moves: int) -> None:
     inventory = read_inventory(Path(__file__).parents[2] / "configs" / "inventory_testbed.yaml")
     plan = make_plan(build("circulant(12,2,3)"), inventory, mode=mode)
-    change = rewire(plan, build("degree(biring(2,6),2)"))
+    change = fewest_moves(plan, build("degree(biring(2,6),2)"))
     assert (change.moves, change.fewest) == (moves, True)
     check_stages(change, stages(change, 1), 1)
 
@@ -250,8 +251,8 @@ def test_the_testbed_as_planned_from_its_inventory(mode: Mode, moves: int) -> No
 def test_hosts_with_few_lanes_are_passed_over() -> None:
     plan = bare(6, 4)
     few = replace(plan, fixed=tuple(one for one in plan.fixed if one.host != "h1" or one.lane <= 2))
-    ring = rewire(few, build("biring(2,4)"), hosts=plan.hosts[:4]).after
-    change = rewire(ring, build("circulant(5,1,2)"))
+    ring = fewest_moves(few, build("biring(2,4)"), hosts=plan.hosts[:4]).after
+    change = fewest_moves(ring, build("circulant(5,1,2)"))
     check_plan(change.after)
     assert "h1" not in change.after.hosts
 
@@ -259,8 +260,8 @@ def test_hosts_with_few_lanes_are_passed_over() -> None:
 def test_a_ring_cannot_be_turned_round_without_falling_apart() -> None:
     plan = wired(build("uniring(1,6)"), 1)
     backwards = build("uniring(1,6)").transpose()
-    assert rewire(plan, backwards).moves == 0  # other hosts are the nodes then
-    change = rewire(plan, backwards, hosts=plan.hosts)
+    assert fewest_moves(plan, backwards).moves == 0  # other hosts are the nodes then
+    change = fewest_moves(plan, backwards, hosts=plan.hosts)
     assert (change.moves, change.fewest) == (6, True)
     with pytest.raises(InfeasibleError, match="stays connected"):
         stages(change, 3)
@@ -270,14 +271,14 @@ def test_a_ring_cannot_be_turned_round_without_falling_apart() -> None:
 
 def test_a_wiring_grows_and_shrinks() -> None:
     plan = bare(6, 2)
-    small = rewire(plan, build("biring(2,4)"), hosts=plan.hosts[:4]).after
-    grown = rewire(small, build("biring(2,6)"))
+    small = fewest_moves(plan, build("biring(2,4)"), hosts=plan.hosts[:4]).after
+    grown = fewest_moves(small, build("biring(2,6)"))
     assert grown.fewest
     assert len(grown.made) - len(grown.removed) == 4
     check_plan(grown.after)
     found = stages(grown, 1)
     assert found[-1].after == grown.after.topology
-    shrunk = rewire(grown.after, build("biring(2,4)"))
+    shrunk = fewest_moves(grown.after, build("biring(2,4)"))
     check_plan(shrunk.after)
     assert stages(shrunk, 1)[-1].after == shrunk.after.topology
 
@@ -286,12 +287,12 @@ def test_duplex_and_one_way() -> None:
     duplex = wired(build("biring(2,6)"), 2, mode="duplex")
     wanted = build("genkautz(2,6)")
     with pytest.raises(InfeasibleError, match="reverse"):
-        rewire(duplex, wanted)
+        fewest_moves(duplex, wanted)
     with pytest.raises(InfeasibleError, match="one way"):
         as_simplex(duplex)
     both_ways = replace(bare(6, 2), mode="duplex")  # at ports that can be patched one way
-    ring = rewire(both_ways, build("biring(2,6)"), hosts=both_ways.hosts).after
-    change = rewire(as_simplex(ring), wanted)
+    ring = fewest_moves(both_ways, build("biring(2,6)"), hosts=both_ways.hosts).after
+    change = fewest_moves(as_simplex(ring), wanted)
     check_plan(as_simplex(ring))
     check_plan(change.after)
     assert change.after.mode == "simplex"
@@ -300,7 +301,7 @@ def test_duplex_and_one_way() -> None:
 @pytest.mark.parametrize("mode", ["simplex", "duplex"])
 def test_cables_are_moved_and_not_replaced(mode: str) -> None:
     plan = wired(build("circulant(12,2,3)"), 4, mode=mode)  # type: ignore[arg-type]
-    change = rewire(plan, build("degree(biring(2,6),2)"))
+    change = fewest_moves(plan, build("degree(biring(2,6),2)"))
     old = {connect.cable: set(fibres(connect)) for connect in change.removed}
     assert {connect.cable for connect in change.made} == old.keys()
     assert all(old[connect.cable].intersection(fibres(connect)) for connect in change.made)
@@ -309,22 +310,22 @@ def test_cables_are_moved_and_not_replaced(mode: str) -> None:
 def test_too_much_is_refused() -> None:
     plan = wired(build("biring(2,6)"), 2)
     with pytest.raises(ParameterError, match="7 nodes do not fit on 6 hosts"):
-        rewire(plan, build("biring(2,7)"))
+        fewest_moves(plan, build("biring(2,7)"))
     with pytest.raises(InfeasibleError, match="2 lane"):
-        rewire(plan, build("complete(6)"))
+        fewest_moves(plan, build("complete(6)"))
     with pytest.raises(ParameterError, match="all different"):
-        rewire(plan, build("biring(2,6)"), hosts=["h0"] * 6)
+        fewest_moves(plan, build("biring(2,6)"), hosts=["h0"] * 6)
     with pytest.raises(InfeasibleError, match="not cabled"):
-        rewire(plan, build("biring(2,6)"), hosts=["h0", "h1", "h2", "h3", "h4", "x"])
+        fewest_moves(plan, build("biring(2,6)"), hosts=["h0", "h1", "h2", "h3", "h4", "x"])
 
 
 @settings(max_examples=20, deadline=None)
 @given(regular_digraphs(8, 3))
-def test_figures_are_those_of_a_library(topology: Topology) -> None:
+def test_strength_is_that_of_a_library(topology: Topology) -> None:
     plain = without_loops(topology)
     graph = plain.to_networkx()
     cut = min(nx.minimum_cut_value(graph, u, v) for u, v in itertools.permutations(range(plain.nodes), 2))
-    found = figures(plain, Fraction(8))
+    found = strength(plain, Fraction(8))
     assert found.connectivity == cut
     assert found.links == plain.capacity.sum()
     assert found.allgather is not None
@@ -333,12 +334,12 @@ def test_figures_are_those_of_a_library(topology: Topology) -> None:
 
 
 def test_command(tmp_path: Path) -> None:
-    write_plan(tmp_path / "old.json", wired(build("circulant(12,2,3)"), 4))
+    save_wiring(wired(build("circulant(12,2,3)"), 4), tmp_path / "old.json")
     arguments = [str(tmp_path / "old.json"), "degree(biring(2,6),2)", "-o", str(tmp_path / "new.json")]
     text = CliRunner().invoke(diff, arguments, catch_exceptions=False)
     assert "12 moves; 36 patches of 48 stay (proven" in text.output
     assert text.output.count("move from") == 12
-    assert read_plan(tmp_path / "new.json").topology == build("degree(biring(2,6),2)")
+    assert load_wiring(tmp_path / "new.json").topology == build("degree(biring(2,6),2)")
     again = [str(tmp_path / "old.json"), str(tmp_path / "new.json"), "--keep-hosts", "--json"]
     document = json.loads(CliRunner().invoke(diff, again, catch_exceptions=False).stdout)
     assert document["moves"] == sum(len(stage["made"]) for stage in document["stages"]) == 12

@@ -21,21 +21,21 @@ from tests.samples.wirings import bare, wired
 from topodesign import build
 from topodesign.base.errors import FileFormatError
 from topodesign.cli.wire.check import command
-from topodesign.wiring.change.change import rewire, wired_topology
-from topodesign.wiring.check.check import check
+from topodesign.wiring.change.change import fewest_moves, wired_topology
+from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.check.observed import Lane, Observed, read_lldp, read_switch
 from topodesign.wiring.exports.switch import to_scpi, to_sonic
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.plan.decompose import without_loops
-from topodesign.wiring.plan.files import read_plan, write_plan
-from topodesign.wiring.plan.plan import Plan
+from topodesign.wiring.plan.files import load_wiring, save_wiring
+from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
 from topodesign.wiring.plan.proof import check_plan
 
 Heard = dict[Lane, Lane]
 
 
-def heard_by(plan: Plan) -> Heard:
+def heard_by(plan: WiringPlan) -> Heard:
     """What hosts hear if all is as planned."""
     heard = {}
     for connect in plan.connects:
@@ -107,13 +107,13 @@ def test_lldpctl_files_are_read(tmp_path: Path, shape: Callable[[Heard, str], di
     for host in plan.hosts:
         (tmp_path / f"{host}.json").write_text(json.dumps(shape(heard, host)))
     assert read_lldp(tmp_path, plan) == seen(heard)
-    assert check(plan, read_lldp(tmp_path, plan)).ok
+    assert check_wiring(plan, read_lldp(tmp_path, plan)).ok
     (tmp_path / "h3.json").write_text('{"lldp": {}}')
     (tmp_path / "h4.json").unlink()
     found = read_lldp(tmp_path, plan)
     assert found.unseen == {"h4"}
     assert found.heard == {lane: sender for lane, sender in heard.items() if lane.host not in {"h3", "h4"}}
-    faults = Counter(finding.fault for finding in check(plan, found).findings)
+    faults = Counter(finding.fault for finding in check_wiring(plan, found).findings)
     assert faults == {"unseen": 1, "dark": 4}
 
 
@@ -121,9 +121,9 @@ def test_csv_is_read(tmp_path: Path) -> None:
     plan = wired(build("circulant(12,2,3)"), 4, mode="duplex")
     path = tmp_path / "seen.csv"
     write_csv(path, heard_by(plan), plan.hosts)
-    assert check(plan, read_lldp(path, plan)).ok
+    assert check_wiring(plan, read_lldp(path, plan)).ok
     path.write_text(path.read_text().replace("neighbour", "neighbor").replace("h1,", "h1.lab.example,"))
-    assert check(plan, read_lldp(path, plan)).ok
+    assert check_wiring(plan, read_lldp(path, plan)).ok
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_circuits_of_switches_are_read(tmp_path: Path) -> None:
         with pytest.raises(FileFormatError, match=message):
             read_switch(scpi, plan)
     (scpi / "panel1.scpi").write_text("(@),(@)\n")
-    faults = Counter(finding.fault for finding in check(plan, read_switch(scpi, plan)).findings)
+    faults = Counter(finding.fault for finding in check_wiring(plan, read_switch(scpi, plan)).findings)
     assert faults == {"dark": 24}
     with pytest.raises(FileFormatError, match="only patch panels"):
         read_switch(scpi, wired(build("circulant(12,2,3)"), 4))
@@ -240,7 +240,7 @@ def test_patches_beside_a_switch_count_as_planned(tmp_path: Path) -> None:
     mixed = replace(plan, inventory=replace(plan.inventory, panels=boards))
     path = tmp_path / "dump.json"
     path.write_text(to_sonic(mixed)["panel0.json"])
-    assert check(mixed, read_switch(path, mixed)).ok
+    assert check_wiring(mixed, read_switch(path, mixed)).ok
 
 
 def test_a_swapped_pair_is_found_and_named() -> None:
@@ -248,7 +248,7 @@ def test_a_swapped_pair_is_found_and_named() -> None:
     heard = heard_by(plan)
     one, two = Lane("h0", "p0", 1), Lane("h5", "p0", 3)
     heard[one], heard[two] = heard[two], heard[one]
-    found = check(plan, seen(heard))
+    found = check_wiring(plan, seen(heard))
     (finding,) = found.findings
     assert finding.fault == "swapped"
     ends = {(connect.b.host, connect.b.port, connect.b.lane): connect for connect in plan.connects}
@@ -269,7 +269,7 @@ def test_faults_are_told_apart() -> None:
     heard[misled] = Lane("h7", "p1", 4)  # a spare transmitter
     spare = Lane("h9", "p1", 4)
     heard[spare] = heard.pop(missing)
-    found = check(plan, seen(heard))
+    found = check_wiring(plan, seen(heard))
     # what `misled` should hear is heard nowhere, which is what the wrong fibre in it already says
     assert [finding.fault for finding in found.findings] == ["wrong port", "unexpected", "dark", "missing"]
     assert interface(sender) in found.findings[2].words
@@ -279,10 +279,10 @@ def test_faults_are_told_apart() -> None:
 
 
 def test_light_of_a_host_that_is_not_in_the_plan() -> None:
-    plan = rewire(bare(6, 2), build("biring(2,4)"), hosts=["h0", "h1", "h2", "h3"]).after
+    plan = fewest_moves(bare(6, 2), build("biring(2,4)"), hosts=["h0", "h1", "h2", "h3"]).after
     heard = heard_by(plan)
     receiver = next(iter(heard))
-    found = check(plan, seen(heard | {receiver: Lane("h5", "p0", 1)}))
+    found = check_wiring(plan, seen(heard | {receiver: Lane("h5", "p0", 1)}))
     assert [finding.fault for finding in found.findings] == ["wrong port"]
     assert "hears h5 p0/1 instead of" in found.findings[0].words
     assert found.repair.moves == 1
@@ -293,10 +293,10 @@ def test_strangers_and_impossible_light() -> None:
     heard = heard_by(plan)
     receiver = next(iter(heard))
     other = next(sender for sender in heard.values() if sender.lane != receiver.lane)
-    odd = check(plan, seen(heard | {receiver: other}))
+    odd = check_wiring(plan, seen(heard | {receiver: other}))
     assert odd.findings[0].fault == "cabling"
     del heard[receiver]
-    strange = check(plan, Observed(heard, {receiver: "switch7 Ethernet3"}, frozenset()))
+    strange = check_wiring(plan, Observed(heard, {receiver: "switch7 Ethernet3"}, frozenset()))
     assert [finding.fault for finding in strange.findings] == ["wrong port"]
     assert "switch7 Ethernet3" in strange.findings[0].words
     assert strange.repair.moves == 1
@@ -315,7 +315,7 @@ def test_the_repair_is_the_smallest(topology: Any, data: st.DataObject) -> None:
         for receiver, place in zip(receivers, order, strict=True)
         if receiver not in lost
     }
-    found = check(plan, seen(built))
+    found = check_wiring(plan, seen(built))
     assert found.ok == (built == heard)
     assert found.to_plan == sum(built.get(receiver) != sender for receiver, sender in heard.items())
     wanted = Counter({(u, v): c for u, v, c in without_loops(topology).links()})
@@ -343,7 +343,7 @@ def test_another_order_of_the_hosts_is_found(mode: Any) -> None:
     hosts = [plan.hosts[place] for place in np.random.default_rng(5).permutation(20)]
     other = dict(zip(plan.hosts, hosts, strict=True))
     heard = {r._replace(host=other[r.host]): s._replace(host=other[s.host]) for r, s in heard_by(plan).items()}
-    found = check(plan, seen(heard))
+    found = check_wiring(plan, seen(heard))
     assert not found.ok
     assert found.decided
     assert found.repair.moves > 0
@@ -359,7 +359,7 @@ def test_a_swapped_duplex_patch_is_told_once() -> None:
     b, d = (Lane(end.host, end.port, end.lane) for end in (one.b, two.b))
     a, c = heard[b], heard[d]
     heard |= {b: c, c: b, d: a, a: d}
-    found = check(plan, seen(heard))
+    found = check_wiring(plan, seen(heard))
     (finding,) = found.findings
     assert (finding.fault, set(finding.cables)) == ("swapped", {one.cable, two.cable})
     assert found.repair.moves == 2
@@ -369,7 +369,11 @@ def test_a_swapped_duplex_patch_is_told_once() -> None:
     assert len(ends) == 2
     assert all(f"{end.panel} {end.panel_port}" in finding.words for end in ends)
     del heard[b]
-    assert {finding.fault for finding in check(plan, seen(heard)).findings} == {"swapped", "wrong port", "missing"}
+    assert {finding.fault for finding in check_wiring(plan, seen(heard)).findings} == {
+        "swapped",
+        "wrong port",
+        "missing",
+    }
 
 
 def test_the_observed_testbed_has_one_swapped_pair() -> None:
@@ -377,7 +381,7 @@ def test_the_observed_testbed_has_one_swapped_pair() -> None:
     plan = make_plan(
         build("circulant(12,2,3)"), read_inventory(configs / "inventory_testbed.yaml"), mode="simplex", seed=0
     )
-    found = check(plan, read_lldp(configs / "observed_testbed.csv", plan))
+    found = check_wiring(plan, read_lldp(configs / "observed_testbed.csv", plan))
     (finding,) = found.findings
     assert finding.fault == "swapped"
     assert set(finding.cables) == {connect.cable for connect in found.repair.made}
@@ -386,7 +390,7 @@ def test_the_observed_testbed_has_one_swapped_pair() -> None:
 
 def test_command(tmp_path: Path) -> None:
     plan = wired(build("circulant(12,2,3)"), 4)
-    write_plan(tmp_path / "plan.json", plan)
+    save_wiring(plan, tmp_path / "plan.json")
     heard = heard_by(plan)
     write_csv(tmp_path / "seen.csv", heard, plan.hosts)
     arguments = [str(tmp_path / "plan.json"), "--lldp", str(tmp_path / "seen.csv")]
@@ -399,6 +403,6 @@ def test_command(tmp_path: Path) -> None:
     assert bad.return_value == 1
     assert bad.output.startswith("swapped: ")
     assert "no fewer" in bad.output
-    assert read_plan(tmp_path / "new.json").topology == plan.topology
+    assert load_wiring(tmp_path / "new.json").topology == plan.topology
     document = json.loads(CliRunner().invoke(command, [*arguments, "--json"], standalone_mode=False).stdout)
     assert (document["ok"], document["repair"]["moves"], document["isomorphic"]) == (False, 2, False)

@@ -28,19 +28,20 @@ from tests.samples.topologies import regular_digraphs
 from topodesign.base.atomic import write_directory, write_whole
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, TopodesignError
 from topodesign.cli.wire import export as export_command
-from topodesign.cli.wire import imports as import_command
+from topodesign.cli.wire import import_ as import_command
 from topodesign.expand.library import build
 from topodesign.topology.topology import Topology
-from topodesign.wiring.exports import FORMATS, export_plan
 from topodesign.wiring.exports.cables import COLOURS, cables
+from topodesign.wiring.exports.formats import IMPORTS, export_wiring
 from topodesign.wiring.exports.labels import PAGE_HEIGHT, PAGE_WIDTH, PER_SHEET, sheets
-from topodesign.wiring.exports.read_back import IMPORTS, differences, read_export
+from topodesign.wiring.exports.read_back import import_wiring
 from topodesign.wiring.inventory.inventory import Mode, PanelKind
 from topodesign.wiring.inventory.lengths import distance, format_metres, length
 from topodesign.wiring.plan.circuits import circuits, topology_of
+from topodesign.wiring.plan.cross_connects import End
 from topodesign.wiring.plan.decompose import without_loops
-from topodesign.wiring.plan.files import plan_text, read_plan, write_plan
-from topodesign.wiring.plan.plan import End, Plan
+from topodesign.wiring.plan.files import load_wiring, plan_text, save_wiring
+from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
 
 SWITCHES = ("sonic", "scpi")
@@ -48,10 +49,10 @@ TESTBED = build("circulant(12,2,3)")
 few = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def exported(plan: Plan, file_format: str, directory: Path) -> Path:
+def exported(plan: WiringPlan, file_format: str, directory: Path) -> Path:
     endings = {"patches": ".csv", "netbox": ".csv", "graphml": ".graphml", "json": ".json", "dot": ".dot"}
     path = directory / f"{len(list(directory.iterdir()))}{endings.get(file_format, '')}"
-    export_plan(plan, file_format, path)
+    export_wiring(plan, file_format, path)
     return path
 
 
@@ -61,35 +62,35 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 @few
 @given(plan=plans())
-def test_a_plan_file_holds_the_whole_plan(plan: Plan, tmp_path: Path) -> None:
+def test_a_plan_file_holds_the_whole_plan(plan: WiringPlan, tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    write_plan(path, plan)
-    again = read_plan(path)
+    save_wiring(plan, path)
+    again = load_wiring(path)
     assert again == plan
     assert plan_text(again) == path.read_text()
 
 
 def test_a_plan_file_keeps_the_spec(tmp_path: Path) -> None:
-    write_plan(tmp_path / "plan.json", plan_of(TESTBED))
-    assert read_plan(tmp_path / "plan.json").topology.spec == TESTBED.spec
+    save_wiring(plan_of(TESTBED), tmp_path / "plan.json")
+    assert load_wiring(tmp_path / "plan.json").topology.spec == TESTBED.spec
 
 
 @pytest.mark.floor(read=8)
 @few
 @given(plan=plans(), file_format=st.sampled_from(IMPORTS))
-def test_what_is_exported_is_read_back(plan: Plan, file_format: str, tmp_path: Path) -> None:
+def test_what_is_exported_is_read_back(plan: WiringPlan, file_format: str, tmp_path: Path) -> None:
     if file_format in SWITCHES and plan.inventory.panels[0].kind != "ocs":
         with pytest.raises(ParameterError, match="no circuit switch"):
-            export_plan(plan, file_format, tmp_path / "none")
+            export_wiring(plan, file_format, tmp_path / "none")
         return
     reached("read")
-    found = read_export(exported(plan, file_format, tmp_path), file_format, plan)
-    assert found == without_loops(plan.topology)
-    assert differences(plan, found) == ([], [])
+    found = import_wiring(plan, file_format, exported(plan, file_format, tmp_path))
+    assert found.topology == without_loops(plan.topology)
+    assert (found.missing, found.extra) == ((), ())
 
 
 @st.composite
-def rooms(draw: st.DrawFn) -> Plan:
+def rooms(draw: st.DrawFn) -> WiringPlan:
     """Plans as the planner makes them: several panels or switches, fields, spare hosts, breakout and duplex ports."""
     topology = draw(regular_digraphs(7, 2))
     mode: Mode = draw(st.sampled_from(["simplex", "duplex"]))
@@ -107,18 +108,18 @@ def rooms(draw: st.DrawFn) -> Plan:
 
 @few
 @given(plan=rooms(), file_format=st.sampled_from(IMPORTS))
-def test_plans_of_several_panels_are_read_back(plan: Plan, file_format: str, tmp_path: Path) -> None:
+def test_plans_of_several_panels_are_read_back(plan: WiringPlan, file_format: str, tmp_path: Path) -> None:
     assume(file_format not in SWITCHES or plan.inventory.panels[0].kind == "ocs")
     path = tmp_path / "plan.json"
-    write_plan(path, plan)
-    assert read_plan(path) == plan
-    found = read_export(exported(plan, file_format, tmp_path), file_format, plan)
+    save_wiring(plan, path)
+    assert load_wiring(path) == plan
+    found = import_wiring(plan, file_format, exported(plan, file_format, tmp_path)).topology
     assert found == without_loops(plan.topology)
 
 
 @few
 @given(plan=plans("patch panel"), data=st.data())
-def test_two_swapped_patches_are_found(plan: Plan, data: st.DataObject, tmp_path: Path) -> None:
+def test_two_swapped_patches_are_found(plan: WiringPlan, data: st.DataObject, tmp_path: Path) -> None:
     assume(len(plan.connects) >= 2)
     first, second = data.draw(
         st.lists(st.integers(0, len(plan.connects) - 1), min_size=2, max_size=2, unique=True), label="rows"
@@ -133,7 +134,7 @@ def test_two_swapped_patches_are_found(plan: Plan, data: st.DataObject, tmp_path
         writer = csv.DictWriter(stream, list(table[0]))
         writer.writeheader()
         writer.writerows(table)
-    made = Counter({(u, v): c for u, v, c in read_export(path, "netbox", plan).links() if u != v})
+    made = Counter({(u, v): c for u, v, c in import_wiring(plan, "netbox", path).topology.links() if u != v})
     a, b = plan.connects[first], plan.connects[second]
     moved = [(a.link[0], b.link[1]), (b.link[0], a.link[1])]
     want = Counter({(u, v): c for u, v, c in without_loops(plan.topology).links()})
@@ -162,7 +163,7 @@ def test_netbox_has_the_columns_of_its_form_and_values_it_knows(tmp_path: Path) 
 def test_netbox_refuses_what_it_would_take_for_two_names(tmp_path: Path) -> None:
     plan = plan_of(build("complete(3)"), hosts=("a,b", "c", "d"))
     with pytest.raises(ParameterError, match="comma"):
-        export_plan(plan, "netbox", tmp_path / "cables.csv")
+        export_wiring(plan, "netbox", tmp_path / "cables.csv")
     assert not list(tmp_path.iterdir())
 
 
@@ -192,7 +193,7 @@ def test_scpi_goes_from_the_first_half_of_the_ports_to_the_second(tmp_path: Path
     assert all((b - 24, a + 24) in found for a, b in found), "a duplex patch is two circuits, there and back"
 
 
-def relabelled(plan: Plan, label: str) -> Plan:
+def relabelled(plan: WiringPlan, label: str) -> WiringPlan:
     """The plan, with another label on the first port of its panel."""
 
     def end(old: End) -> End:
@@ -212,7 +213,7 @@ def relabelled(plan: Plan, label: str) -> Plan:
 def test_switch_ports_must_be_numbers(label: str, file_format: str, tmp_path: Path) -> None:
     plan = relabelled(plan_of(build("complete(3)"), kind="ocs"), label)
     with pytest.raises(ParameterError, match=r"is no number|labelled from 1"):
-        export_plan(plan, file_format, tmp_path / "x")
+        export_wiring(plan, file_format, tmp_path / "x")
     assert not list(tmp_path.iterdir())
 
 
@@ -337,19 +338,19 @@ def test_labels_stay_on_their_sheets_and_within_their_borders() -> None:
 def test_circuits_need_no_labels(tmp_path: Path) -> None:
     plan = replace(plan_of(TESTBED, kind="ocs"), fixed=())
     with pytest.raises(ParameterError, match="no cables to label"):
-        export_plan(plan, "labels", tmp_path / "labels")
+        export_wiring(plan, "labels", tmp_path / "labels")
 
 
 def test_pdf_labels(tmp_path: Path) -> None:
     pytest.importorskip("reportlab")
     plan = plan_of(TESTBED)
     path = tmp_path / "labels.pdf"
-    export_plan(plan, "labels", path)
+    export_wiring(plan, "labels", path)
     data = path.read_bytes()
     assert data.startswith(b"%PDF-")
     assert len(re.findall(rb"/Type /Page\b", data)) == len(sheets(plan))
     with pytest.raises(ParameterError, match="SVG"):
-        export_plan(plan_of(build("complete(3)"), hosts=("日本", "b", "c")), "labels", path)
+        export_wiring(plan_of(build("complete(3)"), hosts=("日本", "b", "c")), "labels", path)
     assert path.read_bytes() == data
 
 
@@ -443,7 +444,7 @@ def test_a_plan_file_that_is_wrong_is_refused(old: str, new: str, words: str, tm
     text = plan_text(plan_of(build("complete(3)")))
     assert old in text
     with pytest.raises(FileFormatError, match=words):
-        read_plan(write(tmp_path / "plan.json", text.replace(old, new, 1)))
+        load_wiring(write(tmp_path / "plan.json", text.replace(old, new, 1)))
 
 
 @given(data=st.binary(max_size=200))
@@ -452,20 +453,22 @@ def test_anything_but_a_plan_is_refused_with_an_error_of_ours(data: bytes, tmp_p
     path = tmp_path / "plan.json"
     path.write_bytes(data)
     with pytest.raises(FileFormatError):
-        read_plan(path)
+        load_wiring(path)
 
 
 @pytest.mark.floor(read=1, refused=1)
 @few
 @given(plan=plans("ocs"), file_format=st.sampled_from(IMPORTS), data=st.data())
-def test_damaged_exports_are_read_or_refused(plan: Plan, file_format: str, data: st.DataObject, tmp_path: Path) -> None:
+def test_damaged_exports_are_read_or_refused(
+    plan: WiringPlan, file_format: str, data: st.DataObject, tmp_path: Path
+) -> None:
     path = exported(plan, file_format, tmp_path)
     file = next(iter(sorted(path.iterdir()))) if path.is_dir() else path
     text = file.read_text()
     place = data.draw(st.integers(0, max(0, len(text) - 1)))
     file.write_text(text[:place] + data.draw(st.text(max_size=3)) + text[place + 1 :], errors="surrogatepass")
     try:
-        found = read_export(path, file_format, plan)
+        found = import_wiring(plan, file_format, path).topology
     except TopodesignError:
         reached("refused")
         return
@@ -482,7 +485,7 @@ def test_files_appear_whole_or_not_at_all(tmp_path: Path) -> None:
         with pytest.raises(FileFormatError):
             write_whole(wrong, "new")
     with pytest.raises(ParameterError):
-        export_plan(plan_of(TESTBED), "sonic", path)
+        export_wiring(plan_of(TESTBED), "sonic", path)
     assert path.read_text() == "old"
     write_whole(path, b"new")
     assert path.read_bytes() == b"new"
@@ -496,9 +499,9 @@ def test_directories_appear_whole_or_not_at_all(tmp_path: Path) -> None:
     plan = plan_of(TESTBED, kind="ocs")
     for path in (tmp_path / "mine", tmp_path / "mine" / "thesis.txt"):
         with pytest.raises(FileFormatError, match="there already"):
-            export_plan(plan, "sonic", path)
+            export_wiring(plan, "sonic", path)
     with pytest.raises(FileFormatError):
-        export_plan(plan, "sonic", tmp_path / "missing" / "sonic")
+        export_wiring(plan, "sonic", tmp_path / "missing" / "sonic")
     with pytest.raises(ParameterError, match="rename"):
         write_directory(tmp_path / "new", {"a/b": "1", "a_b": "2"})
     with pytest.raises(UnicodeEncodeError):
@@ -512,11 +515,9 @@ def test_directories_appear_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_commands(tmp_path: Path) -> None:
-    assert export_command.FORMATS == FORMATS
-    assert import_command.FORMATS == IMPORTS
     plan = plan_of(TESTBED, kind="ocs")
     file, output = tmp_path / "plan.json", tmp_path / "switches"
-    write_plan(file, plan)
+    save_wiring(plan, file)
     run = CliRunner()
     options = [str(file), "--format", "sonic", "-o", str(output)]
     assert run.invoke(export_command.command, options, standalone_mode=False).exception is None

@@ -26,13 +26,14 @@ from topodesign.pricing.evaluation import evaluate
 from topodesign.pricing.repricing import priced
 from topodesign.topology.automorphisms import find_symmetry, link_classes
 from topodesign.topology.topology import Topology
-from topodesign.wiring.failures.impact import Failure, impact, intact, losses, state_figures
+from topodesign.wiring.failures.impact import Failure, impact, intact, losses, state_strength
 from topodesign.wiring.failures.ranking import rank
 from topodesign.wiring.failures.repair import best_repair
 from topodesign.wiring.inventory.inventory import Mode
+from topodesign.wiring.plan.cross_connects import CrossConnect
 from topodesign.wiring.plan.decompose import without_loops
-from topodesign.wiring.plan.files import write_plan
-from topodesign.wiring.plan.plan import CrossConnect, Plan
+from topodesign.wiring.plan.files import save_wiring
+from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import check_plan
 
 
@@ -104,7 +105,7 @@ def test_a_wiring_without_patches_has_nothing_to_lose() -> None:
     assert best_repair(plan, Failure("host", "h0", "")) is None
 
 
-def joined(plan: Plan, lost: tuple[CrossConnect, ...], order: tuple[int, ...]) -> Topology:
+def joined(plan: WiringPlan, lost: tuple[CrossConnect, ...], order: tuple[int, ...]) -> Topology:
     """The links that are left, and the idle senders joined to idle receivers in an order."""
     senders = [connect.link[0] for connect in lost if connect.link[0] != 0]
     receivers = [connect.link[1] for connect in lost if connect.link[1] != 0]
@@ -234,7 +235,7 @@ def test_a_ring_breaks() -> None:
     found = impact(plan, Failure("cable", "", plan.connects[0].cable))
     assert found.state.cost is None
     assert found.state.hosts == ()  # no host both hears and is heard
-    assert state_figures(plan, found.state).connectivity == 0
+    assert state_strength(plan, found.state).connectivity == 0
     bypass = best_repair(plan, Failure("host", "h0", ""))
     assert bypass is not None
     assert bypass.state.cost == Cost(3, Fraction(3, 4))
@@ -259,7 +260,7 @@ def test_unknown_things_are_refused(failure: Failure) -> None:
 
 def test_command(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
-    write_plan(path, wired(build("circulant(12,2,3)"), 4))
+    save_wiring(wired(build("circulant(12,2,3)"), 4), path)
     text = CliRunner().invoke(command, [str(path), "--host", "h3"], catch_exceptions=False).output
     assert "host h3: 8 links lost\n  left: 11 hosts, 3 steps" in text
     assert text.count("plug into") == 4

@@ -17,8 +17,9 @@ from topodesign import build
 from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.inventory import Host, Inventory, Mode, Panel, PanelPort, Port
-from topodesign.wiring.plan.placement import Item, bill, place, total
-from topodesign.wiring.plan.plan import Plan
+from topodesign.wiring.plan.bill import Item
+from topodesign.wiring.plan.placement import place_hosts
+from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
 from topodesign.wiring.plan.proof import check_plan
 
@@ -35,8 +36,8 @@ def hall(places: list[tuple[int, int]], lanes: int, spare: int = 0) -> Inventory
     return Inventory(hosts, panels, racks={"s": racks})
 
 
-def metres(plan: Plan) -> Fraction:
-    needed = total(bill(plan))
+def metres(plan: WiringPlan) -> Fraction:
+    needed = plan.bill().metres
     assert needed is not None
     return needed
 
@@ -49,7 +50,7 @@ def test_never_worse_than_the_order_of_the_inventory(topology: Topology, data: s
     places = data.draw(st.lists(st.tuples(coordinate, coordinate), min_size=hosts, max_size=hosts))
     spare = data.draw(st.integers(0, hosts - topology.nodes))  # too few panels to cable all hosts
     inventory = hall(places, topology.degree, spare)
-    placed = place(topology, inventory, mode="simplex")
+    placed = place_hosts(topology, inventory, mode="simplex")
     check_plan(placed)
     assert placed.inventory is inventory
     assert metres(placed) <= metres(make_plan(topology, inventory, mode="simplex"))
@@ -63,7 +64,7 @@ def test_a_ring_is_laid_round(mode: Mode) -> None:
     least = min(
         metres(make_plan(topology, inventory, mode=mode, hosts=order)) for order in itertools.permutations(names)
     )
-    assert metres(place(topology, inventory, mode=mode)) == least
+    assert metres(place_hosts(topology, inventory, mode=mode)) == least
     assert metres(make_plan(topology, inventory, mode=mode)) > least
 
 
@@ -71,9 +72,9 @@ def test_a_shuffled_torus_is_put_right() -> None:
     topology = build("torus(5,5)")
     places = [(10 * ((7 * i) % 25 // 5), 10 * ((7 * i) % 5)) for i in range(25)]
     inventory = hall(places, 4)
-    placed = place(topology, inventory, seed=1)
+    placed = place_hosts(topology, inventory, seed=1)
     assert metres(placed) < Fraction(7, 10) * metres(make_plan(topology, inventory))
-    assert place(topology, inventory, seed=1).hosts == placed.hosts
+    assert place_hosts(topology, inventory, seed=1).hosts == placed.hosts
 
 
 def test_far_hosts_stay_spare() -> None:
@@ -82,19 +83,19 @@ def test_far_hosts_stay_spare() -> None:
     near = [panel for panel in inventory.panels if panel.rack not in {"r1", "r5"}]  # with ports for four hosts
     inventory = replace(inventory, panels=tuple(near))
     assert "h1" in make_plan(topology, inventory).hosts
-    assert not {"h1", "h5"} & set(place(topology, inventory).hosts)
+    assert not {"h1", "h5"} & set(place_hosts(topology, inventory).hosts)
 
 
 def test_order_that_does_not_matter_stays() -> None:
     inventory = inventory_of(12, 4, (48,), kind="ocs", racks=True)
-    plan = place(build("circulant(12,2,3)"), inventory)
+    plan = place_hosts(build("circulant(12,2,3)"), inventory)
     assert plan.hosts == tuple(host.name for host in inventory.hosts)
 
 
 def test_without_coordinates_nothing_is_placed() -> None:
     inventory = replace(hall([(0, 0), (1, 0), (2, 0)], 2), racks={})
     with pytest.raises(InfeasibleError, match="no coordinates of rack r0"):
-        place(build("biring(2,3)"), inventory)
+        place_hosts(build("biring(2,3)"), inventory)
 
 
 def test_bill_of_the_testbed() -> None:
@@ -105,29 +106,29 @@ def test_bill_of_the_testbed() -> None:
     inventory = replace(inventory, panels=(panel,), stock=stock, slack=Fraction(1))
     inventory = replace(inventory, racks={"s": {"r0": (Fraction(0), Fraction(0)), "r1": (Fraction(1), Fraction(1, 2))}})
     plan = make_plan(build("circulant(12,2,3)"), inventory)
-    assert bill(plan) == (Item("LC duplex", Fraction(3, 2), 24), Item("MPO-12 breakout", Fraction(5, 2), 12))
+    assert plan.bill().items == (Item("LC duplex", Fraction(3, 2), 24), Item("MPO-12 breakout", Fraction(5, 2), 12))
     assert metres(plan) == 24 * Fraction(3, 2) + 12 * Fraction(5, 2)
-    unknown = bill(replace(plan, inventory=replace(inventory, racks={})))
-    assert unknown[1] == Item("MPO-12 breakout", None, 12)
-    assert total(unknown) is None
+    unknown = replace(plan, inventory=replace(inventory, racks={})).bill()
+    assert unknown.items[1] == Item("MPO-12 breakout", None, 12)
+    assert unknown.metres is None
     short = replace(inventory, stock={"MPO-12 breakout": (Fraction(2),)})
     with pytest.raises(InfeasibleError, match=r"needs 2\.5 m; the longest there is has 2 m"):
-        bill(replace(plan, inventory=short))
+        replace(plan, inventory=short).bill()
 
 
 def test_cables_that_exist_are_not_bought() -> None:
     inventory = replace(inventory_of(12, 4, (48,), kind="patch panel", racks=True), slack=Fraction(1, 2))
     planned = make_plan(build("circulant(12,2,3)"), inventory)
-    kinds = Counter(kind for item in bill(planned) for kind in [item.kind] * item.count)
+    kinds = Counter(kind for item in planned.bill().items for kind in [item.kind] * item.count)
     assert kinds == {"LC duplex": 24, "MPO-12 breakout": 12}
     short = {"MPO-12 breakout": (Fraction(1, 4),)}  # no matter, since they are there
     given = make_plan(planned.topology, replace(inventory, cabling=planned.fixed, stock=short))
-    assert bill(given) == (Item("LC duplex", Fraction(1), 24),)
+    assert given.bill().items == (Item("LC duplex", Fraction(1), 24),)
     switch = replace(inventory, panels=(replace(inventory.panels[0], kind="ocs"),), cabling=planned.fixed)
-    assert bill(place(planned.topology, switch)) == ()
+    assert place_hosts(planned.topology, switch).bill().items == ()
 
 
 def test_breakout_cables_are_as_long_as_their_longest_leg() -> None:
     inventory = inventory_of(12, 4, (12,) * 4, racks=True)
-    items = bill(make_plan(build("genkautz(4,12)"), inventory))
+    items = make_plan(build("genkautz(4,12)"), inventory).bill().items
     assert Counter({(item.kind, item.length): item.count for item in items}) == {("MPO-12 breakout", Fraction(2)): 12}

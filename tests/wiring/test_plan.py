@@ -21,16 +21,16 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TopologyErro
 from topodesign.cli.main import run
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.inventory import Fixed, Inventory, InventoryError, Mode, Panel
-from topodesign.wiring.plan.alternative import duplex_alternative
-from topodesign.wiring.plan.files import read_plan, write_plan
-from topodesign.wiring.plan.plan import Plan
+from topodesign.wiring.plan.duplex_alternative import duplex_alternative
+from topodesign.wiring.plan.files import load_wiring, save_wiring
+from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
 from topodesign.wiring.plan.proof import check_plan
 
 TESTBED = Path(topodesign.__file__).parent.parent / "configs" / "inventory_testbed.yaml"
 
 
-def traced(plan: Plan) -> Counter[tuple[int, int]]:
+def traced(plan: WiringPlan) -> Counter[tuple[int, int]]:
     """Follow the light: from each transmitter to side A, across the panel to side B, to a receiver."""
     lane_at = {(fixed.panel, fixed.panel_port): fixed.host for fixed in plan.fixed}
     assert len(lane_at) == len(plan.fixed) == len({(one.host, one.port, one.lane) for one in plan.fixed})
@@ -49,7 +49,7 @@ def wanted(topology: Topology) -> Counter[tuple[int, int]]:
     return Counter({(u, v): count for u, v, count in topology.links() if u != v})
 
 
-def ports_used(plan: Plan) -> Counter[tuple[str, str]]:
+def ports_used(plan: WiringPlan) -> Counter[tuple[str, str]]:
     """Ports that each host has patched on each panel."""
     ends = {(end.host, end.panel, end.panel_port) for connect in plan.connects for end in (connect.a, connect.b)}
     return Counter((host, panel) for host, panel, _ in ends)
@@ -230,7 +230,7 @@ def test_no_duplex_topology_has_an_odd_number_of_link_ends() -> None:
     assert duplex_alternative(build("genkautz(3,7)")) is None
 
 
-def mutants(plan: Plan) -> list[Plan]:
+def mutants(plan: WiringPlan) -> list[WiringPlan]:
     first, second, *rest = plan.connects
     crossed = (replace(first, b=second.b), replace(second, b=first.b), *rest)
     return [
@@ -272,8 +272,8 @@ def test_the_same_input_gives_the_same_plan_and_files_keep_it(tmp_path: Path) ->
     inventory = inventory_of(60, 4, (60,) * 4)
     plan = make_plan(topology, inventory, seed=5)
     assert make_plan(topology, inventory, seed=5).connects == plan.connects
-    write_plan(tmp_path / "plan.json", plan)
-    assert read_plan(tmp_path / "plan.json") == plan
+    save_wiring(plan, tmp_path / "plan.json")
+    assert load_wiring(tmp_path / "plan.json") == plan
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -281,7 +281,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["wire", "plan", "genkautz(4,12)", "--inventory", str(TESTBED)]
     assert run([*arguments, "-o", str(output), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    plan = read_plan(output)
+    plan = load_wiring(output)
     assert document["cross_connects"] == len(plan.connects) == 44
     assert document["mode"] == "simplex"
     assert len(document["spare"]) == 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ import click
 
 from topodesign import __version__
 from topodesign.base.errors import InfeasibleError, TopodesignError
+from topodesign.cli.lazy import LazyGroup
 
 COMMANDS = {
     "pareto": "Find every topology worth wiring for N nodes of degree d.",
@@ -30,38 +30,9 @@ COMMANDS = {
 """Commands in the order of the help text; the function is ``command`` in the module of that name in this folder."""
 
 
-class _LazyGroup(click.Group):
-    """A group whose commands are imported when they are called for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order of the table."""
-        del ctx
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the module of a command."""
-        del ctx
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = importlib.import_module(f"topodesign.cli.{cmd_name}").command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without importing any."""
-        del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Refuse unknown commands with the list of known ones."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            ctx.fail(f"No command '{args[0]}'; commands are {', '.join(COMMANDS)}.")
-        return super().resolve_command(ctx, args)
-
-
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup, package="topodesign.cli", table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="topodesign")
 def program() -> None:
     """Design direct-connect topologies for AI training and price their collectives exactly.

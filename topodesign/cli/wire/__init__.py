@@ -1,25 +1,25 @@
-"""``topodesign wire``: the commands, one a file."""
+"""``topodesign wire``: the commands, one a file with the function ``command``, and one line here for each."""
 
 from __future__ import annotations
 
 import click
 
-from topodesign.cli.wire.check import command as check
-from topodesign.cli.wire.diff import command as diff
-from topodesign.cli.wire.export import command as export_command
-from topodesign.cli.wire.impact import command as impact
-from topodesign.cli.wire.imports import command as import_command
-from topodesign.cli.wire.plan import command as plan
+from topodesign.cli.lazy import LazyGroup
+
+COMMANDS = {
+    "plan": "Plan which patches make a topology, and what has to be bought.",
+    "export": "Write a wiring plan for those who carry it out.",
+    "import": "Read an export back and compare its links with those of the plan.",
+    "diff": "Change a wiring into another with few patches moved.",
+    "check": "Hold what was wired against a plan.",
+    "impact": "Say what failures cost and how to patch around them.",
+}
 
 
-@click.group(name="wire")
+@click.group(name="wire", cls=LazyGroup, package=__name__, table=COMMANDS)
 def command() -> None:
     """Plan, export, check and change the wiring of a topology.
 
     Start with: topodesign examples inventory_testbed.yaml;
     topodesign wire plan 'circulant(12,2,3)' --inventory inventory_testbed.yaml -o plan.json
     """
-
-
-for subcommand in (plan, export_command, import_command, diff, check, impact):
-    command.add_command(subcommand)

@@ -12,37 +12,22 @@ import itertools
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.topology.topology import Topology
+from topodesign.wiring.change.instructions import instructions
 from topodesign.wiring.change.kept_bound import most_kept
 from topodesign.wiring.change.pairing import Pairing, Spot
 from topodesign.wiring.change.relabel import relabel
 from topodesign.wiring.inventory.inventory import Mode
+from topodesign.wiring.plan.cross_connects import CrossConnect, End, Fibre, fibres
 from topodesign.wiring.plan.decompose import without_loops
-from topodesign.wiring.plan.plan import CrossConnect, End, Plan
+from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import lanes_needed
 from topodesign.wiring.plan.proof import check_plan
-
-
-class Fibre(NamedTuple):
-    """A place that one end of a patch is plugged into.
-
-    Attributes
-    ----------
-    panel, panel_port
-        The panel port.
-    side
-        ``A`` or ``B``; ``AB`` for both, of a duplex patch.
-    """
-
-    panel: str
-    panel_port: str
-    side: str
-
 
 Key = tuple[str, str]
 """Where links are counted: a host and a side."""
@@ -65,8 +50,8 @@ class Change:
         Moves that are proven to be needed, whatever the order of the hosts if that was free.
     """
 
-    before: Plan
-    after: Plan
+    before: WiringPlan
+    after: WiringPlan
     removed: tuple[CrossConnect, ...]
     made: tuple[CrossConnect, ...]
     at_least: int
@@ -81,14 +66,18 @@ class Change:
         """Number of patches to move, to plug in or to take out."""
         return max(len(self.removed), len(self.made))
 
+    @property
+    def kept(self) -> int:
+        """Number of patches that stay."""
+        return len(self.before.connects) - len(self.removed)
 
-def fibres(connect: CrossConnect) -> tuple[Fibre, Fibre]:
-    """Return the places that the two ends of a patch take."""
-    sides = ("A", "B") if connect.mode == "simplex" else ("AB", "AB")
-    return (
-        Fibre(connect.a.panel, connect.a.panel_port, sides[0]),
-        Fibre(connect.b.panel, connect.b.panel_port, sides[1]),
-    )
+    def instructions(self) -> list[str]:
+        """Return what to do at the panels, a line a patch."""
+        return instructions(self.after, self.removed, self.made)
+
+    def record(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {"moves": self.moves, "hosts": list(self.after.hosts), "words": self.instructions()}
 
 
 def wired_topology(hosts: Sequence[str], connects: Iterable[CrossConnect]) -> Topology:
@@ -102,8 +91,8 @@ def wired_topology(hosts: Sequence[str], connects: Iterable[CrossConnect]) -> To
     return Topology.from_links(len(hosts), links)
 
 
-def rewire(
-    plan: Plan,
+def fewest_moves(
+    plan: WiringPlan,
     wanted: Topology,
     *,
     hosts: Sequence[str] | None = None,
@@ -148,12 +137,12 @@ def rewire(
     new = tuple(_numbered(connect, number) for connect in made)
     old = (_numbered(connect, number) for connect in wiring.kept)
     connects = tuple(sorted((*old, *new), key=wiring.place))
-    after = Plan(plan.inventory, wanted, placed, plan.mode, connects, plan.fixed)
+    after = WiringPlan(plan.inventory, wanted, placed, plan.mode, connects, plan.fixed)
     check_plan(after)
     return Change(plan, after, tuple(wiring.removed), new, at_least)
 
 
-def _best_hosts(plan: Plan, wanted: Topology, seed: int) -> tuple[tuple[str, ...], int]:
+def _best_hosts(plan: WiringPlan, wanted: Topology, seed: int) -> tuple[tuple[str, ...], int]:
     """Return the host of each node so that many patches stay, and how many can stay at most with any hosts."""
     lanes = Counter(end.host for end in plan.end.values() if usable(plan, end))
     cabled = [*plan.hosts, *(host for host in lanes if host not in plan.node)]
@@ -167,7 +156,7 @@ def _best_hosts(plan: Plan, wanted: Topology, seed: int) -> tuple[tuple[str, ...
     return tuple(chosen[place] for place in found.place), most // (2 if plan.mode == "duplex" else 1)
 
 
-def _checked(plan: Plan, hosts: Sequence[str], wanted: Topology) -> tuple[str, ...]:
+def _checked(plan: WiringPlan, hosts: Sequence[str], wanted: Topology) -> tuple[str, ...]:
     if len(hosts) != wanted.nodes or len(set(hosts)) != len(hosts):
         raise ParameterError(f"{wanted.nodes} nodes need as many hosts, all different")
     unknown = sorted(set(hosts) - {fixed.host for fixed in plan.fixed})
@@ -188,7 +177,7 @@ def _numbered(connect: CrossConnect, number: dict[str, int]) -> CrossConnect:
     return CrossConnect(connect.cable, connect.mode, link, connect.a, connect.b)
 
 
-def as_simplex(plan: Plan) -> Plan:
+def as_simplex(plan: WiringPlan) -> WiringPlan:
     """Return a duplex plan with two one-way patches for each, so that they can go different ways.
 
     Raises
@@ -212,19 +201,19 @@ def as_simplex(plan: Plan) -> Plan:
     return replace(plan, mode="simplex", connects=tuple(connects))
 
 
-def usable(plan: Plan, end: End) -> bool:
+def usable(plan: WiringPlan, end: End) -> bool:
     """Return whether the mode of the plan can use the panel port of an end."""
     return plan.mode == "duplex" or _splits(plan, end)
 
 
-def _splits(plan: Plan, end: End) -> bool:
+def _splits(plan: WiringPlan, end: End) -> bool:
     return plan.inventory.panel_port[end.panel, end.panel_port].mode == "simplex"
 
 
 class _Wiring:
     """The patches of a plan as they are being changed: those kept, those removed, and the fibres that are open."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: WiringPlan) -> None:
         self.plan = plan
         self.field = {panel.name: panel.field for panel in plan.inventory.panels}
         self.sides = ("A", "B") if plan.mode == "simplex" else ("AB", "AB")

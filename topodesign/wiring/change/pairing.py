@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from topodesign.wiring.plan.plan import End
+from topodesign.wiring.plan.cross_connects import End
 
 Spot = tuple[str, str, str]
 """A host, a side (``A``, ``B`` or ``AB``) and a field of panels, among whose fibres there is a choice."""

@@ -15,8 +15,8 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change.change import Change, Fibre, Key, fibres, wired_topology
-from topodesign.wiring.plan.plan import CrossConnect
+from topodesign.wiring.change.change import Change, Key, wired_topology
+from topodesign.wiring.plan.cross_connects import CrossConnect, Fibre, fibres
 
 
 @dataclass(frozen=True)

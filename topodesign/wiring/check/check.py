@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
+from topodesign.base.errors import ParameterError
+from topodesign.base.records import Result
 from topodesign.topology.isomorphism import isomorphism
-from topodesign.wiring.change.change import Change, rewire, wired_topology
-from topodesign.wiring.check.observed import Lane, Observed
-from topodesign.wiring.exports.moves import lane_in_words, place_in_words
+from topodesign.wiring.change.change import Change, fewest_moves, wired_topology
+from topodesign.wiring.change.instructions import lane_name, place_name
+from topodesign.wiring.check.observed import Lane, Observed, read_lldp, read_switch
+from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.decompose import without_loops
-from topodesign.wiring.plan.plan import CrossConnect, End, Plan
+from topodesign.wiring.plan.files import WiringLike, as_wiring
+from topodesign.wiring.plan.plan import WiringPlan
 
 Fault = Literal["swapped", "wrong port", "missing", "dark", "unexpected", "cabling", "unseen"]
 
@@ -40,9 +45,13 @@ class Finding:
     words: str
     seen: tuple[str, ...] = ()
 
+    def record(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {"fault": self.fault, "cables": list(self.cables), "words": self.words, "seen": list(self.seen)}
 
-@dataclass(frozen=True)
-class Check:
+
+@dataclass(frozen=True, repr=False)
+class WiringCheck(Result):
     """What became of a plan.
 
     Attributes
@@ -63,7 +72,7 @@ class Check:
     """
 
     findings: tuple[Finding, ...]
-    built: Plan
+    built: WiringPlan
     to_plan: int
     repair: Change
     other_order: Change
@@ -79,9 +88,70 @@ class Check:
         """Whether everything was seen and is as planned."""
         return not self.findings
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for everything that is not as planned."""
+        return [
+            {"fault": one.fault, "cables": " ".join(one.cables), "what": one.words, "seen": "; ".join(one.seen)}
+            for one in self.findings
+        ]
 
-def check(plan: Plan, observed: Observed, *, seed: int = 0) -> Check:
-    """Hold what was observed against a plan.
+    def heading(self) -> str:
+        """Return how much is wrong."""
+        if self.ok:
+            return f"as planned: {len(self.built.connects)} patches"
+        count = len(self.findings)
+        what = "1 thing is" if count == 1 else f"{count} things are"
+        return f"{what} not as planned; {self.repair.moves} patches make the links of the plan"
+
+    def record(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "ok": self.ok,
+            "findings": [finding.record() for finding in self.findings],
+            "patches_to_plan": self.to_plan,
+            "repair": self.repair.record(),
+            "other_order": self.other_order.record(),
+            "isomorphic": not self.other_order.moves if self.decided else None,
+        }
+
+    def __str__(self) -> str:
+        """Return what is wrong, and what to do about it."""
+        if self.ok:
+            return self.heading()
+        lines = []
+        for finding in self.findings:
+            lines += [f"{finding.fault}: {finding.words}", *(f"  {words}" for words in finding.seen)]
+        return "\n".join([*lines, "", *self._advice()])
+
+    def _advice(self) -> list[str]:
+        """Return how to make the links of the plan, and every port if that takes more."""
+        repair, other = self.repair, self.other_order
+        exact = [f"(all ports as planned: {self.to_plan} patches)"] if self.to_plan != len(repair.made) else []
+        if not repair.moves:
+            return ["the links between hosts are those of the plan all the same", *exact]
+        places = "if the hosts take these places, in the order of the nodes:"
+        order = "  " + " ".join(other.after.hosts)
+        moves = [f"  {line}" for line in repair.instructions()]
+        if not other.moves:
+            return [f"nothing has to move {places}", order, "otherwise:", *moves, *exact]
+        these = "these patches, and no fewer," if repair.fewest else "these patches"
+        lines = [f"{these} make the links of the plan between its hosts:", *moves, *exact]
+        if other.moves < repair.moves:
+            lines += [f"{other.moves} would do {places}", order, *(f"  {line}" for line in other.instructions())]
+        if not self.decided:
+            lines.append("whether another order of the hosts needs no move at all is not decided")
+        return lines
+
+
+def check_wiring(
+    plan: WiringLike,
+    observed: Observed | None = None,
+    *,
+    lldp: str | Path | None = None,
+    ocs: str | Path | None = None,
+    seed: int = 0,
+) -> WiringCheck:
+    r"""Hold what was wired against a plan, and say how few patches set it right.
 
     Every link that is missing needs a patch of its own, so the repairs need no fewer than they name: as many as links
     are missing, for these hosts.
@@ -89,35 +159,71 @@ def check(plan: Plan, observed: Observed, *, seed: int = 0) -> Check:
     Parameters
     ----------
     plan
-        What was wanted.
+        What was wanted, or the path of its file.
     observed
         What was seen.
+    lldp, ocs
+        Instead of it, what hosts hear or the circuits of switches, as :func:`read_lldp` and :func:`read_switch` of
+        :mod:`topodesign.wiring.check.observed` read them.
     seed
         Of the search for another order of the hosts.
+
+    Raises
+    ------
+    ParameterError
+        If not exactly one of ``observed``, ``lldp`` and ``ocs`` is given.
+    FileFormatError
+        If a file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.plan.wire import wire
+    >>> plan = wire("biring(2,3)", plain_inventory(3, 2), mode="simplex")
+    >>> heard = ["host,port,neighbour_host,neighbour_port"]
+    >>> heard += [f"{link.b.host},{link.b.port},{link.a.host},{link.a.port}" for link in plan.connects]
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory) / "heard.csv"
+    ...     _ = path.write_text("\n".join(heard))
+    ...     check_wiring(plan, lldp=path)
+    <WiringCheck: as planned: 6 patches>
     """
-    view = _View(plan, observed)
+    plan = as_wiring(plan)
+    view = _View(plan, _one_of(plan, observed, lldp, ocs))
     connects, findings = view.built(), tuple(view.findings())
     topology = wired_topology(plan.hosts, connects)
     built = replace(plan, topology=topology, connects=connects)
-    repair = rewire(built, plan.topology, hosts=plan.hosts, prefer=plan.connects)
+    repair = fewest_moves(built, plan.topology, hosts=plan.hosts, prefer=plan.connects)
     pairs = {(connect.a, connect.b) for connect in connects}
     pairs |= {pair[::-1] for pair in pairs if plan.mode == "duplex"}
     to_plan = sum((connect.a, connect.b) not in pairs for connect in plan.connects)
     if not repair.made:
-        return Check(findings, built, to_plan, repair, repair, decided=True)
+        return WiringCheck(findings, built, to_plan, repair, repair, decided=True)
     found = isomorphism(topology, without_loops(plan.topology))
     if found.place is not None:
         order = tuple(plan.hosts[place] for place in found.place)
-        return Check(findings, built, to_plan, repair, rewire(built, plan.topology, hosts=order), decided=True)
-    other = rewire(built, plan.topology, seed=seed)
+        same = fewest_moves(built, plan.topology, hosts=order)
+        return WiringCheck(findings, built, to_plan, repair, same, decided=True)
+    other = fewest_moves(built, plan.topology, seed=seed)
     other = other if other.moves < repair.moves else repair
-    return Check(findings, built, to_plan, repair, other, found.decided or not other.made)
+    return WiringCheck(findings, built, to_plan, repair, other, found.decided or not other.made)
+
+
+def _one_of(plan: WiringPlan, observed: Observed | None, lldp: str | Path | None, ocs: str | Path | None) -> Observed:
+    if lldp is not None and observed is None and ocs is None:
+        return read_lldp(Path(lldp), plan)
+    if ocs is not None and observed is None and lldp is None:
+        return read_switch(Path(ocs), plan)
+    if observed is None or lldp is not None or ocs is not None:
+        raise ParameterError("give exactly one of observed, lldp and ocs")
+    return observed
 
 
 class _View:
     """A plan and what was seen of it, receiver by receiver."""
 
-    def __init__(self, plan: Plan, observed: Observed) -> None:
+    def __init__(self, plan: WiringPlan, observed: Observed) -> None:
         self.plan = plan
         self.observed = observed
         self.end = {Lane(end.host, end.port, end.lane): end for end in plan.end.values()}
@@ -221,7 +327,7 @@ class _View:
 
     def _swapped(self, ring: list[Lane]) -> Finding:
         cables = tuple(self.wanted[receiver][1] for receiver in ring)
-        places = " and ".join(place_in_words(self.end[receiver], self.sides[1]) for receiver in ring)
+        places = " and ".join(place_name(self.end[receiver], self.sides[1]) for receiver in ring)
         act = "exchange the two" if len(ring) == 2 else "each end belongs where the one before it in this list is now"
         seen = tuple(self._hears(receiver, self.observed.heard[receiver]) for receiver in ring)
         return Finding("swapped", cables, f"the ends in {places} are swapped ({act})", seen)
@@ -234,7 +340,7 @@ class _View:
             return Finding("unexpected", self._cables(owner), words)
         same = sender.host == self.wanted[receiver][0].host
         note = ": the right host, another lane" if same else ""
-        place = place_in_words(self.end[receiver], self.sides[1])
+        place = place_name(self.end[receiver], self.sides[1])
         words = f"wrong fibre in {place}: {self._hears(receiver, sender)}{note}"
         return Finding("wrong port", self._cables(receiver), words)
 
@@ -262,11 +368,11 @@ class _View:
         return f"{self._name(receiver)} hears {self._name(sender)}{instead}"
 
     def _name(self, lane: Lane) -> str:
-        return lane_in_words(self.plan, End(lane.host, lane.port, lane.lane, "", ""))
+        return lane_name(self.plan, End(lane.host, lane.port, lane.lane, "", ""))
 
     def _at(self, lane: Lane, side: int) -> str:
         end = self.end.get(lane)
-        return self._name(lane) + (f" ({place_in_words(end, self.sides[side])})" if end is not None else "")
+        return self._name(lane) + (f" ({place_name(end, self.sides[side])})" if end is not None else "")
 
 
 def _lane(end: End) -> Lane:

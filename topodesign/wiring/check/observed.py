@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 from topodesign.base.errors import FileFormatError
 from topodesign.base.tables import named_columns
 from topodesign.base.text_files import naming, read_text
-from topodesign.wiring.exports.netbox import interface_name
 from topodesign.wiring.exports.switch import TABLE, ports_of
-from topodesign.wiring.inventory.inventory import Inventory, Panel, lanes_of
-from topodesign.wiring.plan.plan import End, Plan
+from topodesign.wiring.inventory.inventory import Inventory, Panel, interface_name, lanes_of
+from topodesign.wiring.plan.cross_connects import End
+from topodesign.wiring.plan.plan import WiringPlan
 
 COLUMNS = ("host", "port", "neighbour_host", "neighbour_port")
 _NUMBERS = r"\(@\s*((?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*)?)\s*\)"
@@ -74,7 +74,7 @@ class _Neighbour(NamedTuple):
     age: int | None
 
 
-def read_lldp(path: Path, plan: Plan) -> Observed:
+def read_lldp(path: Path, plan: WiringPlan) -> Observed:
     """Read what hosts hear.
 
     Parameters
@@ -103,7 +103,7 @@ def read_lldp(path: Path, plan: Plan) -> Observed:
     return _observed(entries, plan, hosts)
 
 
-def read_switch(path: Path, plan: Plan) -> Observed:
+def read_switch(path: Path, plan: WiringPlan) -> Observed:
     """Read the circuits that switches have, and what hosts hear then by the fixed cabling of the plan.
 
     Patches at patch panels are not seen and count as planned.
@@ -147,7 +147,7 @@ def read_switch(path: Path, plan: Plan) -> Observed:
     return Observed(heard, {}, frozenset())
 
 
-def _switch(file: Path, panel: Panel, plan: Plan, heard: dict[Lane, Lane]) -> None:
+def _switch(file: Path, panel: Panel, plan: WiringPlan, heard: dict[Lane, Lane]) -> None:
     labels = {port.label for port in panel.ports}
     sent: set[str] = set()
     for a, b in _circuits(file, panel):
@@ -199,7 +199,7 @@ class _Told(NamedTuple):
     entry: _Neighbour
 
 
-def _observed(entries: Iterable[_Neighbour], plan: Plan, hosts: set[str]) -> Observed:
+def _observed(entries: Iterable[_Neighbour], plan: WiringPlan, hosts: set[str]) -> Observed:
     told: list[_Told] = []
     strangers: dict[Lane, str] = {}
     nameless: dict[Lane, tuple[_Neighbour, str]] = {}

@@ -14,8 +14,10 @@ from itertools import groupby
 from typing import Literal
 
 from topodesign.wiring.inventory.inventory import Fixed, Inventory, Place, Port, lanes_of
-from topodesign.wiring.inventory.lengths import FIXED, PATCH, CableType, fixed_lengths, length
-from topodesign.wiring.plan.plan import CrossConnect, End, Plan
+from topodesign.wiring.inventory.lengths import FIXED, PATCH, CableType, length
+from topodesign.wiring.plan.bill import fixed_lengths
+from topodesign.wiring.plan.cross_connects import CrossConnect, End
+from topodesign.wiring.plan.plan import WiringPlan
 
 Kind = Literal["fixed", "patch", "circuit"]
 
@@ -135,7 +137,7 @@ class Plug:
     polarity: str
 
 
-def plugs(plan: Plan) -> Iterator[Plug]:
+def plugs(plan: WiringPlan) -> Iterator[Plug]:
     """Yield all that is plugged in, cable by cable."""
     for breakout, group in groupby(cables(plan), key=_breakout):
         legs = list(group)
@@ -149,12 +151,12 @@ def plugs(plan: Plan) -> Iterator[Plug]:
             yield Plug(cable.name, cable, "b", cable.colour, b, a, back)
 
 
-def cables(plan: Plan) -> Iterator[Cable]:
+def cables(plan: WiringPlan) -> Iterator[Cable]:
     """Yield the fixed cables, port by port, then the cross-connects."""
     inventory = plan.inventory
     colour = _lane_colours(inventory)
     port = {(host.name, port.name): port for host in inventory.hosts for port in host.ports}
-    metres = fixed_lengths(plan)
+    metres = fixed_lengths(inventory, plan.fixed)
     number = {port: row for row, port in enumerate(metres, start=1)}
     for fixed in sorted(plan.fixed, key=lambda one: (number[one.host, one.port], one.lane)):
         a, b = _host_end(inventory, fixed), _panel_end(inventory, fixed.panel, fixed.panel_port, "A+B")

@@ -6,16 +6,20 @@ Nodes are the numbers of the topology. GraphML and node-link JSON are files that
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from topodesign.base.errors import FileFormatError
+from topodesign.topology.files import read_topology
+from topodesign.topology.topology import Topology
 from topodesign.wiring.plan.circuits import circuits, topology_of
-from topodesign.wiring.plan.plan import Plan
+from topodesign.wiring.plan.plan import WiringPlan
 
 if TYPE_CHECKING:
     import networkx as nx
 
 
-def to_graph(plan: Plan) -> nx.DiGraph:
+def to_graph(plan: WiringPlan) -> nx.DiGraph:
     """Return the links that the cross-connects make; every node knows its host, every link its cables."""
     import networkx as nx  # noqa: PLC0415  heavy
 
@@ -33,21 +37,21 @@ def to_graph(plan: Plan) -> nx.DiGraph:
     return graph
 
 
-def to_graphml(plan: Plan) -> str:
+def to_graphml(plan: WiringPlan) -> str:
     """Return GraphML, as networkx writes it."""
     import networkx as nx  # noqa: PLC0415  heavy
 
     return "\n".join(nx.generate_graphml(to_graph(plan))) + "\n"
 
 
-def to_node_link(plan: Plan) -> str:
+def to_node_link(plan: WiringPlan) -> str:
     """Return node-link JSON, as networkx reads it with ``node_link_graph(data, edges="links")``."""
     import networkx as nx  # noqa: PLC0415  heavy
 
     return json.dumps(nx.node_link_data(to_graph(plan), edges="links"), indent=1) + "\n"
 
 
-def to_dot(plan: Plan) -> str:
+def to_dot(plan: WiringPlan) -> str:
     """Return a digraph with the racks as clusters; what a duplex patch makes is one line without arrowheads."""
     lines = [f"digraph {_quoted(str(plan.topology.spec or 'wiring'))} {{", "  node [shape=box];"]
     racks: dict[tuple[str, str], list[int]] = {}
@@ -62,6 +66,20 @@ def to_dot(plan: Plan) -> str:
         u, v = connect.link
         lines.append(f"  {u} -> {v} [tooltip={_quoted(connect.cable)}{style}];")
     return "\n".join([*lines, "}"]) + "\n"
+
+
+def from_graph(path: Path, plan: WiringPlan) -> Topology:
+    """Return the links of a file of the graph.
+
+    Raises
+    ------
+    FileFormatError
+        If it cannot be read or has another number of nodes.
+    """
+    topology = read_topology(path)
+    if topology.nodes != len(plan.hosts):
+        raise FileFormatError(f"there are {topology.nodes} nodes, and {len(plan.hosts)} in the plan")
+    return topology
 
 
 def _quoted(text: str) -> str:

@@ -14,7 +14,7 @@ from html import escape
 
 from topodesign.base.errors import ParameterError
 from topodesign.wiring.exports.cables import COLOURS, plugs
-from topodesign.wiring.plan.plan import Plan
+from topodesign.wiring.plan.plan import WiringPlan
 
 PAGE_WIDTH, PAGE_HEIGHT = 210.0, 297.0
 _COLUMNS, _ROWS = 5, 13
@@ -48,7 +48,7 @@ class Label:
     lines: tuple[Line, ...]
 
 
-def sheets(plan: Plan) -> list[list[Label]]:
+def sheets(plan: WiringPlan) -> list[list[Label]]:
     """Return the labels of every sheet.
 
     Raises
@@ -63,12 +63,12 @@ def sheets(plan: Plan) -> list[list[Label]]:
     return [[_label(place, *text) for place, text in enumerate(sheet)] for sheet in full]
 
 
-def to_svg(plan: Plan) -> dict[str, str]:
+def to_svg(plan: WiringPlan) -> dict[str, str]:
     """Return a file for each sheet, ``sheet-001.svg`` and so on."""
     return {f"sheet-{number:03}.svg": _svg(sheet) for number, sheet in enumerate(sheets(plan), start=1)}
 
 
-def to_pdf(plan: Plan) -> bytes:
+def to_pdf(plan: WiringPlan) -> bytes:
     """Return a PDF with a page for each sheet; needs reportlab.
 
     Raises

@@ -14,11 +14,17 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
-from topodesign.base.errors import ParameterError
+from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.base.tables import named_columns
+from topodesign.base.text_files import read_text
+from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import COLOURS, Cable, cables
+from topodesign.wiring.inventory.inventory import Fixed, Inventory, interface_name, lanes_of
 from topodesign.wiring.inventory.lengths import format_metres
-from topodesign.wiring.plan.plan import Plan
+from topodesign.wiring.plan.circuits import Circuit, recabled, topology_of
+from topodesign.wiring.plan.plan import WiringPlan
 
 COLUMNS = (
     "side_a_device",
@@ -42,7 +48,7 @@ Lanes = Mapping[tuple[str, str], int]
 _End = tuple[str, str, str]
 
 
-def to_netbox(plan: Plan) -> str:
+def to_netbox(plan: WiringPlan) -> str:
     """Return the CSV.
 
     Raises
@@ -66,12 +72,7 @@ def to_netbox(plan: Plan) -> str:
     return out.getvalue()
 
 
-def interface_name(port: str, lane: int, lanes: int) -> str:
-    """Return what the interface of a lane is called."""
-    return port if lanes == 1 else f"{port}/{lane}"
-
-
-def _terminations(plan: Plan, cable: Cable, lanes: Lanes) -> Iterator[tuple[_End, _End]]:
+def _terminations(plan: WiringPlan, cable: Cable, lanes: Lanes) -> Iterator[tuple[_End, _End]]:
     """Yield the ends of the rows of a cable: one, or one a fibre for a duplex patch between simplex ports."""
     a, b = cable.a, cable.b
     if a.lane is not None:
@@ -85,3 +86,55 @@ def _terminations(plan: Plan, cable: Cable, lanes: Lanes) -> Iterator[tuple[_End
         return
     for side, other in ("AB", "BA") if plan.mode == "duplex" else ("AB",):
         yield (a.device, FRONT, f"{a.port}{side}"), (b.device, FRONT, f"{b.port}{other}")
+
+
+def from_netbox(path: Path, plan: WiringPlan) -> Topology:
+    """Return the links that the cables make by those of them that are fixed.
+
+    Raises
+    ------
+    FileFormatError
+        If it cannot be read; the message names the line.
+    TopologyError, InventoryError
+        If what it says cannot be cabled so.
+    """
+    fixed: list[Fixed] = []
+    made: list[Circuit] = []
+    lanes = {
+        (host.name, interface_name(port.name, lane, port.lanes)): (port.name, lane)
+        for host in plan.inventory.hosts
+        for port, lane in lanes_of(host)
+    }
+    fibres = dict(_front_ports(plan.inventory))
+    for line, row in named_columns(read_text(path, (".csv",)), COLUMNS):
+        a, b = (row["side_a_device"], row["side_a_name"]), (row["side_b_device"], row["side_b_name"])
+        types = row["side_a_type"], row["side_b_type"]
+        if types == (INTERFACE, REAR) and a in lanes:
+            fixed.append(Fixed(a[0], *lanes[a], *b))
+        elif types == (FRONT, FRONT) and a in fibres and b in fibres:
+            made += _made(fibres[a], fibres[b], line)
+        else:
+            raise FileFormatError(
+                f"line {line}: {' '.join(a)} and {' '.join(b)} are no interface and rear port, or front ports"
+            )
+    return topology_of(made, recabled(plan, fixed))
+
+
+def _front_ports(inventory: Inventory) -> Iterator[tuple[tuple[str, str], tuple[str, str, str]]]:
+    """Yield panel and name of every front port, with panel, label and sides."""
+    for panel in inventory.panels:
+        for port in panel.ports:
+            if port.mode == "duplex":
+                yield (panel.name, port.label), (panel.name, port.label, "AB")
+            else:
+                for side in "AB":
+                    yield (panel.name, f"{port.label}{side}"), (panel.name, port.label, side)
+
+
+def _made(a: tuple[str, str, str], b: tuple[str, str, str], line: int) -> list[Circuit]:
+    """Return what a cable between front ports makes: it may have been plugged either way round."""
+    there, back = Circuit(a[:2], b[:2]), Circuit(b[:2], a[:2])
+    made = {("AB", "AB"): [there, back], ("A", "B"): [there], ("B", "A"): [back]}.get((a[2], b[2]))
+    if made is None:
+        raise FileFormatError(f"line {line}: a cable from side {a[2]} to side {b[2]} carries no light")
+    return made

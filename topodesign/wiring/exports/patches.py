@@ -1,4 +1,4 @@
-"""The patch list: a CSV with one row for every cable and circuit, for people and spreadsheets.
+"""The patch list: a CSV with one row for every cable and circuit, for people and spreadsheets, and read back.
 
 ``a`` and ``b`` are the two ends; the light of a simplex patch goes from ``a`` to ``b``. ``sends`` and ``receives`` are
 the host lanes behind them. Lengths are in metres.
@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
+from topodesign.base.errors import FileFormatError
+from topodesign.base.tables import named_columns
+from topodesign.base.text_files import read_text
+from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import Termination, cables
+from topodesign.wiring.inventory.inventory import Fixed
 from topodesign.wiring.inventory.lengths import format_metres
-from topodesign.wiring.plan.plan import Plan
+from topodesign.wiring.plan.circuits import Circuit, recabled, topology_of
+from topodesign.wiring.plan.plan import WiringPlan
 
 _END = ("label", "site", "rack", "unit", "device", "port", "lane", "side")
 COLUMNS = (
@@ -28,7 +35,7 @@ COLUMNS = (
 )
 
 
-def to_patches(plan: Plan) -> str:
+def to_patches(plan: WiringPlan) -> str:
     """Return the patch list."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -50,3 +57,34 @@ def to_patches(plan: Plan) -> str:
 def _cells(end: Termination) -> tuple[str | int, ...]:
     lane = "" if end.lane is None else end.lane
     return end.label, *end.place, end.device, end.port, lane, end.side
+
+
+def from_patches(path: Path, plan: WiringPlan) -> Topology:
+    """Return the links that a patch list makes by the fixed cabling in it.
+
+    Raises
+    ------
+    FileFormatError
+        If it cannot be read; the message names the line.
+    TopologyError, InventoryError
+        If what it says cannot be cabled so.
+    """
+    fixed: list[Fixed] = []
+    made: list[Circuit] = []
+    for line, row in named_columns(read_text(path, (".csv",)), COLUMNS):
+        a, b = (row["a_device"], row["a_port"]), (row["b_device"], row["b_port"])
+        sides = row["a_side"], row["b_side"]
+        if row["kind"] == "fixed" and _is_number(row["a_lane"]):
+            fixed.append(Fixed(*a, int(row["a_lane"]), *b))
+        elif row["kind"] in {"patch", "circuit"} and sides == ("A", "B"):
+            made.append(Circuit(a, b))
+        elif row["kind"] in {"patch", "circuit"} and sides == ("A+B", "A+B"):
+            made += [Circuit(a, b), Circuit(b, a)]
+        else:
+            what = f"kind {row['kind']!r}, lane {row['a_lane']!r}, sides {sides}"
+            raise FileFormatError(f"line {line}: no cable has {what}")
+    return topology_of(made, recabled(plan, fixed))
+
+
+def _is_number(cell: str) -> bool:
+    return cell.isascii() and cell.isdecimal() and len(cell) <= 9

@@ -12,7 +12,7 @@ from html import escape
 
 from topodesign.wiring.exports.cables import COLOURS, Plug, plugs
 from topodesign.wiring.inventory.lengths import format_metres
-from topodesign.wiring.plan.plan import Plan
+from topodesign.wiring.plan.plan import WiringPlan
 
 Rack = tuple[str, str]
 
@@ -35,7 +35,7 @@ _COLUMNS = ("", "Cable", "Here", "There", "Fibres", "Colour", "Cable type", "Met
 _HEAD = "".join(f"<th>{column}</th>" for column in _COLUMNS)
 
 
-def to_racks(plan: Plan) -> str:
+def to_racks(plan: WiringPlan) -> str:
     """Return the page."""
     racks: dict[Rack, list[Plug]] = {}
     for plug in plugs(plan):
@@ -57,7 +57,7 @@ def to_racks(plan: Plan) -> str:
     return "\n".join([*parts, "</body></html>"]) + "\n"
 
 
-def _summary(plan: Plan) -> str:
+def _summary(plan: WiringPlan) -> str:
     patches = Counter(plan.inventory.panel[connect.a.panel].kind for connect in plan.connects)
     cords, circuits = patches["patch panel"], patches["ocs"]
     fixed = len({(one.host, one.port) for one in plan.fixed})
@@ -66,7 +66,7 @@ def _summary(plan: Plan) -> str:
     return f"{len(plan.hosts)} hosts, {cables_there}{set_there}; {plan.mode}."
 
 
-def _devices(plan: Plan, rack: Rack) -> str:
+def _devices(plan: WiringPlan, rack: Rack) -> str:
     """Return the hosts and panels of a rack, from the top unit down."""
     inventory = plan.inventory
     roles = dict.fromkeys(inventory.host, "spare") | {panel.name: str(panel.kind) for panel in inventory.panels}
@@ -79,7 +79,7 @@ def _devices(plan: Plan, rack: Rack) -> str:
     return f'<ul class="devices">{"".join(lines)}</ul>'
 
 
-def _tables(plan: Plan, rack: str, jobs: list[Plug]) -> Iterator[str]:
+def _tables(plan: WiringPlan, rack: str, jobs: list[Plug]) -> Iterator[str]:
     """Yield the tables of a rack; their headings come again on every printed page."""
     fixed = "fixed cables that exist" if plan.inventory.cabling else "fixed cables"
     for kind, heading in (("fixed", fixed), ("patch", "patch cords")):

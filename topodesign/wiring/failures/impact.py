@@ -14,10 +14,11 @@ from topodesign.base.errors import DisconnectedError, ParameterError
 from topodesign.pricing.closed_form import price
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change.change import wired_topology
-from topodesign.wiring.failures.resilience import Figures, figures
+from topodesign.wiring.change.strength import Strength, strength
 from topodesign.wiring.inventory.inventory import Fixed
+from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.decompose import without_loops
-from topodesign.wiring.plan.plan import CrossConnect, End, Plan
+from topodesign.wiring.plan.plan import WiringPlan
 
 FailureKind = Literal["host", "port", "panel port", "cable"]
 KINDS: tuple[FailureKind, ...] = ("host", "port", "panel port", "cable")
@@ -42,6 +43,10 @@ class Failure:
     def __str__(self) -> str:
         """Return it in words."""
         return " ".join(word for word in (self.kind, self.device, self.name) if word)
+
+    def record(self) -> dict[str, str]:
+        """Return it for JSON."""
+        return {"kind": self.kind, "device": self.device, "name": self.name}
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ class Impact:
     state: State
 
 
-def losses(plan: Plan, kinds: Sequence[FailureKind] = KINDS) -> dict[Failure, list[CrossConnect]]:
+def losses(plan: WiringPlan, kinds: Sequence[FailureKind] = KINDS) -> dict[Failure, list[CrossConnect]]:
     """Return every single failure that loses a patch, with the patches lost, by kind and in the order of these."""
     lost: dict[Failure, list[CrossConnect]] = {}
     for kind in kinds:
@@ -99,7 +104,7 @@ def losses(plan: Plan, kinds: Sequence[FailureKind] = KINDS) -> dict[Failure, li
     return lost
 
 
-def impact(plan: Plan, failure: Failure) -> Impact:
+def impact(plan: WiringPlan, failure: Failure) -> Impact:
     """Return what a failure leaves.
 
     Raises
@@ -111,19 +116,19 @@ def impact(plan: Plan, failure: Failure) -> Impact:
     return Impact(failure, tuple(lost), state_of(plan, left))
 
 
-def intact(plan: Plan) -> State:
+def intact(plan: WiringPlan) -> State:
     """Return what the plan can do as it is."""
     return state_of(plan, plan.connects)
 
 
-def state_figures(plan: Plan, state: State) -> Figures:
+def state_strength(plan: WiringPlan, state: State) -> Strength:
     """Return connectivity and the best throughput of any schedule for a state."""
     if state.topology is None:
-        return Figures(0, 0, None, None)
-    return figures(state.topology, plan.inventory.hosts[0].ports[0].speed)
+        return Strength(0, 0, None, None)
+    return strength(state.topology, plan.inventory.hosts[0].ports[0].speed)
 
 
-def lost_and_left(plan: Plan, failure: Failure) -> tuple[list[CrossConnect], list[CrossConnect]]:
+def lost_and_left(plan: WiringPlan, failure: Failure) -> tuple[list[CrossConnect], list[CrossConnect]]:
     """Return the patches that are of no use after a failure, and the others.
 
     Raises
@@ -153,7 +158,7 @@ def kills(failure: Failure, end: End | Fixed) -> bool:
     return here.get(failure.kind) == (failure.device, failure.name)
 
 
-def state_of(plan: Plan, connects: Iterable[CrossConnect]) -> State:
+def state_of(plan: WiringPlan, connects: Iterable[CrossConnect]) -> State:
     """Return what patches between the hosts of a plan can do."""
     topology, nodes = linked_part(wired_topology(plan.hosts, connects))
     hosts = tuple(plan.hosts[node] for node in nodes.tolist())

@@ -18,7 +18,8 @@ from topodesign.topology.automorphisms import Links, find_symmetry, link_classes
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.change.change import wired_topology
 from topodesign.wiring.failures.impact import KINDS, Failure, FailureKind, dearer, linked_part, losses, order_key
-from topodesign.wiring.plan.plan import CrossConnect, Plan
+from topodesign.wiring.plan.cross_connects import CrossConnect
+from topodesign.wiring.plan.plan import WiringPlan
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Ranked:
 
 
 def rank(
-    plan: Plan, kinds: Sequence[FailureKind] = KINDS, advance: Callable[[float], None] = lambda _share: None
+    plan: WiringPlan, kinds: Sequence[FailureKind] = KINDS, advance: Callable[[float], None] = lambda _share: None
 ) -> list[Ranked]:
     """Return all single failures, the worst first.
 
@@ -75,7 +76,7 @@ def rank(
     return sorted(ranked, key=lambda one: order_key(one.hosts, one.cost, one.links), reverse=True)
 
 
-def _links(plan: Plan, connects: list[CrossConnect]) -> Links:
+def _links(plan: WiringPlan, connects: list[CrossConnect]) -> Links:
     links = []
     for connect in connects:
         u, v = plan.node[connect.a.host], plan.node[connect.b.host]

@@ -12,9 +12,10 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change.change import Change, Pair, rewire, usable
+from topodesign.wiring.change.change import Change, Pair, fewest_moves, usable
 from topodesign.wiring.failures.impact import Failure, State, intact, kills, lost_and_left, order_key, state_of
-from topodesign.wiring.plan.plan import CrossConnect, End, Plan
+from topodesign.wiring.plan.cross_connects import CrossConnect, End
+from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import check_plan
 
 _Pairs = tuple[tuple[End, End], ...]
@@ -42,7 +43,7 @@ class Repair:
     restored: bool
 
 
-def best_repair(plan: Plan, failure: Failure, *, seed: int = 0) -> Repair | None:
+def best_repair(plan: WiringPlan, failure: Failure, *, seed: int = 0) -> Repair | None:
     """Return how to patch around a failure; None if no fibres are left that would help.
 
     If spare lanes allow the topology as it was, that. Else the fibres that the failure left idle are joined to each
@@ -67,7 +68,7 @@ def best_repair(plan: Plan, failure: Failure, *, seed: int = 0) -> Repair | None
     broken = _rest(plan, failure, left, best.hosts)
     if failure.kind != "host":
         try:
-            change = rewire(broken, plan.topology, hosts=plan.hosts, seed=seed)
+            change = fewest_moves(broken, plan.topology, hosts=plan.hosts, seed=seed)
         except InfeasibleError:
             pass  # too few lanes are left
         else:
@@ -96,7 +97,7 @@ def _order(state: State, pairs: _Pairs) -> tuple[object, ...]:
     return order_key(len(state.hosts), state.cost, len(pairs))
 
 
-def _rest(plan: Plan, failure: Failure, connects: list[CrossConnect], hosts: tuple[str, ...]) -> Plan:
+def _rest(plan: WiringPlan, failure: Failure, connects: list[CrossConnect], hosts: tuple[str, ...]) -> WiringPlan:
     """Return the plan of what is not dead, with these hosts and their patches, and without a topology yet."""
     number = {host: node for node, host in enumerate(hosts)}
     kept = tuple(
@@ -106,10 +107,10 @@ def _rest(plan: Plan, failure: Failure, connects: list[CrossConnect], hosts: tup
     )
     fixed = tuple(one for one in plan.fixed if not kills(failure, one))
     inventory = replace(plan.inventory, cabling=fixed if plan.inventory.cabling else ())
-    return Plan(inventory, Topology.from_links(max(len(hosts), 1), []), hosts, plan.mode, kept, fixed)
+    return WiringPlan(inventory, Topology.from_links(max(len(hosts), 1), []), hosts, plan.mode, kept, fixed)
 
 
-def _patches(plan: Plan, pairs: _Pairs) -> Iterator[CrossConnect]:
+def _patches(plan: WiringPlan, pairs: _Pairs) -> Iterator[CrossConnect]:
     """Yield patches for ends, with names that the plan does not have."""
     used = {connect.cable for connect in plan.connects}
     names = (name for name in map("R{}".format, itertools.count(1)) if name not in used)
@@ -117,7 +118,7 @@ def _patches(plan: Plan, pairs: _Pairs) -> Iterator[CrossConnect]:
         yield CrossConnect(name, plan.mode, (plan.node[a.host], plan.node[b.host]), a, b)
 
 
-def _joins(plan: Plan, failure: Failure, lost: list[CrossConnect], seed: int) -> Iterator[_Pairs]:
+def _joins(plan: WiringPlan, failure: Failure, lost: list[CrossConnect], seed: int) -> Iterator[_Pairs]:
     """Yield ways to join the fibres that are idle at hosts that lost a link."""
     hosts = {end.host for connect in lost for end in (connect.a, connect.b)}
     spare = [one for one in plan.spare if one.end.host in hosts]

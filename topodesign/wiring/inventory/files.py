@@ -41,12 +41,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, TypeAlias, get_args
 
-from topodesign.base.errors import FileFormatError
+from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.tables import Located, parse_csv, parse_yaml
 from topodesign.base.text_files import naming, read_text
-from topodesign.wiring.inventory.fields import (
+from topodesign.wiring.inventory.file_fields import (
     MOST,
     Entry,
     choice,
@@ -78,6 +78,9 @@ from topodesign.wiring.inventory.lengths import CableType
 ENDINGS = (".yaml", ".yml", ".csv")
 """How the name of a file ends that :func:`read_inventory` takes."""
 
+InventoryLike: TypeAlias = Inventory | str | Path
+"""An inventory, or the path of its file."""
+
 _LARGEST = 64 * 2**20
 _PATH = 4096  # letters that the path of a file may have
 _CABLE_TYPES: tuple[CableType, ...] = get_args(CableType)
@@ -87,7 +90,24 @@ _COLUMNS = ("device", "kind", "rack", "port")
 _MORE_COLUMNS = ("site", "unit", "connector", "speed", "panel", "panel_ports", "field", "mode", "blocked", "loss")
 
 
-def read_inventory(path: Path) -> Inventory:
+def as_inventory(value: InventoryLike) -> Inventory:
+    """Return the inventory that a value is or names.
+
+    Raises
+    ------
+    FileFormatError
+        As :func:`read_inventory`.
+    ParameterError
+        If it is neither an inventory nor a path.
+    """
+    if isinstance(value, Inventory):
+        return value
+    if isinstance(value, str | Path):
+        return read_inventory(value)
+    raise ParameterError(f"an inventory or the path of its file is needed, not {value!r:.100}")
+
+
+def read_inventory(path: str | Path) -> Inventory:
     """Read an inventory from a YAML file, or from a port table in CSV.
 
     Raises
@@ -96,6 +116,7 @@ def read_inventory(path: Path) -> Inventory:
         If a file is missing, too large, not of its format, or makes no inventory; the message names the file, and
         where it can the line and the field.
     """
+    path = Path(path)
     draft = _Draft()
     with naming(path):
         content = read_text(path, ENDINGS, _LARGEST)

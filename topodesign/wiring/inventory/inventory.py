@@ -161,7 +161,7 @@ class InventoryError(ParameterError):
         self.port = port
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Inventory:
     """All that a plan may use.
 
@@ -208,6 +208,12 @@ class Inventory:
         if self.slack < 0:
             raise ParameterError("the slack of cables cannot be below zero")
 
+    def __repr__(self) -> str:
+        """Return how much there is."""
+        lanes, ports = sum(host.lanes for host in self.hosts), len(self.panel_port)
+        panels = f"{len(self.panels)} panel{'' if len(self.panels) == 1 else 's'}"
+        return f"Inventory({self.name!r}, {len(self.hosts)} hosts with {lanes} lanes, {panels} with {ports} ports)"
+
     @cached_property
     def host(self) -> dict[str, Host]:
         """Hosts by name."""
@@ -242,6 +248,11 @@ def lanes_of(host: Host) -> Iterator[tuple[Port, int]]:
     for port in host.ports:
         for lane in range(1, port.lanes + 1):
             yield port, lane
+
+
+def interface_name(port: str, lane: int, lanes: int) -> str:
+    """Return what the interface of a lane is called: the name of the port, and which of its lanes if it has several."""
+    return port if lanes == 1 else f"{port}/{lane}"
 
 
 def _host_problems(inventory: Inventory) -> Iterator[InventoryError]:

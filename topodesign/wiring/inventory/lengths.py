@@ -7,7 +7,6 @@ from typing import Literal
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.wiring.inventory.inventory import Connector, Inventory, Mode
-from topodesign.wiring.plan.plan import Plan
 
 CableType = Literal["LC simplex", "LC duplex", "MPO-12 breakout"]
 
@@ -61,29 +60,6 @@ def length(inventory: Inventory, a: str, b: str, kind: CableType) -> Fraction | 
         words = f"needs {format_metres(needed)} m; the longest there is has {format_metres(longest)} m"
         raise InfeasibleError(f"a cable of type '{kind}' from {a} to {b} {words}")
     return found
-
-
-def fixed_lengths(plan: Plan) -> dict[tuple[str, str], Fraction | None]:
-    """Return the metres of every fixed cable by host and port; a breakout cable is as long as its longest leg.
-
-    None where the distance is unknown, and for cabling that exists: nobody said how long it is.
-
-    Raises
-    ------
-    InfeasibleError
-        If no cable in the stock is long enough.
-    """
-    inventory = plan.inventory
-    if inventory.cabling:
-        return dict.fromkeys((one.host, one.port) for one in plan.fixed)
-    connector = {(host.name, port.name): port.connector for host in inventory.hosts for port in host.ports}
-    metres: dict[tuple[str, str], Fraction | None] = {}
-    for one in plan.fixed:
-        port = one.host, one.port
-        leg = length(inventory, one.host, one.panel, FIXED[connector[port]])
-        longest = metres.get(port, leg)
-        metres[port] = None if leg is None or longest is None else max(leg, longest)
-    return metres
 
 
 def racks_without_place(inventory: Inventory) -> list[str]:

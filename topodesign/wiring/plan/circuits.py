@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from topodesign.base.errors import FileFormatError
 from topodesign.topology.topology import Topology
-from topodesign.wiring.plan.plan import Plan
+from topodesign.wiring.inventory.inventory import Fixed, Inventory
+from topodesign.wiring.plan.plan import WiringPlan
 
 PanelEnd = tuple[str, str]
 """A panel and the label of a port."""
@@ -20,7 +22,7 @@ class Circuit(NamedTuple):
     b: PanelEnd
 
 
-def circuits(plan: Plan) -> Iterator[Circuit]:
+def circuits(plan: WiringPlan) -> Iterator[Circuit]:
     """Yield the circuits of a plan in its order; a duplex cross-connect is two."""
     for connect in plan.connects:
         a, b = (connect.a.panel, connect.a.panel_port), (connect.b.panel, connect.b.panel_port)
@@ -29,7 +31,7 @@ def circuits(plan: Plan) -> Iterator[Circuit]:
             yield Circuit(b, a)
 
 
-def topology_of(made: Iterable[Circuit], plan: Plan) -> Topology:
+def topology_of(made: Iterable[Circuit], plan: WiringPlan) -> Topology:
     """Return the links that circuits make with the fixed cabling and the hosts of a plan.
 
     Raises
@@ -52,3 +54,16 @@ def topology_of(made: Iterable[Circuit], plan: Plan) -> Topology:
             raise FileFormatError(f"panels '{circuit.a[0]}' and '{circuit.b[0]}' are not in one field")
         links.append((plan.node[plan.end[circuit.a].host], plan.node[plan.end[circuit.b].host]))
     return Topology.from_links(len(plan.hosts), links)
+
+
+def recabled(plan: WiringPlan, fixed: Sequence[Fixed]) -> WiringPlan:
+    """Return a plan without cross-connects whose fixed cabling is that of a file.
+
+    Raises
+    ------
+    InventoryError
+        If that makes no sense with the inventory.
+    """
+    inventory = plan.inventory
+    Inventory(inventory.hosts, inventory.panels, tuple(fixed))
+    return replace(plan, fixed=tuple(fixed), connects=())

@@ -30,7 +30,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError, ParameterError, SpecError, TopologyError
@@ -48,17 +48,21 @@ from topodesign.wiring.inventory.inventory import (
     PanelPort,
     Port,
 )
-from topodesign.wiring.plan.plan import CrossConnect, End, Plan
+from topodesign.wiring.plan.cross_connects import CrossConnect, End
+from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import check_hosts, check_plan
 
 FORMAT = "topodesign wiring plan"
 VERSION = 1
 ENDING = ".json"
+WiringLike: TypeAlias = WiringPlan | str | Path
+"""A plan, or the path of a plan file."""
+
 _FRACTION = re.compile(r"-?[0-9]{1,1000}(/0*[1-9][0-9]{0,999})?")
 _WORDS = {str: "printable text", int: "an integer", bool: "true or false", list: "a list", dict: "an object"}
 
 
-def write_plan(path: Path, plan: Plan) -> None:
+def save_wiring(plan: WiringPlan, path: str | Path) -> None:
     """Write a plan file; the path has either the old file or the whole new one at any time.
 
     Raises
@@ -68,12 +72,13 @@ def write_plan(path: Path, plan: Plan) -> None:
     FileFormatError
         If it cannot be written.
     """
-    if path.suffix.lower() != ENDING:
-        raise ParameterError(f"{path} would be a wiring plan; give it the ending {ENDING}")
-    write_whole(path, plan_text(plan))
+    target = Path(path)
+    if target.suffix.lower() != ENDING:
+        raise ParameterError(f"{target} would be a wiring plan; give it the ending {ENDING}")
+    write_whole(target, plan_text(plan))
 
 
-def plan_text(plan: Plan) -> str:
+def plan_text(plan: WiringPlan) -> str:
     """Return the text of a plan file."""
     topology = plan.topology
     fields = {
@@ -91,18 +96,57 @@ def plan_text(plan: Plan) -> str:
     return "{\n" + ",\n".join(f'"{key}": {value}' for key, value in fields.items()) + "\n}\n"
 
 
-def read_plan(path: Path) -> Plan:
+def load_wiring(path: str | Path) -> WiringPlan:
     """Read a plan file and check it, as :func:`topodesign.wiring.plan.proof.check_plan` does.
 
     Raises
     ------
     FileFormatError
         If it cannot be read, is no plan file of a known version, or contradicts itself; the message names the field.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.plan.wire import wire
+    >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     save_wiring(plan, Path(directory) / "plan.json")
+    ...     load_wiring(Path(directory) / "plan.json") == plan
+    True
     """
+    source = Path(path)
     try:
-        return _plan(_document(read_text(path, (ENDING,))))
+        return _plan(_document(read_text(source, (ENDING,))))
     except (FileFormatError, ParameterError, TopologyError, SpecError) as error:
-        raise FileFormatError(f"{path}: {error}") from None
+        raise FileFormatError(f"{source}: {error}") from None
+
+
+def as_wiring(value: WiringLike) -> WiringPlan:
+    """Return the plan that a value is or names.
+
+    Raises
+    ------
+    FileFormatError
+        As :func:`load_wiring`.
+    ParameterError
+        If it is neither a plan nor a path.
+    """
+    if isinstance(value, WiringPlan):
+        return value
+    if isinstance(value, str | Path):
+        return load_wiring(value)
+    raise ParameterError(f"a wiring plan or the path of a plan file is needed, not {value!r:.100}")
+
+
+def names_wiring(path: Path) -> bool:
+    """Return whether a file says that it is a wiring plan."""
+    try:
+        document = json.loads(read_text(path, (ENDING,)))
+    except (FileFormatError, ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and document.get("format") == FORMAT
 
 
 def _document(text: str) -> dict[str, Any]:
@@ -117,7 +161,7 @@ def _document(text: str) -> dict[str, Any]:
     return data
 
 
-def _plan(data: dict[str, Any]) -> Plan:
+def _plan(data: dict[str, Any]) -> WiringPlan:
     _keys(data, {"mode": str, "nodes": int, "links": list, "hosts": list, "connects": list, "fixed": list}, "the plan")
     inventory = _inventory(data.get("inventory"))
     topology = _topology(data)
@@ -126,7 +170,7 @@ def _plan(data: dict[str, Any]) -> Plan:
     if not all(_is(host, str) for host in hosts):
         raise FileFormatError("hosts must be printable text")
     mode = _choice(data["mode"], MODES, "mode")
-    empty = Plan(inventory, topology, hosts, mode, (), fixed)
+    empty = WiringPlan(inventory, topology, hosts, mode, (), fixed)
     check_hosts(empty)
     rows = [_row(row, (str,) * 5, f"connects[{number}]") for number, row in enumerate(data["connects"])]
     connects = tuple(_connect(row, empty, f"connects[{number}]") for number, row in enumerate(rows))
@@ -135,7 +179,7 @@ def _plan(data: dict[str, Any]) -> Plan:
     return plan
 
 
-def _connect(row: list[Any], plan: Plan, where: str) -> CrossConnect:
+def _connect(row: list[Any], plan: WiringPlan, where: str) -> CrossConnect:
     ends: list[End] = []
     for panel, port in (row[1:3], row[3:5]):
         end = plan.end.get((panel, port))

@@ -1,4 +1,4 @@
-"""Which host is which node, so that little fibre is needed, and what has to be bought.
+"""Which host is which node, so that little fibre is needed.
 
 The cords of a patch field run between the panels that the hosts are cabled to, so that neighbours in the topology had
 better be neighbours in the room: a quadratic assignment problem (Koopmans and Beckmann 1957). Small ones start from
@@ -8,10 +8,8 @@ field share a panel, every order needs the same fibre.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,10 +17,10 @@ import numpy as np
 from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import IntArray, Topology, require_at_least
 from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode
-from topodesign.wiring.inventory.lengths import FIXED, PATCH, CableType, fixed_lengths, length, racks_without_place
+from topodesign.wiring.inventory.lengths import FIXED, PATCH, CableType, length, racks_without_place
 from topodesign.wiring.plan.cabling import lanes_by_field, nearest
 from topodesign.wiring.plan.decompose import without_loops
-from topodesign.wiring.plan.plan import Plan
+from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
 
 _SMALL = 256  # hosts up to which scipy's solver is quick
@@ -31,46 +29,7 @@ _MOST_SWEEPS = 50
 _FAR = 10**9  # millimetres; for what no cable reaches
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A line of the bill of materials: so many cables of a type and a length in metres (None if unknown)."""
-
-    kind: CableType
-    length: Fraction | None
-    count: int
-
-
-def bill(plan: Plan) -> tuple[Item, ...]:
-    """Return the bill of materials: fixed cables, unless they exist, and patch cords, by type and length.
-
-    What runs inside a circuit switch is no cable.
-
-    Raises
-    ------
-    InfeasibleError
-        If no cable in the stock is long enough.
-    """
-    inventory = plan.inventory
-    count: Counter[tuple[CableType, Fraction | None]] = Counter()
-    if not inventory.cabling:
-        connector = {(host.name, port.name): port.connector for host in inventory.hosts for port in host.ports}
-        count.update((FIXED[connector[port]], metres) for port, metres in fixed_lengths(plan).items())
-    for connect in plan.connects:
-        if inventory.panel[connect.a.panel].kind != "ocs":
-            kind = PATCH[connect.mode]
-            count[kind, length(inventory, connect.a.panel, connect.b.panel, kind)] += 1
-    lines = sorted(count.items(), key=lambda line: (line[0][0], line[0][1] is None, line[0][1] or 0))
-    return tuple(Item(kind, metres, number) for (kind, metres), number in lines)
-
-
-def total(items: tuple[Item, ...]) -> Fraction | None:
-    """Return the metres of all cables together, or None if the length of some is unknown."""
-    if any(item.length is None for item in items):
-        return None
-    return sum((item.length * item.count for item in items if item.length is not None), Fraction(0))
-
-
-def place(topology: Topology, inventory: Inventory, *, mode: Mode | None = None, seed: int = 0) -> Plan:
+def place_hosts(topology: Topology, inventory: Inventory, *, mode: Mode | None = None, seed: int = 0) -> WiringPlan:
     """Plan the wiring of a topology with the order of hosts that needs least fibre, as far as is found.
 
     Parameters
@@ -82,7 +41,7 @@ def place(topology: Topology, inventory: Inventory, *, mode: Mode | None = None,
 
     Returns
     -------
-    Plan
+    WiringPlan
         Never with more metres of cable than in the order of the inventory.
 
     Raises
@@ -92,7 +51,7 @@ def place(topology: Topology, inventory: Inventory, *, mode: Mode | None = None,
     """
     require_at_least("seed", seed, 0)
     plain = make_plan(topology, inventory, mode=mode, seed=seed)
-    best, least = plain, total(bill(plain))
+    best, least = plain, plain.bill().metres
     if least is None:
         lacking = "".join(f"; no coordinates of rack {rack}" for rack in racks_without_place(inventory)[:1])
         raise InfeasibleError(f"hosts cannot be placed: the length of some cables is unknown{lacking}")
@@ -106,7 +65,7 @@ def place(topology: Topology, inventory: Inventory, *, mode: Mode | None = None,
         try:
             found = make_plan(topology, cabled, mode=plain.mode, hosts=names, seed=seed)
             found = replace(found, inventory=inventory)
-            needed = total(bill(found))
+            needed = found.bill().metres
         except InfeasibleError:  # other hosts may have too few lanes, or stand too far away
             continue
         if needed is not None and needed < least:
@@ -141,7 +100,7 @@ class _Problem:
         return len(np.unique(self.between)) > 1 or len(np.unique(self.at)) > 1
 
 
-def _problem(plan: Plan) -> _Problem:
+def _problem(plan: WiringPlan) -> _Problem:
     from scipy.sparse import csr_array  # noqa: PLC0415  heavy
 
     inventory, topology = plan.inventory, without_loops(plan.topology)

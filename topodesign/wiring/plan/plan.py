@@ -2,71 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
+from topodesign.base.errors import InfeasibleError
+from topodesign.base.records import Result, Table, shortened, table_of
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode
+from topodesign.wiring.inventory.lengths import racks_without_place
+from topodesign.wiring.plan.bill import Bill, bill_of
+from topodesign.wiring.plan.cross_connects import CrossConnect, End, Spare
+
+_MOST_LISTED = 12
+"""Spare lanes, trunks and racks that a summary names."""
+
+_MOST_ROWS = 60
+"""Cross-connects that a table shows; the records have them all."""
 
 
-@dataclass(frozen=True, slots=True)
-class End:
-    """One end of a cross-connect: the panel port, and the lane that the fixed cabling brings there."""
-
-    host: str
-    port: str
-    lane: int
-    panel: str
-    panel_port: str
-
-
-@dataclass(frozen=True, slots=True)
-class CrossConnect:
-    """One patch (or one circuit of a switch).
-
-    Attributes
-    ----------
-    cable
-        Its name, unique in the plan.
-    mode
-        ``simplex``: light goes from side A of the panel port of ``a`` to side B of that of ``b``, which makes the
-        link u -> v. ``duplex``: both fibres, which makes the links u -> v and v -> u.
-    link
-        The nodes (u, v) that sit at ``a`` and ``b``.
-    a, b
-        The ends; their panels differ only within a field.
-    """
-
-    cable: str
-    mode: Mode
-    link: tuple[int, int]
-    a: End
-    b: End
-
-
-@dataclass(frozen=True, slots=True)
-class Spare:
-    """A cabled lane of a node of which the transmitter, the receiver or both are free.
-
-    Attributes
-    ----------
-    end
-        The lane and its panel port.
-    transmit, receive
-        Whether the transmitter (side A) and the receiver (side B) are free.
-    self_loop
-        Whether the lane is free because of a self-loop, which uses up a port and is not patched.
-    """
-
-    end: End
-    transmit: bool
-    receive: bool
-    self_loop: bool
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A wiring plan.
+@dataclass(frozen=True, repr=False)
+class WiringPlan(Result):
+    """A wiring plan: what :func:`topodesign.wiring.plan.wire.wire` makes and plan files hold.
 
     Attributes
     ----------
@@ -132,3 +92,111 @@ class Plan:
             for u, v, capacity in self.topology.links()
             if capacity > 1 and (u < v if self.mode == "duplex" else u != v)
         )
+
+    def bill(self) -> Bill:
+        """Return what has to be bought.
+
+        Raises
+        ------
+        InfeasibleError
+            If no cable in the stock is long enough.
+        """
+        return bill_of(self.inventory, self.fixed, self.connects)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row a cross-connect, in the order of the plan."""
+        return [
+            {
+                "cable": connect.cable,
+                "mode": connect.mode,
+                "from_node": connect.link[0],
+                "to_node": connect.link[1],
+                **_end_record("from", connect.a),
+                **_end_record("to", connect.b),
+            }
+            for connect in self.connects
+        ]
+
+    def heading(self) -> str:
+        """Return what it wires."""
+        name = "" if self.topology.spec is None else f"{shortened(str(self.topology.spec))}, "
+        return f"{name}{self.topology.nodes} nodes, {self.mode}: {len(self.connects)} cross-connects"
+
+    def table(self) -> Table:
+        """Return the first cross-connects."""
+        records = self.to_records()
+        hidden = len(records) - _MOST_ROWS
+        table = table_of(records[:_MOST_ROWS], self.heading())
+        return replace(table, footnote=f"and {hidden} more") if hidden > 0 else table
+
+    def record(self) -> dict[str, Any]:
+        """Return a summary for JSON: what it uses, what is left over, and the bill of materials.
+
+        Raises
+        ------
+        InfeasibleError
+            As :meth:`bill`.
+        """
+        bill = self.bill()
+        return {
+            "spec": None if self.topology.spec is None else str(self.topology.spec),
+            "nodes": self.topology.nodes,
+            "mode": self.mode,
+            "hosts": list(self.hosts),
+            "cross_connects": len(self.connects),
+            "panels": self._panels(),
+            "spare": [spare.record() for spare in self.spare],
+            "trunks": [{"from": self.hosts[u], "to": self.hosts[v], "links": count} for u, v, count in self.trunks],
+            "bill": [row | {"length_m": _text(row["length_m"])} for row in bill.to_records()],
+            "cable_m": _text(bill.metres),
+        }
+
+    def __str__(self) -> str:
+        """Return a summary: panels, what is left over, and the bill of materials."""
+        lines = [f"{self.topology.nodes} nodes, {self.mode}: {len(self.connects)} cross-connects, checked"]
+        for row in self._panels():
+            blocked = f", {row['blocked']} blocked" if row["blocked"] else ""
+            lines.append(
+                f"panel {row['panel']}: {row['ports']} ports, {row['cabled']} cabled, {row['patched']} patched{blocked}"
+            )
+        arrow = "--" if self.mode == "duplex" else "->"
+        trunks = [f"{self.hosts[u]} {arrow} {self.hosts[v]} x{count}" for u, v, count in self.trunks]
+        for name, entries in (("spare lanes", list(map(str, self.spare))), ("trunks", trunks)):
+            lines += [f"{len(entries)} {name}: {_listed(entries)}"] if entries else []
+        try:
+            bill = self.bill()
+        except InfeasibleError as error:
+            return "\n".join([*lines, f"bill of materials: {error}"])
+        lacking = racks_without_place(self.inventory) if bill.metres is None else []
+        where = [f"  no coordinates in the inventory: {_listed([f'rack {rack}' for rack in lacking])}"]
+        return "\n".join([*lines, str(bill), *(where if lacking else [])])
+
+    def _panels(self) -> list[dict[str, Any]]:
+        """Return how many ports of each panel are patched, cabled, blocked and there."""
+        ends = {(end.panel, end.panel_port) for connect in self.connects for end in (connect.a, connect.b)}
+        patched = Counter(panel for panel, _ in ends)
+        cabled = Counter(fixed.panel for fixed in self.fixed)
+        return [
+            {
+                "panel": panel.name,
+                "ports": len(panel.ports),
+                "cabled": cabled[panel.name],
+                "patched": patched[panel.name],
+                "blocked": sum(port.blocked for port in panel.ports),
+            }
+            for panel in self.inventory.panels
+        ]
+
+
+def _end_record(prefix: str, end: End) -> dict[str, Any]:
+    where = {"host": end.host, "port": end.port, "lane": end.lane, "panel": end.panel, "panel_port": end.panel_port}
+    return {f"{prefix}_{name}": value for name, value in where.items()}
+
+
+def _text(value: Fraction | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _listed(entries: Sequence[str]) -> str:
+    more = f", and {len(entries) - _MOST_LISTED} more" if len(entries) > _MOST_LISTED else ""
+    return ", ".join(entries[:_MOST_LISTED]) + more

@@ -10,10 +10,11 @@ import numpy as np
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode
-from topodesign.wiring.plan.alternative import duplex_alternative
 from topodesign.wiring.plan.cabling import lanes_by_field, plan_cabling
+from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.decompose import split, without_loops
-from topodesign.wiring.plan.plan import CrossConnect, End, Plan
+from topodesign.wiring.plan.duplex_alternative import duplex_alternative
+from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import check_plan
 
 _Patch = tuple[int, int, Fixed, Fixed]
@@ -26,7 +27,7 @@ def make_plan(
     mode: Mode | None = None,
     hosts: Sequence[str] | None = None,
     seed: int = 0,
-) -> Plan:
+) -> WiringPlan:
     """Plan the wiring of a topology.
 
     The links are split over the fields of panels (:mod:`topodesign.wiring.plan.decompose`), each at most as often at
@@ -79,7 +80,7 @@ def make_plan(
         links = [(int(u), int(v)) for u, v in zip(src[part == number], dst[part == number], strict=True)]
         have = [groups.get((name, field), []) for name in names]
         patches += _duplex_patches(links, have) if mode == "duplex" else _simplex_patches(links, have)
-    plan = Plan(inventory, topology, names, mode, _connects(inventory, mode, patches), fixed)
+    plan = WiringPlan(inventory, topology, names, mode, _connects(inventory, mode, patches), fixed)
     check_plan(plan)
     return plan
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from topodesign.base.errors import FileFormatError, TopologyError
 from topodesign.wiring.plan.circuits import circuits, topology_of
 from topodesign.wiring.plan.decompose import without_loops
-from topodesign.wiring.plan.plan import Plan
+from topodesign.wiring.plan.plan import WiringPlan
 
 
-def check_plan(plan: Plan) -> None:
+def check_plan(plan: WiringPlan) -> None:
     """Check a plan against its inventory and its topology.
 
     Raises
@@ -46,7 +46,7 @@ def check_plan(plan: Plan) -> None:
             raise TopologyError(f"cable '{connect.cable}' is {connect.mode} in a {plan.mode} plan")
 
 
-def check_hosts(plan: Plan) -> None:
+def check_hosts(plan: WiringPlan) -> None:
     """Check that the hosts of a plan are different hosts of the inventory, one a node.
 
     Raises

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from topodesign.wiring.change.change import fibres
-from topodesign.wiring.exports.netbox import interface_name
-from topodesign.wiring.plan.plan import CrossConnect, End, Plan
+from topodesign.wiring.inventory.inventory import interface_name
+from topodesign.wiring.plan.cross_connects import CrossConnect, End, fibres
+from topodesign.wiring.plan.plan import WiringPlan
 
 
-def lane_in_words(plan: Plan, end: End) -> str:
+def lane_name(plan: WiringPlan, end: End) -> str:
     """Return the host and the interface of a lane, such as ``h3 p0/2``."""
     port = next(port for port in plan.inventory.host[end.host].ports if port.name == end.port)
     return f"{end.host} {interface_name(end.port, end.lane, port.lanes)}"
 
 
-def place_in_words(end: End, side: str) -> str:
+def place_name(end: End, side: str) -> str:
     """Return the panel and the port, with the side where only one is meant, such as ``panel1 12B``."""
     return f"{end.panel} {end.panel_port}{side if len(side) == 1 else ''}"
 
 
-def moves_in_words(plan: Plan, removed: Iterable[CrossConnect], made: Iterable[CrossConnect]) -> list[str]:
+def instructions(plan: WiringPlan, removed: Iterable[CrossConnect], made: Iterable[CrossConnect]) -> list[str]:
     """Return what to do at the panels, a line a patch.
 
     Parameters
@@ -34,7 +34,7 @@ def moves_in_words(plan: Plan, removed: Iterable[CrossConnect], made: Iterable[C
     lines = []
     moved = set()
     for connect in made:
-        light = f"({lane_in_words(plan, connect.a)} {_ARROW[connect.mode]} {lane_in_words(plan, connect.b)})"
+        light = f"({lane_name(plan, connect.a)} {_ARROW[connect.mode]} {lane_name(plan, connect.b)})"
         moved.add(connect.cable)
         lines.append(f"{connect.cable}: {_action(old.get(connect.cable), connect)} {light}")
     out = [connect for connect in removed if connect.cable not in moved]
@@ -46,7 +46,7 @@ _ARROW = {"simplex": "->", "duplex": "<->"}
 
 def _ends(connect: CrossConnect) -> str:
     one, two = fibres(connect)
-    return f"{place_in_words(connect.a, one.side)} and {place_in_words(connect.b, two.side)}"
+    return f"{place_name(connect.a, one.side)} and {place_name(connect.b, two.side)}"
 
 
 def _action(old: CrossConnect | None, new: CrossConnect) -> str:
@@ -58,7 +58,7 @@ def _action(old: CrossConnect | None, new: CrossConnect) -> str:
     if not come:
         return f"plug in again at {_ends(new)}"
     steps = [
-        f"move from {place_in_words(e1, f1.side)} to {place_in_words(e2, f2.side)}"
+        f"move from {place_name(e1, f1.side)} to {place_name(e2, f2.side)}"
         for (f1, e1), (f2, e2) in zip(gone, come, strict=True)
     ]
     return ", ".join(steps)

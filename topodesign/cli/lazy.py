@@ -1,0 +1,55 @@
+"""A group whose commands are imported when they are called for, so that help texts come at once."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+
+class LazyGroup(click.Group):
+    """A group of commands, one a module of a package, each with the function ``command``.
+
+    Parameters
+    ----------
+    package
+        Where the modules are.
+    table
+        Commands in the order of the help text, with what it says of them. The module of a command has its name, or that
+        and an underscore where the name alone is a word of the language.
+    """
+
+    def __init__(self, *args: Any, package: str, table: Mapping[str, str], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.package = package
+        self.table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the table."""
+        del ctx
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of a command."""
+        del ctx
+        if cmd_name not in self.table:
+            return None
+        module = f"{cmd_name}_" if cmd_name == "import" else cmd_name
+        command: click.Command = importlib.import_module(f"{self.package}.{module}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing any."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self.table.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Refuse unknown commands with the list of known ones."""
+        if args and args[0] not in self.table and not args[0].startswith("-"):
+            ctx.fail(f"No command '{args[0]}'; commands are {', '.join(self.table)}.")
+        return super().resolve_command(ctx, args)

@@ -1,0 +1,191 @@
+"""From the wiring that exists to another topology or plan, in stages, from whatever names the two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from topodesign.base.errors import ParameterError
+from topodesign.base.records import Result
+from topodesign.expand.library import TopologyLike, as_topology
+from topodesign.topology.topology import Topology
+from topodesign.wiring.change.change import Change, as_simplex, fewest_moves
+from topodesign.wiring.change.instructions import instructions
+from topodesign.wiring.change.stages import Stage, stages
+from topodesign.wiring.change.strength import Strength, is_told, strength
+from topodesign.wiring.plan.files import WiringLike, as_wiring, load_wiring, names_wiring
+from topodesign.wiring.plan.plan import WiringPlan
+
+
+@dataclass(frozen=True, repr=False)
+class Rewiring(Result):
+    """A change of a wiring, stage by stage.
+
+    Attributes
+    ----------
+    change
+        The wiring before and after, and the patches to move.
+    stages
+        What is moved together, in this order; none if nothing has to move.
+    strengths
+        What the links that are lit can do during and after each stage; None if it was not asked for.
+    """
+
+    change: Change
+    stages: tuple[Stage, ...]
+    strengths: tuple[tuple[Strength, Strength], ...] | None
+
+    @property
+    def after(self) -> WiringPlan:
+        """The plan of the new wiring."""
+        return self.change.after
+
+    @property
+    def moves(self) -> int:
+        """Number of patches to move, to plug in or to take out."""
+        return self.change.moves
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row a line of the work, by stage."""
+        return [
+            {"stage": number, "dark": stage.dark, "instruction": line}
+            for number, stage in enumerate(self.stages, start=1)
+            for line in self._instructions(stage)
+        ]
+
+    def heading(self) -> str:
+        """Return how many patches move and stay."""
+        change = self.change
+        if not change.moves:
+            return "nothing has to move"
+        proof = f"fewer may suffice, but no fewer than {change.at_least}"
+        proof = "proven: fewer do not suffice" if change.fewest else proof
+        stay = f"{_many(change.kept, 'patch', 'patches')} of {len(change.before.connects)} stay"
+        return f"{_many(change.moves, 'move')}; {stay} ({proof})"
+
+    def record(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        told = self.strengths or ((None, None),) * len(self.stages)
+        return {
+            "moves": self.change.moves,
+            "proven_fewest": self.change.fewest,
+            "at_least": self.change.at_least,
+            "kept": self.change.kept,
+            "hosts": list(self.after.hosts),
+            "stages": [
+                {
+                    "removed": [connect.cable for connect in stage.removed],
+                    "made": [[c.cable, c.a.panel, c.a.panel_port, c.b.panel, c.b.panel_port] for c in stage.made],
+                    "words": self._instructions(stage),
+                    "dark": stage.dark,
+                    "during": None if during is None else during.record(),
+                    "after": None if after is None else after.record(),
+                }
+                for stage, (during, after) in zip(self.stages, told, strict=True)
+            ],
+        }
+
+    def __str__(self) -> str:
+        """Return what to do, stage by stage."""
+        lines = [self.heading()]
+        if self.after.hosts != self.change.before.hosts:
+            lines.append("hosts in the order of the nodes: " + " ".join(self.after.hosts))
+        for number, stage in enumerate(self.stages, start=1):
+            count = _many(max(len(stage.removed), len(stage.made)), "move")
+            dark = f"a host has at most {_many(stage.dark, 'dark link')}"
+            lines += ["", f"stage {number} of {len(self.stages)}: {count}; {dark}"]
+            if self.strengths is not None:
+                during, after = self.strengths[number - 1]
+                lines += [f"  meanwhile: {during}", f"  then: {after}"]
+            lines += [f"  {line}" for line in self._instructions(stage)]
+        return "\n".join(lines)
+
+    def _instructions(self, stage: Stage) -> list[str]:
+        return instructions(self.after, stage.removed, stage.made)
+
+
+def rewire(
+    plan: WiringLike,
+    wanted: TopologyLike | WiringPlan,
+    *,
+    most_dark: int = 1,
+    keep_hosts: bool = False,
+    throughput: bool | None = None,
+    seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> Rewiring:
+    """Change a wiring into another with few patches moved, in stages that keep the fabric connected.
+
+    Hosts may become other nodes than before: that moves no cable.
+
+    Parameters
+    ----------
+    plan
+        The wiring that exists, or the path of its file.
+    wanted
+        The topology that it is to be: a topology, a spec, a path of a file of links or a networkx graph; or another
+        plan or the path of one, of which the topology counts.
+    most_dark
+        Links of a host, out and in counted apart, that may be dark at a time.
+    keep_hosts
+        Leave every host the node that it is, or is in the plan that is wanted.
+    throughput
+        Find connectivity and the best throughput of every stage, which takes long on large fabrics; None for up to 512
+        nodes.
+    seed
+        Of the search.
+    progress
+        Told the share that is done.
+
+    Raises
+    ------
+    InfeasibleError
+        If there are too few lanes at the panels, or no order of the stages is found.
+    ParameterError
+        If the topology has switches or more nodes than there are hosts, or hosts are to be kept and their number is
+        another.
+    SpecError, FileFormatError
+        If the plan or what is wanted cannot be read.
+
+    Examples
+    --------
+    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.plan.wire import wire
+    >>> plan = wire("circulant(12,2,3)", plain_inventory(12, 4), mode="simplex")
+    >>> found = rewire(plan, "degree(biring(2,6),2)", most_dark=2)
+    >>> found
+    <Rewiring: 12 moves; 36 patches of 48 stay (proven: fewer do not suffice)>
+    >>> found.after
+    <WiringPlan: degree(biring(2,6),2), 12 nodes, simplex: 48 cross-connects>
+    """
+    before = as_wiring(plan)
+    topology, hosts = _wanted(wanted)
+    if keep_hosts and hosts is None and topology.nodes != len(before.hosts):
+        raise ParameterError(f"hosts cannot be kept: {topology.nodes} nodes are wanted, and {len(before.hosts)} wired")
+    before = before if topology.is_duplex else as_simplex(before)
+    change = fewest_moves(before, topology, hosts=(hosts or before.hosts) if keep_hosts else None, seed=seed)
+    found = stages(change, most_dark)
+    if not is_told(throughput, topology.nodes):
+        return Rewiring(change, found, None)
+    speed = before.inventory.hosts[0].ports[0].speed
+    told = []
+    for number, stage in enumerate(found):
+        if progress is not None:
+            progress(number / len(found))
+        told.append((strength(stage.during, speed), strength(stage.after, speed)))
+    return Rewiring(change, found, tuple(told))
+
+
+def _wanted(wanted: TopologyLike | WiringPlan) -> tuple[Topology, Sequence[str] | None]:
+    """Return a topology, and its hosts if it is that of a plan."""
+    if isinstance(wanted, str | Path) and names_wiring(Path(wanted)):
+        wanted = load_wiring(wanted)
+    if isinstance(wanted, WiringPlan):
+        return wanted.topology, wanted.hosts
+    return as_topology(wanted), None
+
+
+def _many(count: int, one: str, more: str | None = None) -> str:
+    return f"{count} {one if count == 1 else more or f'{one}s'}"

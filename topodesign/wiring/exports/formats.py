@@ -1,0 +1,104 @@
+"""What a plan can be exported as: one line here for each format, and one file that writes it and reads it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from topodesign.base.atomic import write_directory, write_whole
+from topodesign.base.errors import ParameterError
+from topodesign.topology.topology import Topology
+from topodesign.wiring.exports.graphs import from_graph, to_dot, to_graphml, to_node_link
+from topodesign.wiring.exports.labels import to_pdf, to_svg
+from topodesign.wiring.exports.netbox import from_netbox, to_netbox
+from topodesign.wiring.exports.patches import from_patches, to_patches
+from topodesign.wiring.exports.racks import to_racks
+from topodesign.wiring.exports.switch import from_scpi, from_sonic, to_scpi, to_sonic
+from topodesign.wiring.plan.files import WiringLike, as_wiring
+from topodesign.wiring.plan.plan import WiringPlan
+
+Content: TypeAlias = str | bytes | dict[str, str]
+"""Of a file, or of the files of a directory by their names."""
+
+
+class Format(NamedTuple):
+    """A format.
+
+    Attributes
+    ----------
+    summary
+        What it is, for the help text.
+    write
+        Makes its content of a plan.
+    read
+        Returns the links that a file (or directory) says, its nodes numbered as in the plan; None if it is not read.
+    pdf
+        Makes the content instead where the path ends in .pdf; None if there is no such thing.
+    """
+
+    summary: str
+    write: Callable[[WiringPlan], Content]
+    read: Callable[[Path, WiringPlan], Topology] | None = None
+    pdf: Callable[[WiringPlan], Content] | None = None
+
+
+FORMATS: dict[str, Format] = {
+    "patches": Format("list of all cables and circuits (CSV)", to_patches, from_patches),
+    "netbox": Format("cables for NetBox's bulk import (CSV)", to_netbox, from_netbox),
+    "sonic": Format("cross-connects of SONiC circuit switches: CONFIG_DB (JSON) and commands", to_sonic, from_sonic),
+    "scpi": Format("commands for circuit switches as Polatis makes them", to_scpi, from_scpi),
+    "dot": Format("drawing for Graphviz", to_dot),
+    "graphml": Format("graph; also a topology for other commands, as is json (node-link)", to_graphml, from_graph),
+    "json": Format("the same graph as node-link data", to_node_link, from_graph),
+    "labels": Format("sheets of 65 cable labels on A4 (SVG, or PDF if PATH ends in .pdf)", to_svg, pdf=to_pdf),
+    "racks": Format("a page of work for every rack (HTML)", to_racks),
+}
+"""The formats by name."""
+
+IMPORTS = tuple(name for name, known in FORMATS.items() if known.read is not None)
+"""The formats that can be read back."""
+
+
+def export_wiring(plan: WiringLike, file_format: str, path: str | Path) -> None:
+    """Write a plan in one of the ``FORMATS``, whole or not at all.
+
+    Parameters
+    ----------
+    plan
+        A plan, or the path of its file.
+    file_format
+        ``patches``, ``netbox``, ``sonic``, ``scpi``, ``dot``, ``graphml``, ``json``, ``labels`` or ``racks``.
+    path
+        The file to write. ``sonic``, ``scpi`` and ``labels`` make a new directory with a file for every switch or
+        sheet; ``labels`` one PDF if the path ends in .pdf.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such format, or it cannot hold the plan; the message says why.
+    FileFormatError
+        If it cannot be written, or there is a directory with something in it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.plan.wire import wire
+    >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     path = Path(directory) / "patches.csv"
+    ...     export_wiring(plan, "patches", path)
+    ...     print(path.read_text().splitlines()[-1].split(",")[0])
+    C12
+    """
+    wiring, target = as_wiring(plan), Path(path)
+    known = FORMATS.get(file_format)
+    if known is None:
+        raise ParameterError(f"{file_format!r:.60} is none of the formats {', '.join(FORMATS)}")
+    write = known.pdf if known.pdf is not None and target.suffix.lower() == ".pdf" else known.write
+    content = write(wiring)
+    if isinstance(content, dict):
+        write_directory(target, content)
+    else:
+        write_whole(target, content)

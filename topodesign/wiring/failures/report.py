@@ -1,0 +1,308 @@
+"""What failures cost and how to patch around them: of one, or of all single ones, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from topodesign.base.errors import ParameterError
+from topodesign.base.records import Result
+from topodesign.wiring.change.strength import Strength, is_told
+from topodesign.wiring.failures.impact import (
+    KINDS,
+    Failure,
+    FailureKind,
+    Impact,
+    State,
+    impact,
+    intact,
+    state_strength,
+)
+from topodesign.wiring.failures.ranking import rank
+from topodesign.wiring.failures.repair import Repair, best_repair
+from topodesign.wiring.plan.files import WiringLike, as_wiring
+from topodesign.wiring.plan.plan import WiringPlan
+
+
+@dataclass(frozen=True)
+class Ability:
+    """What hosts and links can do: steps and bandwidth of the schedule made anew, and the strength if it is told."""
+
+    state: State
+    strength: Strength | None
+
+    def __str__(self) -> str:
+        """Return it in a line."""
+        words = [f"{len(self.state.hosts)} hosts"]
+        if self.state.cost is None:
+            words.append("not connected")
+        else:
+            words.append(f"{self.state.cost.steps} steps, y {float(self.state.cost.bandwidth):.4f}")
+            words += [str(self.strength)] if self.strength is not None else []
+        return ", ".join(words)
+
+    def record(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        cost = self.state.cost
+        return {
+            "hosts": len(self.state.hosts),
+            "steps": None if cost is None else cost.steps,
+            "bandwidth": None if cost is None else str(cost.bandwidth),
+            "figures": None if self.strength is None else self.strength.record(),
+        }
+
+
+@dataclass(frozen=True)
+class Consequence:
+    """What failures do that a symmetry of the wiring turns into each other, told of the first.
+
+    Attributes
+    ----------
+    alike
+        The failures; not empty.
+    impact
+        What is lost.
+    cut_off
+        Hosts that work and have no links in or none out.
+    left
+        What is left can do.
+    repair
+        The best way found to patch around it; None if no idle fibre helps.
+    repaired
+        What can be done then.
+    """
+
+    alike: tuple[Failure, ...]
+    impact: Impact
+    cut_off: tuple[str, ...]
+    left: Ability
+    repair: Repair | None
+    repaired: Ability | None
+
+    def record(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        record: dict[str, Any] = {
+            "failure": self.alike[0].record(),
+            "alike": [failure.record() for failure in self.alike[1:]],
+            "cables": [connect.cable for connect in self.impact.lost],
+            "after": self.left.record(),
+            "repair": None,
+        }
+        if self.repair is not None and self.repaired is not None:
+            record["repair"] = {
+                "restored": self.repair.restored,
+                "moves": self.repair.change.moves,
+                "words": self.repair.change.instructions(),
+                "after": self.repaired.record(),
+            }
+        return record
+
+    def __str__(self) -> str:
+        """Return what is lost, what is left and how to repair it."""
+        more = f" (and {len(self.alike) - 1} alike)" if len(self.alike) > 1 else ""
+        links = sum(1 if connect.mode == "simplex" else 2 for connect in self.impact.lost)
+        lines = [f"{self.alike[0]}{more}: {links} link{'' if links == 1 else 's'} lost", f"  left: {self.left}"]
+        lines += [f"  cut off: {' '.join(self.cut_off)}"] if self.cut_off else []
+        if self.repair is None:
+            return "\n".join([*lines, "  no idle fibre that is left helps"])
+        lines.append(f"  repaired: {'as it was' if self.repair.restored else self.repaired}")
+        return "\n".join([*lines, *(f"    {line}" for line in self.repair.change.instructions())])
+
+
+@dataclass(frozen=True, repr=False)
+class FailureReport(Result):
+    """What failures cost.
+
+    Attributes
+    ----------
+    before
+        What the wiring can do as it is.
+    alike
+        All failures looked at by kind, those that cost the same together, the worst first.
+    worst
+        What the first of each kind do.
+    ranked
+        Whether all single failures were ranked, and not one asked for.
+    """
+
+    before: Ability
+    alike: Mapping[FailureKind, tuple[tuple[Failure, ...], ...]]
+    worst: Mapping[FailureKind, tuple[Consequence, ...]]
+    ranked: bool
+
+    @property
+    def failures(self) -> int:
+        """Number of failures looked at."""
+        return sum(len(group) for groups in self.alike.values() for group in groups)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for every consequence."""
+        return [
+            {
+                "failure": str(one.alike[0]),
+                "kind": kind,
+                "alike": len(one.alike),
+                "patches_lost": len(one.impact.lost),
+                "hosts": len(one.left.state.hosts),
+                **_cost_record("", one.left),
+                "moves": None if one.repair is None else one.repair.change.moves,
+                "restored": None if one.repair is None else one.repair.restored,
+                **_cost_record("repaired_", one.repaired),
+            }
+            for kind, group in self.worst.items()
+            for one in group
+        ]
+
+    def heading(self) -> str:
+        """Return how many failures were looked at."""
+        if self.ranked:
+            return f"{self.failures} single failures"
+        return str(next(group[0][0] for group in self.alike.values()))
+
+    def record(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "failures": self.failures,
+            "before": self.before.record(),
+            "impacts": [one.record() for group in self.worst.values() for one in group],
+        }
+
+    def __str__(self) -> str:
+        """Return what the worst do, and how to repair it."""
+        lines = [f"as it is: {self.before}"]
+        for kind, groups in self.alike.items():
+            if self.ranked:
+                shown = _shown(len(groups), len(self.worst[kind]))
+                lines += ["", f"{sum(map(len, groups))} single failures of a {kind}; {shown}:"]
+            for one in self.worst[kind]:
+                lines += ["", str(one)]
+        return "\n".join(lines)
+
+
+def failure_impact(
+    plan: WiringLike,
+    failure: Failure | None = None,
+    *,
+    host: str | None = None,
+    port: str | None = None,
+    cable: str | None = None,
+    kinds: Sequence[FailureKind] = KINDS,
+    top: int = 3,
+    throughput: bool | None = None,
+    seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> FailureReport:
+    """Say what a dead port, cable or host costs and how to patch around it; without one, rank all single failures.
+
+    Steps and bandwidth factor are those of the schedule made anew for what is left (SPFF), in parts of the bandwidth
+    that a host had before.
+
+    Parameters
+    ----------
+    plan
+        A plan, or the path of its file.
+    failure, host, port, cable
+        What is dead, at most one of them: a failure, the name of a host, ``HOST:PORT`` or ``PANEL:PORT``, or the name
+        of a patch.
+    kinds
+        What to rank if nothing is said to be dead: ``host``, ``port``, ``panel port``, ``cable``.
+    top
+        How many of each kind to look at closely.
+    throughput
+        Find connectivity and the best throughput too, which takes long on large fabrics; None for up to 512 nodes.
+    seed
+        Of the search for repairs.
+    progress
+        Told the share that is ranked.
+
+    Raises
+    ------
+    ParameterError
+        If several things are said to be dead, or the plan does not have what is.
+    FileFormatError
+        If the plan cannot be read.
+
+    Examples
+    --------
+    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.plan.wire import wire
+    >>> plan = wire("circulant(12,2,3)", plain_inventory(12, 4))
+    >>> found = failure_impact(plan, cable="C01", throughput=False)
+    >>> print(found.before)
+    12 hosts, 2 steps, y 0.9167
+    >>> found.worst["cable"][0].repair.restored
+    True
+    """
+    wiring = as_wiring(plan)
+    given = failure if failure is not None else failure_of(wiring, host=host, port=port, cable=cable)
+    if failure is not None and (host, port, cable) != (None, None, None):
+        raise ParameterError("say once what is dead: failure, host, port or cable")
+    if top < 1:
+        raise ParameterError(f"top must be at least 1, not {top}")
+    groups: dict[FailureKind, list[tuple[Failure, ...]]]
+    if given is None:
+        groups = {kind: [] for kind in kinds}
+        for one in rank(wiring, list(groups), progress or (lambda _share: None)):
+            groups[one.failures[0].kind].append(one.failures)
+    else:
+        groups = {given.kind: [(given,)]}
+    told = is_told(throughput, len(wiring.hosts))
+    worst = {
+        kind: tuple(_consequence(wiring, alike, told, seed) for alike in group[:top]) for kind, group in groups.items()
+    }
+    all_alike = {kind: tuple(group) for kind, group in groups.items()}
+    return FailureReport(_ability(wiring, intact(wiring), told), all_alike, worst, ranked=given is None)
+
+
+def failure_of(
+    plan: WiringPlan, *, host: str | None = None, port: str | None = None, cable: str | None = None
+) -> Failure | None:
+    """Return the failure that names stand for; None if all are None.
+
+    Raises
+    ------
+    ParameterError
+        If there are several, or the port is not of the form ``HOST:PORT`` or ``PANEL:PORT``.
+    """
+    if sum(name is not None for name in (host, port, cable)) > 1:
+        raise ParameterError("give one of host, port and cable")
+    if host is not None:
+        return Failure("host", host, "")
+    if cable is not None:
+        return Failure("cable", "", cable)
+    if port is None:
+        return None
+    for index, character in enumerate(port):  # names may have colons themselves
+        device, name = port[:index], port[index + 1 :]
+        if character == ":" and device in plan.inventory.host:
+            return Failure("port", device, name)
+        if character == ":" and device in plan.inventory.panel:
+            return Failure("panel port", device, name)
+    raise ParameterError(f"port {port[:80]}: write HOST:PORT or PANEL:PORT, with names of the inventory")
+
+
+def _consequence(plan: WiringPlan, alike: tuple[Failure, ...], told: bool, seed: int) -> Consequence:
+    failure = alike[0]
+    found, repair = impact(plan, failure), best_repair(plan, failure, seed=seed)
+    cut_off = tuple(host for host in plan.hosts if host not in found.state.hosts and host != failure.device)
+    repaired = None if repair is None else _ability(plan, repair.state, told)
+    return Consequence(alike, found, cut_off, _ability(plan, found.state, told), repair, repaired)
+
+
+def _ability(plan: WiringPlan, state: State, told: bool) -> Ability:
+    return Ability(state, state_strength(plan, state) if told else None)
+
+
+def _cost_record(prefix: str, ability: Ability | None) -> dict[str, Any]:
+    cost = None if ability is None else ability.state.cost
+    return {
+        f"{prefix}steps": None if cost is None else cost.steps,
+        f"{prefix}bandwidth": None if cost is None else cost.bandwidth,
+    }
+
+
+def _shown(groups: int, shown: int) -> str:
+    if groups == 1:
+        return "all cost the same"
+    return f"{groups} that differ, {'all' if groups <= shown else f'the worst {shown}'} shown"

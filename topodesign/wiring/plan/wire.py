@@ -1,0 +1,76 @@
+"""From a topology and an inventory to a wiring plan, from whatever names the two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from topodesign.base.errors import ParameterError
+from topodesign.expand.library import TopologyLike, as_topology
+from topodesign.wiring.inventory.files import InventoryLike, as_inventory
+from topodesign.wiring.inventory.inventory import Mode
+from topodesign.wiring.plan.placement import place_hosts
+from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.planner import make_plan
+
+
+def wire(
+    topology: TopologyLike,
+    inventory: InventoryLike,
+    *,
+    mode: Mode | None = None,
+    place: bool = False,
+    hosts: Sequence[str] | None = None,
+    seed: int = 0,
+) -> WiringPlan:
+    """Plan which patches make a topology.
+
+    Parameters
+    ----------
+    topology
+        A topology without switches, a spec, a path of a file of links, or a networkx graph.
+    inventory
+        What there is to wire with, or the path of its file.
+    mode
+        ``simplex``: the two fibres of a lane are patched separately; ``duplex``: together; None for duplex where the
+        topology is.
+    place
+        Choose which host is which node, to need less fibre.
+    hosts
+        Name of the host of each node, where that is settled; else the first hosts of the inventory.
+    seed
+        Of all searches: the same seed gives the same plan.
+
+    Returns
+    -------
+    WiringPlan
+        Proven to make the topology. ``print`` shows a summary, ``bill()`` is what to buy.
+
+    Raises
+    ------
+    InfeasibleError
+        If the inventory does not have what is needed; the message says what is missing.
+    ParameterError
+        If the topology has switches, or ``hosts`` are not different hosts of the inventory, or are given beside
+        ``place``.
+    SpecError, FileFormatError
+        If the topology or the inventory cannot be read.
+
+    Examples
+    --------
+    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> plan = wire("circulant(12,2,3)", plain_inventory(12, 4))
+    >>> plan
+    <WiringPlan: circulant(12,2,3), 12 nodes, duplex: 24 cross-connects>
+    >>> print(plan)
+    12 nodes, duplex: 24 cross-connects, checked
+    panel P0: 48 ports, 48 cabled, 48 patched
+    bill of materials:
+          72 x LC duplex, 1 m
+      72 m of cable in all
+    """
+    if place and hosts is not None:
+        raise ParameterError("hosts are given, so they cannot be placed; leave out one of hosts and place")
+    wanted, room = as_topology(topology), as_inventory(inventory)
+    if place:
+        return place_hosts(wanted, room, mode=mode, seed=seed)
+    return make_plan(wanted, room, mode=mode, hosts=hosts, seed=seed)
