@@ -19,15 +19,15 @@ from pathlib import Path
 
 import scipy
 
+from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective
 from topodesign.expand.library import build
-from topodesign.plans.rounds import Collective
 from topodesign.pricing.closed_form import price
 from topodesign.schedulers.exact import UnfinishedError, lower_bound_lp, search_schedule
 from topodesign.schedulers.measure import cost_of
 from topodesign.schedulers.stored import DATA, Stored, file_of, to_text
 from topodesign.topology.topology import Topology
 
-HALVES: tuple[Collective, ...] = ("allgather", "reduce-scatter")
+HALVES = (ALLGATHER, REDUCE_SCATTER)
 SECONDS = 600.0
 """Far above what any search takes, so that the results do not depend on the speed of the machine."""
 

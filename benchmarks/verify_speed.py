@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.plans.rounds import Collective, Schedule
+from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import Topology
 from topodesign.verification.rounds import verify
 
@@ -40,29 +41,29 @@ def gather_columns(dimensions: int, trees: int, units: int, seed: int) -> list[N
     return list(np.hstack(parts))
 
 
-def build(collective: Collective, dimensions: int, trees: int, units: int, seed: int) -> Schedule:
+def build(collective: Collective, dimensions: int, trees: int, units: int, seed: int) -> Rounds:
     step, src, dst, owner, lo, hi = gather_columns(dimensions, trees, units, seed)
     gather = [step, src, dst, owner, lo, hi]
     reduce = [dimensions + 1 - step, dst, src, owner, lo, hi]
     steps = dimensions
     columns, reduce_steps = gather, 0
-    if collective == "reduce-scatter":
+    if collective == REDUCE_SCATTER:
         columns, reduce_steps = reduce, steps
-    elif collective == "allreduce":
+    elif collective == ALLREDUCE:
         gather[0] = gather[0] + steps
         columns, reduce_steps, steps = [np.concatenate(c) for c in zip(reduce, gather, strict=True)], steps, 2 * steps
     narrow = np.stack(columns[:4]).astype(np.int32)
-    return Schedule(collective, 2**dimensions, units, steps, reduce_steps, *narrow, *columns[4:])
+    return Rounds(collective, 2**dimensions, units, steps, reduce_steps, *narrow, *columns[4:])
 
 
-def shatter(schedule: Schedule, seed: int) -> Schedule:
+def shatter(schedule: Rounds, seed: int) -> Rounds:
     """Cut every row in two at a random unit, so that the shards are cut in hundreds of places."""
     middle = np.random.default_rng(seed).integers(schedule.lo, schedule.hi + 1)
     lo = np.concatenate((schedule.lo, middle))
     hi = np.concatenate((middle, schedule.hi))
     kept = lo < hi
-    step, src, dst, owner = (np.tile(c, 2)[kept] for c in (schedule.step, schedule.src, schedule.dst, schedule.owner))
-    return replace(schedule, step=step, src=src, dst=dst, owner=owner, lo=lo[kept], hi=hi[kept])
+    step, src, dst, owner = (np.tile(c, 2)[kept] for c in (schedule.step, schedule.src, schedule.dst, schedule.block))
+    return replace(schedule, step=step, src=src, dst=dst, block=owner, lo=lo[kept], hi=hi[kept])
 
 
 def main() -> None:
@@ -75,9 +76,9 @@ def main() -> None:
     args = parser.parse_args()
     topology = hypercube(args.dimensions)
     small = hypercube(2)
-    verify(small, build("allreduce", 2, 2, 4, args.seed))  # compiles, or loads what was compiled before
+    verify(small, build(ALLREDUCE, 2, 2, 4, args.seed))  # compiles, or loads what was compiled before
     for trees in args.trees:
-        for collective in ("allgather", "reduce-scatter", "allreduce"):
+        for collective in (ALLGATHER, REDUCE_SCATTER, ALLREDUCE):
             schedule = build(collective, args.dimensions, trees, args.units, args.seed)
             if args.shatter:
                 schedule = shatter(schedule, args.seed)

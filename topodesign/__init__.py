@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from topodesign.fabrics.presets import build_fabric as build_fabric
     from topodesign.forest.schedule import forest_schedule as forest_schedule
     from topodesign.forest.throughput import throughput as throughput
-    from topodesign.plans.rounds import Schedule as Schedule
+    from topodesign.plans.rounds import Rounds as Rounds
     from topodesign.pricing.closed_form import price as price
     from topodesign.pricing.evaluation import evaluate as evaluate
     from topodesign.topology.topology import Topology as Topology
@@ -47,7 +47,7 @@ _HOMES = {
     "forest_schedule": "forest.schedule",
     "Pareto": "catalog.pareto",
     "pareto": "catalog.pareto",
-    "Schedule": "plans.rounds",
+    "Rounds": "plans.rounds",
     "price": "pricing.closed_form",
     "Spec": "base.spec",
     "parse": "base.spec",

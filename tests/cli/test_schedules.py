@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.samples.schedules import Collective
 from topodesign import build
 from topodesign.cli.main import run
-from topodesign.plans.rounds import COLUMNS, Collective, Schedule
+from topodesign.collectives import as_collective
+from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.rounds_file import load_schedule, save_schedule
 from topodesign.topology.topology import Topology
 from topodesign.verification.rounds import verify
@@ -86,7 +88,7 @@ def test_damaged_schedules_are_refused_with_status_1(
     keep = np.arange(len(schedule)) != 7
     rest = (getattr(schedule, name)[keep] for name in COLUMNS)
     shape = (schedule.nodes, schedule.units, schedule.steps, schedule.reduce_steps)
-    broken = Schedule(schedule.collective, *shape, *rest)
+    broken = Rounds(schedule.collective, *shape, *rest)
     path = tmp_path / "broken.npz"
     save_schedule(path, broken, topology, claim=header.claim)
     assert run(["verify", str(path)]) == 1
@@ -349,7 +351,7 @@ def test_what_a_right_schedule_does_not_need_is_not_compiled(
     step, src, dst, owner = np.array(rows, dtype=np.int32).T
     steps, low = int(step.max()), np.zeros(len(rows), dtype=np.int64)
     reduces = steps if collective == "reduce-scatter" else 0
-    schedule = Schedule(collective, 3, 1, steps, reduces, step, src, dst, owner, low, low + 1)
+    schedule = Rounds(as_collective(collective), 3, 1, steps, reduces, step, src, dst, owner, low, low + 1)
     path, program = tmp_path / "s.npz", tmp_path / "s.xml"
     save_schedule(path, schedule, RING, claim=verify(RING, schedule).cost)
     report = document(capsys, "verify", str(path), "--json")

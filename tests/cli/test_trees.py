@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from tests.samples.trees import TREE_COLLECTIVES, TreeCollective
 from topodesign.cli.main import run
 from topodesign.fabrics.presets import build_fabric
 from topodesign.forest.schedule import forest_schedule
 from topodesign.plans.rounds_file import load_schedule, write_archive
-from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective
 from topodesign.plans.trees_file import is_tree_file, load_trees, save_trees, tree_figures
 from topodesign.verification.trees import verify_trees
 

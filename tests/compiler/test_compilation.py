@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.samples.schedules import valid
+from tests.samples.schedules import COLLECTIVES, Collective, valid
 from tests.samples.trees import fabric, tree_schedule
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
 from topodesign.compiler import compilation
@@ -22,7 +22,6 @@ from topodesign.compiler.compilation import CompilationError, Compiled, compile_
 from topodesign.compiler.ir import Instruction, Program
 from topodesign.compiler.limits import Limits
 from topodesign.expand.library import build
-from topodesign.plans.rounds import COLLECTIVES, Collective
 from topodesign.plans.rounds_ops import is_lean
 from topodesign.schedulers import make_schedule
 

@@ -21,6 +21,7 @@ from lxml import etree
 from numpy.typing import NDArray
 
 from tests.floors import reached
+from tests.samples.schedules import COLLECTIVES, Collective
 from topodesign.base.errors import (
     InfeasibleError,
     ParameterError,
@@ -29,7 +30,7 @@ from topodesign.base.errors import (
     TopologyError,
     UnitError,
 )
-from topodesign.collectives import REDUCE_SCATTER
+from topodesign.collectives import REDUCE_SCATTER, as_collective
 from topodesign.compiler.backends.msccl import to_xml
 from topodesign.compiler.compilation import compile_movement
 from topodesign.compiler.frontends.rounds import program_of_rounds
@@ -37,7 +38,7 @@ from topodesign.compiler.ir import PROTOCOLS, Buffer, Instruction, Kind, Program
 from topodesign.compiler.limits import Limits
 from topodesign.graphs.circulant import circulant, dicirculant
 from topodesign.graphs.genkautz import genkautz
-from topodesign.plans.rounds import COLLECTIVES, Collective, Schedule
+from topodesign.plans.rounds import Rounds
 from topodesign.runtime import PROFILES, CheckReport, check_program, get_profile, parse_xml
 from topodesign.topology.topology import Topology
 
@@ -62,12 +63,14 @@ def random_regular(nodes: int, degree: int, seed: int) -> Topology:
     return Topology.from_arrays(nodes, source, target)
 
 
-def make(collective: Collective, nodes: int, units: int, rows: list[Row], reduce_steps: int) -> Schedule:
+def make(collective: Collective, nodes: int, units: int, rows: list[Row], reduce_steps: int) -> Rounds:
     table = np.array(rows, dtype=np.int64).reshape(-1, 6).T
     step, src, dst, owner = (column.astype(np.int32) for column in table[:4])
     steps = int(table[0].max(initial=0))
     reduces = {"allgather": 0, "reduce-scatter": steps, "allreduce": reduce_steps}[collective]
-    return Schedule(collective, nodes, units, steps, reduces, step, src, dst, owner, table[4].copy(), table[5].copy())
+    return Rounds(
+        as_collective(collective), nodes, units, steps, reduces, step, src, dst, owner, table[4].copy(), table[5].copy()
+    )
 
 
 def split(rng: random.Random, units: int, parts: list[int], pieces: int) -> list[tuple[int, int, int]]:
@@ -106,7 +109,7 @@ def backwards(rows: list[Row]) -> list[Row]:
 
 def schedule_on(
     topology: Topology, collective: Collective, *, units: int = 1, pieces: int = 1, late: float = 0, seed: int = 0
-) -> Schedule:
+) -> Rounds:
     """A random valid schedule; the reduce-scatter is an allgather of the transpose run backwards."""
     rng = random.Random(seed)  # noqa: S311
     gather = gather_rows(topology, units, pieces, late, rng)
@@ -119,7 +122,7 @@ def schedule_on(
     return make(collective, topology.nodes, units, reduce + delayed(gather, steps), steps)
 
 
-def compiled(topology: Topology, schedule: Schedule, **options: Any) -> str:
+def compiled(topology: Topology, schedule: Rounds, **options: Any) -> str:
     return compile_movement(topology, schedule, **options).text
 
 
@@ -259,11 +262,11 @@ def instructions(program: Program) -> list[tuple[int, Threadblock, Instruction]]
     return [(r, b, one) for r, rank in enumerate(program.ranks) for b in rank.threadblocks for one in b.instructions]
 
 
-def carried(schedule: Schedule) -> set[tuple[int, int, int]]:
+def carried(schedule: Rounds) -> set[tuple[int, int, int]]:
     return set(zip(schedule.step.tolist(), schedule.src.tolist(), schedule.dst.tolist(), strict=True))
 
 
-def check_laws(program: Program, topology: Topology, schedule: Schedule, channels: int) -> None:
+def check_laws(program: Program, topology: Topology, schedule: Rounds, channels: int) -> None:
     links = {(u, v) for u, v, _ in topology.links() if u != v}
     ends: Counter[tuple[int, int]] = Counter()
     taken: Counter[tuple[int, int, str, int | None]] = Counter()
@@ -685,7 +688,7 @@ def test_too_large_is_refused_at_once() -> None:
         program_of_rounds(ring(40), schedule_on(ring(40), "allgather"), channels=200)
 
 
-def with_columns(schedule: Schedule, columns: dict[str, NDArray[Any]]) -> Schedule:
+def with_columns(schedule: Rounds, columns: dict[str, NDArray[Any]]) -> Rounds:
     changes: dict[str, Any] = {**columns}
     return replace(schedule, **changes)
 
@@ -695,7 +698,7 @@ def with_columns(schedule: Schedule, columns: dict[str, NDArray[Any]]) -> Schedu
 @given(
     collective=st.sampled_from(COLLECTIVES),
     seed=st.integers(0, 2**16),
-    what=st.sampled_from(["drop", "owner", "early"]),
+    what=st.sampled_from(["drop", "block", "early"]),
 )
 def test_damaged_schedules_are_refused_or_still_right(collective: Collective, seed: int, what: str) -> None:
     rng = random.Random(seed)  # noqa: S311
@@ -705,8 +708,8 @@ def test_damaged_schedules_are_refused_or_still_right(collective: Collective, se
     row = rng.randrange(len(schedule))
     if what == "drop":
         columns = {name: np.delete(column, row) for name, column in columns.items()}
-    elif what == "owner":
-        columns["owner"][row] = (columns["owner"][row] + 1) % 6
+    elif what == "block":
+        columns["block"][row] = (columns["block"][row] + 1) % 6
     else:
         columns["step"][row] = max(1, columns["step"][row] - 1)
     damaged = with_columns(schedule, columns)

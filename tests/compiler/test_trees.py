@@ -10,23 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.samples.trees import fabric, tree_schedule
+from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.compiler.backends.msccl import to_xml
 from topodesign.compiler.compilation import compile_movement
 from topodesign.compiler.frontends.trees import program_of_trees
 from topodesign.compiler.ir import PROTOCOLS, Kind
 from topodesign.compiler.limits import Limits
-from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective, TreeSchedule
+from topodesign.plans.trees import Trees
 from topodesign.runtime import CheckReport, check_program, get_profile, parse_xml
 
 
-def sample(collective: TreeCollective, nodes: int = 6, seed: int = 1, per_root: int = 4) -> TreeSchedule:
+def sample(collective: TreeCollective, nodes: int = 6, seed: int = 1, per_root: int = 4) -> Trees:
     rng = random.Random(seed)  # noqa: S311
     return tree_schedule(fabric(nodes, 3, rng), collective, rng, per_root=per_root)
 
 
-def compiled(schedule: TreeSchedule, **options: Any) -> str:
+def compiled(schedule: Trees, **options: Any) -> str:
     return compile_movement(schedule.topology, schedule, **options).text
 
 

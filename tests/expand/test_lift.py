@@ -15,13 +15,23 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.samples.schedules import gather_rows, make, random_digraph, rows_of, token_rows, valid
+from tests.samples.schedules import (
+    COLLECTIVES,
+    Collective,
+    gather_rows,
+    make,
+    random_digraph,
+    rows_of,
+    token_rows,
+    valid,
+)
 from topodesign import build, price
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopodesignError
+from topodesign.collectives import REDUCE_SCATTER
 from topodesign.expand import EXPANSIONS, bidirect, degree, line, parallel, power, product, transpose
 from topodesign.expand.expansion import Base, Expansion, Lift
-from topodesign.plans.rounds import COLLECTIVES, Collective, Schedule
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import (
     MAX_ROWS,
     MAX_UNITS,
@@ -65,7 +75,7 @@ def distances(topology: Topology) -> np.ndarray:
     return np.array([[lengths[u][w] for w in range(topology.nodes)] for u in range(topology.nodes)])
 
 
-def even_split(topology: Topology) -> Schedule:
+def even_split(topology: Topology) -> Rounds:
     """The SPFF reduce-scatter in which each node splits each shard evenly over all links on shortest paths."""
     distance = distances(topology)
     hops = {
@@ -90,17 +100,17 @@ def links_of(topology: Topology, node: int) -> tuple[list[int], list[int]]:
     return topology.dst[here].tolist(), topology.capacity[here].tolist()
 
 
-def schedule_of(topology: Topology, collective: Collective, split: Callable[[Topology], Schedule]) -> Schedule:
+def schedule_of(topology: Topology, collective: Collective, split: Callable[[Topology], Rounds]) -> Rounds:
     if collective == "reduce-scatter":
         return split(topology)
     gather = reverse(split(topology.transpose()))
     return gather if collective == "allgather" else allreduce(split(topology), gather)
 
 
-def random_split(random: np.random.Generator) -> Callable[[Topology], Schedule]:
+def random_split(random: np.random.Generator) -> Callable[[Topology], Rounds]:
     """Reduce-scatters of random trees with random pieces and delays: not SPFF, but everything moves once."""
 
-    def split(topology: Topology) -> Schedule:
+    def split(topology: Topology) -> Rounds:
         units = int(random.integers(1, 5))
         rows = gather_rows(random, topology.transpose(), units)
         return reverse(make("allgather", topology.nodes, units, rows, steps=max(row[0] for row in rows)))
@@ -108,13 +118,13 @@ def random_split(random: np.random.Generator) -> Callable[[Topology], Schedule]:
     return split
 
 
-def checked(topology: Topology, schedule: Schedule) -> Cost:
+def checked(topology: Topology, schedule: Rounds) -> Cost:
     """Verify and return the cost of one collective: half of that of an allreduce."""
     report = verify(topology, schedule)
     assert report.ok, str(report)
     assert report.redundant == report.refilled == 0
     assert is_lean(schedule)
-    parts = 2 if schedule.collective == "allreduce" else 1
+    parts = 2 if schedule.collective.name == "allreduce" else 1
     return Cost(report.cost.steps // parts, report.cost.bandwidth / parts)
 
 
@@ -170,7 +180,7 @@ def test_transposition_turns_the_schedule_round(text: str, collective: Collectiv
     schedule = schedule_of(topology, collective, even_split)
     lifted = lift_of(transpose)(topology, schedule)
     assert checked(transpose(topology), lifted) == checked(topology, schedule)
-    assert (lifted.collective == collective) == (collective == "allreduce")
+    assert (lifted.collective.name == collective) == (collective == "allreduce")
     assert lift_of(transpose)(transpose(topology), lifted) == canonical(schedule)
 
 
@@ -242,13 +252,13 @@ def test_products_refuse_what_is_not_balanced() -> None:
     with pytest.raises(ScheduleError, match="optimal"):
         lift_of(product)(ring, even_split(ring), mixed, even_split(mixed))
     late = even_split(ring)
-    late = replace(late, steps=3, reduce_steps=3, step=np.where(late.owner == 0, late.step, late.step + 1))
+    late = replace(late, steps=3, reduce_steps=3, step=np.where(late.block == 0, late.step, late.step + 1))
     with pytest.raises(ScheduleError, match="optimal"):
         lift_of(product)(ring, even_split(ring), ring, replace(late, step=late.step.astype(np.int32)))
     halved = canonical(rescale(even_split(ring), 2))
     apart = assemble(
-        "reduce-scatter", 3, 2, 4,
-        [(halved.step * 2 - shift, halved.src, halved.dst, halved.owner, 1 - shift, 2 - shift) for shift in (0, 1)],
+        REDUCE_SCATTER, 3, 2, 4,
+        [(halved.step * 2 - shift, halved.src, halved.dst, halved.block, 1 - shift, 2 - shift) for shift in (0, 1)],
     )  # fmt: skip
     assert verify(ring, apart).ok
     with pytest.raises(ScheduleError, match="single step"):
@@ -282,7 +292,7 @@ def test_nested_lifts(text: str, collective: Collective) -> None:
         assert allreduce(*halves(schedule)) == schedule
 
 
-def nested(text: str, collective: Collective) -> tuple[Cost, Cost, Topology, Schedule]:
+def nested(text: str, collective: Collective) -> tuple[Cost, Cost, Topology, Rounds]:
     """Lift along a spec; return the cost, the claim from the base schedule's costs, the topology and the schedule."""
     spec = build(text).spec
     assert spec is not None
@@ -314,7 +324,7 @@ def nested(text: str, collective: Collective) -> tuple[Cost, Cost, Topology, Sch
     return checked(topology, schedule), claimed, topology, schedule
 
 
-def as_set(schedule: Schedule) -> set[tuple[int, ...]]:
+def as_set(schedule: Rounds) -> set[tuple[int, ...]]:
     """Single units, so that it does not matter how intervals are cut."""
     return {(*row[:4], unit) for row in rows_of(schedule) for unit in range(row[4], row[5])}
 
@@ -487,7 +497,7 @@ def test_column_laws(random: np.random.Generator, collective: Collective) -> Non
         assert canonical(allreduce(first, second)) == plain
 
 
-def rows_taken(schedule: Schedule, order: np.ndarray) -> Schedule:
+def rows_taken(schedule: Rounds, order: np.ndarray) -> Rounds:
     rows = rows_of(schedule)
     taken = [rows[i] for i in order.tolist()]
     shape = schedule.collective, schedule.nodes, schedule.units
@@ -581,7 +591,7 @@ def test_bad_input_is_refused(call: Callable[[], object], error: type[Topodesign
         call()
 
 
-def doubled(schedule: Schedule) -> Schedule:
+def doubled(schedule: Rounds) -> Rounds:
     return rows_taken(schedule, np.tile(np.arange(len(schedule)), 2))
 
 

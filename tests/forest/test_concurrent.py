@@ -30,13 +30,13 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.forest.allreduce import allreduce_optimum
 from topodesign.forest.multicast import prune
 from topodesign.forest.schedule import allreduce_schedule, forest_schedule
-from topodesign.plans.trees import TreeSchedule
+from topodesign.plans.trees import Trees
 from topodesign.plans.trees_file import load_trees, save_trees
 from topodesign.topology.topology import Topology
 from topodesign.verification.trees import verify_trees
 
 
-def sample(seed: int = 1, nodes: int = 6, per_root: int = 4) -> TreeSchedule:
+def sample(seed: int = 1, nodes: int = 6, per_root: int = 4) -> Trees:
     rng = random.Random(seed)  # noqa: S311
     shard = (*rng.choices(range(4), k=nodes - 1), 1)
     return tree_schedule(fabric(nodes, 3, rng), "allreduce", rng, per_root=per_root, shard=shard, concurrent=True)
@@ -46,12 +46,12 @@ def path(nodes: int) -> Topology:
     return Topology.from_links(nodes, [(a, b) for a in range(nodes) for b in (a - 1, a + 1) if 0 <= b < nodes])
 
 
-def throughput(schedule: TreeSchedule) -> Fraction:
+def throughput(schedule: Trees) -> Fraction:
     shards = len(schedule.compute_nodes) if schedule.shard is None else sum(schedule.shard)
     return shards / schedule.inverse_rate
 
 
-def check(topology: Topology) -> TreeSchedule:
+def check(topology: Topology) -> Trees:
     """The optimum of the linear program, by a schedule that the verifier measures itself."""
     schedule, _ = allreduce_schedule(topology)
     best = allreduce_optimum(topology)
@@ -244,7 +244,7 @@ def test_phases_in_turn_where_concurrent_ones_do_not_fit(
 
     original: Callable[..., Program] = front_end.program_of_trees
 
-    def picky(schedule: TreeSchedule, **options: Any) -> Program:
+    def picky(schedule: Trees, **options: Any) -> Program:
         if schedule.concurrent:
             raise InfeasibleError("this runtime is picky")
         return original(schedule, **options)

@@ -8,21 +8,22 @@ from itertools import pairwise
 
 import pytest
 
+from tests.samples.trees import TreeCollective
 from topodesign.fabrics.presets import build_fabric
 from topodesign.forest.multicast import prune
 from topodesign.forest.schedule import forest_schedule
-from topodesign.plans.trees import TreeCollective, TreeSchedule
+from topodesign.plans.trees import Trees
 
 Loads = Counter[tuple[int, int]]
 
 
-def routes(schedule: TreeSchedule, edge: int) -> list[tuple[int, list[int]]]:
+def routes(schedule: Trees, edge: int) -> list[tuple[int, list[int]]]:
     rows = [row for row, owner in enumerate(schedule.route_edge.tolist()) if owner == edge]
     starts = schedule.hop_start.tolist()
     return [(int(schedule.route_weight[row]), schedule.hop[starts[row] : starts[row + 1]].tolist()) for row in rows]
 
 
-def traffic(schedule: TreeSchedule) -> Loads:
+def traffic(schedule: Trees) -> Loads:
     """Weight over every link when switches only forward."""
     loads: Loads = Counter()
     for edge in range(len(schedule.tree)):

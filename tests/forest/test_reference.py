@@ -16,12 +16,13 @@ import pytest
 from scipy.optimize import linprog
 
 from tests.samples.forest import a100
+from tests.samples.trees import TreeCollective
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.forest.fixed import fixed_optimum, smallest_trees
 from topodesign.forest.optimum import Optimum, optimum, sensitivity
 from topodesign.forest.schedule import forest_schedule
-from topodesign.plans.trees import TreeCollective, TreeSchedule
+from topodesign.plans.trees import Trees
 from topodesign.topology.topology import MAX_CAPACITY, Topology
 
 Links = list[tuple[int, int, Fraction]]
@@ -84,12 +85,12 @@ def rate_of_flows(nodes: int, links: Links, sizes: Sizes) -> float:
     return -float(linprog(goal, np.array(less), limits, np.array(equal), np.zeros(len(equal)), bounds).fun)
 
 
-def check_trees(schedule: TreeSchedule, links: Links, sizes: Sizes, inverse: Fraction) -> None:
+def check_trees(schedule: Trees, links: Links, sizes: Sizes, inverse: Fraction) -> None:
     """Every tree spans over real routes, no link carries more than it can, and the rate is as said."""
     capacity = {(u, v): c for u, v, c in links}
     load: dict[tuple[int, int], int] = {}
     weight = dict.fromkeys(sizes, 0)
-    inward = schedule.collective in {"reduce-scatter", "reduce"}
+    inward = schedule.collective.name in {"reduce-scatter", "reduce"}
     for tree, root in enumerate(schedule.root.tolist()):
         weight[root] += int(schedule.weight[tree])
         reached = {root}

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.samples.trees import fabric, tree_schedule
+from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
 from topodesign.base.errors import ParameterError
+from topodesign.collectives import ALLGATHER
 from topodesign.forest.multicast import Pruned, prune
-from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective, TreeSchedule
+from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
 
 
@@ -65,15 +66,15 @@ def test_all_data_arrive_with_less_traffic(
         assert pruned.height == schedule.height
 
 
-def star(nodes: int, collective: TreeCollective) -> TreeSchedule:
+def star(nodes: int, collective: TreeCollective) -> Trees:
     """Nodes around one switch; the tree of each root is a path."""
     links = [pair for node in range(nodes) for pair in ((node, nodes), (nodes, node))]
     topology = Topology.from_links(nodes + 1, links, switches=[nodes])
     ways = [[(root + at) % nodes for at in range(nodes)] for root in range(nodes)]
     edges = [(root, u, v) for root, way in enumerate(ways) for u, v in pairwise(way)]
     tree, src, dst = (np.array(column, dtype=np.int64) for column in zip(*edges, strict=True))
-    schedule = TreeSchedule(
-        collective="allgather",
+    schedule = Trees(
+        collective=ALLGATHER,
         topology=topology,
         rate=Fraction(1, nodes - 1),
         root=np.arange(nodes),

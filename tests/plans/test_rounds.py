@@ -8,29 +8,32 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.samples.schedules import COLLECTIVES, Collective
 from topodesign.base.errors import ScheduleError
-from topodesign.plans.rounds import COLLECTIVES, COLUMNS, Collective, Schedule
+from topodesign.collectives import COLLECTIVES as VALUES
+from topodesign.plans.rounds import COLUMNS, Rounds
 
 HEADER: dict[str, Any] = {"collective": "allreduce", "nodes": 3, "units": 4, "steps": 2, "reduce_steps": 1}
 REDUCE_STEPS = {"allgather": 0, "reduce-scatter": 2, "allreduce": 1}
 
 
 def columns() -> dict[str, Any]:
-    """Four sends on three nodes, made anew, since a schedule takes them over."""
-    rows = {"step": [1, 1, 2, 2], "src": [0, 1, 2, 0], "dst": [1, 2, 0, 2], "owner": [2, 0, 1, 0]}
+    """Four sends on three nodes, made anew."""
+    rows = {"step": [1, 1, 2, 2], "src": [0, 1, 2, 0], "dst": [1, 2, 0, 2], "block": [2, 0, 1, 0]}
     narrow = {name: np.array(values, dtype=np.int32) for name, values in rows.items()}
     return narrow | {"lo": np.array([0, 1, 2, 0]), "hi": np.array([4, 2, 3, 4])}
 
 
-def make(**changes: Any) -> Schedule:
-    return Schedule(**(HEADER | columns() | changes))
+def make(**changes: Any) -> Rounds:
+    fields = HEADER | columns() | changes
+    return Rounds(**(fields | {"collective": VALUES.get(fields["collective"], fields["collective"])}))
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_well_formed(collective: Collective) -> None:
     schedule = make(collective=collective, reduce_steps=REDUCE_STEPS[collective])
     assert len(schedule) == 4
-    assert repr(schedule) == f"<Schedule {collective}, 3 nodes, 2 steps, 4 sends, 4 units per shard>"
+    assert repr(schedule) == f"<Rounds {collective}, 3 nodes, 2 steps, 4 sends, 4 units per shard>"
     assert list(schedule.columns()) == list(COLUMNS)
     for name, column in columns().items():
         assert np.array_equal(schedule.columns()[name], column)
@@ -45,9 +48,9 @@ def test_no_sends_are_well_formed() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"collective": "broadcast"}, "unknown collective"),
-        ({"collective": "AllReduce"}, "unknown collective"),
-        ({"collective": ""}, "unknown collective"),
+        ({"collective": "broadcast"}, "does not fit"),
+        ({"collective": "AllReduce"}, "is a value of"),
+        ({"collective": ""}, "is a value of"),
         ({"nodes": 0}, "at least one node"),
         ({"nodes": -3}, "at least one node"),
         ({"units": 0}, "one unit"),
@@ -74,7 +77,7 @@ def test_header_is_refused(changes: dict[str, Any], words: str) -> None:
         ("step", 0, 0, "steps must be"),
         ("step", 3, 3, "steps must be"),
         ("step", 1, -1, "steps must be"),
-        *((name, row, value, f"'{name}' must hold nodes") for name in ("src", "dst", "owner") for row in (0, 3)
+        *((name, row, value, f"'{name}' must hold") for name in ("src", "dst", "block") for row in (0, 3)
           for value in (-1, 3, 2**31 - 1)),
         ("lo", 0, -1, "intervals"),
         ("lo", 0, 4, "intervals"),
@@ -103,6 +106,14 @@ def test_wrong_columns_are_refused(name: str) -> None:
         make(**{name: column.reshape(2, 2) for name, column in columns().items()})
 
 
+def test_a_schedule_owns_its_columns() -> None:
+    mine = columns()
+    schedule = make(**mine)
+    for name, column in mine.items():
+        column[0] += 1  # still the caller's to change, and nobody else's
+        assert not np.array_equal(schedule.columns()[name], column)
+
+
 def test_schedule_is_frozen() -> None:
     schedule = make()
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -123,5 +134,5 @@ def test_equality_looks_at_every_field() -> None:
     assert make() != make(collective="allgather", reduce_steps=0)
     for name in COLUMNS:
         changed = columns()[name]
-        changed[1] = {"step": 2, "src": 0, "dst": 1, "owner": 1, "lo": 0, "hi": 3}[name]
+        changed[1] = {"step": 2, "src": 0, "dst": 1, "block": 1, "lo": 0, "hi": 3}[name]
         assert make() != make(**{name: changed}), name

@@ -16,18 +16,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.samples.schedules import make, valid
+from tests.samples.schedules import COLLECTIVES, Collective, make, valid
 from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ScheduleError, TopodesignError
 from topodesign.base.spec import parse
-from topodesign.plans.rounds import COLLECTIVES, COLUMNS, Collective, Schedule
-from topodesign.plans.rounds_file import FORMAT, load_schedule, save_schedule
+from topodesign.plans.rounds import COLUMNS, Rounds
+from topodesign.plans.rounds_file import FILE_COLUMNS, FORMAT, load_schedule, save_schedule
 from topodesign.topology.topology import Topology
 
 Members = dict[str, bytes]
 
 
-def sample() -> tuple[Topology, Schedule]:
+def sample() -> tuple[Topology, Rounds]:
     return valid(np.random.default_rng(5), "allreduce")
 
 
@@ -120,9 +120,9 @@ def test_same_schedule_same_bytes(tmp_path: Path, saved: Path, monkeypatch: pyte
 def test_numpy_reads_the_file(saved: Path) -> None:
     _, schedule = sample()
     with np.load(saved, allow_pickle=False) as archive:
-        for name in COLUMNS:
-            assert np.array_equal(archive[name], getattr(schedule, name))
-            assert archive[name].dtype == np.uint8
+        for member, name in zip(FILE_COLUMNS, COLUMNS, strict=True):
+            assert np.array_equal(archive[member], getattr(schedule, name))
+            assert archive[member].dtype == np.uint8
 
 
 def test_columns_that_numpy_wrote_are_read(saved: Path, tmp_path: Path) -> None:

@@ -7,23 +7,35 @@ from itertools import pairwise
 
 import numpy as np
 
-from topodesign.plans.rounds import COLUMNS, Collective, Schedule
+from topodesign.collectives import Collective as Value
+from topodesign.collectives import as_collective
+from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.topology.topology import Topology
 
+Collective = str
+COLLECTIVES: tuple[Collective, ...] = ("allgather", "reduce-scatter", "allreduce")
 Row = tuple[int, int, int, int, int, int]
 Random = np.random.Generator
 
 
 def make(
-    collective: Collective, nodes: int, units: int, rows: Iterable[Row], *, steps: int, reduce_steps: int | None = None
-) -> Schedule:
+    collective: Value | Collective,
+    nodes: int,
+    units: int,
+    rows: Iterable[Row],
+    *,
+    steps: int,
+    reduce_steps: int | None = None,
+) -> Rounds:
     table = np.array(list(rows), dtype=np.int64).reshape(-1, 6)
     step, src, dst, owner = (column.astype(np.int32) for column in table[:, :4].T)
-    middle = {"allgather": 0, "reduce-scatter": steps}.get(collective, reduce_steps)
-    return Schedule(collective, nodes, units, steps, middle or 0, step, src, dst, owner, *table[:, 4:].T.copy())
+    middle = {"allgather": 0, "reduce-scatter": steps}.get(str(collective), reduce_steps)
+    return Rounds(
+        as_collective(collective), nodes, units, steps, middle or 0, step, src, dst, owner, *table[:, 4:].T.copy()
+    )
 
 
-def rows_of(schedule: Schedule) -> list[Row]:
+def rows_of(schedule: Rounds) -> list[Row]:
     columns = (getattr(schedule, name).tolist() for name in COLUMNS)
     return list(zip(*columns, strict=True))
 
@@ -82,7 +94,7 @@ def token_rows(random: Random, topology: Topology, units: int) -> list[Row]:
     return rows
 
 
-def valid(random: Random, collective: Collective) -> tuple[Topology, Schedule]:
+def valid(random: Random, collective: Collective) -> tuple[Topology, Rounds]:
     nodes, units = int(random.integers(2, 7)), int(random.integers(1, 7))
     topology = random_digraph(random, nodes, int(random.integers(1, 4)))
     gather = gather_rows(random, topology, units, spare=bool(random.integers(4) == 0))

@@ -10,8 +10,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.plans.trees import TreeCollective, TreeSchedule
+from topodesign.collectives import as_collective
+from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
+
+TreeCollective = str
+ROOTED = ("broadcast", "reduce")
+TREE_COLLECTIVES: tuple[TreeCollective, ...] = ("allgather", "reduce-scatter", "allreduce", *ROOTED)
 
 
 def fabric(nodes: int, switches: int, rng: random.Random) -> Topology:
@@ -59,7 +64,7 @@ def tree_schedule(
     per_root: int = 3,
     shard: tuple[int, ...] | None = None,
     concurrent: bool = False,
-) -> TreeSchedule:
+) -> Trees:
     """Random spanning trees with random weights and routes; the rate is what the fullest link allows."""
     compute = [v for v in range(topology.nodes) if v not in topology.switches]
     roots = [rng.choice(compute)] if collective in {"broadcast", "reduce"} else compute
@@ -103,9 +108,9 @@ def tree_schedule(
         "hop": [vertex for *_, way in routes for vertex in way or ()],
     }
     arrays = {name: np.array(column, dtype=np.int64) for name, column in columns.items()}
-    made = TreeSchedule(
-        collective, topology, Fraction(1), **arrays, reduce_trees=in_trees, shard=shard, concurrent=concurrent
-    )
+    kind = as_collective(collective)
+    kind = kind.at(roots[0]) if kind.rooted else kind
+    made = Trees(kind, topology, Fraction(1), **arrays, reduce_trees=in_trees, shard=shard, concurrent=concurrent)
     loads = (made.link_loads.sum(axis=0) if concurrent else made.link_loads.max(axis=0)).tolist()
     fullest = max(map(Fraction, loads, topology.capacity.tolist()), default=Fraction(0))
     return replace(made, rate=1 / fullest) if fullest else made

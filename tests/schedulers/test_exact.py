@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.samples.schedules import Random, random_digraph
+from tests.samples.schedules import Collective, Random, random_digraph
 from topodesign import build, price
 from topodesign.base.cost import Cost
 from topodesign.base.errors import (
@@ -25,7 +25,7 @@ from topodesign.base.errors import (
     TooLargeError,
     TopologyError,
 )
-from topodesign.plans.rounds import Collective, Schedule
+from topodesign.plans.rounds import Rounds
 from topodesign.schedulers import exact
 from topodesign.schedulers.exact import UnfinishedError, lower_bound_lp, search_schedule
 from topodesign.schedulers.stored import (
@@ -48,7 +48,7 @@ def found(topology: Topology, collective: Collective, steps: int, chunks: int, s
     """Search, verify in full and return y."""
     schedule = search_schedule(topology, collective, steps=steps, chunks=chunks, seconds=30, seed=seed)
     assert schedule is not None
-    assert (schedule.collective, schedule.steps) == (collective, steps)
+    assert (schedule.collective.name, schedule.steps) == (collective, steps)
     report = verify(topology, schedule)
     assert report.ok, str(report)
     assert report.redundant == report.refilled == 0
@@ -329,7 +329,7 @@ def test_stored_schedule(spec: str, collective: Collective) -> None:
     report = verify(topology, entry.schedule, entry.cost)
     assert report.ok, str(report)
     assert report.redundant == report.refilled == 0
-    assert entry.schedule.collective == collective
+    assert entry.schedule.collective.name == collective
     assert stored_schedule(topology.spec, collective) is entry.schedule
     assert entry.cost == PAPER.get(spec, entry.cost)
 
@@ -423,6 +423,6 @@ def test_other_texts_are_refused(text: str) -> None:
 
 def test_schedules_are_read_only() -> None:
     schedule = stored_schedule("diamond()", "allgather")
-    assert isinstance(schedule, Schedule)
+    assert isinstance(schedule, Rounds)
     with pytest.raises(ValueError, match="read-only"):
         schedule.step[0] = 2

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.samples.schedules import COLLECTIVES, Collective
 from tests.samples.topologies import regular_digraphs
 from topodesign import build, price
 from topodesign.base.cost import Cost
@@ -21,8 +22,9 @@ from topodesign.base.errors import (
     TooLargeError,
     TopologyError,
 )
+from topodesign.collectives import ALLGATHER
 from topodesign.compiler.frontends import layout as layout_module
-from topodesign.plans.rounds import COLLECTIVES, COLUMNS, Collective, Schedule
+from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.rounds_ops import assemble, is_lean, reverse
 from topodesign.pricing.closed_form import layer_loads
 from topodesign.pricing.programs import heterogeneous_steps
@@ -158,7 +160,7 @@ def test_units_are_fewest_with_mixed_capacities(seed: int) -> None:
         assert cost_of(topology, spff(topology, chunks=fewer)).bandwidth > price(topology).bandwidth
 
 
-def slow_cost(topology: Topology, schedule: Schedule) -> Cost:
+def slow_cost(topology: Topology, schedule: Rounds) -> Cost:
     """Add up row by row in Python integers."""
     load: dict[tuple[int, int, int], int] = {}
     for step, src, dst, _, lo, hi in zip(*(getattr(schedule, name).tolist() for name in COLUMNS), strict=True):
@@ -184,12 +186,12 @@ def test_costs_are_exact_with_many_units(units: int) -> None:
     owner = np.arange(nodes)
     rows = [(0, units - 1), (units - 1, units)]  # every shard in two parts, all over the same link in one step
     blocks = [(1, 0, 1, owner, low, high) for low, high in rows]
-    schedule = assemble("allgather", nodes, units, 1, blocks)
+    schedule = assemble(ALLGATHER, nodes, units, 1, blocks)
     assert cost_of(ring, schedule) == slow_cost(ring, schedule) == Cost(1, Fraction(1))
 
 
 def test_a_schedule_without_sends_costs_nothing() -> None:
-    assert cost_of(build("complete(3)"), assemble("allgather", 3, 1, 2, [])) == Cost(2, Fraction(0))
+    assert cost_of(build("complete(3)"), assemble(ALLGATHER, 3, 1, 2, [])) == Cost(2, Fraction(0))
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES)
@@ -210,7 +212,7 @@ def test_a_base_schedule_with_needless_sends_is_pruned_before_it_is_lifted(monke
     once = spff(base, "allgather")
     columns = [np.concatenate([getattr(once, name)] * 2) for name in COLUMNS]
     columns[0][len(once) :] = 2
-    twice = Schedule("allgather", 3, once.units, 2, 0, *columns)
+    twice = Rounds(ALLGATHER, 3, once.units, 2, 0, *columns)
     assert verify(base, twice).ok
     assert not is_lean(twice)
     monkeypatch.setattr(lift, "thriftiest", lambda *_: twice)
@@ -346,6 +348,6 @@ def test_what_is_too_large_is_refused_before_any_work(monkeypatch: pytest.Monkey
         spff(build("uniring(1,9)"))
     monkeypatch.setattr(layout_module, "_pieces", work)
     with pytest.raises(TooLargeError, match="compile"):
-        layout_module.layout(assemble("allgather", 2500, 1, 1, []), 1)
+        layout_module.layout(assemble(ALLGATHER, 2500, 1, 1, []), 1)
     with pytest.raises(RuntimeError, match="too late"):
-        layout_module.layout(assemble("allgather", 9, 1, 1, []), 1)
+        layout_module.layout(assemble(ALLGATHER, 9, 1, 1, []), 1)

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.samples.schedules import Random, Row, make, rows_of, valid
+from tests.samples.schedules import COLLECTIVES, Collective, Random, Row, make, rows_of, valid
 from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
 from topodesign.base.units import format_time
-from topodesign.plans.rounds import COLLECTIVES, Collective, Schedule
+from topodesign.plans.rounds import Rounds
 from topodesign.simulation.rounds import MODES, Link, Message, Mode, SimulationResult, simulate
 from topodesign.topology.topology import Topology
 from topodesign.verification.rounds import verify
@@ -26,7 +26,7 @@ Speeds = dict[Link, tuple[Fraction, Fraction]]
 
 def run(
     topology: Topology,
-    schedule: Schedule,
+    schedule: Rounds,
     mode: Mode = "lock-step",
     speeds: Speeds | None = None,
     failed: list[Link] | None = None,
@@ -55,7 +55,7 @@ def some_speeds(random: Random, topology: Topology) -> Speeds:
     }
 
 
-def message_times(topology: Topology, schedule: Schedule, speeds: Speeds) -> dict[tuple[int, int, int], Fraction]:
+def message_times(topology: Topology, schedule: Rounds, speeds: Speeds) -> dict[tuple[int, int, int], Fraction]:
     """How long each message (step, src, dst) takes."""
     share = BANDWIDTH / topology.degree
     usual = {(u, v): (ALPHA, share * c) for u, v, c in topology.links()}
@@ -66,7 +66,7 @@ def message_times(topology: Topology, schedule: Schedule, speeds: Speeds) -> dic
     return {(t, u, v): speed[u, v][0] + amount / speed[u, v][1] for (t, u, v), amount in bits.items()}
 
 
-def unit_clocks(topology: Topology, schedule: Schedule, speeds: Speeds) -> Fraction:
+def unit_clocks(topology: Topology, schedule: Rounds, speeds: Speeds) -> Fraction:
     """End of the asynchronous mode, from a clock for every (node, owner, unit)."""
     took = message_times(topology, schedule, speeds)
     rows = rows_of(schedule)
@@ -75,7 +75,7 @@ def unit_clocks(topology: Topology, schedule: Schedule, speeds: Speeds) -> Fract
     there = {(w, w, k): Fraction(0) for w in everyone for k in range(schedule.units)}
     free: dict[Link, Fraction] = defaultdict(Fraction)
     for step in range(1, schedule.steps + 1):
-        if step == schedule.reduce_steps + 1 and schedule.collective == "allreduce":
+        if step == schedule.reduce_steps + 1 and schedule.collective.name == "allreduce":
             there = {key: summed[key] for key in there}
         reducing = step <= schedule.reduce_steps
         ready = summed if reducing else there
@@ -186,10 +186,10 @@ def test_an_owner_never_waits_for_its_own_shard() -> None:
     assert result.time == result.step_ends[2] == 200 * ALPHA + SIZE * 8 / BANDWIDTH
 
 
-def loss_of(topology: Topology, schedule: Schedule, failed: set[Link]) -> tuple[set[int], set[Link]]:
+def loss_of(topology: Topology, schedule: Rounds, failed: set[Link]) -> tuple[set[int], set[Link]]:
     """Rows that do not happen and pairs that never complete, with sets of contributions for every unit."""
     everyone, units = range(schedule.nodes), range(schedule.units)
-    reduces, gathers = schedule.collective != "allgather", schedule.collective != "reduce-scatter"
+    reduces, gathers = schedule.collective.name != "allgather", schedule.collective.name != "reduce-scatter"
     happens: set[int] = set()
     partial = {(v, w, k): frozenset([v]) for v in everyone for w in everyone for k in units}
     held = {(w, w, k) for w in everyone for k in units}

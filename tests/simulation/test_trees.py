@@ -12,29 +12,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.samples.trees import fabric, tree_schedule
+from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
 from topodesign.base.errors import ParameterError
-from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective, TreeSchedule
+from topodesign.plans.trees import Trees
 from topodesign.simulation.trees import TreeSimulation, simulate_trees
 
 ALPHA, UNIT = Fraction(1, 10**5), Fraction(10**11)
 collectives = st.sampled_from(TREE_COLLECTIVES)
 
 
-def sample(collective: TreeCollective, seed: int = 1, nodes: int = 6) -> TreeSchedule:
+def sample(collective: TreeCollective, seed: int = 1, nodes: int = 6) -> Trees:
     rng = random.Random(seed)  # noqa: S311
     return tree_schedule(fabric(nodes, 3, rng), collective, rng, per_root=4)
 
 
-def run(schedule: TreeSchedule, size: int, chunks: int | None = None, alpha: Fraction = ALPHA) -> TreeSimulation:
+def run(schedule: Trees, size: int, chunks: int | None = None, alpha: Fraction = ALPHA) -> TreeSimulation:
     return simulate_trees(schedule, alpha=alpha, size=Fraction(size), unit=UNIT, chunks=chunks)
 
 
-def shards(schedule: TreeSchedule) -> int:
-    return 1 if schedule.collective in {"broadcast", "reduce"} else len(schedule.compute_nodes)
+def shards(schedule: Trees) -> int:
+    return 1 if schedule.collective.name in {"broadcast", "reduce"} else len(schedule.compute_nodes)
 
 
-def by_events(schedule: TreeSchedule, size: int, chunks: int, alpha: Fraction) -> Fraction:
+def by_events(schedule: Trees, size: int, chunks: int, alpha: Fraction) -> Fraction:
     """Send chunk after chunk over every tree edge as soon as the edge is free and all of the chunk is there."""
     begin = Fraction(0)
     complete: dict[tuple[int, int], Fraction] = {}  # when a root has a chunk from all its in-trees

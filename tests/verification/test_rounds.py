@@ -16,15 +16,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.samples.schedules import Random, Row, make, rows_of, valid
+from tests.samples.schedules import COLLECTIVES, Collective, Random, Row, make, rows_of, valid
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError, TooLargeError
-from topodesign.plans.rounds import COLLECTIVES, Collective, Schedule
+from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import Topology
 from topodesign.verification.rounds import Report, verify
 
 
-def by_step(schedule: Schedule, first: int, last: int) -> Iterator[list[tuple[int, int, int, int]]]:
+def by_step(schedule: Rounds, first: int, last: int) -> Iterator[list[tuple[int, int, int, int]]]:
     """Yield the sends (src, dst, owner, unit) of each step."""
     sends: dict[int, list[tuple[int, int, int, int]]] = defaultdict(list)
     for step, u, v, w, lo, hi in rows_of(schedule):
@@ -32,7 +32,7 @@ def by_step(schedule: Schedule, first: int, last: int) -> Iterator[list[tuple[in
     yield from (sends[step] for step in range(first, last + 1))
 
 
-def reduction_is_right(schedule: Schedule) -> bool:
+def reduction_is_right(schedule: Rounds) -> bool:
     """Move multisets of contributions; in the end there is each once, at the owner, and nothing elsewhere."""
     everyone, units = range(schedule.nodes), range(schedule.units)
     shards = [(w, k) for w in everyone for k in units]
@@ -47,7 +47,7 @@ def reduction_is_right(schedule: Schedule) -> bool:
     return all(value == (Counter(everyone) if v == w else Counter()) for (v, w, _), value in partial.items())
 
 
-def gather_is_right(schedule: Schedule) -> bool:
+def gather_is_right(schedule: Rounds) -> bool:
     held = {(w, w, k) for w in range(schedule.nodes) for k in range(schedule.units)}
     for sends in by_step(schedule, schedule.reduce_steps + 1, schedule.steps):
         if not all((u, w, k) in held for u, _, w, k in sends):
@@ -56,15 +56,15 @@ def gather_is_right(schedule: Schedule) -> bool:
     return len(held) == schedule.nodes**2 * schedule.units
 
 
-def brute(topology: Topology, schedule: Schedule) -> bool:
+def brute(topology: Topology, schedule: Rounds) -> bool:
     """Whether the schedule is right."""
     links = {(u, v) for u, v, _ in topology.links() if u != v}
     linked = all(row[1:3] in links for row in rows_of(schedule))
-    reduced = schedule.collective == "allgather" or reduction_is_right(schedule)
-    return linked and reduced and (schedule.collective == "reduce-scatter" or gather_is_right(schedule))
+    reduced = schedule.collective.name == "allgather" or reduction_is_right(schedule)
+    return linked and reduced and (schedule.collective.name == "reduce-scatter" or gather_is_right(schedule))
 
 
-def brute_cost(topology: Topology, schedule: Schedule) -> Cost:
+def brute_cost(topology: Topology, schedule: Rounds) -> Cost:
     capacity = {(u, v): c for u, v, c in topology.links()}
     load: Counter[tuple[int, int, int]] = Counter()
     for step, u, v, _, lo, hi in rows_of(schedule):
@@ -75,8 +75,8 @@ def brute_cost(topology: Topology, schedule: Schedule) -> Cost:
     return Cost(schedule.steps, Fraction(topology.degree, topology.nodes) * sum(worst.values()))
 
 
-def change(index: int, new: Callable[[Random, Row, Schedule], int]) -> Callable[[Random, Schedule], list[Row]]:
-    def apply(random: Random, schedule: Schedule) -> list[Row]:
+def change(index: int, new: Callable[[Random, Row, Rounds], int]) -> Callable[[Random, Rounds], list[Row]]:
+    def apply(random: Random, schedule: Rounds) -> list[Row]:
         rows = rows_of(schedule)
         i = int(random.integers(len(rows)))
         row = list(rows[i])
@@ -87,53 +87,53 @@ def change(index: int, new: Callable[[Random, Row, Schedule], int]) -> Callable[
     return apply
 
 
-def any_node(random: Random, row: Row, schedule: Schedule) -> int:
+def any_node(random: Random, row: Row, schedule: Rounds) -> int:
     return int(random.integers(schedule.nodes))
 
 
-def any_step(random: Random, row: Row, schedule: Schedule) -> int:
+def any_step(random: Random, row: Row, schedule: Rounds) -> int:
     return int(random.integers(1, schedule.steps + 1))
 
 
-def nearby(index: int) -> Callable[[Random, Row, Schedule], int]:
-    def pick(random: Random, row: Row, schedule: Schedule) -> int:
+def nearby(index: int) -> Callable[[Random, Row, Rounds], int]:
+    def pick(random: Random, row: Row, schedule: Rounds) -> int:
         return row[index] + int(random.choice([-1, 1]))
 
     return pick
 
 
-def drop(random: Random, schedule: Schedule) -> list[Row]:
+def drop(random: Random, schedule: Rounds) -> list[Row]:
     rows = rows_of(schedule)
     del rows[random.integers(len(rows))]
     return rows
 
 
-def duplicate(random: Random, schedule: Schedule) -> list[Row]:
+def duplicate(random: Random, schedule: Rounds) -> list[Row]:
     rows = rows_of(schedule)
     return [*rows, rows[random.integers(len(rows))]]
 
 
-def duplicate_later(random: Random, schedule: Schedule) -> list[Row]:
+def duplicate_later(random: Random, schedule: Rounds) -> list[Row]:
     rows = rows_of(schedule)
     row = rows[random.integers(len(rows))]
     return [*rows, (int(random.integers(1, schedule.steps + 1)), *row[1:])]
 
 
-def duplicate_elsewhere(random: Random, schedule: Schedule) -> list[Row]:
+def duplicate_elsewhere(random: Random, schedule: Rounds) -> list[Row]:
     rows = rows_of(schedule)
     row = rows[random.integers(len(rows))]
     return [*rows, (*row[:2], int(random.integers(schedule.nodes)), *row[3:])]
 
 
-def shift(random: Random, schedule: Schedule) -> list[Row]:
+def shift(random: Random, schedule: Rounds) -> list[Row]:
     rows = rows_of(schedule)
     i, by = int(random.integers(len(rows))), int(random.choice([-1, 1]))
     rows[i] = (*rows[i][:4], rows[i][4] + by, rows[i][5] + by)
     return rows
 
 
-def swap_fields(first: int, last: int) -> Callable[[Random, Schedule], list[Row]]:
-    def apply(random: Random, schedule: Schedule) -> list[Row]:
+def swap_fields(first: int, last: int) -> Callable[[Random, Rounds], list[Row]]:
+    def apply(random: Random, schedule: Rounds) -> list[Row]:
         rows = rows_of(schedule)
         i, j = random.integers(len(rows), size=2).tolist()
         a, b = rows[i], rows[j]
@@ -144,7 +144,7 @@ def swap_fields(first: int, last: int) -> Callable[[Random, Schedule], list[Row]
     return apply
 
 
-def turn(random: Random, schedule: Schedule) -> list[Row]:
+def turn(random: Random, schedule: Rounds) -> list[Row]:
     rows = rows_of(schedule)
     i = int(random.integers(len(rows)))
     t, u, v, w, lo, hi = rows[i]
@@ -152,7 +152,7 @@ def turn(random: Random, schedule: Schedule) -> list[Row]:
     return rows
 
 
-def merge(random: Random, schedule: Schedule) -> list[Row]:
+def merge(random: Random, schedule: Rounds) -> list[Row]:
     """Join a row with the next one of the same owner and link into one at the step of the first."""
     rows = sorted(rows_of(schedule), key=lambda row: (row[1:4], row[4]))
     fits = [i for i in range(len(rows) - 1) if rows[i][1:4] == rows[i + 1][1:4] and rows[i][5] == rows[i + 1][4]]
@@ -162,7 +162,7 @@ def merge(random: Random, schedule: Schedule) -> list[Row]:
     return rows
 
 
-def split(random: Random, schedule: Schedule) -> list[Row]:
+def split(random: Random, schedule: Rounds) -> list[Row]:
     """Cut a row in two and send the second half at a step nearby: often right."""
     rows = rows_of(schedule)
     i = int(random.integers(len(rows)))
@@ -174,12 +174,12 @@ def split(random: Random, schedule: Schedule) -> list[Row]:
     return rows
 
 
-def no_change(random: Random, schedule: Schedule) -> list[Row]:
+def no_change(random: Random, schedule: Rounds) -> list[Row]:
     rows = rows_of(schedule)
     return [rows[i] for i in random.permutation(len(rows))]
 
 
-MUTATIONS: dict[str, Callable[[Random, Schedule], list[Row]]] = {
+MUTATIONS: dict[str, Callable[[Random, Rounds], list[Row]]] = {
     "drop": drop,
     "duplicate": duplicate,
     "duplicate at another step": duplicate_later,
@@ -203,7 +203,7 @@ MUTATIONS: dict[str, Callable[[Random, Schedule], list[Row]]] = {
 }
 
 
-def damaged(random: Random, schedule: Schedule, mutation: str) -> Schedule | None:
+def damaged(random: Random, schedule: Rounds, mutation: str) -> Rounds | None:
     rows = MUTATIONS[mutation](random, schedule)
     try:
         return remade(schedule, rows)
@@ -211,7 +211,7 @@ def damaged(random: Random, schedule: Schedule, mutation: str) -> Schedule | Non
         return None
 
 
-def remade(schedule: Schedule, rows: list[Row]) -> Schedule:
+def remade(schedule: Rounds, rows: list[Row]) -> Rounds:
     steps = {"steps": schedule.steps, "reduce_steps": schedule.reduce_steps}
     return make(schedule.collective, schedule.nodes, schedule.units, rows, **steps)
 

@@ -14,26 +14,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.floors import reached
-from tests.samples.trees import fabric, tree_schedule
-from topodesign.plans.trees import TREE_COLLECTIVES, TreeCollective, TreeSchedule
+from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
+from topodesign.collectives import BROADCAST
+from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
 from topodesign.verification.trees import verify_trees
 
 collectives = st.sampled_from(TREE_COLLECTIVES)
 
 
-def sample(collective: TreeCollective = "allgather", seed: int = 1, **options: Any) -> TreeSchedule:
+def sample(collective: TreeCollective = "allgather", seed: int = 1, **options: Any) -> Trees:
     rng = random.Random(seed)  # noqa: S311
     return tree_schedule(fabric(6, 3, rng), collective, rng, **options)
 
 
-def changed(schedule: TreeSchedule, name: str, row: int, value: int) -> TreeSchedule:
+def changed(schedule: Trees, name: str, row: int, value: int) -> Trees:
     column = getattr(schedule, name).copy()
     column[row] = value
     return replace(schedule, **{name: column})
 
 
-def complaint(schedule: TreeSchedule) -> str:
+def complaint(schedule: Trees) -> str:
     report = verify_trees(schedule)
     assert not report.ok
     assert "WRONG" in str(report)
@@ -73,7 +74,7 @@ def test_a_rate_that_the_links_do_not_have() -> None:
     assert not report.ok
 
 
-def turned(schedule: TreeSchedule) -> TreeSchedule:
+def turned(schedule: Trees) -> Trees:
     """Turn one edge round, with its routes."""
     hop = schedule.hop.copy()
     for route in np.flatnonzero(schedule.route_edge == 0):
@@ -84,7 +85,7 @@ def turned(schedule: TreeSchedule) -> TreeSchedule:
     return replace(schedule, src=src, dst=dst, hop=hop)
 
 
-def swapped(schedule: TreeSchedule) -> TreeSchedule:
+def swapped(schedule: Trees) -> Trees:
     """Let a node send before it has received: the first and the last edge of a tree change places."""
     last = int(np.flatnonzero(schedule.tree == 0)[-1])
     order = np.arange(len(schedule.tree))
@@ -92,7 +93,7 @@ def swapped(schedule: TreeSchedule) -> TreeSchedule:
     return _reordered(schedule, order)
 
 
-def _reordered(schedule: TreeSchedule, order: np.ndarray[Any, Any]) -> TreeSchedule:
+def _reordered(schedule: Trees, order: np.ndarray[Any, Any]) -> Trees:
     routes = np.concatenate([np.flatnonzero(schedule.route_edge == edge) for edge in order])
     hops = [schedule.hop[schedule.hop_start[r] : schedule.hop_start[r + 1]] for r in routes]
     place = np.empty(len(order), dtype=np.int64)
@@ -108,22 +109,22 @@ def _reordered(schedule: TreeSchedule, order: np.ndarray[Any, Any]) -> TreeSched
     )
 
 
-def to_switch(schedule: TreeSchedule) -> TreeSchedule:
+def to_switch(schedule: Trees) -> Trees:
     return changed(schedule, "dst", 0, min(schedule.topology.switches))
 
 
-def other_root(schedule: TreeSchedule) -> TreeSchedule:
+def other_root(schedule: Trees) -> Trees:
     wrong = next(v for v in schedule.compute_nodes.tolist() if v != schedule.root[0])
     return changed(schedule, "root", 0, wrong)
 
 
-def relayed(schedule: TreeSchedule) -> TreeSchedule:
+def relayed(schedule: Trees) -> Trees:
     """Put a compute node where a switch was."""
     route = int(np.flatnonzero(np.diff(schedule.hop_start) > 2)[0])
     return changed(schedule, "hop", int(schedule.hop_start[route]) + 1, int(schedule.compute_nodes[0]))
 
 
-def thinner(schedule: TreeSchedule) -> TreeSchedule:
+def thinner(schedule: Trees) -> Trees:
     """Take away a link that is used."""
     kept = np.ones(len(schedule.topology.src), dtype=bool)
     kept[int(np.flatnonzero(schedule.link_loads.sum(axis=0))[0])] = False
@@ -132,7 +133,7 @@ def thinner(schedule: TreeSchedule) -> TreeSchedule:
     return replace(schedule, topology=Topology.from_arrays(topology.nodes, *links, switches=topology.switches))
 
 
-DAMAGE: dict[str, tuple[Callable[[TreeSchedule], TreeSchedule], str]] = {
+DAMAGE: dict[str, tuple[Callable[[Trees], Trees], str]] = {
     "an edge turned round": (turned, "times instead of"),
     "a wrong order": (swapped, "not all been received"),
     "an edge to a switch": (to_switch, "ends at a switch"),
@@ -177,7 +178,7 @@ def test_a_missing_tree_and_a_second_root() -> None:
             reduce_trees=schedule.reduce_trees - (gone == 0),
         )
         assert "not the share of its shard" in complaint(less)
-    assert "one root" in complaint(replace(sample("allgather"), collective="broadcast"))
+    assert "one root" in complaint(replace(sample("allgather"), collective=BROADCAST.at(0)))
 
 
 @pytest.mark.floor(verified=80)

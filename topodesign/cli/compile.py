@@ -21,9 +21,9 @@ from topodesign.cli.options import (
 
 if TYPE_CHECKING:
     from topodesign.cli.trees.plan import AnyMethod, Wanted
+    from topodesign.collectives import Collective
     from topodesign.compiler.ir import Protocol
-    from topodesign.plans.rounds import Collective, Schedule
-    from topodesign.plans.trees import TreeCollective
+    from topodesign.plans.rounds import Rounds
     from topodesign.schedulers import Method
     from topodesign.topology.topology import Topology
 
@@ -67,7 +67,7 @@ def command(
     context: click.Context,
     /,
     source: str,
-    collective: TreeCollective,
+    collective: Collective,
     method: AnyMethod,
     chunks: int | None,
     runtime: str,
@@ -126,7 +126,7 @@ def command(
     elif parts > 1:
         raise ParameterError("--parts is for trees; leave it out")
     else:
-        steps = None if made else (cast("Collective", collective), cast("Method", method), chunks)
+        steps = None if made else (collective, cast("Method", method), chunks)
         text = _steps(source, steps, options)
     profile = get_profile(runtime)
     with progress_bar("checking"):
@@ -172,7 +172,7 @@ def _trees(source: str, wanted: Wanted | None, options: dict[str, Any]) -> tuple
         return plan_that_fits(wanted, lambda trees: compile_movement(trees.topology, trees, **options).text)
 
 
-def _read(path: Path) -> tuple[Topology, Schedule]:
+def _read(path: Path) -> tuple[Topology, Rounds]:
     """Read a schedule file that the verifier accepts; what the schedule does not need is left out."""
     from topodesign.cli.sources import schedule_of  # noqa: PLC0415  heavy
     from topodesign.plans.rounds_ops import prune  # noqa: PLC0415

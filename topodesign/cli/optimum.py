@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from topodesign.cli.trees.plan import Wanted
+    from topodesign.collectives import Collective
     from topodesign.fabrics.fabric import Fabric
     from topodesign.forest.throughput import BestAllreduce, Limited, Throughput, Upgrade
-    from topodesign.plans.trees import TreeCollective
 
 
 _MOST_LINKS = 8
@@ -70,7 +70,7 @@ _MOST_LINKS = 8
 @json_option
 def command(
     fabric: str,
-    collective: TreeCollective,
+    collective: Collective,
     bandwidth: str | None,
     scan: int | None,
     frontier: bool,
@@ -148,7 +148,9 @@ def _answer(whole: Fabric, fabric: Fabric, wanted: Wanted, comparison: _Comparis
     options: dict[str, Any] = {"root": root, "shards": shards}
     timed = {**options, "alpha": comparison.alpha, "sizes": comparison.sizes}
     best = throughput(fabric, collective, **options)
-    three: list[TreeCollective] = ["allgather", "reduce-scatter", "allreduce"]
+    from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER  # noqa: PLC0415
+
+    three: list[Collective] = [ALLGATHER, REDUCE_SCATTER, ALLREDUCE]
     names = [fabric.names[node] for node in fabric.compute]
     return _Answer(
         fabric,
@@ -162,7 +164,7 @@ def _answer(whole: Fabric, fabric: Fabric, wanted: Wanted, comparison: _Comparis
         limited(fabric, range(1, comparison.scan + 1), collective, **timed),
         frontier(fabric, collective, **timed) if comparison.frontier else [],
         comparison,
-        _proof(fabric, shards is None) if proof and collective == "allreduce" else None,
+        _proof(fabric, shards is None) if proof and len(collective.parts) > 1 else None,
     )
 
 
@@ -189,7 +191,7 @@ def _document(answer: _Answer) -> dict[str, Any]:
         "nodes": len(fabric.compute),
         "switches": len(fabric.topology.switches),
         "links": len(fabric.classes),
-        "collective": best.collective,
+        "collective": best.collective.name,
         "shards": answer.shards,
         "k": answer.trees,
         **_rates(best),
@@ -201,7 +203,7 @@ def _document(answer: _Answer) -> dict[str, Any]:
             {"from": link.src, "to": link.dst, "bandwidth": str(link.bandwidth), "class": link.kind} for link in links
         ],
         "bottleneck": bottleneck_in_words(fabric, best),
-        "collectives": {other.collective: _rates(other) for other in answer.others},
+        "collectives": {other.collective.name: _rates(other) for other in answer.others},
         "sensitivity": [
             {
                 "class": upgrade.kind,
@@ -288,7 +290,7 @@ def _lines(answer: _Answer) -> list[str]:
     lines += ["", "more bandwidth on all links of a class"]
     lines += _columns([_upgrade(upgrade, best.bandwidth) for upgrade in answer.upgrades])
     given = [*answer.scan, *([answer.fixed] if answer.fixed is not None else [])]
-    turn = "; a reduce-scatter, then an allgather" if best.collective == "allreduce" else ""
+    turn = "; a reduce-scatter, then an allgather" if len(best.collective.parts) > 1 else ""
     if given:
         lines += ["", f"with a given number of trees per root{unit}{turn}", *_table(given, answer)]
     if answer.frontier:
@@ -322,8 +324,8 @@ def _table(rows: list[Limited], answer: _Answer) -> list[str]:
 def _collective(result: Throughput) -> list[str]:
     from topodesign.report.bottleneck import speed  # noqa: PLC0415  heavy
 
-    how = "reduce-scatter, then allgather" if result.collective == "allreduce" else ""
-    return [result.collective, speed(result.bandwidth), how]
+    how = "reduce-scatter, then allgather" if len(result.collective.parts) > 1 else ""
+    return [result.collective.name, speed(result.bandwidth), how]
 
 
 def _proof(fabric: Fabric, equal: bool) -> _Proof:

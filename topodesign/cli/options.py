@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 import click
 
+from topodesign.collectives import Collective, as_collective
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
@@ -24,7 +26,26 @@ catalog_option = click.option(
     metavar="DIR",
     help="Look into another catalog than the one that TOPODESIGN_CATALOG names or the package came with.",
 )
-COLLECTIVES = click.Choice(["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce"])
+
+
+class _CollectiveChoice(click.ParamType[Collective]):
+    """A collective by its name."""
+
+    name = "collective"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.choice = click.Choice(names)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:
+        """Return the names."""
+        return self.choice.get_metavar(param, ctx)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Collective:
+        """Return the collective."""
+        return value if isinstance(value, Collective) else as_collective(self.choice.convert(value, param, ctx))
+
+
+COLLECTIVES = _CollectiveChoice(["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce"])
 collective_option = click.option(
     "--collective", type=COLLECTIVES, default="allreduce", show_default=True, help="What to schedule."
 )

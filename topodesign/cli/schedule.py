@@ -19,8 +19,7 @@ from topodesign.cli.options import (
 
 if TYPE_CHECKING:
     from topodesign.cli.trees.plan import AnyMethod, Wanted
-    from topodesign.plans.rounds import Collective
-    from topodesign.plans.trees import TreeCollective
+    from topodesign.collectives import Collective
     from topodesign.schedulers import Method
 
 
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 @json_option
 def command(
     topology: str,
-    collective: TreeCollective,
+    collective: Collective,
     method: AnyMethod,
     chunks: int | None,
     link_table: Path | None,
@@ -80,7 +79,7 @@ def command(
     with progress_bar("scheduling") as progress:
         made = make_schedule(
             graph,
-            cast("Collective", collective),  # the others go over trees
+            collective,
             method=cast("Method", method),
             chunks=chunks,
             unequal=unequal,
@@ -96,7 +95,7 @@ def command(
         "spec": None if graph.spec is None else str(graph.spec),
         "nodes": graph.nodes,
         "degree": graph.degree,
-        "collective": collective,
+        "collective": collective.name,
         "method": made.method,
         "steps": made.cost.steps,
         "bandwidth": str(made.cost.bandwidth),

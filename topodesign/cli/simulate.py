@@ -14,7 +14,7 @@ from topodesign.cli.options import json_option, print_json, progress_bar, withou
 
 if TYPE_CHECKING:
     from topodesign.base.cost import Cost
-    from topodesign.plans.rounds import Collective
+    from topodesign.collectives import Collective
     from topodesign.simulation.rounds import Mode, SimulationResult
 
 
@@ -112,7 +112,7 @@ def command(
             for size in work.sizes
         ]
     document: dict[str, Any] = {
-        "collective": schedule.collective,
+        "collective": schedule.collective.name,
         "nodes": topology.nodes,
         "mode": mode,
         "runs": [_record(result, size) for result, size in zip(results, work.sizes, strict=True)],
@@ -202,7 +202,7 @@ def _training(
     from topodesign.base.units import parse_size  # noqa: PLC0415
     from topodesign.simulation.workload import backpropagation, load_workload  # noqa: PLC0415
 
-    if collective == "allreduce":
+    if len(collective.parts) > 1:
         if cost.steps % 2:
             raise ParameterError("the two halves of this allreduce differ; use a reduce-scatter or allgather schedule")
         cost = Cost(cost.steps // 2, cost.bandwidth / 2)

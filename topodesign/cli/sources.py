@@ -15,7 +15,7 @@ from topodesign.expand.library import LIBRARY, build
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.files import FABRIC_ENDINGS, read_fabric
 from topodesign.fabrics.presets import FABRICS, build_fabric
-from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_file import Header, load_schedule
 from topodesign.topology.files import READERS, read_topology
 from topodesign.topology.topology import Topology
@@ -183,7 +183,7 @@ def check_ending(output: Path, kind: Kind) -> None:
         raise ParameterError(f"{output} would be a {kind}, not a {other}; give it the ending {_ENDING[kind]}")
 
 
-def schedule_of(path: Path) -> tuple[Topology, Schedule, Header, Report]:
+def schedule_of(path: Path) -> tuple[Topology, Rounds, Header, Report]:
     """Read a schedule file and check all that it says: the schedule, the claimed cost and the spec.
 
     Returns

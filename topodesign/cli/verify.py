@@ -58,10 +58,10 @@ def _trees(file: Path, as_json: bool) -> int:
     with progress_bar("verifying"):
         fabric, schedule, header, report = trees_of(file)
     if as_json:
-        found = record(fabric, schedule) if report.ok else {"fabric": fabric.name, "collective": report.collective}
+        found = record(fabric, schedule) if report.ok else {"fabric": fabric.name, "collective": report.collective.name}
         print_json({"ok": report.ok, **found, "spec": header.spec, "problems": list(report.problems)})
     else:
-        lines = [headline(fabric), f"{report.collective}: {'ok' if report.ok else 'WRONG'}"]
+        lines = [headline(fabric), f"{report.collective.name}: {'ok' if report.ok else 'WRONG'}"]
         lines += [summary(fabric, schedule)] if report.ok else [f"  {problem}" for problem in report.problems]
         click.echo("\n".join(lines))
     return 0 if report.ok else 1
@@ -76,7 +76,7 @@ def _schedule(file: Path, as_json: bool) -> int:
         print_json(
             {
                 "ok": report.ok,
-                "collective": report.collective,
+                "collective": report.collective.name,
                 "spec": header.spec,
                 "nodes": topology.nodes,
                 "steps": report.cost.steps,

@@ -18,9 +18,9 @@ from topodesign.compiler.backends.backend import LARGEST_SIZE, Backend, Files, O
 from topodesign.compiler.frontends import rounds, trees
 from topodesign.compiler.ir import PROTOCOLS, Program, Protocol
 from topodesign.compiler.limits import Limits
-from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
-from topodesign.plans.trees import TreeSchedule
+from topodesign.plans.trees import Trees
 from topodesign.runtime.check import CheckReport
 from topodesign.runtime.profiles import RuntimeProfile
 from topodesign.topology.topology import Topology, require_at_least
@@ -54,7 +54,7 @@ class FrontEnd(NamedTuple):
     program: Callable[[Topology, Any, Options, Limits], Program]
 
 
-def _of_rounds(topology: Topology, movement: Schedule, options: Options, limits: Limits) -> Program:
+def _of_rounds(topology: Topology, movement: Rounds, options: Options, limits: Limits) -> Program:
     if options.parts > 1:
         raise ParameterError("parts are of trees; rounds have none")
     if not is_lean(movement):  # right or wrong, but the front end wants everything to move once
@@ -72,7 +72,7 @@ def _of_rounds(topology: Topology, movement: Schedule, options: Options, limits:
     )
 
 
-def _of_trees(_: Topology, movement: TreeSchedule, options: Options, limits: Limits) -> Program:
+def _of_trees(_: Topology, movement: Trees, options: Options, limits: Limits) -> Program:
     return trees.program_of_trees(
         movement,
         inplace=options.inplace,
@@ -85,8 +85,8 @@ def _of_trees(_: Topology, movement: TreeSchedule, options: Options, limits: Lim
 
 FRONT_ENDS: Mapping[type, FrontEnd] = MappingProxyType(
     {
-        Schedule: FrontEnd("rounds", (), rounds.COLLECTIVES, _of_rounds),
-        TreeSchedule: FrontEnd("trees", ("trees",), trees.COLLECTIVES, _of_trees),
+        Rounds: FrontEnd("rounds", (), rounds.COLLECTIVES, _of_rounds),
+        Trees: FrontEnd("trees", ("trees",), trees.COLLECTIVES, _of_trees),
     }
 )
 """The front ends by the kind of movement."""
@@ -197,7 +197,7 @@ class Compiled(Result):
 
 def compile_movement(
     topology: Topology,
-    movement: Schedule | TreeSchedule,
+    movement: Rounds | Trees,
     target: str = "msccl",
     *,
     runtime: str | RuntimeProfile | None = None,

@@ -7,7 +7,7 @@ import numpy as np
 from topodesign.base.cost import Basis
 from topodesign.expand.expansion import Base, Claim, Expansion, require_base
 from topodesign.expand.lifting import require_schedule
-from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import canonical, relabel, share
 from topodesign.topology.isomorphism import mirror
 from topodesign.topology.topology import Topology
@@ -47,7 +47,7 @@ def claim(base: Base) -> Claim:
     return Claim(base.cost, Basis.SCHEDULE)
 
 
-def lift(base: Topology, schedule: Schedule) -> Schedule:
+def lift(base: Topology, schedule: Rounds) -> Rounds:
     """Return the schedule in which half of every shard follows the base's schedule and half its mirror image.
 
     Raises

@@ -10,9 +10,10 @@ import numpy as np
 
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import ParameterError
+from topodesign.collectives import REDUCE_SCATTER
 from topodesign.expand.expansion import Base, Claim, Expansion, require_base, require_count
 from topodesign.expand.lifting import both_ways
-from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, check_rows, rescale
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable
@@ -86,7 +87,7 @@ def claim(base: Base, n: int) -> Claim:
 
 
 @both_ways(_SIGNATURE)
-def lift(base: Topology, schedule: Schedule, n: int) -> Schedule:
+def lift(base: Topology, schedule: Rounds, n: int) -> Rounds:
     """Return the schedule in which every copy of a node sends as the node does, to that copy which is the owner's.
 
     The shards of a node's other copies go out over all its links in equal parts, in the last step before any neighbour
@@ -108,7 +109,7 @@ def lift(base: Topology, schedule: Schedule, n: int) -> Schedule:
     added = 1 if joining == 0 else 0
     i, j = np.arange(copies)[:, None], np.arange(copies)
     step, src, dst, owner, lo, hi = (
-        getattr(schedule, name)[:, None, None].astype(np.int64) for name in ("step", "src", "dst", "owner", "lo", "hi")
+        getattr(schedule, name)[:, None, None].astype(np.int64) for name in ("step", "src", "dst", "block", "lo", "hi")
     )
     target = owner * copies + j
     sends = (step + added, src * copies + i, dst * copies + j, target, lo, hi)
@@ -121,13 +122,13 @@ def lift(base: Topology, schedule: Schedule, n: int) -> Schedule:
     lo = (before * copies + k * capacity) * width
     hi = np.where(i == j, lo, lo + capacity * width)
     joins = (joining + added, tail * copies + i, head * copies + k, tail * copies + j, lo, hi)
-    return assemble("reduce-scatter", topology.nodes * copies, schedule.units, schedule.steps + added, (sends, joins))
+    return assemble(REDUCE_SCATTER, topology.nodes * copies, schedule.units, schedule.steps + added, (sends, joins))
 
 
-def _joining_step(base: Topology, schedule: Schedule) -> int:
+def _joining_step(base: Topology, schedule: Rounds) -> int:
     """Return the last step before any node sends what it has of the shard of a node that has a link to it."""
     first = np.full((base.nodes, base.nodes), schedule.steps + 1, dtype=np.int32)
-    np.minimum.at(first, (schedule.src, schedule.owner), schedule.step)
+    np.minimum.at(first, (schedule.src, schedule.block), schedule.step)
     return int(first[base.dst, base.src].min(initial=schedule.steps + 1)) - 1
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
-from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds import Rounds
 from topodesign.topology.family import call_signature, inspect_call
 from topodesign.topology.topology import Topology
 
-Lift = Callable[..., Schedule]
+Lift = Callable[..., Rounds]
 """A map from schedules of the bases to one of the expansion: every topology is followed by its schedule."""
 
 
@@ -81,7 +81,7 @@ class Expansion:
         The cost by closed form: a :class:`Base` for each topology, and the integers -> Claim, or None if there is no
         closed form for such bases.
     lift
-        The schedule: the arguments of ``graph`` with a schedule after every topology -> Schedule of the expansion with
+        The schedule: the arguments of ``graph`` with a schedule after every topology -> Rounds of the expansion with
         the claimed cost. All schedules are of one collective, allgather, reduce-scatter or allreduce, and so is the
         result. Raises ScheduleError if a schedule does not fit its topology, sends anything twice, or is not of the
         kind that the expansion needs. None if no schedule follows from those of the bases.

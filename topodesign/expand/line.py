@@ -10,9 +10,10 @@ import numpy as np
 
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import ParameterError
+from topodesign.collectives import REDUCE_SCATTER
 from topodesign.expand.expansion import Base, Claim, Expansion, require_base, require_count
 from topodesign.expand.lifting import both_ways
-from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, check_rows, find_links, rescale
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable
@@ -95,7 +96,7 @@ def claim(base: Base, k: int = 1) -> Claim:
     return Claim(Cost(base.cost.steps + k, base.cost.bandwidth + added), Basis.THEOREM if exact else Basis.BOUND)
 
 
-def lift(base: Topology, schedule: Schedule, k: int = 1) -> Schedule:
+def lift(base: Topology, schedule: Rounds, k: int = 1) -> Rounds:
     """Return the schedule of the line graph in which every node wu sends as u does, d times over, and one step more.
 
     A shard of node vv' goes where that of v goes in the base's schedule, to some node uv, and in the last step from
@@ -118,14 +119,14 @@ def _names(base: Topology) -> IntArray:
 
 
 @both_ways(_SIGNATURE, _names)
-def _lift_once(base: Topology, schedule: Schedule) -> Schedule:
+def _lift_once(base: Topology, schedule: Rounds) -> Rounds:
     link = find_links(base, schedule)
     width = base.capacity[link]
     incoming = np.argsort(np.repeat(base.dst, base.capacity), kind="stable")  # nodes of L(G) by their head
     arriving = np.cumsum(base.in_ports) - base.in_ports
     leaving = np.cumsum(base.out_ports) - base.out_ports
     start = np.cumsum(base.capacity) - base.capacity
-    fan_in, fan_out = base.in_ports[schedule.src], base.out_ports[schedule.owner]
+    fan_in, fan_out = base.in_ports[schedule.src], base.out_ports[schedule.block]
     count = fan_in * fan_out * width
     check_rows(int(count.sum()))
     row = np.repeat(np.arange(len(schedule)), count)
@@ -133,7 +134,7 @@ def _lift_once(base: Topology, schedule: Schedule) -> Schedule:
     rest, lane = np.divmod(rest, width[row])
     sender, owner = np.divmod(rest, fan_out[row])
     source = incoming[arriving[schedule.src][row] + sender]
-    owner += leaving[schedule.owner][row]
+    owner += leaving[schedule.block][row]
     fine = math.lcm(*np.unique(width).tolist())
     schedule = rescale(schedule, schedule.units * fine)
     length = (schedule.hi - schedule.lo) // width
@@ -146,7 +147,7 @@ def _lift_once(base: Topology, schedule: Schedule) -> Schedule:
         (schedule.step[row], source, start[link][row] + lane, owner, lo, hi),
         (last, result.src[apart], result.dst[apart], result.dst[apart], 0, schedule.units),
     )
-    return assemble("reduce-scatter", result.nodes, schedule.units, last, blocks)
+    return assemble(REDUCE_SCATTER, result.nodes, schedule.units, last, blocks)
 
 
 line = Expansion("line", graph, claim, lift)

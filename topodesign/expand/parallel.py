@@ -6,7 +6,7 @@ from topodesign.base.arrays import sealed
 from topodesign.base.cost import Basis
 from topodesign.expand.expansion import Base, Claim, Expansion, require_base, require_count
 from topodesign.expand.lifting import both_ways
-from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import Topology
 
 _SIGNATURE = "parallel(G,m)"
@@ -31,7 +31,7 @@ def claim(base: Base, m: int) -> Claim:  # noqa: ARG001  every m has the same co
 
 
 @both_ways(_SIGNATURE)
-def lift(base: Topology, schedule: Schedule, m: int) -> Schedule:  # noqa: ARG001  every m has the same schedule
+def lift(base: Topology, schedule: Rounds, m: int) -> Rounds:  # noqa: ARG001  every m has the same schedule
     """Return the schedule itself: m links in parallel share what one has carried."""
     require_count(m, _SIGNATURE)
     return schedule

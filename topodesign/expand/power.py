@@ -7,11 +7,12 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.cost import Basis, Cost
+from topodesign.collectives import REDUCE_SCATTER
 from topodesign.expand.expansion import Base, Claim, Expansion, require_base, require_count
 from topodesign.expand.lifting import both_ways
 from topodesign.expand.product import claim as product_claim
 from topodesign.expand.product import graph as product_graph
-from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, check_rows, relabel, share
 from topodesign.topology.topology import Topology, check_buildable
 
@@ -51,7 +52,7 @@ def claim(base: Base, n: int) -> Claim:
 
 
 @both_ways(_SIGNATURE)
-def lift(base: Topology, schedule: Schedule, n: int) -> Schedule:
+def lift(base: Topology, schedule: Rounds, n: int) -> Rounds:
     """Return the schedule that reduces along one coordinate after the other, the last one first.
 
     That keeps the links of one coordinate busy at a time. So every shard is cut into n parts, and for each of them all
@@ -66,7 +67,7 @@ def lift(base: Topology, schedule: Schedule, n: int) -> Schedule:
     check_buildable(nodes, 0)
     check_rows(times * len(schedule) * size ** (2 * times - 2))
     step, src, dst, owner = (
-        getattr(schedule, name).astype(np.int64)[:, None, None, None] for name in ("step", "src", "dst", "owner")
+        getattr(schedule, name).astype(np.int64)[:, None, None, None] for name in ("step", "src", "dst", "block")
     )
     lo, hi = schedule.lo[:, None, None, None], schedule.hi[:, None, None, None]
     blocks = []
@@ -84,7 +85,7 @@ def lift(base: Topology, schedule: Schedule, n: int) -> Schedule:
                 hi,
             )
         )
-    part = assemble("reduce-scatter", nodes, schedule.units, times * schedule.steps, blocks)
+    part = assemble(REDUCE_SCATTER, nodes, schedule.units, times * schedule.steps, blocks)
     node = np.arange(nodes)
     return share([relabel(part, node * size**i % nodes + node // size ** (times - i)) for i in range(times)])
 

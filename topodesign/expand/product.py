@@ -13,9 +13,10 @@ import numpy as np
 
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
+from topodesign.collectives import REDUCE_SCATTER
 from topodesign.expand.expansion import Base, Claim, Expansion, require_base
 from topodesign.expand.lifting import both_ways
-from topodesign.plans.rounds import COLUMNS, Schedule
+from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.rounds_ops import assemble, canonical, check_rows, check_units, find_links
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable
@@ -94,7 +95,7 @@ def claim(*factors: Base) -> Claim | None:
 
 
 @both_ways(_SIGNATURE)
-def lift(*factors: Any) -> Schedule:
+def lift(*factors: Any) -> Rounds:
     """Return the schedule in which every node sends each shard at the step of its distance, split over all factors.
 
     Arguments are G, a schedule of G, H, a schedule of H, ... Where a shard is at home in the same place as the sender
@@ -138,19 +139,19 @@ class _Layers:
     """
 
     degree: int
-    schedule: Schedule
+    schedule: Rounds
     sizes: IntArray
     distance: IntArray
 
     @classmethod
-    def of(cls, base: Topology, schedule: Schedule) -> _Layers:
+    def of(cls, base: Topology, schedule: Rounds) -> _Layers:
         """Read off the columns, and raise ScheduleError if it is no such schedule."""
         nodes, top = base.nodes, schedule.steps + 1
         distance = np.where(np.eye(nodes, dtype=np.bool_), 0, top)
         layer = top - schedule.step.astype(np.int64)
-        distance[schedule.src, schedule.owner] = layer
+        distance[schedule.src, schedule.block] = layer
         if (
-            np.any(distance[schedule.src, schedule.owner] != layer)
+            np.any(distance[schedule.src, schedule.block] != layer)
             or np.any(np.diag(distance))
             or distance.max() == top
         ):
@@ -199,7 +200,7 @@ def _multiply(one: _Layers, other: _Layers) -> _Layers:
             )
         )
     nodes = first.nodes * second.nodes
-    product_schedule = assemble("reduce-scatter", nodes, units, first.steps + second.steps, blocks)
+    product_schedule = assemble(REDUCE_SCATTER, nodes, units, first.steps + second.steps, blocks)
     total = other.distance[:, None, :, None] + one.distance[None, :, None, :]
     return _Layers(
         one.degree + other.degree,

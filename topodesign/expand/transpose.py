@@ -5,7 +5,7 @@ from __future__ import annotations
 from topodesign.base.cost import Basis
 from topodesign.expand.expansion import Base, Claim, Expansion, require_base
 from topodesign.expand.lifting import require_schedule
-from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import canonical, reverse
 from topodesign.topology.topology import Topology
 
@@ -25,7 +25,7 @@ def claim(base: Base) -> Claim:
     return Claim(base.cost, Basis.BOUND)
 
 
-def lift(base: Topology, schedule: Schedule) -> Schedule:
+def lift(base: Topology, schedule: Rounds) -> Rounds:
     """Return the schedule backwards: unlike other lifts this makes a reduce-scatter of an allgather and vice versa.
 
     References

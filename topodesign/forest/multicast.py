@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.errors import ParameterError
-from topodesign.plans.trees import TreeSchedule
+from topodesign.plans.trees import Trees
 from topodesign.topology.topology import IntArray, Topology
 
 Interval = tuple[int, int]
@@ -45,7 +45,7 @@ class Pruned:
         Steps from compute node to compute node on the longest way, as ``schedule.height`` counts them.
     """
 
-    schedule: TreeSchedule
+    schedule: Trees
     tree: IntArray
     src: IntArray
     dst: IntArray
@@ -81,7 +81,7 @@ def _saved(before: IntArray, after: IntArray) -> Fraction:
     return 1 - Fraction(int(after.sum()), max(1, int(before.sum())))
 
 
-def prune(schedule: TreeSchedule, multicast: frozenset[int], aggregation: frozenset[int]) -> Pruned:
+def prune(schedule: Trees, multicast: frozenset[int], aggregation: frozenset[int]) -> Pruned:
     """Leave out the traffic that capable switches make needless.
 
     Parameters
@@ -122,9 +122,7 @@ def prune(schedule: TreeSchedule, multicast: frozenset[int], aggregation: frozen
     return Pruned(schedule, trees, src, dst, lo, hi, schedule.link_loads, after, int(highest))
 
 
-def _prune_tree(
-    schedule: TreeSchedule, tree: int, capable: frozenset[int]
-) -> tuple[list[tuple[int, int, int, int]], int]:
+def _prune_tree(schedule: Trees, tree: int, capable: frozenset[int]) -> tuple[list[tuple[int, int, int, int]], int]:
     """Return (src, dst, lo, hi) of the links that still carry data, from the root outwards, and the height."""
     edges = _routes_from_root(schedule, tree, capable)
     cuts = sorted({end for routes in edges for interval, _ in routes for end in interval})
@@ -141,9 +139,7 @@ def _prune_tree(
     return kept, height
 
 
-def _routes_from_root(
-    schedule: TreeSchedule, tree: int, capable: frozenset[int]
-) -> list[list[tuple[Interval, list[int]]]]:
+def _routes_from_root(schedule: Trees, tree: int, capable: frozenset[int]) -> list[list[tuple[Interval, list[int]]]]:
     """Return for every edge of a tree, those near the root first, its routes with the units that they carry.
 
     The routes of an edge take their units in the order of the capable switches on them.
@@ -165,7 +161,7 @@ def _routes_from_root(
     return [intervals for _, intervals in sorted(edges, key=lambda edge: edge[0])]
 
 
-def _routes(schedule: TreeSchedule, edge: int, *, reduces: bool) -> Iterator[tuple[int, list[int]]]:
+def _routes(schedule: Trees, edge: int, *, reduces: bool) -> Iterator[tuple[int, list[int]]]:
     """Yield weight and nodes of the routes of an edge, away from the root."""
     first, last = np.searchsorted(schedule.route_edge, (edge, edge + 1)).tolist()
     for route in range(first, last):

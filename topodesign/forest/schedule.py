@@ -9,13 +9,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.base.errors import ParameterError, TooLargeError
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.collectives import ALLGATHER, ALLREDUCE, Collective, as_collective
 from topodesign.forest.allreduce import AllreduceOptimum, Phase, allreduce_optimum
 from topodesign.forest.fixed import fixed_optimum, smallest_trees
 from topodesign.forest.optimum import optimum, shard_sizes
 from topodesign.forest.packing import pack_trees
 from topodesign.forest.splitting import Pieces, Split, joined, remove_switches
-from topodesign.plans.trees import MAX_WEIGHT, REVERSED, ROOTED, TreeCollective, TreeSchedule
+from topodesign.plans.trees import MAX_WEIGHT, TREE_COLLECTIVES, Trees
 from topodesign.solve.maxflow import compute_nodes, violated_cut
 from topodesign.topology.topology import IntArray, Topology
 
@@ -30,28 +31,28 @@ class FrontierRow:
     """What so many trees per root reach: the time by bandwidth, and the height that small sizes feel."""
 
     k: int
-    schedule: TreeSchedule
+    schedule: Trees
 
     @property
     def inverse_rate(self) -> Fraction:
-        """Time by bandwidth, as :attr:`TreeSchedule.inverse_rate`."""
+        """Time by bandwidth, as :attr:`Trees.inverse_rate`."""
         return self.schedule.inverse_rate
 
     @property
     def height(self) -> int:
-        """Steps of the highest tree, as :attr:`TreeSchedule.height`."""
+        """Steps of the highest tree, as :attr:`Trees.height`."""
         return self.schedule.height
 
 
 def forest_schedule(
     topology: Topology,
-    collective: TreeCollective,
+    collective: Collective | str,
     *,
     k: int | None = None,
     root: int | None = None,
     shard: Sequence[int] | None = None,
     names: Sequence[str] | None = None,
-) -> TreeSchedule:
+) -> Trees:
     """Return a schedule over spanning trees, as fast as any for large sizes unless ``k`` is given.
 
     Parameters
@@ -64,7 +65,7 @@ def forest_schedule(
     k
         Number of trees per root (per unit of shard size); the smallest that reaches the optimum if None.
     root
-        The root of a broadcast or reduce, a compute node.
+        The root of a broadcast or reduce, a compute node; None if the collective says it.
     shard
         Relative shard sizes of the compute nodes in ascending order; equal if None, but for an allreduce as it is
         fastest.
@@ -82,17 +83,18 @@ def forest_schedule(
     TooLargeError
         If the capacities and shards need more than 64 bits.
     """
-    sizes = _sizes(topology, collective, root, shard)
-    if collective in {"allgather", "broadcast"}:
+    collective = spanning(collective, root)
+    sizes = _sizes(topology, collective, shard)
+    if not collective.reduces:
         return _out_trees(topology, collective, k, sizes, names)
-    if collective != "allreduce":
-        return _backwards(_out_trees(topology.transpose(), REVERSED[collective], k, sizes, names), topology)
+    if not collective.copies:
+        return _backwards(_out_trees(topology.transpose(), collective.dual, k, sizes, names), topology)
     if k is None and sizes is None:
         return allreduce_schedule(topology, names=names)[0]
     return _in_turn(topology, k, sizes, names)
 
 
-def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None) -> tuple[TreeSchedule, str]:
+def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None) -> tuple[Trees, str]:
     """Return the fastest allreduce for large sizes, and in words what it is and whether there may be a faster one.
 
     It is concurrent where that is faster than a reduce-scatter and then an allgather (ForestColl, appendix F). The
@@ -127,7 +129,7 @@ def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None
 def frontier(
     topology: Topology,
     numbers: Iterable[int] | None = None,
-    collective: TreeCollective = "allgather",
+    collective: Collective | str = ALLGATHER,
     *,
     root: int | None = None,
     shard: Sequence[int] | None = None,
@@ -153,63 +155,77 @@ def frontier(
     ParameterError, TopologyError, InfeasibleError, TooLargeError
         As :func:`forest_schedule`.
     """
+    collective = spanning(collective, root)
     if numbers is None:
-        best = _smallest_best(topology, collective, _sizes(topology, collective, root, shard))
+        best = _smallest_best(topology, collective, _sizes(topology, collective, shard))
         numbers = {*range(1, min(best, MOST_SMALL + 1)), best}
-    rows = [FrontierRow(k, forest_schedule(topology, collective, k=k, root=root, shard=shard)) for k in sorted(numbers)]
+    rows = [FrontierRow(k, forest_schedule(topology, collective, k=k, shard=shard)) for k in sorted(numbers)]
     rows.sort(key=lambda row: (row.inverse_rate, row.height, row.k))
     return [row for i, row in enumerate(rows) if all(row.height < other.height for other in rows[:i])]
 
 
-def _smallest_best(topology: Topology, collective: TreeCollective, sizes: tuple[int, ...] | None) -> int:
+def spanning(collective: Collective | str, root: int | None = None) -> Collective:
+    """Return a collective that spanning trees can do, with its root.
+
+    Raises
+    ------
+    ParameterError
+        If it is unknown, or is to have a root and has none.
+    InfeasibleError
+        If it is none of one to all or all to one.
+    """
+    found = as_collective(collective)
+    if not found.like(*TREE_COLLECTIVES):
+        raise InfeasibleError(
+            f"no schedule of {found} is made of spanning trees; they do {', '.join(map(str, TREE_COLLECTIVES))}"
+        )
+    return found if root is None else found.at(root)
+
+
+def _smallest_best(topology: Topology, collective: Collective, sizes: tuple[int, ...] | None) -> int:
     """Return the smallest number of trees per root that reaches the optimum, in both phases of an allreduce."""
-    forth = [topology] if collective in {"allgather", "broadcast", "allreduce"} else []
-    back = [topology.transpose()] if collective in {"reduce-scatter", "reduce", "allreduce"} else []
-    return max(smallest_trees(graph, weights=sizes) for graph in forth + back)
+    graphs = [topology.transpose() if one.adds else topology for one in collective.movements]
+    return max(smallest_trees(graph, weights=sizes) for graph in graphs)
 
 
-def _sizes(
-    topology: Topology, collective: TreeCollective, root: int | None, shard: Sequence[int] | None
-) -> tuple[int, ...] | None:
+def _sizes(topology: Topology, collective: Collective, shard: Sequence[int] | None) -> tuple[int, ...] | None:
     """Return the shard sizes; a single one for a root."""
-    if collective not in ROOTED:
-        if root is not None:
-            raise ParameterError(f"{collective} has no root")
+    if not collective.rooted:
         return None if shard is None else tuple(shard)
     if shard is not None:
         raise ParameterError(f"{collective} has one shard, without a size")
     compute = compute_nodes(topology).tolist()
-    if root not in compute:
-        raise ParameterError(f"{collective} needs a compute node as its root, not {root}")
-    return tuple(int(node == root) for node in compute)
+    if collective.root not in compute:
+        raise ParameterError(f"{collective} needs a compute node as its root, not {collective.root}")
+    return tuple(int(node == collective.root) for node in compute)
 
 
 def _out_trees(
     topology: Topology,
-    collective: TreeCollective,
+    collective: Collective,
     k: int | None,
     sizes: tuple[int, ...] | None,
     names: Sequence[str] | None,
-) -> TreeSchedule:
+) -> Trees:
     """Return an allgather or a broadcast."""
     best = optimum(topology, weights=sizes, names=names)
     k = smallest_trees(topology, weights=sizes, best=best) if k is None else k
     fixed = fixed_optimum(topology, k, weights=sizes, best=best)
     numbers = [k * size for size in shard_sizes(topology, sizes).tolist()]
     split = remove_switches(fixed.topology, numbers)
-    shard = None if collective == "broadcast" else sizes
+    shard = None if collective.rooted else sizes
     return _packed(topology, collective, split, numbers, rate=fixed.tree_rate, shard=shard)
 
 
 def _packed(
     topology: Topology,
-    collective: TreeCollective,
+    collective: Collective,
     split: Split,
     numbers: Sequence[int],
     *,
     rate: Fraction,
     shard: tuple[int, ...] | None,
-) -> TreeSchedule:
+) -> Trees:
     """Return so many out-trees per compute node, packed into logical links."""
     packing = pack_trees(split.topology, [(node, number) for node, number in enumerate(numbers) if number])
     nodes = np.array(split.nodes)
@@ -221,7 +237,7 @@ def _packed(
     length = np.diff(split.hop_start)[route]
     hop_start = np.concatenate(([0], np.cumsum(length)))
     place = np.arange(hop_start[-1]) + np.repeat(split.hop_start[route] - hop_start[:-1], length)
-    return TreeSchedule(
+    return Trees(
         collective=collective,
         topology=topology,
         rate=rate,
@@ -267,21 +283,19 @@ def _routed(split: Split, src: IntArray, dst: IntArray, weight: IntArray) -> tup
     return edge, np.minimum((start + weight)[edge], route_end[route]) - begin, route
 
 
-def _backwards(out_trees: TreeSchedule, topology: Topology) -> TreeSchedule:
+def _backwards(out_trees: Trees, topology: Topology) -> Trees:
     """Return in-trees on a topology, from out-trees on its transpose."""
     return replace(out_trees.reverse(), topology=topology)
 
 
-def _in_turn(
-    topology: Topology, k: int | None, sizes: tuple[int, ...] | None, names: Sequence[str] | None
-) -> TreeSchedule:
+def _in_turn(topology: Topology, k: int | None, sizes: tuple[int, ...] | None, names: Sequence[str] | None) -> Trees:
     """Return a reduce-scatter and then an allgather."""
-    out = _out_trees(topology, "allgather", k, sizes, names)
-    back = out if topology.is_duplex else _out_trees(topology.transpose(), "allgather", k, sizes, names)
+    out = _out_trees(topology, ALLGATHER, k, sizes, names)
+    back = out if topology.is_duplex else _out_trees(topology.transpose(), ALLGATHER, k, sizes, names)
     return _together(_backwards(back, topology), out, concurrent=False)
 
 
-def _concurrent(topology: Topology, best: AllreduceOptimum) -> TreeSchedule:
+def _concurrent(topology: Topology, best: AllreduceOptimum) -> Trees:
     """Return the allreduce whose in-trees and out-trees share the links as the optimum says, with few trees.
 
     If trees are so thin that shares and traffic are whole numbers of them, nothing is lost; often thicker ones, with
@@ -305,8 +319,8 @@ def _concurrent(topology: Topology, best: AllreduceOptimum) -> TreeSchedule:
         if all(violated_cut(split.topology, split.topology.capacity, numbers)[1] is None for split in (back, out)):
             break
     shard = tuple((numbers // np.gcd.reduce(numbers)).tolist())
-    in_trees = _packed(topology.transpose(), "allgather", back, numbers.tolist(), rate=rate, shard=shard)
-    out_trees = _packed(topology, "allgather", out, numbers.tolist(), rate=rate, shard=shard)
+    in_trees = _packed(topology.transpose(), ALLGATHER, back, numbers.tolist(), rate=rate, shard=shard)
+    out_trees = _packed(topology, ALLGATHER, out, numbers.tolist(), rate=rate, shard=shard)
     return _together(_backwards(in_trees, topology), out_trees, concurrent=True)
 
 
@@ -330,7 +344,7 @@ def _split(nodes: IntArray, best: AllreduceOptimum, phase: Phase, rate: Fraction
     return joined(nodes, pieces)
 
 
-def _together(first: TreeSchedule, second: TreeSchedule, *, concurrent: bool) -> TreeSchedule:
+def _together(first: Trees, second: Trees, *, concurrent: bool) -> Trees:
     """Return the allreduce of a reduce-scatter and an allgather; rates become one by scaling the weights."""
     rate = Fraction(
         math.gcd(first.rate.numerator * second.rate.denominator, second.rate.numerator * first.rate.denominator),
@@ -346,8 +360,8 @@ def _together(first: TreeSchedule, second: TreeSchedule, *, concurrent: bool) ->
     columns["tree"][1] = columns["tree"][1] + len(first)
     columns["route_edge"][1] = columns["route_edge"][1] + len(first.tree)
     columns["hop_start"][1] = columns["hop_start"][1][1:] + len(first.hop)
-    return TreeSchedule(
-        collective="allreduce",
+    return Trees(
+        collective=ALLREDUCE,
         topology=first.topology,
         rate=rate,
         **{name: np.concatenate(parts) for name, parts in columns.items()},

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError
+from topodesign.collectives import ALLGATHER, Collective
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.forest import schedule as forest
 from topodesign.forest.fixed import smallest_trees
 from topodesign.forest.optimum import Gain, Optimum, optimum, sensitivity, shard_sizes
-from topodesign.plans.trees import ROOTED, TreeCollective, TreeSchedule
+from topodesign.plans.trees import Trees
 from topodesign.plans.trees_file import tree_figures
 from topodesign.simulation.trees import simulate_trees
 from topodesign.topology.topology import Topology
@@ -49,7 +50,7 @@ class Throughput:
         proof where there is none.
     """
 
-    collective: TreeCollective
+    collective: Collective
     bandwidth: Fraction
     inverse_rate: Fraction
     bound: Fraction
@@ -150,7 +151,7 @@ class _Phase:
 
 def throughput(
     fabric: Fabric,
-    collective: TreeCollective = "allgather",
+    collective: Collective | str = ALLGATHER,
     *,
     root: str | None = None,
     shards: Sequence[int] | None = None,
@@ -183,7 +184,7 @@ def throughput(
     binding = tuple(sorted(phases[slow].order[list(optima[slow].binding)].tolist()))
     cut, owners = _sending_side(fabric, phases[slow], optima[slow], binding)
     return Throughput(
-        collective,
+        forest.spanning(collective, _root(fabric, root)),
         bandwidth,
         inverse_rate=(len(fabric.compute) if root is None else 1) / bandwidth,
         bound=whole / sum(best.bound for best in optima),
@@ -196,7 +197,7 @@ def throughput(
 
 def upgrades(
     fabric: Fabric,
-    collective: TreeCollective = "allgather",
+    collective: Collective | str = ALLGATHER,
     *,
     root: str | None = None,
     shards: Sequence[int] | None = None,
@@ -218,7 +219,7 @@ def upgrades(
 
 def smallest_number_of_trees(
     fabric: Fabric,
-    collective: TreeCollective = "allgather",
+    collective: Collective | str = ALLGATHER,
     *,
     root: str | None = None,
     shards: Sequence[int] | None = None,
@@ -237,7 +238,7 @@ def smallest_number_of_trees(
 def limited(
     fabric: Fabric,
     trees: Iterable[int],
-    collective: TreeCollective = "allgather",
+    collective: Collective | str = ALLGATHER,
     *,
     root: str | None = None,
     shards: Sequence[int] | None = None,
@@ -273,7 +274,7 @@ def limited(
 
 def frontier(
     fabric: Fabric,
-    collective: TreeCollective = "allgather",
+    collective: Collective | str = ALLGATHER,
     *,
     root: str | None = None,
     shards: Sequence[int] | None = None,
@@ -332,18 +333,20 @@ def _root(fabric: Fabric, root: str | None) -> int | None:
     return None if root is None else compute_node(fabric, root)
 
 
-def _measured(fabric: Fabric, k: int, schedule: TreeSchedule, alpha: Fraction, sizes: Sequence[Fraction]) -> Limited:
+def _measured(fabric: Fabric, k: int, schedule: Trees, alpha: Fraction, sizes: Sequence[Fraction]) -> Limited:
     """Return what a schedule reaches."""
     reached = tree_figures(fabric, schedule)
     times = tuple(simulate_trees(schedule, alpha=alpha, size=size, unit=8 * fabric.unit).time for size in sizes)
     return Limited(k, reached.bandwidth, reached.inverse_rate, reached.height, times)
 
 
-def _phases(fabric: Fabric, collective: TreeCollective, root: str | None, shards: Sequence[int] | None) -> list[_Phase]:
-    if (root is not None) != (collective in ROOTED):
-        raise ParameterError(
-            f"{collective} {'needs' if collective in ROOTED else 'has'} {'a' if root is None else 'no'} root"
-        )
+def _phases(
+    fabric: Fabric, collective: Collective | str, root: str | None, shards: Sequence[int] | None
+) -> list[_Phase]:
+    collective = forest.spanning(collective)
+    if (root is not None) != collective.rooted:
+        verb, article = ("needs", "a") if collective.rooted else ("has", "no")
+        raise ParameterError(f"{collective} {verb} {article} root")
     if root is None:
         weights = shard_sizes(fabric.topology, shards).tolist()
     else:
@@ -354,7 +357,7 @@ def _phases(fabric: Fabric, collective: TreeCollective, root: str | None, shards
     topology = fabric.topology
     forth = _Phase(topology, weights, np.arange(len(topology.src)), reduces=False)
     back = _Phase(topology.transpose(), weights, np.lexsort((topology.src, topology.dst)), reduces=True)
-    return {"allgather": [forth], "broadcast": [forth], "allreduce": [back, forth]}.get(collective, [back])
+    return [back if one.adds else forth for one in collective.movements]
 
 
 def _sending_side(

@@ -8,7 +8,7 @@ Format version 1. The file is a zip archive of these members, stored or deflated
     ``spec`` (text or null), ``claim`` (null or ``{"steps": 5, "bandwidth": "p/q"}``, the cost of the whole schedule)
     and ``generator`` (object: what made it, free form).
 ``step.npy src.npy dst.npy owner.npy lo.npy hi.npy``
-    The columns of :class:`~topodesign.plans.rounds.Schedule`, shape ``(rows,)``.
+    The columns of :class:`~topodesign.plans.rounds.Rounds`, shape ``(rows,)``.
 ``link_src.npy link_dst.npy link_capacity.npy``
     The links of the topology sorted by (src, dst), shape ``(links,)``.
 
@@ -38,9 +38,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign import __version__
+from topodesign.base.arrays import sealed
 from topodesign.base.cost import Cost
-from topodesign.base.errors import FileFormatError, ScheduleError, TopodesignError, TopologyError
-from topodesign.plans.rounds import COLUMNS, Collective, Schedule
+from topodesign.base.errors import FileFormatError, ParameterError, ScheduleError, TopodesignError, TopologyError
+from topodesign.collectives import as_collective
+from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import MAX_LINKS, MAX_NODES, Topology
 
 FORMAT = "topodesign schedule"
@@ -50,6 +52,7 @@ MAX_ROWS = 2**26
 """Rows that a reader accepts: 2 GiB in memory; an allreduce on 5000 nodes fits."""
 MAX_UNITS = 2**63 - 1
 MAX_STEPS = 2**31 - 1
+FILE_COLUMNS = ("step", "src", "dst", "owner", "lo", "hi")
 LINK_COLUMNS = ("link_src", "link_dst", "link_capacity")
 _DATE = (1980, 1, 1, 0, 0, 0)
 _LEVEL = (
@@ -88,7 +91,7 @@ class Header:
 
 def save_schedule(
     path: str | Path,
-    schedule: Schedule,
+    schedule: Rounds,
     topology: Topology,
     *,
     spec: str | None = None,
@@ -127,7 +130,7 @@ def save_schedule(
     fields = {
         "format": FORMAT,
         "version": VERSION,
-        "collective": schedule.collective,
+        "collective": schedule.collective.name,
         "nodes": schedule.nodes,
         "units": schedule.units,
         "steps": schedule.steps,
@@ -139,7 +142,9 @@ def save_schedule(
         "claim": None if claim is None else {"steps": claim.steps, "bandwidth": str(claim.bandwidth)},
         "generator": {"program": f"topodesign {__version__}", **(generator or {})},
     }
-    arrays = schedule.columns() | dict(zip(LINK_COLUMNS, (topology.src, topology.dst, topology.capacity), strict=True))
+    arrays = dict(zip(FILE_COLUMNS, schedule.columns().values(), strict=True)) | dict(
+        zip(LINK_COLUMNS, (topology.src, topology.dst, topology.capacity), strict=True)
+    )
     write_archive(Path(path), fields, arrays)
 
 
@@ -171,7 +176,7 @@ def write_archive(target: Path, fields: Mapping[str, Any], arrays: Mapping[str, 
         raise TopodesignError(f"cannot write {target}: {error}") from None
 
 
-def load_schedule(path: str | Path) -> tuple[Topology, Schedule, Header]:
+def load_schedule(path: str | Path) -> tuple[Topology, Rounds, Header]:
     """Read a schedule file of any version.
 
     Returns
@@ -206,7 +211,7 @@ def open_archive(source: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(source) as archive:
             yield archive
-    except (FileFormatError, ScheduleError, TopologyError) as error:
+    except (FileFormatError, ParameterError, ScheduleError, TopologyError) as error:
         raise FileFormatError(f"{source}: {error}") from None
     except OSError as error:
         raise FileFormatError(f"cannot read {source}: {error.strerror or error}") from None
@@ -314,7 +319,7 @@ def read_column(archive: zipfile.ZipFile, name: str, rows: int, kind: type[np.si
     array = np.frombuffer(data, dtype=stored, offset=_NPY_HEADER)
     if array.max(initial=0) > np.iinfo(kind).max:
         raise FileFormatError(f"{name}.npy has a number above {np.iinfo(kind).max}")
-    return array.astype(kind)
+    return sealed(array.astype(kind))
 
 
 def _claim(value: object) -> Cost | None:
@@ -339,25 +344,25 @@ def check_members(archive: zipfile.ZipFile, columns: Collection[str]) -> None:
         raise FileFormatError(f"{different[0]} {problem}")
 
 
-def _read_version_1(archive: zipfile.ZipFile, fields: dict[str, Any]) -> tuple[Topology, Schedule, Header]:
-    check_members(archive, COLUMNS)
+def _read_version_1(archive: zipfile.ZipFile, fields: dict[str, Any]) -> tuple[Topology, Rounds, Header]:
+    check_members(archive, FILE_COLUMNS)
     topology = read_links(archive, fields)
     rows = read_integer(fields, "rows", 0, MAX_ROWS)
     steps = read_integer(fields, "steps", 0, MAX_STEPS)
     reduce_steps = read_integer(fields, "reduce_steps", 0, steps)
     units = read_integer(fields, "units", 1, MAX_UNITS)
-    collective: Collective = fields.get("collective", "")
+    collective = as_collective(fields.get("collective", ""))
     spec, generator = fields.get("spec"), fields.get("generator")
     if not (spec is None or isinstance(spec, str)):
         raise FileFormatError("'spec' in header.json must be text or null")
     if not isinstance(generator, dict):
         raise FileFormatError("'generator' in header.json must be an object")
     header = Header(1, spec, _claim(fields.get("claim")), generator)
-    narrow = [read_column(archive, name, rows, np.int32) for name in COLUMNS[:4]]
-    wide = [read_column(archive, name, rows, np.int64) for name in COLUMNS[4:]]
-    return topology, Schedule(collective, topology.nodes, units, steps, reduce_steps, *narrow, *wide), header
+    narrow = [read_column(archive, name, rows, np.int32) for name in FILE_COLUMNS[:4]]
+    wide = [read_column(archive, name, rows, np.int64) for name in FILE_COLUMNS[4:]]
+    return topology, Rounds(collective, topology.nodes, units, steps, reduce_steps, *narrow, *wide), header
 
 
-_READERS: dict[int, Callable[[zipfile.ZipFile, dict[str, Any]], tuple[Topology, Schedule, Header]]] = {
+_READERS: dict[int, Callable[[zipfile.ZipFile, dict[str, Any]], tuple[Topology, Rounds, Header]]] = {
     1: _read_version_1,
 }

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from topodesign.base.arrays import sealed
 from topodesign.base.errors import ScheduleError, TooLargeError
-from topodesign.plans.rounds import COLUMNS, Collective, Schedule
+from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.topology.topology import IntArray, Topology
 
-Block = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike]
-"""The columns step, src, dst, owner, lo, hi: integers that broadcast against each other."""
+Part = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike]
+"""The columns step, src, dst, block, lo, hi: integers that broadcast against each other."""
 
 MAX_UNITS = 2**62
 """Units per shard; twice as many still fit into 64 bits."""
@@ -23,17 +24,17 @@ MAX_ROWS = 2**26
 """Rows of a schedule: 2 GiB of columns, at 32 bytes a row."""
 
 
-def assemble(collective: Collective, nodes: int, units: int, steps: int, blocks: Iterable[Block]) -> Schedule:
-    """Return the schedule of all rows of the blocks, without those whose interval is empty.
+def assemble(collective: Collective, nodes: int, units: int, steps: int, parts: Iterable[Part]) -> Rounds:
+    """Return the schedule of all rows of the parts, without those whose interval is empty.
 
     Parameters
     ----------
     collective
-        ``allgather`` or ``reduce-scatter``; use :func:`allreduce` to join the two.
+        One of a single movement; use :func:`allreduce` to join a reduce-scatter and an allgather.
     nodes, units, steps
-        As the attributes of :class:`~topodesign.plans.rounds.Schedule`.
-    blocks
-        Columns (step, src, dst, owner, lo, hi), in each block of shapes that broadcast against each other.
+        As the attributes of :class:`~topodesign.plans.rounds.Rounds`.
+    parts
+        Columns (step, src, dst, block, lo, hi), in each part of shapes that broadcast against each other.
 
     Raises
     ------
@@ -43,18 +44,18 @@ def assemble(collective: Collective, nodes: int, units: int, steps: int, blocks:
         If there are too many rows to hold or too many units to count.
     """
     check_units(units)
-    parts = [np.broadcast_arrays(*block) for block in blocks]
-    check_rows(sum(part[0].size for part in parts))
+    tables = [np.broadcast_arrays(*part) for part in parts]
+    check_rows(sum(table[0].size for table in tables))
     columns: list[NDArray[Any]] = []
     for place, name in enumerate(COLUMNS):
         kind = np.int64 if name in {"lo", "hi"} else np.int32
-        pieces = [part[place].astype(kind).ravel() for part in parts]
+        pieces = [table[place].astype(kind).ravel() for table in tables]
         columns.append(np.concatenate(pieces) if pieces else np.zeros(0, dtype=kind))
     kept = columns[4] < columns[5]
     if not kept.all():
         columns = [column[kept] for column in columns]
-    reduce_steps = steps if collective == "reduce-scatter" else 0
-    return Schedule(collective, nodes, units, steps, reduce_steps, *columns)
+    reduce_steps = steps if collective.reduces else 0
+    return Rounds(collective, nodes, units, steps, reduce_steps, *map(sealed, columns))
 
 
 def check_units(units: int) -> None:
@@ -69,28 +70,33 @@ def check_rows(rows: int) -> None:
         raise TooLargeError(f"a schedule of {rows} rows is too large (at most {MAX_ROWS})")
 
 
-def reverse(schedule: Schedule) -> Schedule:
+def reverse(schedule: Rounds) -> Rounds:
     """Return the schedule backwards in time over the links turned round.
 
-    A reduce-scatter on a topology becomes an allgather on its transpose and the other way round, and an allreduce an
-    allreduce. The cost is the same.
+    It does the dual of the collective: a reduce-scatter on a topology becomes an allgather on its transpose and the
+    other way round, and an allreduce an allreduce. The cost is the same.
 
     References
     ----------
     Efficient Direct-Connect Topologies, Definition 8 and Theorem 1.
     """
-    turned: dict[Collective, Collective] = {"allgather": "reduce-scatter", "reduce-scatter": "allgather"}
-    return replace(
-        schedule,
-        collective=turned.get(schedule.collective, schedule.collective),
-        reduce_steps=schedule.steps - schedule.reduce_steps,
+    dual, block, middle = schedule.collective.dual, schedule.block, schedule.steps - schedule.reduce_steps
+    if schedule.collective.pairwise:  # what went from s to t now goes from t to s
+        source, destination = np.divmod(block, schedule.nodes)
+        block = sealed((destination * schedule.nodes + source).astype(np.int32))
+    if len(dual.movements) == 1:
+        middle = schedule.steps if dual.reduces else 0
+    return schedule.having(
+        collective=dual,
+        reduce_steps=middle,
         step=(schedule.steps + 1 - schedule.step).astype(np.int32),
         src=schedule.dst,
         dst=schedule.src,
+        block=block,
     )
 
 
-def rescale(schedule: Schedule, units: int) -> Schedule:
+def rescale(schedule: Rounds, units: int) -> Rounds:
     """Return the same schedule with another number of units per shard.
 
     Parameters
@@ -113,10 +119,10 @@ def rescale(schedule: Schedule, units: int) -> Schedule:
     check_units(units)
     if factor == 1:
         return schedule
-    return replace(schedule, units=units, lo=schedule.lo * factor, hi=schedule.hi * factor)
+    return schedule.having(units=units, lo=schedule.lo * factor, hi=schedule.hi * factor)
 
 
-def allreduce(reduce_scatter: Schedule, allgather: Schedule) -> Schedule:
+def allreduce(reduce_scatter: Rounds, allgather: Rounds) -> Rounds:
     """Return the allreduce that runs a reduce-scatter and then an allgather, with the lcm of their units per shard.
 
     Raises
@@ -126,7 +132,7 @@ def allreduce(reduce_scatter: Schedule, allgather: Schedule) -> Schedule:
     TooLargeError
         If there are too many units to count.
     """
-    if (reduce_scatter.collective, allgather.collective) != ("reduce-scatter", "allgather"):
+    if (reduce_scatter.collective, allgather.collective) != ALLREDUCE.parts:
         raise ScheduleError(
             "an allreduce is made of a reduce-scatter and an allgather, "
             f"not of {reduce_scatter.collective} and {allgather.collective}"
@@ -138,10 +144,12 @@ def allreduce(reduce_scatter: Schedule, allgather: Schedule) -> Schedule:
     later = (second.step + first.steps).astype(np.int32)
     rest = (np.concatenate((getattr(first, name), getattr(second, name))) for name in COLUMNS[1:])
     step = np.concatenate((first.step, later))
-    return Schedule("allreduce", first.nodes, units, first.steps + second.steps, first.steps, step, *rest)
+    return Rounds(
+        ALLREDUCE, first.nodes, units, first.steps + second.steps, first.steps, sealed(step), *map(sealed, rest)
+    )
 
 
-def halves(schedule: Schedule) -> tuple[Schedule, Schedule]:
+def halves(schedule: Rounds) -> tuple[Rounds, Rounds]:
     """Return the reduce-scatter and the allgather that an allreduce is made of.
 
     Raises
@@ -149,7 +157,7 @@ def halves(schedule: Schedule) -> tuple[Schedule, Schedule]:
     ScheduleError
         If it is not an allreduce.
     """
-    if schedule.collective != "allreduce":
+    if schedule.collective != ALLREDUCE:
         raise ScheduleError(f"only an allreduce has halves, not {schedule.collective}")
     middle = schedule.reduce_steps
     adds = schedule.step <= middle
@@ -157,12 +165,12 @@ def halves(schedule: Schedule) -> tuple[Schedule, Schedule]:
     second[0] = (second[0] - middle).astype(np.int32)
     nodes, units = schedule.nodes, schedule.units
     return (
-        Schedule("reduce-scatter", nodes, units, middle, middle, *first),
-        Schedule("allgather", nodes, units, schedule.steps - middle, 0, *second),
+        Rounds(REDUCE_SCATTER, nodes, units, middle, middle, *map(sealed, first)),
+        Rounds(ALLGATHER, nodes, units, schedule.steps - middle, 0, *map(sealed, second)),
     )
 
 
-def share(schedules: Sequence[Schedule]) -> Schedule:
+def share(schedules: Sequence[Rounds]) -> Rounds:
     """Return the schedule in which equal parts of every shard follow the given schedules, the first part the first.
 
     Raises
@@ -181,20 +189,19 @@ def share(schedules: Sequence[Schedule]) -> Schedule:
     check_units(part * len(schedules))
     parts = [rescale(one, part) for one in schedules]
     place = np.repeat(part * np.arange(len(parts)), [len(one) for one in parts])
-    step, src, dst, owner, lo, hi = (np.concatenate([getattr(one, name) for one in parts]) for name in COLUMNS)
-    return replace(
-        first,
+    step, src, dst, block, lo, hi = (np.concatenate([getattr(one, name) for one in parts]) for name in COLUMNS)
+    return first.having(
         units=part * len(parts),
         step=step,
         src=src,
         dst=dst,
-        owner=owner,
+        block=block,
         lo=lo + place,
         hi=hi + place,
     )
 
 
-def relabel(schedule: Schedule, order: NDArray[np.integer]) -> Schedule:
+def relabel(schedule: Rounds, order: NDArray[np.integer]) -> Rounds:
     """Return the schedule with node v called ``order[v]``.
 
     Parameters
@@ -212,19 +219,33 @@ def relabel(schedule: Schedule, order: NDArray[np.integer]) -> Schedule:
     if order.shape != (schedule.nodes,) or not np.array_equal(np.sort(order), np.arange(schedule.nodes)):
         raise ScheduleError(f"relabelling needs a permutation of the nodes 0 to {schedule.nodes - 1}")
     names = order.astype(np.int32)
-    return replace(schedule, src=names[schedule.src], dst=names[schedule.dst], owner=names[schedule.owner])
+    block = names[schedule.block]
+    if schedule.collective.pairwise:
+        source, destination = np.divmod(schedule.block, schedule.nodes)
+        block = names[source] * np.int32(schedule.nodes) + names[destination]
+    root, group = schedule.collective.root, schedule.collective.group
+    return schedule.having(
+        collective=schedule.collective.at(None if root is None else int(order[root])).among(
+            None if group is None else order[list(group)].tolist()
+        ),
+        src=names[schedule.src],
+        dst=names[schedule.dst],
+        block=block,
+    )
 
 
-def canonical(schedule: Schedule) -> Schedule:
+def canonical(schedule: Rounds) -> Rounds:
     """Return the same schedule in the form that does not depend on how it was made.
 
-    Rows are sorted by (step, src, dst, owner, lo), neighbouring intervals that go the same way in the same step are
+    Rows are sorted by (step, src, dst, block, lo), neighbouring intervals that go the same way in the same step are
     one row, and units are as few as the intervals allow.
     """
     if not len(schedule):
-        return replace(schedule, units=1)
+        return schedule.having(units=1)
     columns = [getattr(schedule, name) for name in COLUMNS]
-    order = _sorting(columns, [schedule.steps + 1, *[schedule.nodes] * 3, schedule.units, schedule.units + 1])
+    blocks = schedule.collective.block_count(schedule.nodes)
+    sizes = [schedule.steps + 1, schedule.nodes, schedule.nodes, blocks, schedule.units, schedule.units + 1]
+    order = _sorting(columns, sizes)
     if order is not None:
         columns = [column[order] for column in columns]
     *keys, lo, hi = columns
@@ -238,8 +259,8 @@ def canonical(schedule: Schedule) -> Schedule:
     common = math.gcd(schedule.units, int(np.gcd.reduce(lo)), int(np.gcd.reduce(hi)))
     if common > 1:
         lo, hi = lo // common, hi // common
-    step, src, dst, owner = keys
-    return replace(schedule, units=schedule.units // common, step=step, src=src, dst=dst, owner=owner, lo=lo, hi=hi)
+    step, src, dst, block = keys
+    return schedule.having(units=schedule.units // common, step=step, src=src, dst=dst, block=block, lo=lo, hi=hi)
 
 
 def _sorting(columns: list[IntArray], sizes: list[int]) -> IntArray | None:
@@ -261,7 +282,7 @@ def _sorting(columns: list[IntArray], sizes: list[int]) -> IntArray | None:
     return None if np.all(words[0][1:] >= words[0][:-1]) else np.argsort(words[0])
 
 
-def find_links(topology: Topology, schedule: Schedule) -> IntArray:
+def find_links(topology: Topology, schedule: Rounds) -> IntArray:
     """Return the index in the topology of the link that each row uses, shape ``(rows,)``.
 
     Raises
@@ -271,44 +292,44 @@ def find_links(topology: Topology, schedule: Schedule) -> IntArray:
     """
     if schedule.nodes != topology.nodes:
         raise ScheduleError(f"the schedule is for {schedule.nodes} nodes, the topology has {topology.nodes}")
-    keys = np.append(topology.src * topology.nodes + topology.dst, topology.nodes**2)
-    wanted = schedule.src.astype(np.int64) * topology.nodes + schedule.dst
-    link: IntArray = np.searchsorted(keys, wanted)
-    bad = np.flatnonzero((keys[link] != wanted) | (schedule.src == schedule.dst))
+    link = topology.link_index(schedule.src, schedule.dst)
+    bad = np.flatnonzero((link < 0) | (schedule.src == schedule.dst))
     if len(bad):
         row = int(bad[0])
         raise ScheduleError(f"the schedule sends over {schedule.src[row]}->{schedule.dst[row]}, which is no link")
     return link
 
 
-def is_lean(schedule: Schedule) -> bool:
-    """Return whether everything moves once, given that the schedule is right.
+def is_lean(schedule: Rounds) -> bool:
+    """Return whether everything moves once, given that the schedule is right and of shards.
 
-    Then every unit of a shard leaves every node but the owner once in a reduce-scatter, and reaches every node but the
-    owner once in an allgather: it moves along the links of a spanning tree. An allreduce is lean if its halves are.
+    Then every unit of a shard leaves every node but its own once in a reduce-scatter, and reaches every node but its
+    own once in an allgather: it moves along the links of a spanning tree. An allreduce is lean if its halves are.
     """
-    if schedule.collective == "allreduce":
+    if schedule.collective == ALLREDUCE:
         return all(is_lean(half) for half in halves(schedule))
     width = schedule.hi - schedule.lo
     sent = (int((width >> 32).sum()) << 32) + int((width & (2**32 - 1)).sum())  # the sum may not fit into 64 bits
     return sent == schedule.nodes * (schedule.nodes - 1) * schedule.units
 
 
-def prune(schedule: Schedule) -> Schedule:
+def prune(schedule: Rounds) -> Rounds:
     """Return a right schedule without what it does not need: lean, in canonical form, and no dearer.
 
     Of the deliveries of a unit to a node an allgather keeps the first. Of the times a node sends its partial sum of a
     unit a reduce-scatter keeps the last: what was sent before waits for it.
     """
-    if schedule.collective == "allreduce":
+    if schedule.collective == ALLREDUCE:
         return allreduce(*(prune(half) for half in halves(schedule)))
-    if schedule.collective == "reduce-scatter":
+    if schedule.collective.reduces:
         return canonical(reverse(prune(reverse(schedule))))
-    away = schedule.dst != schedule.owner
-    step, src, dst, owner, lo, hi = (getattr(schedule, name)[away] for name in COLUMNS)
+    (movement,) = schedule.collective.movements
+    source, _ = schedule.collective.places(movement, schedule.block, schedule.nodes)
+    away = schedule.dst != source
+    step, src, dst, block, lo, hi = (getattr(schedule, name)[away] for name in COLUMNS)
     # Cut the intervals that reach one node of one shard wherever one of them ends: the pieces are equal or apart.
     ends = np.unique(np.concatenate((lo, hi)))
-    group = (dst.astype(np.int64) * schedule.nodes + owner) * len(ends)
+    group = (dst.astype(np.int64) * schedule.collective.block_count(schedule.nodes) + block) * len(ends)
     begin, end = group + np.searchsorted(ends, lo), group + np.searchsorted(ends, hi)
     cuts = np.unique(np.concatenate((begin, end)))
     begin, end = np.searchsorted(cuts, begin), np.searchsorted(cuts, end)
@@ -319,4 +340,4 @@ def prune(schedule: Schedule) -> Schedule:
     first = order[np.flatnonzero(np.diff(piece[order], prepend=-1))]
     row, piece = row[first], piece[first]
     lo, hi = ends[cuts[piece] % len(ends)], ends[cuts[piece + 1] % len(ends)]
-    return canonical(replace(schedule, step=step[row], src=src[row], dst=dst[row], owner=owner[row], lo=lo, hi=hi))
+    return canonical(schedule.having(step=step[row], src=src[row], dst=dst[row], block=block[row], lo=lo, hi=hi))

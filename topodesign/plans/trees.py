@@ -10,30 +10,26 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.arrays import owned
 from topodesign.base.errors import ScheduleError
+from topodesign.collectives import ALLREDUCE, COLLECTIVES, Collective
+from topodesign.plans.rounds import reduce_steps_fit
 from topodesign.topology.topology import IntArray, Topology
 
-TreeCollective = Literal["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce"]
-TREE_COLLECTIVES: tuple[TreeCollective, ...] = get_args(TreeCollective)
-ROOTED = ("broadcast", "reduce")
-"""Collectives with a single root."""
-REVERSED: dict[TreeCollective, TreeCollective] = {
-    "allgather": "reduce-scatter",
-    "reduce-scatter": "allgather",
-    "allreduce": "allreduce",
-    "broadcast": "reduce",
-    "reduce": "broadcast",
-}
+TREE_COLLECTIVES = tuple(
+    one for one in COLLECTIVES.values() if all("all" in {m.source, m.destination} for m in one.movements)
+)
+"""Those that spanning trees can do: everything goes from one node to all, or from all to one."""
 MAX_WEIGHT = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
-class TreeSchedule:
+class Trees:
     """Weighted spanning trees with the physical routes of their edges.
 
     Data flow along tree edge ``e`` from compute node ``src[e]`` to ``dst[e]``: away from the root in an *out-tree*,
@@ -44,7 +40,7 @@ class TreeSchedule:
     Attributes
     ----------
     collective
-        One of ``TREE_COLLECTIVES``.
+        One of ``TREE_COLLECTIVES``, with its root if it has one.
     topology
         The physical fabric, switches included.
     rate
@@ -72,7 +68,7 @@ class TreeSchedule:
     All arrays are read-only int64.
     """
 
-    collective: TreeCollective
+    collective: Collective
     topology: Topology
     rate: Fraction
     root: IntArray
@@ -89,23 +85,25 @@ class TreeSchedule:
     concurrent: bool = False
 
     def __post_init__(self) -> None:
-        """Check the form (not the meaning: that is the verifier's) and make the columns read-only.
+        """Check the form (not the meaning: that is the verifier's) and take the columns over.
 
         Raises
         ------
         ScheduleError
             If a number is out of range or the columns differ in length or type.
         """
-        if self.collective not in TREE_COLLECTIVES:
-            raise ScheduleError(f"unknown collective {self.collective!r}; known are {', '.join(TREE_COLLECTIVES)}")
+        if not isinstance(self.collective, Collective) or not self.collective.like(*TREE_COLLECTIVES):
+            known = ", ".join(map(str, TREE_COLLECTIVES))
+            raise ScheduleError(f"spanning trees are for {known}, not for {self.collective}")
+        if self.collective.rooted and self.collective.root is None:
+            raise ScheduleError(f"the trees of a {self.collective} need to know its root")
         if self.rate <= 0:
             raise ScheduleError(f"the rate of a tree must be positive, not {self.rate}")
         self._check_columns()
         trees, edges, routes = len(self.root), len(self.tree), len(self.route_edge)
-        in_trees = {"allgather": 0, "broadcast": 0, "reduce-scatter": trees, "reduce": trees}
-        if not 0 <= self.reduce_trees <= trees or in_trees.get(self.collective, self.reduce_trees) != self.reduce_trees:
+        if not 0 <= self.reduce_trees <= trees or not reduce_steps_fit(self.collective, trees, self.reduce_trees):
             raise ScheduleError(f"{self.reduce_trees} of {trees} trees reducing does not fit {self.collective}")
-        if self.concurrent and self.collective != "allreduce":
+        if self.concurrent and not self.collective.like(ALLREDUCE):
             raise ScheduleError(f"only an allreduce has phases that can be concurrent, {self.collective} has one")
         if self.concurrent and len(set(self.phase_weights)) > 1:
             raise ScheduleError("the in-trees and the out-trees of a concurrent allreduce must have the same weight")
@@ -131,7 +129,7 @@ class TreeSchedule:
                 column = getattr(self, name)
                 if not isinstance(column, np.ndarray) or column.dtype != np.int64 or column.shape != shape:
                     raise ScheduleError(f"column {name!r} must be an int64 array of shape {shape}")
-                column.setflags(write=False)
+                object.__setattr__(self, name, owned(column))
 
     def __len__(self) -> int:
         """Return the number of different trees."""
@@ -139,7 +137,7 @@ class TreeSchedule:
 
     def __eq__(self, other: object) -> bool:
         """Return whether all fields are equal, columns row by row."""
-        if not isinstance(other, TreeSchedule):
+        if not isinstance(other, Trees):
             return NotImplemented
         return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
 
@@ -149,7 +147,7 @@ class TreeSchedule:
 
     def __repr__(self) -> str:
         """Return a short description."""
-        return f"<TreeSchedule {self.collective}, {len(self)} trees, height {self.height}, rate {self.rate}>"
+        return f"<Trees {self.collective}, {len(self)} trees, height {self.height}, rate {self.rate}>"
 
     @cached_property
     def compute_nodes(self) -> IntArray:
@@ -203,10 +201,7 @@ class TreeSchedule:
         the bytes per second of a link of capacity one. Broadcast and reduce have one shard, of M bytes. The times of
         the two phases of an allreduce add up unless they are concurrent.
         """
-        if self.collective in {"broadcast", "reduce"}:
-            shards = 1
-        else:
-            shards = len(self.compute_nodes) if self.shard is None else sum(self.shard)
+        shards = self.collective.shards(len(self.compute_nodes)) if self.shard is None else sum(self.shard)
         weights = self.phase_weights[: 1 if self.concurrent else 2]
         return sum((shards / (weight * self.rate) for weight in weights if weight), start=Fraction(0))
 
@@ -225,28 +220,25 @@ class TreeSchedule:
         inner[self.hop_start[1:] - 1] = False
         first = np.flatnonzero(inner)
         route = np.repeat(np.arange(len(self.route_edge)), np.diff(self.hop_start) - 1)
-        nodes = self.topology.nodes
-        key = self.hop[first] * nodes + self.hop[first + 1]
-        links = self.topology.src * nodes + self.topology.dst
-        link = np.searchsorted(links, key)
-        missing = np.flatnonzero(np.append(links, -1)[link] != key)
+        link = self.topology.link_index(self.hop[first], self.hop[first + 1])
+        missing = first[link < 0]
         if len(missing):
-            source, target = divmod(int(key[missing[0]]), nodes)
+            source, target = self.hop[missing[0]], self.hop[missing[0] + 1]
             raise ScheduleError(f"a route goes from {source} to {target}, where there is no link")
         phase = (self.tree[self.route_edge] >= self.reduce_trees).astype(np.int64)
-        loads = np.zeros((2, len(links)), dtype=np.int64)
+        loads = np.zeros((2, len(self.topology.src)), dtype=np.int64)
         np.add.at(loads, (phase[route], link), self.route_weight[route])
         loads.setflags(write=False)
         return loads
 
-    def reverse(self) -> TreeSchedule:
+    def reverse(self) -> Trees:
         """Return the schedule run backwards in time, on the transpose of the topology.
 
         Out-trees become in-trees: allgather and reduce-scatter change places, so do broadcast and reduce.
         """
         length = np.diff(self.hop_start)[::-1]
-        return TreeSchedule(
-            collective=REVERSED[self.collective],
+        return Trees(
+            collective=self.collective.dual,
             topology=self.topology if self.topology.is_duplex else self.topology.transpose(),
             rate=self.rate,
             root=self.root[::-1].copy(),

@@ -11,7 +11,7 @@ The container is that of :mod:`topodesign.plans.rounds_file`. Format version 2 h
     switches); and ``claim``, an object of what the whole schedule is said to reach: ``k`` and ``inv_x_star`` and
     ``algorithmic_bandwidth`` (each "p/q") and ``height``, as in :class:`TreeFigures`.
 ``root weight``, ``tree src dst``, ``route_edge route_weight``, ``hop_start``, ``hop`` (each with ``.npy``)
-    The columns of :class:`~topodesign.plans.trees.TreeSchedule`.
+    The columns of :class:`~topodesign.plans.trees.Trees`.
 ``link_src.npy link_dst.npy link_capacity.npy``
     The links of the topology sorted by (src, dst).
 
@@ -31,6 +31,7 @@ import numpy as np
 
 from topodesign import __version__
 from topodesign.base.errors import FileFormatError, ScheduleError
+from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.rounds_file import (
     FRACTION,
@@ -45,7 +46,7 @@ from topodesign.plans.rounds_file import (
     read_links,
     write_archive,
 )
-from topodesign.plans.trees import COLUMN_GROUPS, TreeSchedule
+from topodesign.plans.trees import COLUMN_GROUPS, Trees
 from topodesign.topology.topology import IntArray
 
 FORMAT = "topodesign tree schedule"
@@ -63,7 +64,7 @@ class TreeFigures:
         Trees per root, and per unit of shard size where those differ, of capacity ``rate`` each; of an allreduce in the
         phase with more of them.
     height
-        Tree edges on the longest way between a root and a node, as :attr:`TreeSchedule.height`.
+        Tree edges on the longest way between a root and a node, as :attr:`Trees.height`.
     inverse_rate
         1/x*: seconds per byte of a shard, of the mean one where they differ (of the whole data for broadcast and
         reduce).
@@ -96,7 +97,7 @@ class TreeHeader:
     generator: Mapping[str, Any]
 
 
-def tree_figures(fabric: Fabric, schedule: TreeSchedule, measured: tuple[Fraction, int] | None = None) -> TreeFigures:
+def tree_figures(fabric: Fabric, schedule: Trees, measured: tuple[Fraction, int] | None = None) -> TreeFigures:
     """Return what a valid schedule reaches.
 
     Parameters
@@ -113,7 +114,7 @@ def tree_figures(fabric: Fabric, schedule: TreeSchedule, measured: tuple[Fractio
     """
     if not len(schedule):
         raise ScheduleError("the schedule has no trees")
-    owners = 1 if schedule.collective in {"broadcast", "reduce"} else len(fabric.compute)
+    owners = schedule.collective.shards(len(fabric.compute))
     shards = owners if schedule.shard is None else sum(schedule.shard)
     inverse, height = (schedule.inverse_rate, schedule.height) if measured is None else measured
     bandwidth = shards * fabric.unit / inverse
@@ -122,7 +123,7 @@ def tree_figures(fabric: Fabric, schedule: TreeSchedule, measured: tuple[Fractio
 
 def save_trees(
     path: str | Path,
-    schedule: TreeSchedule,
+    schedule: Trees,
     fabric: Fabric,
     *,
     spec: str | None = None,
@@ -160,7 +161,7 @@ def save_trees(
     fields = {
         "format": FORMAT,
         "version": VERSION,
-        "collective": schedule.collective,
+        "collective": schedule.collective.name,
         "rate": str(schedule.rate),
         "claim": {
             "k": str(claim.k),
@@ -192,7 +193,7 @@ def is_tree_file(path: Path) -> bool:
     return is_format(path, FORMAT)
 
 
-def load_trees(path: str | Path) -> tuple[Fabric, TreeSchedule, TreeHeader]:
+def load_trees(path: str | Path) -> tuple[Fabric, Trees, TreeHeader]:
     """Read a tree schedule file.
 
     Returns
@@ -213,7 +214,7 @@ def load_trees(path: str | Path) -> tuple[Fabric, TreeSchedule, TreeHeader]:
         return _read_version_2(archive, fields)
 
 
-def _read_version_2(archive: zipfile.ZipFile, fields: dict[str, Any]) -> tuple[Fabric, TreeSchedule, TreeHeader]:
+def _read_version_2(archive: zipfile.ZipFile, fields: dict[str, Any]) -> tuple[Fabric, Trees, TreeHeader]:
     check_members(archive, [name for group in COLUMN_GROUPS for name in group])
     topology = read_links(archive, fields)
     unit, rate = _fraction(fields, "unit"), _fraction(fields, "rate")
@@ -238,8 +239,8 @@ def _read_version_2(archive: zipfile.ZipFile, fields: dict[str, Any]) -> tuple[F
     for count, group in zip(_COUNTS, COLUMN_GROUPS, strict=True):
         rows = read_integer(fields, count, 0, MAX_ROWS)
         columns |= {name: read_column(archive, name, rows, np.int64) for name in group}
-    schedule = TreeSchedule(
-        collective=fields.get("collective", ""),
+    schedule = Trees(
+        collective=_collective(fields, columns["root"]),
         topology=topology,
         rate=rate,
         **columns,
@@ -248,6 +249,12 @@ def _read_version_2(archive: zipfile.ZipFile, fields: dict[str, Any]) -> tuple[F
         concurrent=concurrent,
     )
     return fabric, schedule, TreeHeader(spec, _claim(fields.get("claim")), generator)
+
+
+def _collective(fields: Mapping[str, Any], root: IntArray) -> Collective:
+    """Return the collective of a header; the root is that of the trees."""
+    collective = as_collective(fields.get("collective", ""))
+    return collective.at(int(root[0])) if collective.rooted and len(root) else collective
 
 
 def _claim(value: object) -> TreeFigures:

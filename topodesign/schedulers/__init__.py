@@ -1,6 +1,6 @@
 """Schedulers: one algorithm a file; ``make_schedule`` chooses among them.
 
-To add one, write a function (topology, collective) -> Schedule in a new file and list it in ``_MAKERS``.
+To add one, write a function (topology, collective) -> Rounds in a new file and list it in ``_MAKERS``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Literal
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.plans.rounds import Collective, Schedule
+from topodesign.collectives import ALLREDUCE, Collective, as_collective
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import allreduce
 from topodesign.pricing.closed_form import price
 from topodesign.schedulers.lift import lifted
@@ -24,7 +25,7 @@ from topodesign.topology.topology import Topology
 
 Method = Literal["auto", "spff", "lift", "stored"]
 
-_MAKERS: dict[Method, Callable[[Topology, Collective], Schedule | None]] = {
+_MAKERS: dict[Method, Callable[[Topology, Collective], Rounds | None]] = {
     "stored": lambda topology, collective: stored_schedule(topology.spec, collective),
     "lift": lifted,
 }
@@ -52,7 +53,7 @@ class Made:
         bandwidth for more steps.
     """
 
-    schedule: Schedule
+    schedule: Rounds
     cost: Cost
     method: str
     lost: Fraction = Fraction(0)
@@ -70,7 +71,7 @@ class Unequal:
 
 def make_schedule(
     topology: Topology,
-    collective: Collective,
+    collective: Collective | str,
     *,
     method: Method = "auto",
     chunks: int | None = None,
@@ -110,12 +111,13 @@ def make_schedule(
             return [_unequal(topology, one, unequal, chunks)]
         return _options(topology, one, method, chunks, progress)
 
-    if collective != "allreduce":
+    collective = as_collective(collective)
+    if collective != ALLREDUCE:
         made = options(collective)
         chosen = min(made, key=_rank)
         costs = [(one.method, one.cost) for one in made]
     else:
-        first, second = options("reduce-scatter"), options("allgather")
+        first, second = (options(part) for part in ALLREDUCE.parts)
         chosen = _joined(min(first, key=_rank), min(second, key=_rank))
         costs = [(a.method, _both(a.cost, b.cost)) for a in first for b in second if a.method == b.method]
     return replace(chosen, others=tuple(pair for pair in costs if not chosen.cost.dominates(pair[1])))
@@ -149,7 +151,7 @@ def _options(
         schedule = spff(topology, collective, chunks=chunks, progress=progress)
         cost = cost_of(topology, schedule)
         if chunks is not None:
-            best = price(topology if collective == "reduce-scatter" else topology.transpose())
+            best = price(topology if collective.reduces else topology.transpose())
             bound = theorem_21_bound(topology, cost.steps, chunks)
             return [Made(schedule, cost, "spff", cost.bandwidth - best.bandwidth, bound)]
         made.append(Made(schedule, cost, "spff"))

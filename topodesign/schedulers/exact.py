@@ -26,7 +26,8 @@ from topodesign.base.errors import (
     TopodesignError,
     TopologyError,
 )
-from topodesign.plans.rounds import Collective, Schedule
+from topodesign.collectives import ALLGATHER, ALLREDUCE, Collective, as_collective
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, reverse
 from topodesign.topology.topology import IntArray, Topology, require_at_least
 
@@ -55,7 +56,7 @@ class UnfinishedError(TopodesignError):
         No schedule of so many steps and chunks has a smaller bandwidth factor (exact).
     """
 
-    def __init__(self, message: str, schedule: Schedule | None, bound: Fraction) -> None:
+    def __init__(self, message: str, schedule: Rounds | None, bound: Fraction) -> None:
         super().__init__(message)
         self.schedule = schedule
         self.bound = bound
@@ -115,8 +116,8 @@ class _Program:
 
 
 def search_schedule(
-    topology: Topology, collective: Collective, *, steps: int, chunks: int, seconds: float = 60.0, seed: int = 0
-) -> Schedule | None:
+    topology: Topology, collective: Collective | str, *, steps: int, chunks: int, seconds: float = 60.0, seed: int = 0
+) -> Rounds | None:
     """Find a schedule with the smallest bandwidth factor that a number of steps and of equal chunks allows.
 
     Parameters
@@ -136,7 +137,7 @@ def search_schedule(
 
     Returns
     -------
-    Schedule or None
+    Rounds or None
         A best one, or None if some node is more than ``steps`` links away from another.
 
     Raises
@@ -157,6 +158,7 @@ def search_schedule(
     require_at_least("seed", seed, 0)
     if not 0 < seconds < math.inf:
         raise ParameterError(f"seconds must be above zero and finite, not {seconds}")
+    collective = as_collective(collective)
     program = _program(topology, collective, steps, chunks)
     if program is None:
         return None
@@ -169,7 +171,7 @@ def search_schedule(
     if loads is None:
         raise UnfinishedError("the solver's answer is not a schedule; try another seed", None, bound)
     schedule = _schedule(program, taken)
-    if collective == "reduce-scatter":
+    if collective.reduces:
         schedule = reverse(schedule)
     if loads not in {least, proven}:
         found = program.bandwidth(loads, chunks)
@@ -181,7 +183,7 @@ def search_schedule(
     return schedule
 
 
-def lower_bound_lp(topology: Topology, collective: Collective, *, steps: int) -> Fraction | None:
+def lower_bound_lp(topology: Topology, collective: Collective | str, *, steps: int) -> Fraction | None:
     """Return a bandwidth factor that no schedule of so many steps undercuts, in chunks of any size.
 
     Parameters
@@ -208,7 +210,7 @@ def lower_bound_lp(topology: Topology, collective: Collective, *, steps: int) ->
     sends. There may be no schedule that meets the bound, as flows to different receivers may share a send of different
     data.
     """
-    program = _program(topology, collective, steps, 1)
+    program = _program(topology, as_collective(collective), steps, 1)
     return None if program is None else program.bandwidth(1, 1) * _least_loads(program)
 
 
@@ -216,8 +218,8 @@ def _program(topology: Topology, collective: Collective, steps: int, chunks: int
     """Return the program of the allgather, or of the allgather that reversed in time is the reduce-scatter."""
     from scipy.sparse import csr_array  # noqa: PLC0415  heavy
 
-    if collective not in {"allgather", "reduce-scatter"}:
-        raise ParameterError(f"an exact search is for an allgather or a reduce-scatter, not {collective!r}")
+    if collective not in ALLREDUCE.parts:
+        raise ParameterError(f"an exact search is for an allgather or a reduce-scatter, not {collective}")
     require_at_least("steps", steps, 1)
     require_at_least("chunks", chunks, 1)
     if topology.switches or topology.nodes < 2:
@@ -231,7 +233,7 @@ def _program(topology: Topology, collective: Collective, steps: int, chunks: int
     ports = math.lcm(*set(topology.capacity.tolist()))
     if ports > MOST_PORTS:
         raise TooLargeError(f"link capacities with the common multiple {ports} are too many for an exact search")
-    way = topology.transpose() if collective == "reduce-scatter" else topology
+    way = topology.transpose() if collective.reduces else topology
     reach = _reach(way, steps)
     if not reach[steps].all():
         return None
@@ -317,12 +319,12 @@ def _replay(program: _Program, taken: NDArray[np.bool_]) -> int | None:
     return int(loads.reshape(program.steps, -1).max(axis=1).sum())
 
 
-def _schedule(program: _Program, taken: NDArray[np.bool_]) -> Schedule:
+def _schedule(program: _Program, taken: NDArray[np.bool_]) -> Rounds:
     way = program.topology
     chunk, send = np.nonzero(taken)
     link = program.link[send]
     block = (program.step[send] + 1, way.src[link], way.dst[link], program.owner[send], chunk, chunk + 1)
-    return assemble("allgather", way.nodes, len(taken), program.steps, [block])
+    return assemble(ALLGATHER, way.nodes, len(taken), program.steps, [block])
 
 
 def _least_loads(program: _Program) -> Fraction:

@@ -6,21 +6,19 @@ from fractions import Fraction
 
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.base.spec import Spec
+from topodesign.collectives import Collective, as_collective
 from topodesign.expand import transpose
 from topodesign.expand.expansion import Expansion
 from topodesign.expand.library import LIBRARY, build
-from topodesign.plans.rounds import Collective, Schedule
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
 from topodesign.schedulers.measure import cost_of
 from topodesign.schedulers.spff import spff
 from topodesign.schedulers.stored import stored_schedule
 from topodesign.topology.topology import Topology
 
-_OTHER: dict[Collective, Collective] = {"allgather": "reduce-scatter", "reduce-scatter": "allgather"}
-"""What a collective is on the transpose, backwards in time."""
 
-
-def lifted(topology: Topology, collective: Collective) -> Schedule | None:
+def lifted(topology: Topology, collective: Collective | str) -> Rounds | None:
     """Return the schedule of an expansion that comes from the best schedules of its bases.
 
     Parameters
@@ -40,8 +38,9 @@ def lifted(topology: Topology, collective: Collective) -> Schedule | None:
     entry = LIBRARY[topology.spec.name]
     if not isinstance(entry, Expansion) or entry.lift is None:
         return None
-    of_bases = _OTHER[collective] if entry is transpose else collective
-    args: list[Topology | Schedule | int] = []
+    collective = as_collective(collective)
+    of_bases = collective.dual if entry is transpose else collective
+    args: list[Topology | Rounds | int] = []
     for argument in topology.spec.args:
         if isinstance(argument, Spec):
             base = build(argument)
@@ -55,11 +54,11 @@ def lifted(topology: Topology, collective: Collective) -> Schedule | None:
         return None  # the expansion has no lift for such bases, or one of too many units
 
 
-def thriftiest(topology: Topology, collective: Collective) -> Schedule:
+def thriftiest(topology: Topology, collective: Collective | str) -> Rounds:
     """Return the schedule with the least bandwidth factor of all that the library can make, then the fewest steps."""
     known = [spff(topology, collective), stored_schedule(topology.spec, collective), lifted(topology, collective)]
 
-    def rank(schedule: Schedule) -> tuple[Fraction, int]:
+    def rank(schedule: Rounds) -> tuple[Fraction, int]:
         cost = cost_of(topology, schedule)
         return cost.bandwidth, cost.steps
 

@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.cost import Cost
-from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import find_links
 from topodesign.topology.topology import Topology
 
 
-def cost_of(topology: Topology, schedule: Schedule) -> Cost:
-    """Return steps and bandwidth factor: y = (d/N) * sum over steps of the largest units / (units * capacity).
+def cost_of(topology: Topology, schedule: Rounds) -> Cost:
+    """Return steps and bandwidth factor: y = (d/n) * sum over steps of the largest units / (units * capacity).
 
     Raises
     ------
@@ -40,4 +40,5 @@ def cost_of(topology: Topology, schedule: Schedule) -> Cost:
         for at, units in zip(step[alike][begin].tolist(), largest.tolist(), strict=True):
             worst[at] = max(worst.get(at, Fraction(0)), Fraction(units, capacity))
     total = sum(worst.values(), Fraction(0))
-    return Cost(schedule.steps, Fraction(topology.degree, topology.nodes) * total / schedule.units)
+    shards = schedule.collective.shards(len(schedule.collective.members(topology.nodes, topology.switches)))
+    return Cost(schedule.steps, Fraction(topology.degree, shards) * total / schedule.units)

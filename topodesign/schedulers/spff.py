@@ -10,7 +10,8 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
-from topodesign.plans.rounds import Collective, Schedule
+from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective, as_collective
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import MAX_UNITS, assemble, canonical, check_rows, reverse
 from topodesign.pricing.closed_form import layer_loads
 from topodesign.pricing.programs import best_split, node_blocks
@@ -33,11 +34,11 @@ Progress = Callable[[float], None]
 
 def spff(
     topology: Topology,
-    collective: Collective = "reduce-scatter",
+    collective: Collective | str = REDUCE_SCATTER,
     *,
     chunks: int | None = None,
     progress: Progress | None = None,
-) -> Schedule:
+) -> Rounds:
     """Return an optimal SPFF reduce-scatter or allgather.
 
     Parameters
@@ -54,7 +55,7 @@ def spff(
 
     Returns
     -------
-    Schedule
+    Rounds
         Of diameter many steps; without ``chunks`` its bandwidth factor is that of ``pricing.closed_form.price``.
 
     Raises
@@ -77,10 +78,11 @@ def spff(
     ----------
     Efficient Direct-Connect Topologies, section 6, equation (1) and appendix E.1.
     """
-    if collective == "allgather":
+    collective = as_collective(collective)
+    if collective == ALLGATHER:
         return reverse(spff(topology.transpose(), chunks=chunks, progress=progress))
-    if collective != "reduce-scatter":
-        raise ParameterError(f"an SPFF schedule is a reduce-scatter or an allgather, not {collective!r}")
+    if collective != REDUCE_SCATTER:
+        raise ParameterError(f"an SPFF schedule is a reduce-scatter or an allgather, not {collective}")
     check_chunks(chunks)
     check_rows(topology.nodes * (topology.nodes - 1))
     loads = layer_loads(topology)
@@ -119,10 +121,10 @@ def spff_heterogeneous(
     topology: Topology,
     table: LinkTable,
     size: Fraction,
-    collective: Collective = "reduce-scatter",
+    collective: Collective | str = REDUCE_SCATTER,
     *,
     chunks: int | None = None,
-) -> Schedule:
+) -> Rounds:
     """Return the SPFF reduce-scatter or allgather that is fastest for links of unequal latency and bandwidth.
 
     Parameters
@@ -140,7 +142,7 @@ def spff_heterogeneous(
 
     Returns
     -------
-    Schedule
+    Rounds
         Whose lock-step time is the sum of ``pricing.programs.heterogeneous_steps``, or more if ``chunks`` are
         too few for the exact splits, which are then rounded.
 
@@ -153,21 +155,21 @@ def spff_heterogeneous(
     -----
     Efficient Direct-Connect Topologies, appendix E.2.
     """
-    return unequal_spff(topology, table, size, collective, chunks)[0]
+    return unequal_spff(topology, table, size, as_collective(collective), chunks)[0]
 
 
 def unequal_spff(
     topology: Topology, table: LinkTable, size: Fraction, collective: Collective, chunks: int | None
-) -> tuple[Schedule, Fraction]:
+) -> tuple[Rounds, Fraction]:
     """Return what :func:`spff_heterogeneous` does, and the bandwidth factor y of the exact splits.
 
     That factor takes all links as equal; splits made for unequal links may round to a smaller one.
     """
-    if collective == "allgather":
-        schedule, exact = unequal_spff(topology.transpose(), table.transpose(), size, "reduce-scatter", chunks)
+    if collective == ALLGATHER:
+        schedule, exact = unequal_spff(topology.transpose(), table.transpose(), size, REDUCE_SCATTER, chunks)
         return reverse(schedule), exact
-    if collective != "reduce-scatter":
-        raise ParameterError(f"an SPFF schedule is a reduce-scatter or an allgather, not {collective!r}")
+    if collective != REDUCE_SCATTER:
+        raise ParameterError(f"an SPFF schedule is a reduce-scatter or an allgather, not {collective}")
     check_chunks(chunks)
     check_rows(topology.nodes * (topology.nodes - 1))
     steps = len(layer_loads(topology))
@@ -226,11 +228,11 @@ def _bandwidth(topology: Topology, splits: list[Split]) -> Fraction:
     return Fraction(topology.degree, topology.nodes) * sum(worst.values(), Fraction(0))
 
 
-def _schedule(topology: Topology, rows: IntArray, units: int, steps: int) -> Schedule:
+def _schedule(topology: Topology, rows: IntArray, units: int, steps: int) -> Rounds:
     """Turn rows (distance, source, neighbour, destination, lo, hi) into columns: distance x goes at step D + 1 - x."""
     distance, source, neighbour, destination, lo, hi = rows.T
     block = (steps + 1 - distance, source, neighbour, destination, lo, hi)
-    return canonical(assemble("reduce-scatter", topology.nodes, units, steps, [block]))
+    return canonical(assemble(REDUCE_SCATTER, topology.nodes, units, steps, [block]))
 
 
 def _capacities(topology: Topology) -> list[int]:

@@ -6,7 +6,7 @@ A file of ``data/``, written by ``benchmarks/find_stored.py``, has the schedules
     spec                rebuilds the topology
     links               SHA-256 of the text "u v capacity" of every link, sorted, a line each
     schedules           at most one for each of allgather and reduce-scatter:
-        collective, steps, units    as in Schedule
+        collective, steps, units    as in Rounds
         bandwidth                   the claimed y
         bound                       no schedule of so many steps has a smaller y (schedulers.exact.lower_bound_lp)
         search                      chunks, seed and version of scipy of the search that found it
@@ -27,8 +27,9 @@ from typing import Any
 from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ScheduleError
 from topodesign.base.spec import Spec, parse
+from topodesign.collectives import ALLREDUCE, COLLECTIVES, Collective, as_collective
 from topodesign.expand.library import build
-from topodesign.plans.rounds import Collective, Schedule
+from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble
 from topodesign.schedulers.measure import cost_of
 from topodesign.topology.topology import Topology
@@ -55,13 +56,13 @@ class Stored:
         What the search that found it was told: ``chunks`` and ``seed``; and ``scipy``, the version that ran it.
     """
 
-    schedule: Schedule
+    schedule: Rounds
     cost: Cost
     bound: Fraction
     search: Mapping[str, int | str]
 
 
-def stored_schedule(spec: Spec | str | None, collective: Collective) -> Schedule | None:
+def stored_schedule(spec: Spec | str | None, collective: Collective | str) -> Rounds | None:
     """Return the stored schedule of a topology, or None if there is none.
 
     Parameters
@@ -82,12 +83,12 @@ def stored_schedule(spec: Spec | str | None, collective: Collective) -> Schedule
     return None if found is None else found.schedule
 
 
-def stored(spec: Spec | str | None, collective: Collective) -> Stored | None:
+def stored(spec: Spec | str | None, collective: Collective | str) -> Stored | None:
     """Return a stored schedule with its certificate; as :func:`stored_schedule`."""
     if spec is None:
         return None
     text = str(parse(spec) if isinstance(spec, str) else spec)
-    return _load(text).get(collective) if text in stored_specs() else None
+    return _load(text).get(as_collective(collective)) if text in stored_specs() else None
 
 
 @functools.cache
@@ -113,7 +114,7 @@ def to_text(topology: Topology, entries: Iterable[Stored]) -> str:
     blocks = []
     for entry in entries:
         fields = {
-            "collective": entry.schedule.collective,
+            "collective": entry.schedule.collective.name,
             "steps": entry.schedule.steps,
             "units": entry.schedule.units,
             "bandwidth": str(entry.cost.bandwidth),
@@ -154,11 +155,12 @@ def _entry(topology: Topology, part: dict[str, Any]) -> Stored:
     rows = part["rows"]
     if not all(type(value) is int and 0 <= value < 2**31 for row in rows for value in row):
         raise ScheduleError("rows are of integers from 0 on")
-    if part["collective"] not in {"allgather", "reduce-scatter"}:
+    collective = COLLECTIVES.get(part["collective"])
+    if collective not in ALLREDUCE.parts:
         raise ScheduleError("it is for an allgather or a reduce-scatter")
-    step, src, dst, owner, lo, hi = zip(*rows, strict=True)
-    block = (step, src, dst, owner, lo, hi)
-    schedule = assemble(part["collective"], topology.nodes, part["units"], part["steps"], [block])
+    step, src, dst, block, lo, hi = zip(*rows, strict=True)
+    sends = (step, src, dst, block, lo, hi)
+    schedule = assemble(collective, topology.nodes, part["units"], part["steps"], [sends])
     cost = Cost(schedule.steps, Fraction(part["bandwidth"]))
     if cost_of(topology, schedule) != cost:
         raise ScheduleError("the sends do not add up to the cost that is claimed")

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
 from topodesign.base.units import format_size, format_time
-from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import FEW_NODES, find_links
+from topodesign.verification.rounds import FEW_NODES, fewest_sends, find_links
 
 Mode = Literal["lock-step", "asynchronous"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -81,8 +81,8 @@ class Loss:
     rows
         Row numbers of the schedule that cannot happen, ascending.
     pairs
-        Shape ``(pairs, 2)``, sorted: (owner, node) such that the node never has the complete shard of the owner; in a
-        reduce-scatter such that the node's contribution to the owner's shard never arrives there, at least in part.
+        Shape ``(pairs, 2)``, sorted: (block, node) such that the node never has the complete block; in a reduce-scatter
+        or reduce such that the node's contribution to the block never arrives, at least in part.
     reduces_only
         Whether it is a reduce-scatter.
     """
@@ -203,7 +203,7 @@ class _Pace:
 
 def simulate(
     topology: Topology,
-    schedule: Schedule,
+    schedule: Rounds,
     *,
     alpha: Fraction,
     size: Fraction,
@@ -250,9 +250,9 @@ def simulate(
     if alpha < 0 or size <= 0 or bandwidth <= 0:
         raise ParameterError("alpha must not be negative, size and bandwidth must be above zero")
     link = find_links(topology, schedule)
-    _check(schedule, link)
-    nodes = topology.nodes - len(topology.switches)
-    unit_bits = 8 * Fraction(size) / (nodes * schedule.units)
+    _check(topology, schedule, link)
+    members = schedule.collective.members(topology.nodes, topology.switches)
+    unit_bits = 8 * Fraction(size) / (schedule.collective.shards(len(members)) * schedule.units)
     pace = _pace(
         topology,
         alpha=Fraction(alpha),
@@ -266,14 +266,14 @@ def simulate(
     if failed:
         down = np.isin(link, [index for _, index in failed])
         loss, happens = _lose(topology, schedule, tuple(pair for pair, _ in failed), down)
-        schedule, link = _keep(schedule, happens), link[happens]
+        schedule, link = schedule.rows(happens), link[happens]
     messages = _group(schedule, link)
     duration, rate = pace.durations(messages)
     if mode == "lock-step":
         start, path = _lock_step(messages, duration)
         spare = Fraction(alpha)
     else:
-        start, path = _asynchronous(schedule, messages, duration)
+        start, path = _asynchronous(topology, schedule, messages, duration)
         spare = Fraction(0)
     end = start + duration
     ends = {
@@ -303,27 +303,16 @@ def _seconds(ticks: Any, rate: int) -> Fraction:
     return Fraction(ticks if isinstance(ticks, Fraction) else int(ticks)) / rate
 
 
-def _check(schedule: Schedule, link: NDArray[np.int64]) -> None:
+def _check(topology: Topology, schedule: Rounds, link: NDArray[np.int64]) -> None:
     """Raise unless every row has a link and the schedule is of a size that can be simulated."""
     if np.any(link < 0):
         row = int(np.flatnonzero(link < 0)[0])
         raise ScheduleError(f"row {row} sends over {schedule.src[row]}->{schedule.dst[row]}, which is no link")
     if schedule.units * max(1, len(schedule)) >= 2**63:
         raise TooLargeError(f"{schedule.units} units per shard are too many for {len(schedule)} sends; use fewer units")
-    if schedule.nodes > FEW_NODES and len(schedule) < schedule.nodes * (schedule.nodes - 1):
+    members = schedule.collective.members(topology.nodes, topology.switches)
+    if schedule.nodes > FEW_NODES and len(schedule) < fewest_sends(schedule.collective, members, schedule.nodes):
         raise ScheduleError(f"{len(schedule)} sends are far too few for a collective on {schedule.nodes} nodes")
-
-
-def _keep(schedule: Schedule, rows: NDArray[np.bool_]) -> Schedule:
-    return replace(
-        schedule,
-        step=schedule.step[rows],
-        src=schedule.src[rows],
-        dst=schedule.dst[rows],
-        owner=schedule.owner[rows],
-        lo=schedule.lo[rows],
-        hi=schedule.hi[rows],
-    )
 
 
 def _index(topology: Topology, pair: Link) -> int:
@@ -366,7 +355,7 @@ def _pace(
     return _Pace(kind, alphas, [unit_bits / rate for rate in rates])
 
 
-def _group(schedule: Schedule, link: NDArray[np.int64]) -> _Messages:
+def _group(schedule: Rounds, link: NDArray[np.int64]) -> _Messages:
     """Put together what a link carries in a step."""
     links = int(link.max(initial=0)) + 1
     key, of_row = np.unique(schedule.step.astype(np.int64) * links + link, return_inverse=True)
@@ -387,14 +376,17 @@ def _lock_step(messages: _Messages, duration: NDArray[Any]) -> tuple[NDArray[Any
     return start, path
 
 
-def _asynchronous(schedule: Schedule, messages: _Messages, duration: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
+def _asynchronous(
+    topology: Topology, schedule: Rounds, messages: _Messages, duration: NDArray[Any]
+) -> tuple[NDArray[Any], list[int]]:
     """Return the starts, and a chain of messages without a gap that ends last."""
     if not len(duration):
         return duration, []
-    from topodesign.verification import replay as _replay  # noqa: PLC0415  loads the compiler
+    from topodesign.verification import replay  # noqa: PLC0415  loads the compiler
 
-    order, rows = _replay.sort_rows(schedule)
-    keys = np.sort(_replay.dependencies(rows, messages.of_row[order]))
+    blocks = replay.blocks_of(schedule.collective, schedule.nodes, topology.switches)
+    order, rows = replay.sort_rows(schedule, blocks)
+    keys = np.sort(replay.dependencies(rows, blocks, messages.of_row[order]))
     keys = keys[np.append(keys[1:] != keys[:-1], True)] if len(keys) else keys  # many times faster than np.unique
     consumer, producer = keys >> 32, keys & (2**32 - 1)
     bounds = np.searchsorted(consumer, np.arange(len(duration) + 1))
@@ -419,19 +411,18 @@ def _asynchronous(schedule: Schedule, messages: _Messages, duration: NDArray[Any
 
 
 def _lose(
-    topology: Topology, schedule: Schedule, failed: tuple[Link, ...], down: NDArray[np.bool_]
+    topology: Topology, schedule: Rounds, failed: tuple[Link, ...], down: NDArray[np.bool_]
 ) -> tuple[Loss, NDArray[np.bool_]]:
     """Return what cannot happen without some rows, and for every row whether it happens."""
-    from topodesign.verification import replay as _replay  # noqa: PLC0415  loads the compiler
+    from topodesign.verification import replay  # noqa: PLC0415  loads the compiler
 
-    order, rows = _replay.sort_rows(schedule)
+    blocks = replay.blocks_of(schedule.collective, schedule.nodes, topology.switches)
+    order, rows = replay.sort_rows(schedule, blocks)
     alive = ~down[order]
-    compute = np.ones(topology.nodes, dtype=np.bool_)
-    compute[list(topology.switches)] = False
-    lost = np.zeros((topology.nodes, topology.nodes), dtype=np.bool_)
-    phases = schedule.collective != "allgather", schedule.collective != "reduce-scatter"
-    _replay.survive(phases, rows, compute, alive, lost)
+    lost = replay.table_of(blocks, np.bool_)
+    replay.survive(rows, blocks, alive, lost)
     happens = np.empty(len(order), dtype=np.bool_)
     happens[order] = alive
-    pairs = np.argwhere(lost).astype(np.int64)
-    return Loss(failed, np.flatnonzero(~happens), pairs, not phases[1]), happens
+    pairs = replay.pairs_in(lost, blocks)
+    pairs[:, 0] = blocks.number[pairs[:, 0]]
+    return Loss(failed, np.flatnonzero(~happens), pairs, not schedule.collective.copies), happens

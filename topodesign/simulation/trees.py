@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_bandwidth, format_size, format_time
-from topodesign.plans.trees import TreeSchedule
+from topodesign.plans.trees import Trees
 from topodesign.simulation.rounds import Link, Loss
 
 
@@ -77,7 +77,7 @@ class TreeSimulation:
 
 
 def simulate_trees(
-    schedule: TreeSchedule,
+    schedule: Trees,
     *,
     alpha: Fraction,
     size: Fraction,
@@ -141,7 +141,7 @@ class _Phase:
     load: NDArray[np.float64]
 
 
-def _phases(schedule: TreeSchedule, happens: NDArray[np.bool_], size: Fraction, unit: Fraction) -> list[_Phase]:
+def _phases(schedule: Trees, happens: NDArray[np.bool_], size: Fraction, unit: Fraction) -> list[_Phase]:
     inward = np.arange(len(schedule)) < schedule.reduce_trees
     phases = []
     for trees in [inward | ~inward] if schedule.concurrent else [inward, ~inward]:
@@ -168,7 +168,7 @@ def _best_chunks(phases: list[_Phase], alpha: Fraction) -> int:
     return min(sorted(candidates), key=lambda c: c * len(phases) * alpha + waiting / c)
 
 
-def _longest(schedule: TreeSchedule, happens: NDArray[np.bool_]) -> tuple[int, ...]:
+def _longest(schedule: Trees, happens: NDArray[np.bool_]) -> tuple[int, ...]:
     """Return the nodes on the longest chain of edges, among those that happen.
 
     A chain stays in one tree, or goes up an in-tree and then down an out-tree of the same root.
@@ -193,7 +193,7 @@ def _longest(schedule: TreeSchedule, happens: NDArray[np.bool_]) -> tuple[int, .
     return tuple(way[::-1])
 
 
-def _lose(schedule: TreeSchedule, failed: tuple[Link, ...]) -> tuple[NDArray[np.bool_], Loss | None]:
+def _lose(schedule: Trees, failed: tuple[Link, ...]) -> tuple[NDArray[np.bool_], Loss | None]:
     """Return which tree edges still carry data, and who never has what.
 
     An edge carries nothing if one of its routes has failed. In an out-tree all below it is lost; in an in-tree what has
@@ -220,23 +220,25 @@ def _lose(schedule: TreeSchedule, failed: tuple[Link, ...]) -> tuple[NDArray[np.
         tree, src, dst = edges[row]
         happens[row] = not down[row]
         lost[tree, src] |= down[row] or lost[tree, dst]
-    if schedule.collective == "allreduce":  # a shard that is not complete at its owner nobody ever has
+    if (
+        schedule.collective.reduces and schedule.collective.copies
+    ):  # a shard that is not complete at its owner nobody ever has
         lost[: schedule.reduce_trees] = lost[: schedule.reduce_trees].any(axis=1, keepdims=True)
         lost[:, sorted(schedule.topology.switches)] = False
     pairs = {(int(schedule.root[tree]), node) for tree, node in np.argwhere(lost).tolist()}
     table = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
-    reduces_only = schedule.collective in {"reduce-scatter", "reduce"}
+    reduces_only = not schedule.collective.copies
     return happens, Loss(failed, np.flatnonzero(~happens), table, reduces_only)
 
 
-def _hops(schedule: TreeSchedule) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _hops(schedule: Trees) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Return the route of every hop and its two ends."""
     route = np.repeat(np.arange(len(schedule.route_edge)), np.diff(schedule.hop_start))
     within = route[1:] == route[:-1]
     return route[:-1][within], (schedule.hop[:-1][within], schedule.hop[1:][within])
 
 
-def _link_loads(schedule: TreeSchedule, happens: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _link_loads(schedule: Trees, happens: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return the weight that every link carries in all."""
     topology = schedule.topology
     route, (src, dst) = _hops(schedule)

@@ -1,20 +1,22 @@
-"""Compiled replay of schedules, one owner's shard at a time; imported only when a schedule is checked or timed.
+"""Compiled replay of rounds, one block at a time; imported only when a schedule is checked or timed.
 
-A shard is cut at every interval end that a row of its owner has. Between two cuts all units fare alike, so one bit per
+A block is cut at every interval end that a row of it has. Between two cuts all units fare alike, so one bit per
 (node, segment) says whether the node has it: in a gather the data, in a reduction a non-empty partial sum. All sends of
 a step see the bits as they were before the step.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.compiled import Ints, compiled
 from topodesign.base.errors import TooLargeError
-from topodesign.plans.rounds import Schedule
+from topodesign.collectives.collective import EVERYONE, Collective
+from topodesign.plans.rounds import Rounds
 
 Nodes = NDArray[np.int32]
 Words = NDArray[np.uint64]
@@ -25,21 +27,21 @@ STUCK = 1
 MISSING = 2
 """Bit of ``unfinished``: the node does not have the whole shard at the end."""
 MAX_CELLS = 2**28
-"""Pieces of one shard times nodes: 1 GiB where each takes four bytes."""
+"""Pieces of one block times nodes: 1 GiB where each takes four bytes."""
 
 
 class Rows(NamedTuple):
-    """The rows of a schedule sorted by owner, then step.
+    """The rows of a schedule sorted by block, then step.
 
     Attributes
     ----------
     bounds
-        Shape ``(nodes, 3)``: the reduction of owner w is rows ``bounds[w,0]`` to ``bounds[w,1]``, its gather rows
-        ``bounds[w,1]`` to ``bounds[w,2]``.
+        Shape ``(blocks, 3)``, by place in ``Blocks``: the reduction of block b is rows ``bounds[b,0]`` to
+        ``bounds[b,1]``, its copying rows ``bounds[b,1]`` to ``bounds[b,2]``.
     step, src, dst, lo, hi
         Columns in the sorted order.
     units
-        Units per shard.
+        Units per block.
     """
 
     bounds: Ints
@@ -52,7 +54,7 @@ class Rows(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Rows of one owner and one phase by step, with their intervals as segments ``left <= s < right``."""
+    """Rows of one block and one movement by step, with their intervals as segments ``left <= s < right``."""
 
     step: Nodes
     src: Nodes
@@ -62,26 +64,100 @@ class Part(NamedTuple):
     cuts: Ints
 
 
-def sort_rows(schedule: Schedule) -> tuple[Ints, Rows]:
-    """Sort the rows of a schedule by owner and step; return their numbers in the schedule and their columns.
+class Blocks(NamedTuple):
+    """The blocks of a collective and what has to become of them, in arrays of one length.
+
+    Attributes
+    ----------
+    number
+        What the schedule calls them, ascending.
+    sink
+        Where the contributions of all members are added up; -1 if nothing is added.
+    origin
+        Where a copy starts; -1 if nothing is copied.
+    goal
+        The one node that wants the copy; -1 if all members do.
+    members
+        Shape ``(nodes,)``: who takes part.
+    """
+
+    number: Ints
+    sink: Ints
+    origin: Ints
+    goal: Ints
+    members: Flags
+
+
+def blocks_of(collective: Collective, nodes: int, switches: Collection[int]) -> Blocks:
+    """Return the blocks of a collective on so many nodes.
+
+    Raises
+    ------
+    ParameterError
+        If the group or the root do not fit the nodes.
+    """
+    chosen = collective.members(nodes, switches)
+    number = collective.blocks(chosen, nodes)
+    nobody = np.full(len(number), EVERYONE, dtype=np.int64)
+    sink, origin, goal = nobody, nobody, nobody
+    for movement in collective.movements:
+        source, destination = collective.places(movement, number, nodes)
+        if movement.adds:
+            sink = destination
+        else:
+            origin, goal = source, destination
+    members = np.zeros(nodes, dtype=np.bool_)
+    members[chosen] = True
+    return Blocks(number, sink, origin, goal, members)
+
+
+def table_of(blocks: Blocks, kind: type[np.generic]) -> NDArray[Any]:
+    """Return zeros for every block and node that may lack something of it.
+
+    Shape ``(blocks, nodes)``; where every block concerns one node alone, its goal, shape ``(blocks, 1)``.
 
     Raises
     ------
     TooLargeError
-        If a shard is cut into so many pieces that the replay would not fit into memory.
+        If there are too many.
+    """
+    alone = bool(np.all((blocks.sink < 0) & (blocks.goal >= 0)))
+    columns = 1 if alone else len(blocks.members)
+    if len(blocks.number) * columns > 8 * MAX_CELLS:
+        raise TooLargeError(f"{len(blocks.number)} blocks on {len(blocks.members)} nodes are too many to replay")
+    return np.zeros((len(blocks.number), columns), dtype=kind)
+
+
+def pairs_in(table: NDArray[Any], blocks: Blocks) -> NDArray[np.int64]:
+    """Return the places of blocks and the nodes of what is not zero in such a table, shape ``(pairs, 2)``."""
+    place, node = np.nonzero(table)
+    if table.shape[1] != len(blocks.members):
+        node = blocks.goal[place]
+    return np.stack((place, node), axis=1).astype(np.int64)
+
+
+def sort_rows(schedule: Rounds, blocks: Blocks) -> tuple[Ints, Rows]:
+    """Sort the rows of a schedule by block and step; return their numbers in the schedule and their columns.
+
+    Rows of what is no block of the collective come last, and belong to no block.
+
+    Raises
+    ------
+    TooLargeError
+        If a block is cut into so many pieces that the replay would not fit into memory.
     """
     last = int(schedule.step.max(initial=0))
     width = last + 2
-    key = schedule.owner.astype(np.int64) * width + schedule.step
+    key = schedule.block.astype(np.int64) * width + schedule.step
     order = np.argsort(key, kind="stable")
     key = key[order]
-    begin = np.arange(schedule.nodes, dtype=np.int64) * width
+    begin = blocks.number * width
     bounds = np.searchsorted(
         key, np.stack((begin, begin + min(last, schedule.reduce_steps) + 1, begin + width), axis=1)
     )
-    pieces = min(schedule.units, 2 * int((bounds[:, 2] - bounds[:, 0]).max()) + 1)
+    pieces = min(schedule.units, 2 * int((bounds[:, 2] - bounds[:, 0]).max(initial=0)) + 1)
     if pieces * schedule.nodes > MAX_CELLS:
-        raise TooLargeError(f"{pieces} pieces of one shard on {schedule.nodes} nodes are too many to replay")
+        raise TooLargeError(f"{pieces} pieces of one block on {schedule.nodes} nodes are too many to replay")
     return order, Rows(
         bounds,
         schedule.step[order],
@@ -175,18 +251,18 @@ def new_bits(nodes: int, cuts: Ints) -> Words:
 
 
 @compiled
-def start_bits(adds: bool, owner: int, cuts: Ints, compute: Flags) -> Words:
-    """Return who has what before a phase: in a reduction every compute node all, in a gather the owner all."""
-    held = new_bits(len(compute), cuts)
-    for node in range(len(compute)):
-        if node == owner or (adds and compute[node]):
+def start_bits(adds: bool, origin: int, cuts: Ints, members: Flags) -> Words:
+    """Return who has what before a movement: where blocks are added up every member all, else the origin all."""
+    held = new_bits(len(members), cuts)
+    for node in range(len(members)):
+        if (adds and members[node]) or (not adds and node == origin):
             _put(held[node], 0, len(cuts) - 1)
     return held
 
 
 @compiled
 def run(adds: bool, part: Part, held: Words, alive: Flags) -> int:
-    """Replay one owner's rows of one phase, changing ``held`` in place.
+    """Replay one block's rows of one movement, changing ``held`` in place.
 
     A row that is not alive does nothing; one whose sender does not have all of it is marked as not alive. Returns the
     units delivered to a node that had them (gather) or that had sent its partial of them already (reduction).
@@ -214,23 +290,17 @@ def run(adds: bool, part: Part, held: Words, alive: Flags) -> int:
 
 
 @compiled
-def replay(
-    collective: tuple[bool, bool], rows: Rows, compute: Flags, alive: Flags, unfinished: NDArray[np.uint8]
-) -> tuple[int, int]:
-    """Replay all owners, each phase from its regular start.
+def replay(rows: Rows, blocks: Blocks, alive: Flags, unfinished: NDArray[np.uint8]) -> tuple[int, int]:
+    """Replay all blocks, each movement from its regular start.
 
     Parameters
     ----------
-    collective
-        Whether it reduces, whether it gathers.
-    rows
-        Sorted rows.
-    compute
-        Shape ``(nodes,)``: which nodes are no switches.
+    rows, blocks
+        Sorted rows, and what has to become of the blocks.
     alive
         Shape ``(rows,)``, in the sorted order; false rows do nothing, and rows that cannot happen become false.
     unfinished
-        Shape ``(nodes, nodes)``, by owner and node; ``STUCK`` and ``MISSING`` are set.
+        From :func:`table_of`; ``STUCK`` and ``MISSING`` are set.
 
     Returns
     -------
@@ -239,35 +309,37 @@ def replay(
     """
     redundant = 0
     refilled = 0
-    for owner in range(len(compute)):
-        if not compute[owner]:
-            continue
-        a, b, c = rows.bounds[owner]
-        if collective[0]:
+    nodes = len(blocks.members)
+    wide = unfinished.shape[1] == nodes
+    for place in range(len(blocks.number)):
+        a, b, c = rows.bounds[place]
+        sink, origin, goal = blocks.sink[place], blocks.origin[place], blocks.goal[place]
+        if sink >= 0:
             cuts = cut(rows, a, b)
-            held = start_bits(True, owner, cuts, compute)
+            held = start_bits(True, sink, cuts, blocks.members)
             refilled += run(True, take_part(rows, a, b, cuts), held, alive[a:b])
-            for node in range(len(compute)):
-                if node != owner and np.any(held[node]):
-                    unfinished[owner, node] |= STUCK
-        if collective[1]:
+            for node in range(nodes):
+                if node != sink and np.any(held[node]):
+                    unfinished[place, node] |= STUCK
+        if origin >= 0:
             cuts = cut(rows, b, c)
-            held = start_bits(False, owner, cuts, compute)
+            held = start_bits(False, origin, cuts, blocks.members)
             redundant += run(False, take_part(rows, b, c, cuts), held, alive[b:c])
-            for node in range(len(compute)):
-                if compute[node] and not _has(held[node], 0, len(cuts) - 1):
-                    unfinished[owner, node] |= MISSING
+            for node in range(nodes):
+                wanted = blocks.members[node] if goal < 0 else node == goal
+                if wanted and not _has(held[node], 0, len(cuts) - 1):
+                    unfinished[place, node if wide else 0] |= MISSING
     return redundant, refilled
 
 
 @compiled
-def arrivals(owner: int, part: Part, alive: Flags, nodes: int) -> Words:
-    """Return the (node, segment) bits of the contributions that end up at the owner.
+def arrivals(sink: int, part: Part, alive: Flags, nodes: int) -> Words:
+    """Return the (node, segment) bits of the contributions that end up at the sink.
 
     Backwards in time: what a node has before a step goes where its receiver's goes after the step, if it is sent.
     """
     reached = new_bits(nodes, part.cuts)
-    _put(reached[owner], 0, len(part.cuts) - 1)
+    _put(reached[sink], 0, len(part.cuts) - 1)
     last = len(part.step)
     while last > 0:
         first = last
@@ -286,31 +358,33 @@ def arrivals(owner: int, part: Part, alive: Flags, nodes: int) -> Words:
 
 
 @compiled
-def survive(collective: tuple[bool, bool], rows: Rows, compute: Flags, alive: Flags, lost: Flags) -> None:
+def survive(rows: Rows, blocks: Blocks, alive: Flags, lost: Flags) -> None:
     """Replay a schedule some of whose rows do not happen; parameters as :func:`replay`.
 
-    Afterwards ``alive`` says which rows can still happen as a whole, and ``lost[w, v]`` that node v never has the
-    complete shard of w (or, where nothing is gathered, that the contribution of v to it never arrives).
+    Afterwards ``alive`` says which rows can still happen as a whole, and ``lost``, from :func:`table_of`, for block b
+    and node v that v never has the complete block though it should (or, where nothing is copied, that the contribution
+    of v to it never arrives).
     """
-    nodes = len(compute)
-    for owner in range(len(compute)):
-        if not compute[owner]:
-            continue
-        a, b, c = rows.bounds[owner]
+    nodes = len(blocks.members)
+    wide = lost.shape[1] == nodes
+    for place in range(len(blocks.number)):
+        a, b, c = rows.bounds[place]
+        sink, origin, goal = blocks.sink[place], blocks.origin[place], blocks.goal[place]
         cuts = cut(rows, a, c)
-        held = start_bits(False, owner, cuts, compute)
+        held = start_bits(False, origin if origin >= 0 else sink, cuts, blocks.members)
         final = held
-        if collective[0]:
+        if sink >= 0:
             part = take_part(rows, a, b, cuts)
-            run(True, part, start_bits(True, owner, cuts, compute), alive[a:b])
-            final = arrivals(owner, part, alive[a:b], nodes)
-            for node in np.flatnonzero(compute):
-                held[owner] &= final[node]
-        if collective[1]:
+            run(True, part, start_bits(True, sink, cuts, blocks.members), alive[a:b])
+            final = arrivals(sink, part, alive[a:b], nodes)
+            for member in np.flatnonzero(blocks.members):
+                held[sink] &= final[member]
+        if origin >= 0:
             run(False, take_part(rows, b, c, cuts), held, alive[b:c])
             final = held
-        for node in np.flatnonzero(compute):
-            lost[owner, node] = not _has(final[node], 0, len(cuts) - 1)
+        for node in range(nodes):
+            if blocks.members[node] if origin < 0 or goal < 0 else node == goal:
+                lost[place, node if wide else 0] = not _has(final[node], 0, len(cuts) - 1)
 
 
 @compiled
@@ -371,17 +445,18 @@ def _gather_pairs(part: Part, message: Nodes, cell: Nodes, keys: Ints, count: in
 
 
 @compiled
-def _handover(rows: Rows, owner: int, message: Nodes, keys: Ints, count: int) -> tuple[Ints, int]:
-    """Pair every gather send of an owner with the deliveries of its units to it in the reduction."""
-    a, b, c = rows.bounds[owner]
+def _handover(rows: Rows, place: int, node: int, message: Nodes, pairs: tuple[Ints, int]) -> tuple[Ints, int]:
+    """Pair every copy of a block from a node with the deliveries of its units to that node in the reduction."""
+    keys, count = pairs
+    a, b, c = rows.bounds[place]
     arrived = np.empty(b - a, np.int64)
     found = 0
     for row in range(a, b):
-        if rows.dst[row] == owner:
+        if rows.dst[row] == node:
             arrived[found] = row
             found += 1
     for send in range(b, c):
-        if rows.src[send] == owner:
+        if rows.src[send] == node:
             for row in arrived[:found]:
                 if rows.lo[row] < rows.hi[send] and rows.lo[send] < rows.hi[row]:
                     keys = _append(keys, count, message[send], message[row])
@@ -390,23 +465,24 @@ def _handover(rows: Rows, owner: int, message: Nodes, keys: Ints, count: int) ->
 
 
 @compiled
-def dependencies(rows: Rows, message: Nodes) -> Ints:
+def dependencies(rows: Rows, blocks: Blocks, message: Nodes) -> Ints:
     """Return which message waits for which, as keys ``consumer << 32 | producer`` in any order, possibly repeated.
 
-    ``message`` is the message of every sorted row. In an allreduce the owner's own sends wait for all
-    deliveries of their units to the owner in the reduction. What the owner of a gather receives back is not waited for.
+    ``message`` is the message of every sorted row. Where a block is added up and then copied, the copies that start at
+    its origin wait for all deliveries of their units to it. What comes back to the origin of a copy is not waited for.
     """
-    nodes = len(rows.bounds)
+    nodes = len(blocks.members)
     keys = np.empty(max(16, len(message)), np.int64)
     count = 0
-    for owner in range(nodes):
-        a, b, c = rows.bounds[owner]
+    for place in range(len(rows.bounds)):
+        a, b, c = rows.bounds[place]
         cuts = cut(rows, a, c)
         cell = np.empty((nodes, len(cuts) - 1), np.int32)
         cell[:] = -1
         keys, count = _reduction_pairs(take_part(rows, a, b, cuts), message[a:b], cell, keys, count)
-        cell[:] = -1
-        cell[owner] = -2
-        keys, count = _gather_pairs(take_part(rows, b, c, cuts), message[b:c], cell, keys, count)
-        keys, count = _handover(rows, owner, message, keys, count)
+        if blocks.origin[place] >= 0:
+            cell[:] = -1
+            cell[blocks.origin[place]] = -2
+            keys, count = _gather_pairs(take_part(rows, b, c, cuts), message[b:c], cell, keys, count)
+            keys, count = _handover(rows, place, blocks.origin[place], message, (keys, count))
     return keys[:count]

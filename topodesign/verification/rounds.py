@@ -2,23 +2,24 @@
 
 It shares no code with the schedulers. What it accepts is exact, in both directions:
 
-Gather. A (node, unit) pair of one owner's shard is *held* or not. The owner holds all at the start; a send is possible
-if and only if the sender holds all its units before the step, and then the receiver holds them. The collective is right
-if and only if every send is possible and in the end every node holds every unit. Deliveries of what is held already
+Copies. A (node, unit) pair of one block is *held* or not. Its source holds all at the start; a send is possible if and
+only if the sender holds all its units before the step, and then the receiver holds them. The collective is right if and
+only if every send is possible and in the end every destination holds every unit. Deliveries of what is held already
 change nothing; they are counted as redundant.
 
-Reduction. Every contribution (node, unit) to one owner's shard is a token, at its own node at the start. A node's
-partial sum of a unit is the set of tokens it has. A send moves the sender's whole set to the receiver, and the sender's
-partial is empty afterwards. By induction over the steps the sets of all nodes partition the tokens at every time: each
-token is in exactly one, so nothing is lost or counted twice *while every send moves a set that is not empty*. A send of
-an empty set is what is left of every way to count twice (sending a partial again, or to two neighbours at once: the
-first send moves it, for the second there is nothing), and is refused. All tokens are then at the owner if and only if
-every other node's set is empty. So one bit per (node, unit), "its set is not empty", decides; no set is ever stored.
+Sums. Every contribution (node, unit) to one block is a token, at its own node at the start; nodes that are no members
+have none. A node's partial sum of a unit is the set of tokens it has. A send moves the sender's whole set to the
+receiver, and the sender's partial is empty afterwards. By induction over the steps the sets of all nodes partition the
+tokens at every time: each token is in exactly one, so nothing is lost or counted twice *while every send moves a set
+that is not empty*. A send of an empty set is what is left of every way to count twice (sending a partial again, or to
+two neighbours at once: the first send moves it, for the second there is nothing), and is refused. All tokens are then
+at the destination if and only if every other node's set is empty. So one bit per (node, unit), "its set is not empty",
+decides; no set is ever stored.
 
 A node may send a partial, receive more later and send that too. This is right, but the receiver has to start a new sum:
 adding to the old one would count it twice. Such units are counted as ``refilled``.
 
-Units between two neighbouring interval ends of one owner's rows have the same fate, so the bits are kept for these
+Units between two neighbouring interval ends of one block's rows have the same fate, so the bits are kept for these
 segments. The work is at most rows times segments / 64 word operations.
 """
 
@@ -33,11 +34,13 @@ from numpy.typing import NDArray
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError, TooLargeError
-from topodesign.plans.rounds import Collective, Schedule
+from topodesign.collectives import Collective
+from topodesign.collectives.collective import EVERYONE
+from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import Topology
 
 if TYPE_CHECKING:
-    from topodesign.verification.replay import Rows
+    from topodesign.verification.replay import Blocks, Rows
 
 SHOWN = 3
 """Examples given of each kind of problem."""
@@ -89,7 +92,7 @@ class Report:
         return "\n".join(lines)
 
 
-def verify(topology: Topology, schedule: Schedule, claim: Cost | None = None) -> Report:
+def verify(topology: Topology, schedule: Rounds, claim: Cost | None = None) -> Report:
     """Check every send and the postcondition of the collective, and recompute the cost.
 
     Parameters
@@ -112,13 +115,15 @@ def verify(topology: Topology, schedule: Schedule, claim: Cost | None = None) ->
     cost = schedule_cost(topology, schedule, link)
     compute = np.ones(topology.nodes, dtype=np.bool_)
     compute[list(topology.switches)] = False
-    linked = (link >= 0) & compute[schedule.src] & compute[schedule.dst] & compute[schedule.owner]
-    problems = _bad_links(topology, schedule, link, compute)
-    short = _too_few(schedule, int(compute.sum()))
+    members = schedule.collective.members(topology.nodes, topology.switches)
+    known = np.isin(schedule.block, schedule.collective.blocks(members, topology.nodes))
+    linked = (link >= 0) & compute[schedule.src] & compute[schedule.dst] & known
+    problems = _bad_links(topology, schedule, link, compute, known)
+    short = _too_few(schedule, members)
     problems += short
     redundant = refilled = 0
     if not short or topology.nodes <= FEW_NODES:
-        more, redundant, refilled = _replay_problems(schedule, linked, compute)
+        more, redundant, refilled = _replay_problems(topology, schedule, linked)
         problems += more
     if claim is not None and claim != cost:
         problems.append(
@@ -128,7 +133,7 @@ def verify(topology: Topology, schedule: Schedule, claim: Cost | None = None) ->
     return Report(not problems, schedule.collective, cost, claim, tuple(problems), redundant, refilled)
 
 
-def find_links(topology: Topology, schedule: Schedule) -> NDArray[np.int64]:
+def find_links(topology: Topology, schedule: Rounds) -> NDArray[np.int64]:
     """Return the index in the topology of the link that each row uses, or -1 where there is none.
 
     A self-loop carries nothing, so it counts as none.
@@ -149,10 +154,11 @@ def find_links(topology: Topology, schedule: Schedule) -> NDArray[np.int64]:
     return link
 
 
-def schedule_cost(topology: Topology, schedule: Schedule, link: NDArray[np.int64]) -> Cost:
-    """Return the steps and y = (d/N) * sum over steps of the largest units / (units per shard * capacity) of a link.
+def schedule_cost(topology: Topology, schedule: Rounds, link: NDArray[np.int64]) -> Cost:
+    """Return the steps and y = (d/n) * sum over steps of the largest units / (units per block * capacity) of a link.
 
-    d is the degree of the topology and N counts its compute nodes; ``link`` is from :func:`find_links`.
+    d is the degree of the topology and the data of the collective are n blocks, one for every member (of a broadcast
+    or reduce one in all); ``link`` is from :func:`find_links`.
 
     Raises
     ------
@@ -182,8 +188,8 @@ def schedule_cost(topology: Topology, schedule: Schedule, link: NDArray[np.int64
     worst: dict[int, Fraction] = {}
     for at, ports, units in zip(step[last].tolist(), capacity[last].tolist(), load[last].tolist(), strict=True):
         worst[at] = max(worst.get(at, Fraction(0)), Fraction(units, ports))
-    nodes = topology.nodes - len(topology.switches)
-    return Cost(schedule.steps, Fraction(topology.degree, nodes * schedule.units) * sum(worst.values()))
+    shards = schedule.collective.shards(len(schedule.collective.members(topology.nodes, topology.switches)))
+    return Cost(schedule.steps, Fraction(topology.degree, shards * schedule.units) * sum(worst.values()))
 
 
 def _listed(examples: list[str], count: int, kind: str) -> list[str]:
@@ -191,13 +197,20 @@ def _listed(examples: list[str], count: int, kind: str) -> list[str]:
     return examples + ([f"... and {count - len(examples)} more {kind}"] if count > len(examples) else [])
 
 
-def _describe(schedule: Schedule, row: int) -> str:
+def _describe(schedule: Rounds, row: int) -> str:
     step, src, dst = int(schedule.step[row]), int(schedule.src[row]), int(schedule.dst[row])
-    units = f"units [{schedule.lo[row]},{schedule.hi[row]}) of shard {schedule.owner[row]}"
+    units = f"units [{schedule.lo[row]},{schedule.hi[row]}) of {_called(schedule, int(schedule.block[row]))}"
     return f"row {row}: step {step}, {src}->{dst}, {units}"
 
 
-def _first_rows(schedule: Schedule, bad: NDArray[np.bool_]) -> tuple[list[int], int]:
+def _called(schedule: Rounds, block: int) -> str:
+    """Return what a block is called."""
+    if schedule.collective.pairwise:
+        return f"the block from {block // schedule.nodes} to {block % schedule.nodes}"
+    return f"shard {block}"
+
+
+def _first_rows(schedule: Rounds, bad: NDArray[np.bool_]) -> tuple[list[int], int]:
     """Return the first rows, by step, of the bad ones, and how many there are."""
     rows = np.flatnonzero(bad)
     first = rows[np.argsort(schedule.step[rows], kind="stable")[:SHOWN]]
@@ -205,42 +218,56 @@ def _first_rows(schedule: Schedule, bad: NDArray[np.bool_]) -> tuple[list[int], 
 
 
 def _bad_links(
-    topology: Topology, schedule: Schedule, link: NDArray[np.int64], compute: NDArray[np.bool_]
+    topology: Topology,
+    schedule: Rounds,
+    link: NDArray[np.int64],
+    compute: NDArray[np.bool_],
+    known: NDArray[np.bool_],
 ) -> list[str]:
-    """Return the rows that use no link, or have a switch in them."""
+    """Return the rows that use no link, have a switch in them, or carry what is no block of the collective."""
     first, count = _first_rows(schedule, link < 0)
     examples = [f"{_describe(schedule, row)}: there is no such link" for row in first]
     problems = _listed(examples, count, "sends without a link")
     if topology.switches:
-        switched = ~(compute[schedule.src] & compute[schedule.dst] & compute[schedule.owner])
+        switched = ~(compute[schedule.src] & compute[schedule.dst] & known)
         first, count = _first_rows(schedule, switched)
         examples = [f"{_describe(schedule, row)}: a switch takes no part in a collective" for row in first]
         problems += _listed(examples, count, "sends with switches")
+    elif not known.all():
+        first, count = _first_rows(schedule, ~known)
+        examples = [f"{_describe(schedule, row)}: the collective has no such block" for row in first]
+        problems += _listed(examples, count, "sends of no block")
     return problems
 
 
-def _phases(schedule: Schedule) -> tuple[bool, bool]:
-    return schedule.collective != "allgather", schedule.collective != "reduce-scatter"
+def fewest_sends(collective: Collective, members: NDArray[np.int64], nodes: int) -> int:
+    """Return how many sends it takes at least: one for every node that a block must reach or whose part it needs."""
+    blocks = collective.blocks(members, nodes)
+    least = 0
+    for movement in collective.movements:
+        source, destination = collective.places(movement, blocks, nodes)
+        alone = (source != EVERYONE) & (destination != EVERYONE)
+        least += int((source != destination)[alone].sum()) + int((~alone).sum()) * (len(members) - 1)
+    return least
 
 
-def _too_few(schedule: Schedule, nodes: int) -> list[str]:
-    """Every phase sends every shard to or from every other node, so fewer rows cannot do."""
-    least = nodes * (nodes - 1) * sum(_phases(schedule))
+def _too_few(schedule: Rounds, members: NDArray[np.int64]) -> list[str]:
+    least = fewest_sends(schedule.collective, members, schedule.nodes)
     if len(schedule) >= least:
         return []
-    return [f"{len(schedule)} sends cannot be enough: {schedule.collective} on {nodes} nodes takes at least {least}"]
+    size = f"{schedule.collective} on {len(members)} nodes"
+    return [f"{len(schedule)} sends cannot be enough: {size} takes at least {least}"]
 
 
-def _replay_problems(
-    schedule: Schedule, linked: NDArray[np.bool_], compute: NDArray[np.bool_]
-) -> tuple[list[str], int, int]:
-    """Replay all shards; return the problems, the redundant and the refilled units."""
-    from topodesign.verification import replay as _replay  # noqa: PLC0415  loads the compiler
+def _replay_problems(topology: Topology, schedule: Rounds, linked: NDArray[np.bool_]) -> tuple[list[str], int, int]:
+    """Replay all blocks; return the problems, the redundant and the refilled units."""
+    from topodesign.verification import replay  # noqa: PLC0415  loads the compiler
 
-    order, rows = _replay.sort_rows(schedule)
+    blocks = replay.blocks_of(schedule.collective, schedule.nodes, topology.switches)
+    order, rows = replay.sort_rows(schedule, blocks)
     alive = linked[order]
-    unfinished = np.zeros((schedule.nodes, schedule.nodes), dtype=np.uint8)
-    redundant, refilled = _replay.replay(_phases(schedule), rows, compute, alive, unfinished)
+    unfinished = replay.table_of(blocks, np.uint8)
+    redundant, refilled = replay.replay(rows, blocks, alive, unfinished)
     happens = np.empty(len(order), dtype=np.bool_)
     happens[order] = alive
 
@@ -255,29 +282,32 @@ def _replay_problems(
         for row in first
     ]
     problems = _listed(examples, count, "sends of what the sender does not have")
-    for bit in (_replay.STUCK, _replay.MISSING):
-        pairs = np.argwhere(unfinished & bit)
-        examples = [_unfinished(rows, compute, alive, bit=bit, owner=int(w), node=int(v)) for w, v in pairs[:SHOWN]]
+    for bit in (replay.STUCK, replay.MISSING):
+        pairs = replay.pairs_in(unfinished & bit, blocks)
+        examples = [
+            _unfinished(schedule, rows, blocks, alive, bit=bit, place=place, node=node)
+            for place, node in pairs[:SHOWN].tolist()
+        ]
         problems += _listed(examples, len(pairs), "such pairs of owner and node")
     return problems, redundant, refilled
 
 
 def _unfinished(
-    rows: Rows, compute: NDArray[np.bool_], alive: NDArray[np.bool_], *, bit: int, owner: int, node: int
+    schedule: Rounds, rows: Rows, blocks: Blocks, alive: NDArray[np.bool_], *, bit: int, place: int, node: int
 ) -> str:
-    """Return what is wrong at a node with an owner's shard at the end: replay the owner and read off the units."""
-    from topodesign.verification import replay as _replay  # noqa: PLC0415  loads the compiler
+    """Return what is wrong at a node with a block at the end: replay the block and read off the units."""
+    from topodesign.verification import replay  # noqa: PLC0415  loads the compiler
 
-    adds = bit == _replay.STUCK
-    a, b, c = rows.bounds[owner].tolist()
+    adds = bit == replay.STUCK
+    a, b, c = rows.bounds[place].tolist()
     begin, end = (a, b) if adds else (b, c)
-    cuts = _replay.cut(rows, begin, end)
-    held = _replay.start_bits(adds, owner, cuts, compute)
-    _replay.run(adds, _replay.take_part(rows, begin, end, cuts), held, alive[begin:end])
+    cuts = replay.cut(rows, begin, end)
+    held = replay.start_bits(adds, int(blocks.origin[place]), cuts, blocks.members)
+    replay.run(adds, replay.take_part(rows, begin, end, cuts), held, alive[begin:end])
     bits = np.unpackbits(held[node].astype("<u8").view(np.uint8), bitorder="little")[: len(cuts) - 1]
     wrong = np.flatnonzero(bits == adds)
     run = int(np.argmax(np.append(np.diff(wrong), 2) > 1))
-    units = f"units [{cuts[wrong[0]]},{cuts[wrong[run] + 1]}) of shard {owner}"
+    units = f"units [{cuts[wrong[0]]},{cuts[wrong[run] + 1]}) of {_called(schedule, int(blocks.number[place]))}"
     if adds:
-        return f"the partial sum of {units} at node {node} never gets to node {owner}"
+        return f"the partial sum of {units} at node {node} never gets to node {blocks.sink[place]}"
     return f"node {node} never gets {units}"

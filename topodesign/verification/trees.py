@@ -20,7 +20,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.plans.trees import TreeCollective, TreeSchedule
+from topodesign.collectives import Collective
+from topodesign.plans.trees import Trees
 from topodesign.topology.topology import IntArray
 
 SHOWN = 3
@@ -50,7 +51,7 @@ class TreeReport:
     """
 
     ok: bool
-    collective: TreeCollective
+    collective: Collective
     trees: int
     height: int
     inverse_rate: Fraction | None
@@ -64,9 +65,7 @@ class TreeReport:
         return "\n".join([head, *(f"  {problem}" for problem in self.problems)])
 
 
-def verify_trees(
-    schedule: TreeSchedule, claim: Fraction | None = None, names: Sequence[str] | None = None
-) -> TreeReport:
+def verify_trees(schedule: Trees, claim: Fraction | None = None, names: Sequence[str] | None = None) -> TreeReport:
     """Check every tree, route, capacity and share, and recompute the rate.
 
     Parameters
@@ -110,14 +109,14 @@ def _listed(bad: NDArray[np.bool_], words: Callable[[int], str], kind: str) -> I
         yield f"... and {len(rows) - SHOWN} more {kind}"
 
 
-def _oriented(schedule: TreeSchedule) -> tuple[NDArray[np.bool_], IntArray, IntArray]:
+def _oriented(schedule: Trees) -> tuple[NDArray[np.bool_], IntArray, IntArray]:
     """Return for each tree edge whether its tree is an out-tree, and its end near the root and the far one."""
     out = schedule.tree >= schedule.reduce_trees
     near, far = np.where(out, schedule.src, schedule.dst), np.where(out, schedule.dst, schedule.src)
     return out, near, far
 
 
-def _tree_problems(schedule: TreeSchedule, compute: NDArray[np.bool_], called: Sequence[str]) -> Iterator[str]:
+def _tree_problems(schedule: Trees, compute: NDArray[np.bool_], called: Sequence[str]) -> Iterator[str]:
     """Yield what keeps a tree from spanning the compute nodes in the right direction and order."""
     nodes, tree, root = schedule.topology.nodes, schedule.tree, schedule.root
     yield from _listed(
@@ -152,7 +151,7 @@ def _tree_problems(schedule: TreeSchedule, compute: NDArray[np.bool_], called: S
     yield from _listed(early, lambda row: f"{edge(row)} sends what has not all been received by then", "such edges")
 
 
-def _route_problems(schedule: TreeSchedule, compute: NDArray[np.bool_], called: Sequence[str]) -> Iterator[str]:
+def _route_problems(schedule: Trees, compute: NDArray[np.bool_], called: Sequence[str]) -> Iterator[str]:
     """Yield edges whose routes do not carry their weight, and routes that go wrong."""
     wanted = schedule.weight[schedule.tree]
     carried = np.zeros(len(schedule.tree), dtype=np.int64)
@@ -186,12 +185,12 @@ def _route_problems(schedule: TreeSchedule, compute: NDArray[np.bool_], called: 
     yield from _listed(broken, lambda at: f"{route(at)} goes where there is no link", "such routes")
 
 
-def _route_of(schedule: TreeSchedule) -> IntArray:
+def _route_of(schedule: Trees) -> IntArray:
     """Return for each entry of ``hop`` its route."""
     return np.repeat(np.arange(len(schedule.route_edge)), np.diff(schedule.hop_start))
 
 
-def _links(schedule: TreeSchedule) -> tuple[IntArray, IntArray]:
+def _links(schedule: Trees) -> tuple[IntArray, IntArray]:
     """Return for each hop its route and its link in the topology, -1 where there is none."""
     topology, route = schedule.topology, _route_of(schedule)
     within = route[1:] == route[:-1]
@@ -201,7 +200,7 @@ def _links(schedule: TreeSchedule) -> tuple[IntArray, IntArray]:
     return route[:-1][within], np.where(keys[link] == wanted, link, -1)
 
 
-def _loads(schedule: TreeSchedule) -> IntArray:
+def _loads(schedule: Trees) -> IntArray:
     """Return the weight on each link that it carries at the same time: of in-trees, of out-trees, or of all together.
 
     A sum fits into 64 bits: weights are below 2^31, and more than 2^32 hops do not fit into memory.
@@ -214,7 +213,7 @@ def _loads(schedule: TreeSchedule) -> IntArray:
     return loads.sum(axis=0, keepdims=True) if schedule.concurrent else loads
 
 
-def _capacity_problems(schedule: TreeSchedule, loads: IntArray, called: Sequence[str]) -> Iterator[str]:
+def _capacity_problems(schedule: Trees, loads: IntArray, called: Sequence[str]) -> Iterator[str]:
     topology, rate = schedule.topology, schedule.rate
     kinds = ("in-trees and out-trees together",) if schedule.concurrent else ("in-trees", "out-trees")
     for trees, phase in zip(kinds, loads, strict=True):
@@ -229,16 +228,19 @@ def _capacity_problems(schedule: TreeSchedule, loads: IntArray, called: Sequence
         yield from _listed(over, words, "overloaded links")
 
 
-def _share_problems(schedule: TreeSchedule, compute: NDArray[np.bool_], called: Sequence[str]) -> Iterator[str]:
+def _share_problems(schedule: Trees, compute: NDArray[np.bool_], called: Sequence[str]) -> Iterator[str]:
     """Yield roots whose trees do not carry, in one of the phases, their share of the data."""
     totals = np.zeros((2, len(compute)), dtype=np.int64)
     phase = (np.arange(len(schedule)) >= schedule.reduce_trees).astype(np.int64)
     np.add.at(totals, (phase, schedule.root), schedule.weight)
-    used = {"allreduce": (0, 1), "reduce-scatter": (0,), "reduce": (0,)}.get(schedule.collective, (1,))
-    if schedule.collective in {"broadcast", "reduce"}:
-        roots = np.flatnonzero(totals[used[0]])
+    used = [0 if one.adds else 1 for one in schedule.collective.movements]
+    if schedule.collective.rooted:
+        roots = np.flatnonzero(totals[used[0]]).tolist()
         if len(roots) != 1:
             yield f"a {schedule.collective} has one root, but the trees have {len(roots)}"
+        elif roots[0] != schedule.collective.root:
+            root = called[schedule.collective.root or 0]
+            yield f"the root of the {schedule.collective} is {root}, but that of the trees is {called[roots[0]]}"
         return
     share = np.zeros(len(compute), dtype=object)
     share[compute] = 1 if schedule.shard is None else schedule.shard
@@ -257,24 +259,21 @@ def _share_problems(schedule: TreeSchedule, compute: NDArray[np.bool_], called: 
         yield from _listed(uneven.astype(np.bool_), words, "such roots")
 
 
-def _inverse_rate(schedule: TreeSchedule, nodes: int) -> Fraction | None:
+def _inverse_rate(schedule: Trees, nodes: int) -> Fraction | None:
     """Return the sum over phases of shards / (weight of all trees * rate), of the slower one if they are concurrent.
 
     None without trees.
     """
     weights = [int(w.sum()) for w in np.split(schedule.weight, [schedule.reduce_trees])]
     used = [weight for weight in weights if weight]
-    if schedule.collective in {"broadcast", "reduce"}:
-        shards = 1
-    else:
-        shards = nodes if schedule.shard is None else sum(schedule.shard)
+    shards = schedule.collective.shards(nodes) if schedule.shard is None else sum(schedule.shard)
     times = [shards / (weight * schedule.rate) for weight in used]
     if not times:
         return None
     return max(times) if schedule.concurrent else sum(times, Fraction(0))
 
 
-def _height(schedule: TreeSchedule) -> int:
+def _height(schedule: Trees) -> int:
     """Return the height of the highest in-tree plus that of the highest out-tree, of trees that are right.
 
     Where they are concurrent it is the largest such sum of one root.

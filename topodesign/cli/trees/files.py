@@ -9,12 +9,12 @@ from topodesign.base.errors import ParameterError, SpecError
 from topodesign.expand.library import build
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import FABRICS, build_fabric
-from topodesign.plans.trees import TreeSchedule
+from topodesign.plans.trees import Trees
 from topodesign.plans.trees_file import TreeFigures, TreeHeader, load_trees, tree_figures
 from topodesign.verification.trees import TreeReport, verify_trees
 
 
-def trees_of(path: Path) -> tuple[Fabric, TreeSchedule, TreeHeader, TreeReport]:
+def trees_of(path: Path) -> tuple[Fabric, Trees, TreeHeader, TreeReport]:
     """Read a tree schedule file and check all that it says: the schedule, what it is said to reach, and the spec."""
     fabric, schedule, header = load_trees(path)
     report = verify_trees(schedule, names=fabric.names)
@@ -55,7 +55,7 @@ def _physical(fabric: Fabric) -> tuple[object, ...]:
     return fabric.names, fabric.topology, fabric.unit, fabric.multicast, fabric.aggregation
 
 
-def right_trees(path: Path) -> tuple[Fabric, TreeSchedule]:
+def right_trees(path: Path) -> tuple[Fabric, Trees]:
     """Read a tree schedule file that the verifier accepts.
 
     Raises

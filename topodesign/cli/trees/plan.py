@@ -10,10 +10,11 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.cli.sources import fabric_of, names_fabric, part_of
 from topodesign.cli.trees.shards import read_shards
 from topodesign.cli.trees.words import per_root
+from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import FABRICS
 from topodesign.forest.throughput import compute_node, smallest_number_of_trees
-from topodesign.plans.trees import ROOTED, TreeCollective, TreeSchedule
+from topodesign.plans.trees import Trees
 from topodesign.plans.trees_file import tree_figures
 from topodesign.schedulers import Method
 
@@ -25,7 +26,7 @@ class Wanted:
     """Which trees a user asks for, as the options of a command say it."""
 
     source: str
-    collective: TreeCollective
+    collective: Collective
     root: str | None = None
     fixed_k: int | None = None
     shards: str | None = None
@@ -44,7 +45,7 @@ class Planned:
     """A schedule and its fabric; of an allreduce also which of its kinds was chosen and why."""
 
     fabric: Fabric
-    schedule: TreeSchedule
+    schedule: Trees
     kind: str | None
 
     def spec(self, wanted: Wanted) -> str | None:
@@ -62,13 +63,13 @@ def goes_over_trees(wanted: Wanted, method: AnyMethod) -> bool:
         If options exclude each other.
     """
     collective = wanted.collective
-    trees = method == "forest" or (method == "auto" and (collective in ROOTED or names_fabric(wanted.source)))
+    trees = method == "forest" or (method == "auto" and (collective.rooted or names_fabric(wanted.source)))
     if not trees:
-        if collective in ROOTED:
+        if collective.rooted:
             raise ParameterError(f"{collective} goes over trees; use --method forest")
         for option in wanted.given()[:1]:
             raise ParameterError(f"{option} is for trees; use --method forest")
-    elif (wanted.root is None) == (collective in ROOTED):
+    elif (wanted.root is None) == collective.rooted:
         verb, what = ("needs", "give one with --root") if wanted.root is None else ("has no", "leave --root out")
         raise ParameterError(f"{collective} {verb} root; {what}")
     return trees
@@ -84,10 +85,10 @@ def plan(wanted: Wanted) -> Planned:
     if root is not None and shard is not None:
         raise ParameterError(f"the only shard of a {wanted.collective} is its root's; leave --shards out")
     fixed = " and ".join(option for option in wanted.given() if option in {"--fixed-k", "--shards"})
-    if wanted.collective == "allreduce" and not fixed:
+    if len(wanted.collective.parts) > 1 and not fixed:
         return Planned(fabric, *allreduce_schedule(fabric.topology, names=fabric.names))
     kind = None
-    if wanted.collective == "allreduce":
+    if len(wanted.collective.parts) > 1:
         kind = f"a reduce-scatter and then an allgather; with {fixed} no allreduce of another kind is looked for"
     schedule = forest_schedule(
         fabric.topology, wanted.collective, k=wanted.fixed_k, root=root, shard=shard, names=fabric.names
@@ -95,9 +96,7 @@ def plan(wanted: Wanted) -> Planned:
     return Planned(fabric, schedule, kind)
 
 
-def plan_that_fits(
-    wanted: Wanted, compile_schedule: Callable[[TreeSchedule], str]
-) -> tuple[str, dict[str, str | None]]:
+def plan_that_fits(wanted: Wanted, compile_schedule: Callable[[Trees], str]) -> tuple[str, dict[str, str | None]]:
     """Make a schedule that compiles: without ``fixed_k`` with fewer trees per root where the best has too many.
 
     Concurrent phases of an allreduce are given up first.

@@ -14,7 +14,7 @@ from topodesign.cli.options import counted
 from topodesign.cli.sources import part_of
 from topodesign.cli.trees.files import right_trees
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.trees import TreeSchedule
+from topodesign.plans.trees import Trees
 from topodesign.report.bottleneck import listed
 from topodesign.simulation.rounds import Loss
 from topodesign.simulation.trees import TreeSimulation, simulate_trees
@@ -28,7 +28,7 @@ class Timed:
     """How long the schedule in a file takes for data of one size, and what links that are down prevent."""
 
     fabric: Fabric
-    schedule: TreeSchedule
+    schedule: Trees
     result: TreeSimulation
 
     @property

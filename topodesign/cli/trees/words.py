@@ -8,12 +8,12 @@ from topodesign.base.units import format_time
 from topodesign.cli.options import counted
 from topodesign.fabrics.fabric import Fabric
 from topodesign.forest.multicast import Pruned, prune
-from topodesign.plans.trees import TreeSchedule
+from topodesign.plans.trees import Trees
 from topodesign.plans.trees_file import tree_figures
 from topodesign.report.bottleneck import speed
 
 
-def record(fabric: Fabric, schedule: TreeSchedule) -> dict[str, Any]:
+def record(fabric: Fabric, schedule: Trees) -> dict[str, Any]:
     """Return what there is to say about a schedule, for JSON."""
     reached = tree_figures(fabric, schedule)
     pruned = _in_network(fabric, schedule)
@@ -21,7 +21,7 @@ def record(fabric: Fabric, schedule: TreeSchedule) -> dict[str, Any]:
         "fabric": fabric.name,
         "nodes": len(fabric.compute),
         "switches": len(fabric.topology.switches),
-        "collective": schedule.collective,
+        "collective": schedule.collective.name,
         "method": "forest",
         "concurrent": schedule.concurrent,
         "shards": _shards(fabric, schedule),
@@ -41,7 +41,7 @@ def record(fabric: Fabric, schedule: TreeSchedule) -> dict[str, Any]:
     }
 
 
-def summary(fabric: Fabric, schedule: TreeSchedule) -> str:
+def summary(fabric: Fabric, schedule: Trees) -> str:
     """Return the same for people."""
     reached = tree_figures(fabric, schedule)
     time = format_time(reached.inverse_rate * 10**9)
@@ -59,20 +59,20 @@ def headline(fabric: Fabric) -> str:
     return f"{fabric.name}: {counted(len(fabric.compute), 'node')}, {switches}"
 
 
-def per_root(fabric: Fabric, schedule: TreeSchedule) -> str:
+def per_root(fabric: Fabric, schedule: Trees) -> str:
     """Return how many trees every root has."""
     k = tree_figures(fabric, schedule).k
     unit = "" if schedule.shard is None else " and unit of shard size"
     return f"{k} {'tree' if k == 1 else 'trees'} per root{unit}"
 
 
-def _shards(fabric: Fabric, schedule: TreeSchedule) -> dict[str, int] | None:
+def _shards(fabric: Fabric, schedule: Trees) -> dict[str, int] | None:
     if schedule.shard is None:
         return None
     return {fabric.names[node]: size for node, size in zip(fabric.compute, schedule.shard, strict=True)}
 
 
-def _in_network(fabric: Fabric, schedule: TreeSchedule) -> Pruned | None:
+def _in_network(fabric: Fabric, schedule: Trees) -> Pruned | None:
     if not fabric.multicast | fabric.aggregation:
         return None
     return prune(schedule, fabric.multicast, fabric.aggregation)

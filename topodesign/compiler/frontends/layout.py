@@ -12,7 +12,7 @@ import numpy as np
 
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.collectives import as_collective
-from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds import Rounds
 
 Message = tuple[int, int, int]
 """Step, sender, receiver: everything that a link carries in a step."""
@@ -43,7 +43,7 @@ class Layout:
     messages: dict[Message, list[int]]
 
 
-def layout(schedule: Schedule, split: int) -> Layout:
+def layout(schedule: Rounds, split: int) -> Layout:
     """Lay the shards out in as few chunks as the schedule allows, times ``split``.
 
     Parameters
@@ -90,12 +90,12 @@ def _check_size(nodes: int, shard: int) -> None:
         )
 
 
-def _pieces(schedule: Schedule) -> tuple[list[list[int]], dict[Message, list[Piece]]]:
+def _pieces(schedule: Rounds) -> tuple[list[list[int]], dict[Message, list[Piece]]]:
     """Return the sizes of each owner's pieces in units and the pieces that each message carries."""
     sizes: list[list[int]] = []
     messages: dict[Message, list[Piece]] = defaultdict(list)
-    by_owner = np.argsort(schedule.owner, kind="stable")
-    bounds = np.searchsorted(schedule.owner[by_owner], np.arange(schedule.nodes + 1))
+    by_owner = np.argsort(schedule.block, kind="stable")
+    bounds = np.searchsorted(schedule.block[by_owner], np.arange(schedule.nodes + 1))
     for owner in range(schedule.nodes):
         rows = by_owner[bounds[owner] : bounds[owner + 1]]
         lo, hi = schedule.lo[rows], schedule.hi[rows]
@@ -121,7 +121,7 @@ def _pieces(schedule: Schedule) -> tuple[list[list[int]], dict[Message, list[Pie
 
 
 def _reduces(
-    schedule: Schedule, sizes: list[list[int]], messages: dict[Message, list[Piece]]
+    schedule: Rounds, sizes: list[list[int]], messages: dict[Message, list[Piece]]
 ) -> dict[Message, list[Piece]]:
     """Return the messages of the reduce-scatter steps after checking that each contribution counts once."""
     if not as_collective(schedule.collective).reduces:
@@ -148,7 +148,7 @@ def _reduces(
 
 
 def _gathers(
-    schedule: Schedule, sizes: list[list[int]], messages: dict[Message, list[Piece]]
+    schedule: Rounds, sizes: list[list[int]], messages: dict[Message, list[Piece]]
 ) -> dict[Message, list[Piece]]:
     """Return the messages of the allgather steps without what the receiver has, checking that the sender has it."""
     if not as_collective(schedule.collective).copies:

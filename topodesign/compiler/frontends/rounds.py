@@ -14,7 +14,7 @@ from topodesign.compiler.frontends.layout import Layout, Message, layout
 from topodesign.compiler.frontends.threads import ACCUMULATOR, Operation, Place, assemble
 from topodesign.compiler.ir import Kind, Program, Protocol
 from topodesign.compiler.limits import NO_LIMITS, Limits
-from topodesign.plans.rounds import Schedule
+from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import Topology, require_at_least
 
 COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE)
@@ -26,7 +26,7 @@ Half = list[list[tuple[Message, list[int]]]]
 
 def program_of_rounds(
     topology: Topology,
-    schedule: Schedule,
+    schedule: Rounds,
     *,
     inplace: bool = False,
     channels: int = 1,
@@ -89,7 +89,7 @@ def program_of_rounds(
     return Program(collective, inplace, protocol, plan.shard * schedule.nodes, used, tuple(ranks))
 
 
-def _check_links(topology: Topology, schedule: Schedule) -> None:
+def _check_links(topology: Topology, schedule: Rounds) -> None:
     if topology.switches:
         raise TopologyError("a switch runs no program; compile for a topology without switches")
     if topology.nodes != schedule.nodes:
@@ -138,7 +138,7 @@ def _output(x: int) -> Place:
 class _Writer:
     """A schedule on its way to operations."""
 
-    schedule: Schedule
+    schedule: Rounds
     collective: Collective
     plan: Layout
     inplace: bool

@@ -16,7 +16,7 @@ from topodesign.compiler.frontends.emit import IN, OUT, Emitter, Part, runs
 from topodesign.compiler.frontends.threads import ACCUMULATOR, Operation, Place, assemble
 from topodesign.compiler.ir import Program, Protocol
 from topodesign.compiler.limits import HELP, NO_LIMITS, Limits
-from topodesign.plans.trees import TreeSchedule
+from topodesign.plans.trees import Trees
 from topodesign.topology.topology import require_at_least
 from topodesign.verification.trees import verify_trees
 
@@ -40,7 +40,7 @@ class _Stream:
 
 
 def program_of_trees(
-    schedule: TreeSchedule,
+    schedule: Trees,
     *,
     inplace: bool = False,
     channels: int = 1,
@@ -132,7 +132,7 @@ def _too_narrow(program: Program, longest: int) -> dict[tuple[int, int], int]:
     return narrow
 
 
-def _layout(schedule: TreeSchedule, collective: Collective, parts: int) -> list[int]:
+def _layout(schedule: Trees, collective: Collective, parts: int) -> list[int]:
     """Return the first chunk of every rank's shard, and at last the number of chunks: as few as the weights allow."""
     ranks = len(schedule.compute_nodes)
     if collective.rooted:
@@ -156,7 +156,7 @@ def _layout(schedule: TreeSchedule, collective: Collective, parts: int) -> list[
     return start
 
 
-def _by_root(schedule: TreeSchedule) -> dict[tuple[bool, int], list[int]]:
+def _by_root(schedule: Trees) -> dict[tuple[bool, int], list[int]]:
     """Return the trees of every root, in-trees and out-trees apart."""
     trees: dict[tuple[bool, int], list[int]] = defaultdict(list)
     for tree, root in enumerate(schedule.root.tolist()):
@@ -164,7 +164,7 @@ def _by_root(schedule: TreeSchedule) -> dict[tuple[bool, int], list[int]]:
     return trees
 
 
-def _streams(schedule: TreeSchedule, start: list[int], parts: int) -> Iterator[_Stream]:
+def _streams(schedule: Trees, start: list[int], parts: int) -> Iterator[_Stream]:
     """Yield the parts of every tree with the chunks they carry; part p goes p steps later than the first."""
     rank = {node: at for at, node in enumerate(schedule.compute_nodes.tolist())}
     rows = np.searchsorted(schedule.tree, np.arange(len(schedule) + 1)).tolist()
