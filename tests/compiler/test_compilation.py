@@ -12,13 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.samples.schedules import COLLECTIVES, Collective, valid
+from tests.samples.schedules import COLLECTIVES as COPIED_AND_ADDED
+from tests.samples.schedules import make, valid
 from tests.samples.trees import fabric, tree_schedule
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
+from topodesign.collectives import ALLGATHER, COLLECTIVES
 from topodesign.compiler import compilation
 from topodesign.compiler.backends import BACKENDS, Backend
 from topodesign.compiler.backends.backend import Files, Options
 from topodesign.compiler.compilation import CompilationError, Compiled, compile_movement
+from topodesign.compiler.frontends import rounds
 from topodesign.compiler.ir import Instruction, Program
 from topodesign.compiler.limits import Limits
 from topodesign.expand.library import build
@@ -121,33 +124,42 @@ def test_the_name_is_made_of_the_spec_where_that_is_short() -> None:
     assert compile_movement(long, make_schedule(long, "allgather").schedule).options.name == "topodesign-allgather-48"
 
 
-@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("collective", COPIED_AND_ADDED)
 @given(seed=st.integers(0, 10**6))
-def test_what_moves_twice_is_left_out(collective: Collective, seed: int) -> None:
+def test_what_moves_twice_is_left_out(collective: str, seed: int) -> None:
     """The front end wants everything to move once; plans that are right but not lean compile all the same."""
-    topology, rounds = valid(np.random.default_rng(seed), collective)
-    made = compile_movement(topology, rounds, channels=1 + seed % 2).checked()
+    topology, plan = valid(np.random.default_rng(seed), collective)
+    made = compile_movement(topology, plan, channels=1 + seed % 2).checked()
     moved = sum(one.count for one in instructions(made) if one.kind.sends)
     phases = 2 if collective == "allreduce" else 1
     assert moved == phases * (topology.nodes - 1) * made.program.chunks
 
 
 def test_wrong_plans_are_refused() -> None:
-    topology, rounds = next(
-        (topology, rounds)
+    topology, plan = next(
+        (topology, plan)
         for seed in range(100)
-        for topology, rounds in [valid(np.random.default_rng(seed), "reduce-scatter")]
-        if not is_lean(rounds)
+        for topology, plan in [valid(np.random.default_rng(seed), "reduce-scatter")]
+        if not is_lean(plan)
     )
-    less: dict[str, Any] = {name: column[:-1].copy() for name, column in rounds.columns().items()}
+    less: dict[str, Any] = {name: column[:-1].copy() for name, column in plan.columns().items()}
     with pytest.raises(ScheduleError, match="wrong"):
-        compile_movement(topology, replace(rounds, **less))
+        compile_movement(topology, replace(plan, **less))
 
 
 def test_what_cannot_be_compiled_yet_says_so() -> None:
     topology = build("circulant(6,1,2)")
     with pytest.raises(InfeasibleError, match="rounds and trees can"):
         compile_movement(topology, object())  # type: ignore[arg-type]
+    for collective in COLLECTIVES.values():
+        if not collective.like(*rounds.COLLECTIVES):
+            empty = make(collective.at(0 if collective.rooted else None), 6, 1, [], steps=0)
+            with pytest.raises(
+                InfeasibleError, match=f"^rounds of a {collective} cannot be compiled yet; of allgather"
+            ):
+                compile_movement(topology, empty)
+    with pytest.raises(InfeasibleError, match="among some of the nodes"):
+        compile_movement(topology, make(ALLGATHER.among([0, 1]), 6, 1, [], steps=0))
     with pytest.raises(ParameterError, match="unknown target 'paper'; known are msccl"):
         sample("paper")
     with pytest.raises(ParameterError, match="parts"):

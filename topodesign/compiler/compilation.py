@@ -12,7 +12,7 @@ from topodesign.base.atomic import write_whole
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopodesignError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_size
-from topodesign.collectives import Collective, as_collective
+from topodesign.collectives import Collective
 from topodesign.compiler.backends import BACKENDS
 from topodesign.compiler.backends.backend import LARGEST_SIZE, Backend, Files, Options
 from topodesign.compiler.frontends import rounds, trees
@@ -257,10 +257,12 @@ def compile_movement(
     front_end = FRONT_ENDS.get(type(movement))
     if front_end is None:
         raise InfeasibleError(f"{type(movement).__name__} cannot be compiled yet; {_known_movements()} can")
-    collective = as_collective(movement.collective)
+    collective = movement.collective
     if not collective.like(*front_end.collectives):
         known = ", ".join(one.name for one in front_end.collectives)
         raise InfeasibleError(f"{front_end.name} of a {collective} cannot be compiled yet; of {known} they can")
+    if len(collective.group or ()) not in {0, topology.nodes - len(topology.switches)}:
+        raise InfeasibleError(f"{front_end.name} among some of the nodes cannot be compiled yet")
     options = Options(
         runtime=runtime or backend.runtimes[0],
         name=_title(topology, collective, front_end) if name is None else name,

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from topodesign.base.errors import ScheduleError, TooLargeError
-from topodesign.collectives import as_collective
 from topodesign.plans.rounds import Rounds
 
 Message = tuple[int, int, int]
@@ -124,7 +123,7 @@ def _reduces(
     schedule: Rounds, sizes: list[list[int]], messages: dict[Message, list[Piece]]
 ) -> dict[Message, list[Piece]]:
     """Return the messages of the reduce-scatter steps after checking that each contribution counts once."""
-    if not as_collective(schedule.collective).reduces:
+    if not schedule.collective.reduces:
         return {}
     kept = {message: pieces for message, pieces in messages.items() if message[0] <= schedule.reduce_steps}
     sent: dict[tuple[int, Piece], int] = {}
@@ -151,7 +150,7 @@ def _gathers(
     schedule: Rounds, sizes: list[list[int]], messages: dict[Message, list[Piece]]
 ) -> dict[Message, list[Piece]]:
     """Return the messages of the allgather steps without what the receiver has, checking that the sender has it."""
-    if not as_collective(schedule.collective).copies:
+    if not schedule.collective.copies:
         return {}
     kept: dict[Message, list[Piece]] = {}
     since = {(owner, (owner, piece)): 0 for owner, shard in enumerate(sizes) for piece in range(len(shard))}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from topodesign.base.errors import ScheduleError, TopologyError
-from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
+from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.compiler.frontends.emit import IN, OUT, Emitter, Part, contiguous, region, runs
 from topodesign.compiler.frontends.layout import Layout, Message, layout
 from topodesign.compiler.frontends.threads import ACCUMULATOR, Operation, Place, assemble
@@ -81,12 +81,11 @@ def program_of_rounds(
     instructions, see :mod:`topodesign.compiler.frontends.threads`.
     """
     require_at_least("channels", channels, 1)
-    collective = as_collective(schedule.collective)
     _check_links(topology, schedule)
     plan = layout(schedule, channels)
-    writer = _Writer(schedule, collective, plan, inplace, channels, limits.chunks_per_instruction)
+    writer = _Writer(schedule, plan, inplace, channels, limits.chunks_per_instruction)
     ranks, used = assemble(writer.operations(), schedule.reduce_steps, limits)
-    return Program(collective, inplace, protocol, plan.shard * schedule.nodes, used, tuple(ranks))
+    return Program(schedule.collective, inplace, protocol, plan.shard * schedule.nodes, used, tuple(ranks))
 
 
 def _check_links(topology: Topology, schedule: Rounds) -> None:
@@ -139,7 +138,6 @@ class _Writer:
     """A schedule on its way to operations."""
 
     schedule: Rounds
-    collective: Collective
     plan: Layout
     inplace: bool
     channels: int
@@ -154,12 +152,12 @@ class _Writer:
 
     def operations(self) -> list[list[Operation]]:
         """Return the operations of each rank in serial order."""
-        if self.collective.reduces:
+        if self.schedule.collective.reduces:
             self._reduce_scatter(self._half(reduces=True))
-        if not self.inplace and (not self.collective.reduces or len(self.ranks) == 1):
+        if not self.inplace and (not self.schedule.collective.reduces or len(self.ranks) == 1):
             for rank, emitter in enumerate(self.ranks):
                 emitter.prepare([(IN, at) for at in range(self.plan.shard)], [_output(x) for x in self._own(rank)])
-        if self.collective.copies:
+        if self.schedule.collective.copies:
             self._allgather(self._half(reduces=False))
         return [emitter.operations() for emitter in self.ranks]
 
@@ -183,7 +181,7 @@ class _Writer:
 
     def _allgather(self, half: Half) -> None:
         """Send from where chunks first arrived or from the output; receive into the output or by way of scratch."""
-        separate = not self.collective.reduces and not self.inplace
+        separate = not self.schedule.collective.reduces and not self.inplace
         first: list[dict[int, Place]] = [
             {x: (IN, at) if separate else (OUT, x) for at, x in enumerate(self._own(rank))}
             for rank in range(len(self.ranks))
@@ -237,15 +235,15 @@ class _Writer:
 
     def _initial(self, x: int) -> Place:
         """Return where a rank's own contribution to a chunk is from the start."""
-        return (OUT if self.inplace and self.collective.copies else IN), x
+        return (OUT if self.inplace and self.schedule.collective.copies else IN), x
 
     def _natural(self, x: int) -> Place:
         """Return where a partial sum lies if nothing speaks against the order of the input."""
-        return (OUT if self.collective.copies else ACCUMULATOR), x
+        return (OUT if self.schedule.collective.copies else ACCUMULATOR), x
 
     def _result(self, rank: int, x: int) -> Place:
         """Return where the sum of a chunk that the rank owns has to end up."""
-        if self.collective.copies:
+        if self.schedule.collective.copies:
             return OUT, x
         return (IN, x) if self.inplace else (OUT, x - rank * self.plan.shard)
 

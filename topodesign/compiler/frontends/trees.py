@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
-from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective, as_collective
+from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.compiler.frontends.emit import IN, OUT, Emitter, Part, runs
 from topodesign.compiler.frontends.threads import ACCUMULATOR, Operation, Place, assemble
 from topodesign.compiler.ir import Program, Protocol
@@ -89,13 +89,12 @@ def program_of_trees(
     """
     require_at_least("channels", channels, 1)
     require_at_least("parts", parts, 1)
-    collective = as_collective(schedule.collective)
+    collective = schedule.collective
     report = verify_trees(schedule)
     if not report.ok:
         raise ScheduleError(f"the tree schedule is wrong: {report.problems[0]}")
     if collective.rooted:
-        root = int(schedule.root[0]) if len(schedule) else collective.root or int(schedule.compute_nodes[0])
-        collective = collective.at(schedule.compute_nodes.tolist().index(root))  # a program counts ranks
+        collective = collective.at(schedule.compute_nodes.tolist().index(collective.root))  # a program counts ranks
     start = _layout(schedule, collective, parts)
     unequal = len({end - begin for begin, end in itertools.pairwise(start)}) > 1
     if unequal and "each" in {collective.movements[0].source, collective.movements[-1].destination}:
