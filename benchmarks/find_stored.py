@@ -1,8 +1,8 @@
 """Find the stored schedules from scratch and write their data files; print the times.
 
 Without options every topology of ``WANTED`` is searched, one line a schedule: the cost, the bound that proves it
-optimal for its steps, and the seconds that the search took. The same version of scipy writes the same files. The whole
-takes about 100 s on one core, most of it for kautz(4,1), dbjmod(2,4) and dbjmod(4,2).
+optimal for its steps, and the seconds that the search took. The same version of highspy writes the same files. The
+whole takes about 100 s on one core, most of it for kautz(4,1), dbjmod(2,4) and dbjmod(4,2).
 
 ``--scan N D STEPS CHUNKS`` goes through the seeds of randomregular(N,D,seed) and prints the first one that has both an
 allgather and a reduce-scatter of so many steps with y = (N-1)/N. This is where the random digraphs of the table come
@@ -17,7 +17,7 @@ import time
 from fractions import Fraction
 from pathlib import Path
 
-import scipy
+import highspy
 
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective
 from topodesign.expand.library import build
@@ -62,7 +62,7 @@ def find(topology: Topology, collective: Collective, steps: int, chunks: int) ->
     cost = cost_of(topology, schedule)
     name = f"{topology.spec} {collective}"
     print(f"{name:42} {steps} steps, y = {cost.bandwidth!s:6} bound {bound!s:6} {seconds:6.1f} s", flush=True)
-    return Stored(schedule, cost, bound, {"chunks": chunks, "seed": 0, "scipy": scipy.__version__})
+    return Stored(schedule, cost, bound, {"chunks": chunks, "seed": 0, "highspy": highspy.Highs().version()})
 
 
 def find_all(folder: Path) -> None:

@@ -29,6 +29,7 @@ from topodesign.base.errors import (
 from topodesign.collectives import ALLGATHER, ALLREDUCE, Collective, as_collective
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, reverse
+from topodesign.solve.program import Entries, Program
 from topodesign.topology.topology import IntArray, Topology, require_at_least
 
 if TYPE_CHECKING:
@@ -272,30 +273,26 @@ def _solve(
 
     Either is None where the solver has none; ``least`` is a bound known to hold.
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415  heavy
-
     at_most_0, is_1 = program.rows(chunks)
     order = np.arange(at_most_0.shape[1])
     if seed:
         np.random.default_rng(seed).shuffle(order)
     sends = len(program.step) * chunks
     is_load = order >= sends
-    result = milp(
-        is_load.astype(float),
-        constraints=[
-            LinearConstraint(at_most_0[:, order], -np.inf, 0),
-            LinearConstraint(is_1[:, order], 1, 1),
-            LinearConstraint(is_load[None, :].astype(float), least, np.inf),
-        ],
-        bounds=Bounds(0, np.where(is_load, program.ports * chunks * program.topology.nodes, 1)),
-        integrality=np.ones(len(order)),
-        options={"time_limit": float(seconds), "mip_rel_gap": 0.0},
-    )
-    if result.x is None:
+    loads = np.flatnonzero(is_load)
+    solver = Program()
+    most = np.where(is_load, program.ports * chunks * program.topology.nodes, 1)
+    solver.add_columns(len(order), cost=is_load, upper=most, whole=True)
+    solver.add_rows(at_most_0.shape[0], Entries.of(at_most_0[:, order]), upper=0)
+    solver.add_rows(is_1.shape[0], Entries.of(is_1[:, order]), lower=1, upper=1)
+    solver.add_rows(1, Entries(np.zeros_like(loads), loads, 1), lower=least)
+    status = solver.solve(seconds=seconds)
+    if not solver.solved:
         return None, None
+    values = solver.values()
     chosen = np.zeros(len(order), dtype=bool)
-    chosen[order] = result.x > 0.5
-    return chosen[:sends].reshape(chunks, -1), round(result.fun) if result.status == 0 else None
+    chosen[order] = values > 0
+    return chosen[:sends].reshape(chunks, -1), int(values[loads].sum()) if status == "optimal" else None
 
 
 def _replay(program: _Program, taken: NDArray[np.bool_]) -> int | None:
@@ -329,29 +326,16 @@ def _schedule(program: _Program, taken: NDArray[np.bool_]) -> Rounds:
 
 def _least_loads(program: _Program) -> Fraction:
     """Return what the steps' largest loads add up to at least, in chunks of any size: see :func:`lower_bound_lp`."""
-    from scipy.optimize import linprog  # noqa: PLC0415  heavy
-
     at_most_0, is_1, most = _relaxation(program)
     is_load = np.zeros(len(most), dtype=np.int64)
     is_load[len(program.step) : len(program.step) + program.steps] = 1
-    result = linprog(
-        is_load,
-        A_ub=at_most_0,
-        b_ub=np.zeros(at_most_0.shape[0]),
-        A_eq=is_1,
-        b_eq=np.ones(is_1.shape[0]),
-        bounds=np.column_stack((np.zeros(len(most)), most)),
-        method="highs-ipm",
-    )
-    best = Fraction(0)
-    if result.status != 0:  # then no multipliers; 0 is a bound as well
-        return best
-    for scale in _SCALES:
-        price = np.maximum(0, np.rint(-scale * result.ineqlin.marginals)).astype(np.int64)
-        prize = np.rint(scale * result.eqlin.marginals).astype(np.int64)
-        cost = scale * is_load + price @ at_most_0 - prize @ is_1
-        best = max(best, Fraction(int(prize.sum() + np.minimum(0, cost) @ most), scale))
-    return best
+    solver = Program()
+    solver.add_columns(len(most), cost=is_load, upper=most)
+    solver.add_rows(at_most_0.shape[0], Entries.of(at_most_0), upper=0)
+    solver.add_rows(is_1.shape[0], Entries.of(is_1), lower=1, upper=1)
+    solver.solve(interior=True)
+    bound = solver.bound(_SCALES) if solver.solved else None
+    return max(bound or Fraction(0), Fraction(0))
 
 
 def _relaxation(program: _Program) -> tuple[csr_array, csr_array, IntArray]:

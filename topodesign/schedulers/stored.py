@@ -9,7 +9,7 @@ A file of ``data/``, written by ``benchmarks/find_stored.py``, has the schedules
         collective, steps, units    as in Rounds
         bandwidth                   the claimed y
         bound                       no schedule of so many steps has a smaller y (schedulers.exact.lower_bound_lp)
-        search                      chunks, seed and version of scipy of the search that found it
+        search                      chunks, seed and version of highspy of the search that found it
         rows                        step, src, dst, owner, lo, hi
 """
 
@@ -53,7 +53,8 @@ class Stored:
         No schedule of so many steps has a smaller bandwidth factor; :func:`topodesign.schedulers.exact.lower_bound_lp`
         proves it again.
     search
-        What the search that found it was told: ``chunks`` and ``seed``; and ``scipy``, the version that ran it.
+        What the search that found it was told: ``chunks`` and ``seed``; and the version of the solver that ran it,
+        ``highspy``, or ``scipy`` in older ones.
     """
 
     schedule: Rounds

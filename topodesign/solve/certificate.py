@@ -89,23 +89,28 @@ def certify(data: Data, basis: Basis | None, columns: NDArray[np.float64], price
     return Certificate(x, y, proven=False)
 
 
-def weak_bound(data: Data, prices: NDArray[np.float64], scale: int) -> Fraction | None:
-    """Return what no solution costs less than, whatever the prices are, which are rounded to multiples of 1 / scale.
+def weak_bound(data: Data, prices: NDArray[np.float64], scales: Sequence[int]) -> Fraction | None:
+    """Return what no solution costs less than, whatever the prices are, rounded to multiples of some 1 / scale.
 
     Every row is worth its price times its bound at least, and every column what is left of its cost times the better
-    of its bounds (weak duality). None if a column without a bound there would have to be infinite.
+    of its bounds (weak duality). The best over all scales is returned; None if all would have some column without a
+    bound be infinite.
     """
-    price = np.rint(scale * prices).astype(np.int64)
-    price[(price > 0) & (data.row_lower == -NO_BOUND) | (price < 0) & (data.row_upper == NO_BOUND)] = 0
-    left = data.cost.astype(object) * scale - _times(data.matrix.T.tocsr(), price)
-    bounds = (data.row_lower, data.row_upper, price), (data.lower, data.upper, left)
-    total = 0
-    for low, high, factor in bounds:
-        at = np.where(factor > 0, low, np.where(factor < 0, high, 0))
-        if np.any(np.abs(at) == NO_BOUND):
-            return None
-        total += sum((at.astype(object) * factor).tolist())
-    return Fraction(total, scale)
+    columns = data.matrix.T.tocsr()
+    lower, upper = (np.concatenate(both) for both in ((data.row_lower, data.lower), (data.row_upper, data.upper)))
+    none = lower == -NO_BOUND, upper == NO_BOUND
+    best: Fraction | None = None
+    for scale in scales:
+        price = np.rint(scale * prices).astype(np.int64)
+        price[(price > 0) & none[0][: len(price)] | (price < 0) & none[1][: len(price)]] = 0
+        left = data.cost.astype(object) * scale if scale * _largest(data.cost) >= NO_BOUND else data.cost * scale
+        factor = np.concatenate((price, left - _times(columns, price)))
+        positive, negative = factor > 0, factor < 0
+        if np.any(positive & none[0] | negative & none[1]):
+            continue
+        bound = Fraction(_dot(factor, np.where(positive, lower, np.where(negative, upper, 0))), scale)
+        best = bound if best is None else max(best, bound)
+    return best
 
 
 def _basic(data: Data, basis: Basis) -> tuple[tuple[Numbers, int], tuple[Numbers, int]] | None:
@@ -196,12 +201,12 @@ def _fractions(numbers: Sequence[int], bits: int) -> tuple[Numbers, int] | None:
     return np.array([(2 * number * common + whole) // (2 * whole) for number in numbers], dtype=object), common
 
 
-def _times(matrix: csr_array, vector: Numbers | IntArray) -> Numbers:
-    """Return the product with a vector of integers, exactly."""
+def _times(matrix: csr_array, vector: Numbers | IntArray) -> Numbers | IntArray:
+    """Return the product with a vector of integers, exactly: int64 if it is far from 64 bits, or else of any size."""
     width = int(np.diff(matrix.indptr).max(initial=0))
-    if width * _largest(matrix.data) * _largest(vector) < NO_BOUND:
-        product: Numbers = (matrix @ vector.astype(np.int64)).astype(object)
-        return product
+    if width * _largest(matrix.data) * _largest(vector) < NO_BOUND // 2:
+        near: IntArray = matrix @ vector.astype(np.int64)
+        return near
     product = np.zeros(matrix.shape[0], dtype=object)
     terms = matrix.data.astype(object) * vector[matrix.indices]
     rows = np.flatnonzero(np.diff(matrix.indptr))
@@ -209,8 +214,16 @@ def _times(matrix: csr_array, vector: Numbers | IntArray) -> Numbers:
     return product
 
 
+def _dot(one: Numbers | IntArray, other: IntArray) -> int:
+    """Return the sum of products, exactly."""
+    if len(one) * _largest(one) * _largest(other) < NO_BOUND:
+        return int(one @ other)
+    return sum(map(int.__mul__, one.tolist(), other.tolist()))
+
+
 def _largest(numbers: Numbers | IntArray) -> int:
-    return max(map(abs, numbers.tolist()), default=0)
+    """Return the largest absolute value."""
+    return max(int(numbers.max(initial=0)), -int(numbers.min(initial=0)))
 
 
 def common_denominator(fractions: Sequence[Fraction]) -> int:

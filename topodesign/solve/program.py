@@ -40,6 +40,22 @@ class Entries(NamedTuple):
     column: ArrayLike
     value: ArrayLike
 
+    @classmethod
+    def of(cls, matrix: Any) -> Entries:
+        """Return the entries of a sparse matrix of scipy, which may hold whole numbers as floats.
+
+        Raises
+        ------
+        ValueError
+            If a number is not whole.
+        """
+        matrix = matrix.tocoo()
+        value = matrix.data.astype(np.int64)
+        if np.any(value != matrix.data):
+            raise ValueError("the entries must be whole numbers")
+        row, column = matrix.coords
+        return cls(row, column, value)
+
 
 _NOTHING = Entries((), (), ())
 
@@ -232,9 +248,7 @@ class Program:
 
         The best over all scales; None if none proves anything, because columns without bounds remain.
         """
-        data, (_, prices) = self._data(), self._solution()
-        bounds = [bound for scale in scales if (bound := weak_bound(data, prices, scale)) is not None]
-        return max(bounds, default=None)
+        return weak_bound(self._data(), self._solution()[1], scales)
 
     def _solution(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         if self._point is None:
