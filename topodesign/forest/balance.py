@@ -7,16 +7,15 @@ trees were rounded down, some capacity has to go. Which does least harm is a lin
     min U   with   c <= U b on every link,  c balanced at every switch,  and for every set S of vertices that leaves
                    some compute node out,  c(links out of S) >= w(S),
 
-whose sets are found by maximum flows as they are needed. A solver of floats suggests an answer and none of it is
-believed: its capacities are rounded, balanced and measured exactly; and its prices, y(S) for the sets and z(s) for the
-switches, prove that U is at least
+whose sets are found by maximum flows as they are needed. Its capacities are balanced and measured exactly, whatever
+they are; and its prices, y(S) for the sets and z(s) for the switches, prove that U is at least
 
     sum of y(S) w(S)  over  sum of b(u, v) max(0, g(u, v)),   g(u, v) = z(v) - z(u) + y(S) of all S that (u, v) leaves.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -24,22 +23,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, TooLargeError
+from topodesign.solve.certificate import Certificate, common_denominator
 from topodesign.solve.maxflow import (
+    LARGEST,
     Side,
     balanced_part,
     compute_nodes,
     crossing,
+    demanded,
     scaled,
     surplus,
     violated_cuts,
     worst_ratio,
 )
+from topodesign.solve.program import Entries, Program
 from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
-_ROUNDS = 300
+_ROUNDS = 1000
 _GRID = 2**30
 _SLACK = 1e-8
-_DENOMINATORS = (12, 60, 1000, 10**5)  # tried for the numbers of the solver
+_TOO_FAR = "the bandwidths at switches with unequal in and out are too far apart; round them"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,15 +66,6 @@ class Usable:
     capacity: IntArray
     prices: tuple[Fraction, ...] = ()
     worth: Fraction = Fraction(0)
-
-
-@dataclass(frozen=True, eq=False)
-class _Solution:
-    """What the solver says, in floats: capacity of the links, price of the sets, price of the switches."""
-
-    capacity: NDArray[np.float64]
-    sides: NDArray[np.float64]
-    switches: NDArray[np.float64]
 
 
 def switch_balance(topology: Topology) -> IntArray:
@@ -104,110 +98,127 @@ def usable_part(
     limits = capacity if unlimited is None else np.where(unlimited, 0, capacity)
     if always_balanced(topology, capacity, limits == 0):
         return Usable(ratio, ratio, capacity)
-    sides: dict[bytes, Side] = {}
-    for node in compute_nodes(topology).tolist():
-        for side in (np.arange(topology.nodes) == node, np.arange(topology.nodes) != node):
-            sides[side.tobytes()] = side
-    for _ in range(_ROUNDS):
-        solution = _linear_program(topology, limits, demand, list(sides.values()))
-        more = {side.tobytes(): side for side in _short(topology, solution.capacity, demand)}
-        if not more.keys() - sides.keys():
-            break
-        sides |= more
-    bound, worth, prices = _bound(topology, limits, demand, list(sides.values()), solution)
+    program = _Cuts(topology, limits, demand)
+    solution = program.settle()
+    bound, worth, prices = program.bound(solution)
     bound = max(bound, ratio)
-    inverse, part = _part(topology, limits, demand, solution, bound)
+    inverse, part = _part(topology, limits, demand, solution.columns[: len(limits)])
     return Usable(inverse, bound, part, prices, worth)
 
 
-def _linear_program(topology: Topology, capacity: IntArray, demand: IntArray, sides: list[Side]) -> _Solution:
-    """Solve with these sets, with shards of one in all and capacities up to one; a capacity of 0 is no limit."""
-    from scipy.optimize import linprog  # noqa: PLC0415  heavy
-    from scipy.sparse import csr_array, diags_array, hstack, vstack  # noqa: PLC0415
+class _Cuts:
+    """The linear program of the sets that are known: its columns are c, then U. A capacity of 0 is no limit."""
 
-    total, links = float(sum(demand.tolist())), len(capacity)
-    out = csr_array(np.array([crossing(topology, side) for side in sides], dtype=float))
-    wanted = np.array([float(sum(demand[side[compute_nodes(topology)]].tolist())) for side in sides])
-    limited = np.flatnonzero(capacity)
-    upper = hstack((diags_array(np.ones(links)), csr_array(-capacity[:, None] / max(1, int(capacity.max()))))).tocsr()
-    result = linprog(
-        np.r_[np.zeros(links), 1.0],
-        A_ub=vstack((hstack((-out, csr_array((len(sides), 1)))), upper[limited])).tocsr(),
-        b_ub=np.r_[-wanted / total, np.zeros(len(limited))],
-        A_eq=np.hstack((switch_balance(topology), np.zeros((len(topology.switches), 1)))),
-        b_eq=np.zeros(len(topology.switches)),
-        bounds=(0, None),
-        method="highs-ds",
-    )
-    if result.status != 0:
-        raise TooLargeError("the bandwidths at switches with unequal in and out are too far apart; round them")
-    return _Solution(
-        np.maximum(result.x[:links], 0) * total,
-        np.maximum(-result.ineqlin.marginals[: len(sides)], 0),
-        result.eqlin.marginals,
-    )
+    def __init__(self, topology: Topology, capacity: IntArray, demand: IntArray) -> None:
+        self.topology, self.capacity, self.demand = topology, capacity, demand
+        self.nodes = compute_nodes(topology)
+        self.program = program = Program(unit=sum(demand.tolist()))
+        self.part = program.add_columns(len(capacity))
+        self.time = program.add_columns(1, cost=max(1, int(capacity.max())))
+        limited = np.flatnonzero(capacity)
+        rows, ones = np.arange(len(limited)), np.ones_like(limited)
+        program.add_rows(
+            len(limited),
+            Entries(
+                np.tile(rows, 2),
+                np.concatenate((self.part[limited], np.repeat(self.time, len(limited)))),
+                np.concatenate((ones, -capacity[limited])),
+            ),
+            upper=0,
+        )
+        balance = switch_balance(topology)
+        switch, link = np.nonzero(balance)
+        entries = Entries(switch, self.part[link], balance[switch, link])
+        self.potential = program.add_rows(len(balance), entries, lower=0, upper=0)
+        self.rows: dict[bytes, int] = {}
+        for node in self.nodes.tolist():
+            for side in (np.arange(topology.nodes) == node, np.arange(topology.nodes) != node):
+                self._add(side)
 
+    def settle(self) -> Certificate:
+        """Solve and add sets that are violated until there are none.
 
-def _short(topology: Topology, capacity: NDArray[np.float64], demand: IntArray) -> list[Side]:
-    """Return sets that clearly let out less than they have to, one for each node that goes short."""
-    unit = _GRID / float(sum(demand.tolist()))
-    whole, wanted = (capacity * unit).astype(np.int64), (demand * unit).astype(np.int64)
-    nodes, slack = compute_nodes(topology), _GRID * _SLACK + len(capacity)
-    short = violated_cuts(topology, whole, wanted)
-    return [side for side in short if wanted[side[nodes]].sum() - whole[crossing(topology, side)].sum() > slack]
+        As long as integers on a grid find some, they do; then the fractions that are optimal decide.
+        """
+        scale = Fraction(_GRID, sum(self.demand.tolist()))
+        wanted = np.array([int(scale * one) for one in self.demand.tolist()], dtype=np.int64)
+        for _ in range(_ROUNDS):
+            if self.program.solve() != "optimal":
+                raise TooLargeError(_TOO_FAR)
+            values = np.maximum(self.program.values(scale)[self.part], 0)
+            if self._add_violated(values, wanted, _GRID * _SLACK + len(values)):
+                continue
+            solution = self.program.certificate()
+            columns = solution.columns[: len(self.part)]
+            common = common_denominator(columns)
+            if not solution.proven or common * max(sum(columns), sum(self.demand.tolist())) >= LARGEST:
+                break
+            exact = np.array([int(one * common) for one in columns], dtype=np.int64)
+            if not self._add_violated(exact, scaled(self.demand, common), 0):
+                break
+        return solution
 
-
-def _bound(
-    topology: Topology, capacity: IntArray, demand: IntArray, sides: list[Side], solution: _Solution
-) -> tuple[Fraction, Fraction, tuple[Fraction, ...]]:
-    """Return the best bound on 1/x that prices of the solver prove exactly, and what proves it."""
-    nodes, switches = compute_nodes(topology), sorted(topology.switches)
-    unit = max(solution.sides.max(), np.abs(solution.switches).max(initial=0.0)) or 1.0
-    found = []
-    for most in _DENOMINATORS:
+    def bound(self, solution: Certificate) -> tuple[Fraction, Fraction, tuple[Fraction, ...]]:
+        """Return a bound on 1/x that holds whether the prices are optimal or not, and what proves it."""
+        topology, capacity = self.topology, self.capacity.tolist()
         prices = [Fraction(0)] * len(capacity)
         worth = Fraction(0)
-        for side, price in zip(sides, solution.sides.tolist(), strict=True):
-            rounded = Fraction(price / unit).limit_denominator(most)
-            if rounded:
-                worth += rounded * sum(demand[side[nodes]].tolist())
+        for key, row in self.rows.items():
+            if (price := solution.prices[row]) > 0:
+                side = np.frombuffer(key, dtype=bool)
+                worth += price * demanded(topology, self.demand, side)
                 for link in np.flatnonzero(crossing(topology, side)).tolist():
-                    prices[link] += rounded
-        potential = dict.fromkeys(range(topology.nodes), Fraction(0))
-        for switch, price in zip(switches, solution.switches.tolist(), strict=True):
-            potential[switch] = Fraction(price / unit).limit_denominator(most)
+                    prices[link] += price
+        potential = [Fraction(0)] * topology.nodes
+        for switch, row in zip(sorted(topology.switches), self.potential.tolist(), strict=True):
+            potential[switch] = solution.prices[row]
         ends = zip(prices, topology.src.tolist(), topology.dst.tolist(), strict=True)
         prices = [max(price + potential[v] - potential[u], Fraction(0)) for price, u, v in ends]
-        cost = sum(map(Fraction.__mul__, prices, map(Fraction, capacity.tolist())), Fraction(0))
-        if cost and not any(price for price, limit in zip(prices, capacity.tolist(), strict=True) if not limit):
-            found.append((worth / cost, worth, tuple(prices)))
-    return max(found, key=lambda one: one[0], default=(Fraction(0), Fraction(0), ()))
+        cost = sum(map(Fraction.__mul__, prices, map(Fraction, capacity)), Fraction(0))
+        if not cost or any(price for price, limit in zip(prices, capacity, strict=True) if not limit):
+            return Fraction(0), Fraction(0), ()
+        return worth / cost, worth, tuple(prices)
+
+    def _add_violated(self, capacity: IntArray, demand: IntArray, slack: float) -> int:
+        """Add sets that let out less than they have to by more than some slack; return how many are new."""
+        added = 0
+        for side in violated_cuts(self.topology, capacity, demand):
+            short = demanded(self.topology, demand, side) - int(capacity[crossing(self.topology, side)].sum())
+            added += short > slack and self._add(side)
+        return added
+
+    def _add(self, side: Side) -> bool:
+        """Add the row of a set; return whether it is new."""
+        if side.tobytes() in self.rows:
+            return False
+        out = self.part[crossing(self.topology, side)]
+        row = self.program.add_rows(
+            1, Entries(np.zeros_like(out), out, 1), lower=demanded(self.topology, self.demand, side)
+        )
+        self.rows[side.tobytes()] = int(row[0])
+        return True
 
 
 def _part(
-    topology: Topology, capacity: IntArray, demand: IntArray, solution: _Solution, bound: Fraction
+    topology: Topology, capacity: IntArray, demand: IntArray, columns: Sequence[Fraction]
 ) -> tuple[Fraction, IntArray]:
-    """Return the least 1/x that rounded capacities of the solver reach exactly, and these capacities."""
+    """Return the 1/x that capacities reach exactly, rounded if they are too fine, and these as whole numbers."""
     limited = capacity > 0
-    fullest = float((solution.capacity[limited] / capacity[limited]).max(initial=0.0)) or 1.0
-    units = solution.capacity / fullest  # in units of the given capacities
-    entries = [Fraction(value) for value in units.tolist()]
-    wholes = [math.lcm(*(entry.limit_denominator(most).denominator for entry in entries)) for most in _DENOMINATORS]
-    finest = max(1, int(MAX_CAPACITY / units.max()))
-    best: tuple[Fraction, IntArray] | None = None
-    for scale in (*(whole for whole in wholes if whole < finest), finest):
-        rounded = np.rint(units * scale).astype(np.int64)
-        part = balanced_part(topology, np.where(limited, np.minimum(rounded, scaled(capacity, scale)), rounded))
+    pairs = [(one, limit) for one, limit in zip(columns, capacity.tolist(), strict=True) if limit]
+    fullest = max((one / limit for one, limit in pairs), default=Fraction(1)) or Fraction(1)
+    units = [max(one, Fraction(0)) / fullest for one in columns]  # in units of the given capacities
+    finest = Fraction(MAX_CAPACITY) / max(units)
+    for scale in (Fraction(common_denominator(units)), finest):
+        if scale > finest:
+            continue
+        rounded = np.array([round(one * scale) for one in units], dtype=np.int64)
+        most = np.array([int(limit * scale) for limit in capacity.tolist()], dtype=np.int64)
+        part = balanced_part(topology, np.where(limited, np.minimum(rounded, most), rounded))
         try:
             ratio = worst_ratio(topology, part, demand)
         except (InfeasibleError, TooLargeError):
             continue  # too coarse, or too fine
-        pairs = zip(part[limited].tolist(), capacity[limited].tolist(), strict=True)
-        inverse = ratio * max((Fraction(a, b) for a, b in pairs), default=Fraction(0))
-        if best is None or inverse < best[0]:
-            best = inverse, part
-        if inverse == bound:
-            break
-    if best is None:
-        raise TooLargeError("the bandwidths at switches with unequal in and out are too far apart; round them")
-    return best[0], best[1] // np.gcd.reduce(best[1])
+        filled = zip(part[limited].tolist(), capacity[limited].tolist(), strict=True)
+        inverse = ratio * max((Fraction(a, b) for a, b in filled), default=Fraction(0))
+        return inverse, part // np.gcd.reduce(part)
+    raise TooLargeError(_TOO_FAR)

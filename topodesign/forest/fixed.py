@@ -34,6 +34,7 @@ from topodesign.solve.maxflow import (
     surplus,
     violated_cut,
 )
+from topodesign.solve.program import NO_BOUND, Entries, Program
 from topodesign.topology.topology import IntArray, Topology, require_at_least
 
 _BRANCHES = 200
@@ -218,22 +219,19 @@ def _chosen(topology: Topology, most: IntArray, demand: IntArray, sides: list[Si
 
     The unknowns are what is left out, small numbers that floats hold well, and as little as possible.
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415  heavy
-
     balance = switch_balance(topology)
     rows = np.array([crossing(topology, side) for side in sides], dtype=np.int64).reshape(-1, len(most))
     spare = rows @ most - np.array([demanded(topology, demand, side) for side in sides], dtype=np.int64)
     excess = surplus(topology, most)
-    result = milp(
-        np.ones(len(most)),
-        integrality=np.ones(len(most)),
-        bounds=Bounds(0, most),
-        constraints=[LinearConstraint(balance, excess, excess), LinearConstraint(rows, -np.inf, spare)],
-        options={"node_limit": _BRANCHES},
-    )
-    if result.x is None:
+    program = Program()
+    program.add_columns(len(most), cost=1, upper=most, whole=True)
+    for matrix, lower, upper in ((balance, excess, excess), (rows, -NO_BOUND, spare)):
+        row, column = np.nonzero(matrix)
+        program.add_rows(len(matrix), Entries(row, column, matrix[row, column]), lower=lower, upper=upper)
+    program.solve(nodes=_BRANCHES)
+    if not program.solved:
         return None
-    left_out = np.clip(np.rint(result.x).astype(np.int64), 0, most)
+    left_out = np.clip(program.values(), 0, most)
     if np.any(balance @ left_out != excess) or np.any(rows @ left_out > spare):
         return None
     capacity: IntArray = most - left_out
