@@ -32,7 +32,7 @@ from topodesign.cli.wire import import_ as import_command
 from topodesign.expand.library import build
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import COLOURS, cables
-from topodesign.wiring.exports.formats import IMPORTS, export_wiring
+from topodesign.wiring.exports.formats import READERS, export_wiring
 from topodesign.wiring.exports.labels import PAGE_HEIGHT, PAGE_WIDTH, PER_SHEET, sheets
 from topodesign.wiring.exports.read_back import import_wiring
 from topodesign.wiring.inventory.inventory import Mode, PanelKind
@@ -77,7 +77,7 @@ def test_a_plan_file_keeps_the_spec(tmp_path: Path) -> None:
 
 @pytest.mark.floor(read=8)
 @few
-@given(plan=plans(), file_format=st.sampled_from(IMPORTS))
+@given(plan=plans(), file_format=st.sampled_from(list(READERS)))
 def test_what_is_exported_is_read_back(plan: WiringPlan, file_format: str, tmp_path: Path) -> None:
     if file_format in SWITCHES and plan.inventory.panels[0].kind != "ocs":
         with pytest.raises(ParameterError, match="no circuit switch"):
@@ -107,7 +107,7 @@ def rooms(draw: st.DrawFn) -> WiringPlan:
 
 
 @few
-@given(plan=rooms(), file_format=st.sampled_from(IMPORTS))
+@given(plan=rooms(), file_format=st.sampled_from(list(READERS)))
 def test_plans_of_several_panels_are_read_back(plan: WiringPlan, file_format: str, tmp_path: Path) -> None:
     assume(file_format not in SWITCHES or plan.inventory.panels[0].kind == "ocs")
     path = tmp_path / "plan.json"
@@ -458,7 +458,7 @@ def test_anything_but_a_plan_is_refused_with_an_error_of_ours(data: bytes, tmp_p
 
 @pytest.mark.floor(read=1, refused=1)
 @few
-@given(plan=plans("ocs"), file_format=st.sampled_from(IMPORTS), data=st.data())
+@given(plan=plans("ocs"), file_format=st.sampled_from(list(READERS)), data=st.data())
 def test_damaged_exports_are_read_or_refused(
     plan: WiringPlan, file_format: str, data: st.DataObject, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from topodesign.base.arguments import as_integer, as_seed
 from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result
 from topodesign.expand.library import TopologyLike, as_topology
@@ -160,6 +161,7 @@ def rewire(
     >>> found.after
     <WiringPlan: degree(biring(2,6),2), 12 nodes, simplex: 48 cross-connects>
     """
+    seed, most_dark = as_seed(seed), as_integer("most_dark", most_dark, 1)
     before = as_wiring(plan)
     topology, hosts = _wanted(wanted)
     if keep_hosts and hosts is None and topology.nodes != len(before.hosts):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from topodesign.base.arguments import as_path, as_seed
 from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result
 from topodesign.topology.isomorphism import isomorphism
@@ -189,7 +190,7 @@ def check_wiring(
     ...     check_wiring(plan, lldp=path)
     <WiringCheck: as planned: 6 patches>
     """
-    plan = as_wiring(plan)
+    plan, seed = as_wiring(plan), as_seed(seed)
     view = _View(plan, _one_of(plan, observed, lldp, ocs))
     connects, findings = view.built(), tuple(view.findings())
     topology = wired_topology(plan.hosts, connects)
@@ -212,11 +213,11 @@ def check_wiring(
 
 def _one_of(plan: WiringPlan, observed: Observed | None, lldp: str | Path | None, ocs: str | Path | None) -> Observed:
     if lldp is not None and observed is None and ocs is None:
-        return read_lldp(Path(lldp), plan)
+        return read_lldp(as_path(lldp), plan)
     if ocs is not None and observed is None and lldp is None:
-        return read_switch(Path(ocs), plan)
-    if observed is None or lldp is not None or ocs is not None:
-        raise ParameterError("give exactly one of observed, lldp and ocs")
+        return read_switch(as_path(ocs), plan)
+    if not isinstance(observed, Observed) or lldp is not None or ocs is not None:
+        raise ParameterError("give exactly one of observed (what read_lldp and read_switch return), lldp and ocs")
     return observed
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.atomic import write_directory, write_whole
-from topodesign.base.errors import ParameterError
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.graphs import from_graph, to_dot, to_graphml, to_node_link
 from topodesign.wiring.exports.labels import to_pdf, to_svg
@@ -56,8 +56,8 @@ FORMATS: dict[str, Format] = {
 }
 """The formats by name."""
 
-IMPORTS = tuple(name for name, known in FORMATS.items() if known.read is not None)
-"""The formats that can be read back."""
+READERS = {name: known.read for name, known in FORMATS.items() if known.read is not None}
+"""What reads back those that are."""
 
 
 def export_wiring(plan: WiringLike, file_format: str, path: str | Path) -> None:
@@ -92,10 +92,8 @@ def export_wiring(plan: WiringLike, file_format: str, path: str | Path) -> None:
     ...     print(path.read_text().splitlines()[-1].split(",")[0])
     C12
     """
-    wiring, target = as_wiring(plan), Path(path)
-    known = FORMATS.get(file_format)
-    if known is None:
-        raise ParameterError(f"{file_format!r:.60} is none of the formats {', '.join(FORMATS)}")
+    wiring, target = as_wiring(plan), as_path(path)
+    known = FORMATS[as_choice("format", file_format, FORMATS)]
     write = known.pdf if known.pdf is not None and target.suffix.lower() == ".pdf" else known.write
     content = write(wiring)
     if isinstance(content, dict):

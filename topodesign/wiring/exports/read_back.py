@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
 from topodesign.base.records import Result
 from topodesign.topology.topology import Topology
-from topodesign.wiring.exports.formats import FORMATS, IMPORTS
+from topodesign.wiring.exports.formats import READERS
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 
 Link = tuple[int, int, int]
@@ -80,7 +81,7 @@ def import_wiring(plan: WiringLike, file_format: str, path: str | Path) -> ReadB
     plan
         A plan, or the path of its file: the hosts, and what is cabled to the ports of circuit switches.
     file_format
-        One of ``IMPORTS``.
+        ``patches``, ``netbox``, ``sonic``, ``scpi``, ``graphml`` or ``json``.
     path
         A file, or for ``sonic`` and ``scpi`` the directory with those of all switches.
 
@@ -103,12 +104,10 @@ def import_wiring(plan: WiringLike, file_format: str, path: str | Path) -> ReadB
     ...     import_wiring(plan, "netbox", Path(directory) / "cables.csv")
     <ReadBack: it makes the links of the plan>
     """
-    wiring, source = as_wiring(plan), Path(path)
-    known = FORMATS.get(file_format)
-    if known is None or known.read is None:
-        raise ParameterError(f"{file_format!r:.60} is none of the formats that are read back: {', '.join(IMPORTS)}")
+    wiring, source = as_wiring(plan), as_path(path)
+    read = READERS[as_choice("format", file_format, READERS)]
     try:
-        found = known.read(source, wiring)
+        found = read(source, wiring)
     except (FileFormatError, ParameterError, TopologyError) as error:
         raise FileFormatError(f"{source}: {str(error).removeprefix(f'{source}: ')}") from None
     want, have = (Counter({(u, v): c for u, v, c in one.links() if u != v}) for one in (wiring.topology, found))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from topodesign.base.arguments import as_choice, as_integer, as_seed
 from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result
 from topodesign.wiring.change.strength import Strength, is_told
@@ -187,7 +188,7 @@ def failure_impact(
     host: str | None = None,
     port: str | None = None,
     cable: str | None = None,
-    kinds: Sequence[FailureKind] = KINDS,
+    kinds: FailureKind | Sequence[FailureKind] = KINDS,
     top: int = 3,
     throughput: bool | None = None,
     seed: int = 0,
@@ -234,12 +235,11 @@ def failure_impact(
     >>> found.worst["cable"][0].repair.restored
     True
     """
-    wiring = as_wiring(plan)
+    wiring, seed, top = as_wiring(plan), as_seed(seed), as_integer("top", top, 1)
+    kinds = [as_choice("kind", kind, KINDS) for kind in ([kinds] if isinstance(kinds, str) else kinds)]
+    if failure is not None and (not isinstance(failure, Failure) or (host, port, cable) != (None, None, None)):
+        raise ParameterError("say once what is dead: a Failure, or the name of a host, a port or a cable")
     given = failure if failure is not None else failure_of(wiring, host=host, port=port, cable=cable)
-    if failure is not None and (host, port, cable) != (None, None, None):
-        raise ParameterError("say once what is dead: failure, host, port or cable")
-    if top < 1:
-        raise ParameterError(f"top must be at least 1, not {top}")
     groups: dict[FailureKind, list[tuple[Failure, ...]]]
     if given is None:
         groups = {kind: [] for kind in kinds}
@@ -265,8 +265,9 @@ def failure_of(
     ParameterError
         If there are several, or the port is not of the form ``HOST:PORT`` or ``PANEL:PORT``.
     """
-    if sum(name is not None for name in (host, port, cable)) > 1:
-        raise ParameterError("give one of host, port and cable")
+    names = [name for name in (host, port, cable) if name is not None]
+    if len(names) > 1 or not all(isinstance(name, str) for name in names):
+        raise ParameterError("give one of host, port and cable, by name")
     if host is not None:
         return Failure("host", host, "")
     if cable is not None:

@@ -43,6 +43,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
+from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.tables import Located, parse_csv, parse_yaml
 from topodesign.base.text_files import naming, read_text
@@ -116,7 +117,7 @@ def read_inventory(path: str | Path) -> Inventory:
         If a file is missing, too large, not of its format, or makes no inventory; the message names the file, and
         where it can the line and the field.
     """
-    path = Path(path)
+    path = as_path(path)
     draft = _Draft()
     with naming(path):
         content = read_text(path, ENDINGS, _LARGEST)

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from topodesign.base.errors import ParameterError
+from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.units import Quantity, as_bandwidth
-from topodesign.wiring.inventory.inventory import Host, Inventory, Mode, Panel, PanelKind, PanelPort, Port
+from topodesign.wiring.inventory.inventory import (
+    MODES,
+    PANEL_KINDS,
+    Host,
+    Inventory,
+    Mode,
+    Panel,
+    PanelKind,
+    PanelPort,
+    Port,
+)
+
+_MOST = 2**17
 
 
 def plain_inventory(
@@ -41,9 +53,10 @@ def plain_inventory(
     >>> plain_inventory(12, 4)
     Inventory('plain', 12 hosts with 48 lanes, 1 panel with 48 ports)
     """
-    for name, count in (("hosts", hosts), ("lanes", lanes), ("panels", panels)):
-        if count < 1:
-            raise ParameterError(f"{name} must be at least 1, not {count}")
+    hosts, lanes, panels = (
+        as_integer(name, value, 1, _MOST) for name, value in (("hosts", hosts), ("lanes", lanes), ("panels", panels))
+    )
+    kind, mode = as_choice("kind", kind, PANEL_KINDS), as_choice("mode", mode, MODES)
     ports = tuple(Port(f"eth{number}", "LC", as_bandwidth(speed)) for number in range(lanes))
     labels = tuple(PanelPort(str(number), mode) for number in range(1, hosts * lanes + 1))
     return Inventory(

@@ -32,6 +32,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from topodesign.base.arguments import as_path
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError, ParameterError, SpecError, TopologyError
 from topodesign.base.text_files import read_text
@@ -62,7 +63,7 @@ _FRACTION = re.compile(r"-?[0-9]{1,1000}(/0*[1-9][0-9]{0,999})?")
 _WORDS = {str: "printable text", int: "an integer", bool: "true or false", list: "a list", dict: "an object"}
 
 
-def save_wiring(plan: WiringPlan, path: str | Path) -> None:
+def save_wiring(plan: WiringLike, path: str | Path) -> None:
     """Write a plan file; the path has either the old file or the whole new one at any time.
 
     Raises
@@ -72,7 +73,7 @@ def save_wiring(plan: WiringPlan, path: str | Path) -> None:
     FileFormatError
         If it cannot be written.
     """
-    target = Path(path)
+    plan, target = as_wiring(plan), as_path(path)
     if target.suffix.lower() != ENDING:
         raise ParameterError(f"{target} would be a wiring plan; give it the ending {ENDING}")
     write_whole(target, plan_text(plan))
@@ -116,7 +117,7 @@ def load_wiring(path: str | Path) -> WiringPlan:
     ...     load_wiring(Path(directory) / "plan.json") == plan
     True
     """
-    source = Path(path)
+    source = as_path(path)
     try:
         return _plan(_document(read_text(source, (ENDING,))))
     except (FileFormatError, ParameterError, TopologyError, SpecError) as error:

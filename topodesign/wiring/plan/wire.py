@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import ParameterError
 from topodesign.expand.library import TopologyLike, as_topology
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
-from topodesign.wiring.inventory.inventory import Mode
+from topodesign.wiring.inventory.inventory import MODES, Mode
 from topodesign.wiring.plan.placement import place_hosts
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
@@ -70,6 +71,9 @@ def wire(
     """
     if place and hosts is not None:
         raise ParameterError("hosts are given, so they cannot be placed; leave out one of hosts and place")
+    seed = as_integer("seed", seed, 0)
+    if mode is not None:
+        mode = as_choice("mode", mode, MODES)
     wanted, room = as_topology(topology), as_inventory(inventory)
     if place:
         return place_hosts(wanted, room, mode=mode, seed=seed)

@@ -1,0 +1,71 @@
+"""Arguments of public functions, looked at before anything is done with them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TypeVar
+
+from topodesign.base.errors import ParameterError
+
+_Word = TypeVar("_Word", bound=str)
+
+MOST_SEED = 2**31 - 1
+"""The largest seed, which every generator takes."""
+
+
+def as_integer(name: str, value: object, least: int, most: int | None = None) -> int:
+    """Return an integer, NumPy's too.
+
+    Raises
+    ------
+    ParameterError
+        If it is none, or below ``least`` or above ``most``.
+    """
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = None
+    if number is None:
+        raise ParameterError(f"{name} must be an integer, not {value!r:.60}")
+    if number < least or (most is not None and number > most):
+        bounds = f"at least {least}" if most is None else f"from {least} to {most}"
+        raise ParameterError(f"{name} must be {bounds}, not {number}")
+    return number
+
+
+def as_seed(value: object) -> int:
+    """Return a seed: an integer from 0 to ``MOST_SEED``."""
+    return as_integer("seed", value, 0, MOST_SEED)
+
+
+def as_choice(name: str, value: object, known: Iterable[_Word]) -> _Word:
+    """Return one of some known words.
+
+    Raises
+    ------
+    ParameterError
+        If it is none of them; the message suggests the nearest.
+    """
+    words = list(known)
+    for word in words:
+        if word == value:
+            return word
+    close = get_close_matches(value, words, n=1) if isinstance(value, str) else []
+    hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(words)}"
+    raise ParameterError(f"{name} {value!r:.60} is not known; {hint}")
+
+
+def as_path(value: object) -> Path:
+    """Return a path.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither text nor a path.
+    """
+    if isinstance(value, str | Path):
+        return Path(value)
+    raise ParameterError(f"the path of a file is needed, not {value!r:.60}")
