@@ -54,9 +54,7 @@ INDEPENDENT = {
 }
 
 # Imports from above, each inside a function and with a reason.
-UPWARD = {
-    ("catalog", "report"): "str() of a result is its table, and only printing needs the table's module",
-}
+UPWARD: dict[tuple[str, str], str] = {}
 
 # Modules that import names by text: they alone may, since the walk below cannot see it.
 BY_NAME = {"__init__.py", "cli/lazy.py"}
@@ -66,7 +64,6 @@ HEAVY = ("highspy", "networkx", "scipy", "sympy", "numba", "lxml", "rich", "pand
 # Modules with a heavy import at their top, which in turn are only imported inside functions.
 HEAVY_HOMES = {
     "topodesign.base.machine",
-    "topodesign.report.catalog_table",
     "topodesign.report.table",
 }
 

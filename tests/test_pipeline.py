@@ -8,12 +8,13 @@ from typing import Literal
 import pytest
 
 from tests.samples.schedules import COLLECTIVES, Collective
-from topodesign import build, price
+from topodesign import build
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.spec import Spec, parse
 from topodesign.compiler.compilation import compile_movement
 from topodesign.expand import EXPANSIONS
 from topodesign.graphs import FAMILIES
+from topodesign.pricing.closed_form import price
 from topodesign.runtime.check import check_program
 from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import get_profile

@@ -16,11 +16,15 @@ if TYPE_CHECKING:
     from topodesign.base.cost import Cost as Cost
     from topodesign.base.cost import lower_bound as lower_bound
     from topodesign.base.cost import moore_bound as moore_bound
+    from topodesign.base.shipped import copy_examples as copy_examples
+    from topodesign.base.shipped import examples as examples
     from topodesign.base.spec import Spec as Spec
     from topodesign.base.spec import parse as parse
+    from topodesign.catalog.known import known_topologies as known_topologies
     from topodesign.catalog.lookup import Catalog as Catalog
     from topodesign.catalog.pareto import Pareto as Pareto
     from topodesign.catalog.pareto import pareto as pareto
+    from topodesign.expand.library import as_topology as as_topology
     from topodesign.expand.library import build as build
     from topodesign.fabrics.fabric import Fabric as Fabric
     from topodesign.fabrics.files import read_fabric as read_fabric
@@ -28,15 +32,21 @@ if TYPE_CHECKING:
     from topodesign.forest.schedule import forest_schedule as forest_schedule
     from topodesign.forest.throughput import throughput as throughput
     from topodesign.plans.rounds import Rounds as Rounds
-    from topodesign.pricing.closed_form import price as price
     from topodesign.pricing.evaluation import evaluate as evaluate
+    from topodesign.pricing.evaluation import price as price
+    from topodesign.topology.files import write_links as write_links
     from topodesign.topology.topology import Topology as Topology
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "as_topology": "expand.library",
     "build": "expand.library",
     "Catalog": "catalog.lookup",
+    "copy_examples": "base.shipped",
+    "examples": "base.shipped",
+    "known_topologies": "catalog.known",
+    "write_links": "topology.files",
     "Cost": "base.cost",
     "lower_bound": "base.cost",
     "moore_bound": "base.cost",
@@ -48,7 +58,7 @@ _HOMES = {
     "Pareto": "catalog.pareto",
     "pareto": "catalog.pareto",
     "Rounds": "plans.rounds",
-    "price": "pricing.closed_form",
+    "price": "pricing.evaluation",
     "Spec": "base.spec",
     "parse": "base.spec",
     "throughput": "forest.throughput",

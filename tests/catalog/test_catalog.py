@@ -23,14 +23,14 @@ from tests.samples.catalogs import DEGREES, LAST, write_catalog
 from topodesign import Catalog, lower_bound, pareto
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, ParameterError
+from topodesign.base.records import shortened
 from topodesign.base.shipped import shipped_folder
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog import files
 from topodesign.catalog.close_sizes import better_size
 from topodesign.catalog.files import catalog_file, read_rows, write_rows
-from topodesign.catalog.lookup import undominated
 from topodesign.catalog.quality import STANDARD, coverage, quality
-from topodesign.catalog.rows import COLUMNS, Row, how_found, read_row
+from topodesign.catalog.rows import COLUMNS, Row, how_found, read_row, undominated
 from topodesign.cli.main import run
 from topodesign.expand import EXPANSIONS
 from topodesign.search.finder import Finder
@@ -84,12 +84,12 @@ def rows(draw: st.DrawFn, degree: int | None = None) -> Row:
 
 @given(rows())
 def test_a_row_is_read_as_it_was_written(row: Row) -> None:
-    assert read_row(str(row)) == row
+    assert read_row(row.line) == row
 
 
 @given(rows(), st.data())
 def test_no_character_of_a_row_can_change_unnoticed(row: Row, data: st.DataObject) -> None:
-    line = str(row)
+    line = row.line
     place = data.draw(st.integers(0, len(line) - 1))
     other = data.draw(st.sampled_from("0123456789/\tabcdefx(,) "))
     edited = line[:place] + other + line[place + 1 :]
@@ -117,7 +117,7 @@ def test_only_what_is_asked_for_is_read(directory: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(files, "read_row", reading)
     wanted = Catalog(directory).rows(4, 20, 21)
-    assert [str(row) for row in wanted] == read
+    assert [row.line for row in wanted] == read
     assert {row.nodes for row in wanted} == {20, 21}
 
 
@@ -267,8 +267,8 @@ def test_a_lookup_imports_nothing_heavy(directory: Path) -> None:
 
 
 def test_records_are_rows_for_pandas(directory: Path) -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(Catalog(directory).to_records(4, 10, 20))
+    pytest.importorskip("pandas")
+    frame = Catalog(directory).rows(4, 10, 20).to_dataframe()
     assert len(frame) == len(Catalog(directory).rows(4, 10, 20))
     assert set(frame["nodes"]) == set(range(10, 21))
 
@@ -494,10 +494,8 @@ def test_the_shipped_files_are_whole() -> None:
 
 
 def test_tables_show_the_beginning_of_long_specs() -> None:
-    from topodesign.report.table import readable
-
     short, long = parse("line(complete(3),2)"), Spec("successors", tuple(range(3, 200)))
-    assert readable(short) == str(short)
-    assert readable(long).startswith(str(long)[:100])
-    assert len(readable(long)) < 200
-    assert str(len(str(long))) in readable(long)
+    assert shortened(str(short)) == str(short)
+    assert shortened(str(long)).startswith(str(long)[:100])
+    assert len(shortened(str(long))) < 200
+    assert str(len(str(long))) in shortened(str(long))

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.floors import reached
-from topodesign import build, price
+from topodesign import build
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import ParameterError, SpecError
 from topodesign.expand import EXPANSIONS, bidirect, degree, line, parallel, power, product, transpose
 from topodesign.expand.expansion import Base
+from topodesign.pricing.closed_form import price
 from topodesign.schedulers.lift import lifted
 from topodesign.topology.topology import Topology
 

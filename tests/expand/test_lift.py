@@ -25,7 +25,7 @@ from tests.samples.schedules import (
     token_rows,
     valid,
 )
-from topodesign import build, price
+from topodesign import build
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError, TopodesignError
 from topodesign.collectives import REDUCE_SCATTER
@@ -47,6 +47,7 @@ from topodesign.plans.rounds_ops import (
     reverse,
     share,
 )
+from topodesign.pricing.closed_form import price
 from topodesign.topology.isomorphism import mirror
 from topodesign.topology.topology import Topology
 from topodesign.verification.rounds import verify

@@ -9,11 +9,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from topodesign import build, price
+from topodesign import build
 from topodesign.algebra.groups import Group, affine, dicyclic, metacyclic
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError
 from topodesign.graphs.cayley import cayley_of
+from topodesign.pricing.closed_form import price
 from topodesign.search import cayley as search
 from topodesign.search.cayley import Found, Target, cayley_spec, groups_of_order, groups_to_search, hunt, search_cayley
 

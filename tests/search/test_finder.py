@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.floors import reached
-from topodesign import build, lower_bound, moore_bound, pareto, price
+from topodesign import build, lower_bound, moore_bound, pareto
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, UnitError
 from topodesign.catalog.pareto import Pareto
 from topodesign.expand.expansion import Base
+from topodesign.pricing.closed_form import price
 from topodesign.search.finder import Candidate, Finder, insert
 
 MIB = Fraction(2**20)

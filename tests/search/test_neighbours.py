@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.samples.topologies import regular_digraphs
-from topodesign import build, price
+from topodesign import build
 from topodesign.base.cost import Cost
 from topodesign.base.errors import SpecError
 from topodesign.expand import delete, insert, swap
+from topodesign.pricing.closed_form import price
 from topodesign.schedulers import make_schedule
 from topodesign.search.cayley import Target
 from topodesign.search.neighbours import _deleted, _inserted, _number, compact, search_neighbours

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from topodesign import build, price
+from topodesign import build
 from topodesign.algebra.groups import group
 from topodesign.base.errors import DisconnectedError, SpecError
 from topodesign.base.spec import Spec
 from topodesign.expand import lift
 from topodesign.graphs.successors import successors
+from topodesign.pricing.closed_form import price
 from topodesign.schedulers.lift import lifted
 from topodesign.topology.topology import Topology
 

@@ -51,9 +51,11 @@ class Table:
     columns
         Titles.
     rows
-        A cell for every column.
+        A cell for every column; one that ends with an asterisk is the best of its column.
     words
         Titles of the columns that are aligned to the left; numbers are to the right.
+    spare
+        Titles of the columns that can be left out where there is little room.
     compared
         Number of the first row that is there to compare with only, after a rule; None if there is none.
     footnote
@@ -64,8 +66,14 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     words: frozenset[str] = frozenset()
+    spare: frozenset[str] = frozenset()
     compared: int | None = None
     footnote: str = ""
+
+    @property
+    def titled(self) -> bool:
+        """Whether columns have titles worth showing."""
+        return any(map(str.strip, self.columns))
 
     def text(self) -> str:
         """Return it as plain text without trailing blanks: columns two blanks apart, a rule below the titles."""
@@ -78,7 +86,7 @@ class Table:
                 cell.ljust(width) if title in self.words else cell.rjust(width) for title, cell, width in places
             ).rstrip()
 
-        lines = [line(self.columns), rule]
+        lines = [line(self.columns), rule] if self.titled else []
         for place, cells in enumerate(self.rows):
             lines += [rule] if place == self.compared and place else []
             lines.append(line(cells))
@@ -97,8 +105,8 @@ class Table:
         body = "\n".join(f"<tr>{row('td', cells)}</tr>" for cells in self.rows)
         caption = f"<caption>{html.escape(self.heading)}</caption>\n" if self.heading else ""
         foot = f"\n<p>{html.escape(self.footnote)}</p>" if self.footnote else ""
-        head = f"<thead><tr>{row('th', self.columns)}</tr></thead>"
-        return f"<table>\n{caption}{head}\n<tbody>\n{body}\n</tbody>\n</table>{foot}"
+        head = f"<thead><tr>{row('th', self.columns)}</tr></thead>\n" if self.titled else ""
+        return f"<table>\n{caption}{head}<tbody>\n{body}\n</tbody>\n</table>{foot}"
 
 
 class Result(ABC):

@@ -12,10 +12,10 @@ import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from numbers import Rational, Real
+from numbers import Integral, Rational, Real
 from typing import TypeAlias
 
-from topodesign.base.errors import UnitError
+from topodesign.base.errors import ParameterError, UnitError
 
 Quantity: TypeAlias = str | int | float | Fraction
 """What a time, a size or a bandwidth may be given as: text with its unit, or a number in the base unit."""
@@ -148,6 +148,30 @@ def as_bandwidth(value: Quantity) -> Fraction:
     return _quantity(value, parse_bandwidth, "bandwidth", "bits per second", "100Gbps")
 
 
+def as_count(value: int, what: str, least: int | None = None) -> int:
+    """Return a whole number.
+
+    Parameters
+    ----------
+    value
+        An integer of Python or NumPy.
+    what
+        What it counts, for the message.
+    least
+        The smallest that makes sense, if there is one.
+
+    Raises
+    ------
+    ParameterError
+        If it is none, or too small.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ParameterError(f"the {what} must be an integer, not {value!r:.100}")
+    if least is not None and value < least:
+        raise ParameterError(f"the {what} must be at least {least}, not {value}")
+    return int(value)
+
+
 def format_time(seconds: Fraction | float) -> str:
     """Write a time with four digits in the unit that fits, for people: ``281.5us``, ``20.63ms``."""
     value = float(seconds)
@@ -174,6 +198,17 @@ def format_bandwidth(bits_per_second: Fraction | int) -> str:
         if value >= _PREFIX[unit]:
             return f"{float(value / _PREFIX[unit]):g}{unit}bps"
     return f"{float(value):g}bps"
+
+
+def format_excess(ratio: Fraction) -> str:
+    """Write how much above one a ratio is, for people: ``+12.5%``, or ``x31.0`` from eleven times on."""
+    percent = float(ratio - 1) * 100
+    return f"+{percent:.1f}%" if percent < 1000 else f"x{percent / 100 + 1:.1f}"
+
+
+def plain_number(value: Fraction) -> int | float:
+    """Return an exact quantity as a number for JSON: an integer where it is one."""
+    return int(value) if value.denominator == 1 else float(value)
 
 
 def _quantity(

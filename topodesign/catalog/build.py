@@ -15,8 +15,7 @@ from topodesign.catalog.effort import Effort
 from topodesign.catalog.files import catalog_file, read_rows, write_rows
 from topodesign.catalog.grid import Stage, Task, needs, waves
 from topodesign.catalog.journal import Journal
-from topodesign.catalog.lookup import undominated
-from topodesign.catalog.rows import Row
+from topodesign.catalog.rows import Row, undominated
 from topodesign.catalog.work import end_with_parent, run
 
 _AHEAD = 3

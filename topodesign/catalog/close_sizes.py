@@ -10,8 +10,9 @@ from typing import Any
 
 from topodesign.base.cost import lower_bound
 from topodesign.base.units import format_time
-from topodesign.catalog.lookup import Catalog, undominated
-from topodesign.pricing.baselines import Workload
+from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.rows import undominated
+from topodesign.pricing.workload import Workload
 
 _REACH = 50
 """Sizes up to N/50 away are close."""
@@ -42,8 +43,8 @@ class Better:
         """How many times faster it is."""
         return self.time / self.other_time
 
-    def to_record(self) -> dict[str, Any]:
-        """Return a flat dictionary."""
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
         return {"nodes": self.other, "allreduce_s": float(self.other_time), "speedup": float(self.speedup)}
 
     def __str__(self) -> str:

@@ -57,7 +57,7 @@ def write_rows(directory: Path, degree: int, rows: Iterable[Row]) -> Path:
     ordered = sorted(rows, key=lambda row: row.key)
     for before, row in zip([None, *ordered], ordered, strict=False):
         _check_order(path, before, row)
-    body = _HEADER + "".join(f"{row}\n" for row in ordered)
+    body = _HEADER + "".join(f"{row.line}\n" for row in ordered)
     write_whole(path, f"{body}# end: {len(ordered)} rows, {len(body.encode())} bytes\n")
     return path
 

@@ -72,7 +72,7 @@ class Journal:
     def add(self, task: Task, rows: Iterable[Row]) -> None:
         """Note that a task is done."""
         self.results[task] = list(rows)
-        self._write(json.dumps([task.nodes, task.degree, int(task.stage), *map(str, self.results[task])]))
+        self._write(json.dumps([task.nodes, task.degree, int(task.stage), *(row.line for row in self.results[task])]))
 
     def _write(self, text: str) -> None:
         data = text.encode()

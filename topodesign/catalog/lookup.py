@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
+from topodesign.base.errors import CatalogError, ParameterError
+from topodesign.base.records import ResultList
+from topodesign.base.units import as_count
 from topodesign.catalog.files import NO_LIMIT, default_directory, degrees, read_rows
-from topodesign.catalog.rows import Row
+from topodesign.catalog.quality import STANDARD, Coverages, Qualities, coverage, quality
+from topodesign.catalog.rows import Row, undominated
+from topodesign.pricing.workload import Workload
 
 MOST_NODES = 2048
 """Largest number of nodes that the shipped catalog is built for; the smallest is 3."""
@@ -19,15 +22,15 @@ DEGREES = range(2, 17)
 """Degrees that the shipped catalog is built for."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Catalog:
     """The best known topologies for many sizes, read from text files; only what is asked for is read.
 
     Attributes
     ----------
     directory
-        Where the files are: by default what the environment variable ``TOPODESIGN_CATALOG`` names, else the shipped
-        ones.
+        Where the files are, a path or its text: by default what the environment variable ``TOPODESIGN_CATALOG`` names,
+        else the shipped ones.
 
     Examples
     --------
@@ -38,12 +41,17 @@ class Catalog:
 
     directory: Path = field(default_factory=default_directory)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.directory, str | Path):
+            raise ParameterError(f"a catalog is a directory, not {self.directory!r:.100}")
+        object.__setattr__(self, "directory", Path(self.directory))
+
     @cached_property
     def degrees(self) -> list[int]:
         """The degrees that there are files of, ascending."""
         return degrees(self.directory)
 
-    def rows(self, degree: int, first: int = 0, last: int = NO_LIMIT) -> list[Row]:
+    def rows(self, degree: int, first: int = 0, last: int = NO_LIMIT) -> ResultList[Row]:
         """Return the rows of a degree with ``first <= nodes <= last``, by nodes, then steps.
 
         Raises
@@ -51,9 +59,10 @@ class Catalog:
         CatalogError
             If the file is missing, truncated or edited, with the file and the line.
         """
-        return read_rows(self.directory, degree, first, last)
+        wanted = (as_count(degree, "degree", 1), as_count(first, "first size"), as_count(last, "last size"))
+        return ResultList(read_rows(self.directory, *wanted))
 
-    def frontier(self, nodes: int, degree: int, *, duplex: bool = False) -> list[Row]:
+    def frontier(self, nodes: int, degree: int, *, duplex: bool = False) -> ResultList[Row]:
         """Return the undominated topologies of a size, steps ascending and bandwidth factor descending.
 
         Parameters
@@ -65,7 +74,7 @@ class Catalog:
 
         Returns
         -------
-        list of Row
+        list of Row, with ``to_dataframe`` and the like
             Empty where the catalog has none.
 
         Raises
@@ -73,43 +82,58 @@ class Catalog:
         CatalogError
             As :meth:`rows`.
         """
-        return undominated(self.rows(degree, nodes, nodes), duplex=duplex)
+        return ResultList(undominated(self.rows(degree, nodes, nodes), duplex=duplex))
 
-    def to_records(self, degree: int, first: int = 0, last: int = NO_LIMIT) -> list[dict[str, Any]]:
-        """Return one flat dictionary a row, ready for ``pandas.DataFrame``; parameters and errors as :meth:`rows`."""
-        return [
-            {
-                "spec": row.spec,
-                "nodes": row.nodes,
-                "degree": row.degree,
-                "steps": row.cost.steps,
-                "bandwidth": row.cost.bandwidth,
-                "bandwidth_float": float(row.cost.bandwidth),
-                "allgather_bandwidth": row.allgather.bandwidth,
-                "duplex": row.duplex,
-                "found": row.found,
-                "basis": row.basis,
-                "version": row.version,
-            }
-            for row in self.rows(degree, first, last)
-        ]
+    def coverage(self, degrees: Iterable[int] | None = None, first: int = 0, last: int = NO_LIMIT) -> Coverages:
+        """Count what there is, degree by degree; all degrees that there are files of, unless told otherwise.
+
+        Raises
+        ------
+        CatalogError
+            As :meth:`rows`, and if there are no files at all.
+        """
+        return Coverages(coverage(degree, self.rows(degree, first, last)) for degree in self._wanted(degrees))
+
+    def quality(
+        self, degrees: Iterable[int] | None = None, first: int = 0, last: int = NO_LIMIT, work: Workload = STANDARD
+    ) -> Qualities:
+        """Hold the best topologies against the lower bound, of any cabling and of duplex cabling; as :meth:`coverage`.
+
+        The bound of duplex topologies is that for such.
+        """
+        return Qualities(
+            one
+            for degree in self._wanted(degrees)
+            for rows in [self.rows(degree, first, last)]
+            for duplex in (False, True)
+            if (one := quality(degree, rows, duplex=duplex, work=work))
+        )
+
+    def _wanted(self, degrees: Iterable[int] | None) -> list[int]:
+        wanted = self.degrees if degrees is None else list(degrees)
+        if not wanted:
+            raise CatalogError(f"{self.directory}: there are no catalog files here")
+        return wanted
+
+    def __repr__(self) -> str:
+        """Return where it is, and of which degrees."""
+        span = f"degrees {self.degrees[0]} to {self.degrees[-1]}" if self.degrees else "no files"
+        return f"<Catalog: {self.directory}, {span}>"
+
+
+def as_catalog(value: Catalog | str | Path | bool | None = None) -> Catalog:
+    """Return the catalog that a value is or names: a directory, or True or None for the shipped one.
+
+    Raises
+    ------
+    ParameterError
+        If it is none of these.
+    """
+    if isinstance(value, Catalog):
+        return value
+    return Catalog() if value is None or value is True else Catalog(value)  # type: ignore[arg-type]
 
 
 def covers(nodes: int, degree: int) -> bool:
     """Return whether the shipped catalog is built for a size."""
     return 3 <= nodes <= MOST_NODES and degree in DEGREES
-
-
-def undominated(rows: Iterable[Row], *, duplex: bool) -> list[Row]:
-    """Return the frontier among rows of one size in the order of the file, or among the duplex ones."""
-    front: list[Row] = []
-    lowest: Fraction | None = None
-    for row in rows:
-        if duplex and not row.duplex:
-            continue
-        if lowest is None or row.cost.bandwidth < lowest:
-            if front and front[-1].cost.steps == row.cost.steps:
-                front.pop()
-            front.append(row)
-            lowest = row.cost.bandwidth
-    return front

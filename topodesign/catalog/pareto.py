@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from topodesign.base.cost import Basis, Cost, check_size, lower_bound
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError
+from topodesign.base.records import Result, Table, shortened
 from topodesign.base.spec import Spec, parse
-from topodesign.base.units import parse_bandwidth, parse_size, parse_time
-from topodesign.catalog.lookup import Catalog, covers
+from topodesign.base.units import (
+    Quantity,
+    as_count,
+    as_time,
+    format_bandwidth,
+    format_excess,
+    format_size,
+    format_time,
+    plain_number,
+)
+from topodesign.catalog.lookup import Catalog, as_catalog, covers
 from topodesign.catalog.rows import Row, how_found
-from topodesign.pricing.baselines import Baseline, Workload, baselines
+from topodesign.pricing.baselines import Baseline, baselines
+from topodesign.pricing.workload import Workload, as_workload
 
 if TYPE_CHECKING:
     from topodesign.search.finder import Candidate
     from topodesign.topology.topology import Topology
 
 Origin = Literal["catalog", "search", "catalog and search"]
+_ORIGINS: dict[Origin, str] = {
+    "catalog": "from the catalog",
+    "search": "searched for",
+    "catalog and search": "from the catalog and searched for",
+}
 
 DEFAULT_SEARCH = 3.0
 """Seconds of Cayley search unless told otherwise, where the catalog has no answer."""
@@ -31,12 +48,14 @@ MOST_DEGREE = 64
 """Largest degree that is searched for."""
 
 
-@dataclass(frozen=True)
-class Entry:
+@dataclass(frozen=True, repr=False)
+class Entry(Result):
     """One topology on the frontier.
 
     Attributes
     ----------
+    nodes, degree
+        N and d.
     spec
         The text that rebuilds it; :meth:`build` does.
     cost
@@ -47,6 +66,8 @@ class Entry:
         Whether duplex cabling can wire it.
     basis
         What the cost rests on: the links of the rebuilt topology, a theorem or a bound.
+    workload
+        What the times are for.
     allreduce
         Seconds, for each size of the workload: twice what ``cost`` takes, which is an upper bound where the
         allgather is cheaper.
@@ -54,11 +75,14 @@ class Entry:
         For each size, whether no other entry is faster.
     """
 
+    nodes: int
+    degree: int
     spec: Spec
     cost: Cost
     allgather: Cost
     duplex: bool
     basis: Basis
+    workload: Workload
     allreduce: tuple[Fraction, ...]
     best: tuple[bool, ...]
 
@@ -73,9 +97,50 @@ class Entry:
 
         return build(self.spec)
 
+    def heading(self) -> str:
+        """Return the spec and its price."""
+        return f"{shortened(str(self.spec))}, {self.cost.steps} steps, bandwidth factor {self.cost.bandwidth}"
 
-@dataclass(frozen=True)
-class Pareto:
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {
+            "spec": str(self.spec),
+            "steps": self.cost.steps,
+            "bandwidth": str(self.cost.bandwidth),
+            "bandwidth_float": float(self.cost.bandwidth),
+            "allgather_bandwidth": str(self.allgather.bandwidth),
+            **self.workload.runtimes(self.allreduce),
+            "simplex": not self.duplex,
+            "found": self.found,
+            "source": self.basis.words,
+            "best": self.best[0],
+        }
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one flat row with exact numbers."""
+        return [
+            {
+                "spec": str(self.spec),
+                "nodes": self.nodes,
+                "degree": self.degree,
+                "steps": self.cost.steps,
+                "bandwidth": self.cost.bandwidth,
+                "bandwidth_float": float(self.cost.bandwidth),
+                "allgather_bandwidth": self.allgather.bandwidth,
+                "duplex": self.duplex,
+                "found": self.found,
+                "source": self.basis.words,
+                **{
+                    f"allreduce_s_{size}": float(time)
+                    for size, time in zip(self.workload.sizes, self.allreduce, strict=True)
+                },
+                "best": self.best[0],
+            }
+        ]
+
+
+@dataclass(frozen=True, repr=False)
+class Pareto(Result):
     """The Pareto frontier of latency against bandwidth for one size.
 
     Attributes
@@ -113,34 +178,95 @@ class Pareto:
         """The fastest entry for the first size."""
         return next(entry for entry in self.entries if entry.best[0])
 
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return len(self.entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Iterate over the entries."""
+        return iter(self.entries)
+
+    def __getitem__(self, place: int) -> Entry:
+        """Return an entry by its place, the one with the fewest steps first."""
+        return self.entries[place]
+
+    def heading(self) -> str:
+        """Return the question, and where the answer comes from."""
+        work, kind = self.workload, "duplex" if self.bidirectional else "simplex or duplex"
+        return (
+            f"{self.nodes} nodes of degree {self.degree} ({kind}); alpha {format_time(work.alpha)}, "
+            f"{format_bandwidth(work.bandwidth)} per node; allreduce times; {_ORIGINS[self.origin]}"
+        )
+
     def to_records(self) -> list[dict[str, Any]]:
-        """Return one flat dictionary an entry, ready for ``pandas.DataFrame``."""
-        return [
-            {
-                "spec": str(entry.spec),
-                "nodes": self.nodes,
-                "degree": self.degree,
-                "steps": entry.cost.steps,
-                "bandwidth": entry.cost.bandwidth,
-                "bandwidth_float": float(entry.cost.bandwidth),
-                "allgather_bandwidth": entry.allgather.bandwidth,
-                "duplex": entry.duplex,
-                "found": entry.found,
-                "source": entry.basis.words,
-                **{
-                    f"allreduce_s_{size}": float(time)
-                    for size, time in zip(self.workload.sizes, entry.allreduce, strict=True)
-                },
-                "best": entry.best[0],
-            }
-            for entry in self.entries
-        ]
+        """Return one flat row an entry, with exact numbers."""
+        return [record for entry in self.entries for record in entry.to_records()]
 
-    def __str__(self) -> str:
-        """Return the table that the command line prints."""
-        from topodesign.report.table import pareto_text  # noqa: PLC0415  rich, only to print
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document: times for the first size in ``allreduce_s``, for all in ``runtimes``."""
+        work = self.workload
+        return {
+            "nodes": self.nodes,
+            "degree": self.degree,
+            "bidirectional": self.bidirectional,
+            "origin": self.origin,
+            "alpha_s": float(work.alpha),
+            "size_bytes": plain_number(work.sizes[0]),
+            "bandwidth_bps": float(work.bandwidth),
+            "lower_bound": {
+                "steps": self.bound.steps,
+                "bandwidth": str(self.bound.bandwidth),
+                **work.runtimes(work.allreduce(self.bound)),
+            },
+            "topologies": [entry.record() for entry in self.entries],
+            "baselines": [
+                {
+                    "name": baseline.name,
+                    "steps": baseline.cost.steps if baseline.cost else None,
+                    "bandwidth": str(baseline.cost.bandwidth) if baseline.cost else None,
+                    **work.runtimes(baseline.allreduce),
+                    "model": baseline.model,
+                }
+                for baseline in self.baselines
+            ],
+        }
 
-        return pareto_text(self)
+    def table(self) -> Table:
+        """Return the entries, then the bound and the baselines to compare them with."""
+        bounds = self.workload.allreduce(self.bound)
+        sizes = tuple(format_size(size) for size in self.workload.sizes)
+        rows = [self._row(entry, bounds) for entry in self.entries]
+        nothing = " " * len(_time(bounds[0], bounds[0])[len(format_time(bounds[0])) :])
+        plain = [format_time(time) + nothing for time in bounds]
+        rows.append((*_factors(self.bound, self.bound), *plain, "", "", "lower bound"))
+        for baseline in self.baselines:
+            factors = _factors(baseline.cost, self.bound) if baseline.cost else ("", "", "")
+            times = [_time(time, bound) for time, bound in zip(baseline.allreduce, bounds, strict=True)]
+            rows.append((*factors, *times, "", "", f"{baseline.name}: {baseline.model}"))
+        return Table(
+            self.heading(),
+            ("steps", "y", "y over bound", *sizes, "cabling", "found", "topology"),
+            tuple(rows),
+            words=frozenset(("cabling", "found", "topology")),
+            spare=frozenset(("y over bound", "found")),
+            compared=len(self.entries),
+            footnote="* fastest of its column; percentages are over the lower bound",
+        )
+
+    def _row(self, entry: Entry, bounds: tuple[Fraction, ...]) -> tuple[str, ...]:
+        times = zip(entry.allreduce, bounds, entry.best, strict=True)
+        cells = [_time(time, bound, "*" if best else " ") for time, bound, best in times]
+        claimed = "" if entry.basis is Basis.LINKS else f", {entry.basis.words}"
+        cabling = ("duplex" if entry.duplex else "simplex") + claimed
+        return (*_factors(entry.cost, self.bound), *cells, cabling, entry.found, shortened(str(entry.spec)))
+
+
+def _factors(cost: Cost, bound: Cost) -> tuple[str, str, str]:
+    return str(cost.steps), f"{float(cost.bandwidth):.4f}", format_excess(cost.bandwidth / bound.bandwidth)
+
+
+def _time(time: Fraction, bound: Fraction, mark: str = " ") -> str:
+    return f"{format_time(time)} {format_excess(time / bound):>7} {mark}"
 
 
 def pareto(
@@ -148,12 +274,12 @@ def pareto(
     degree: int,
     *,
     bidirectional: bool = False,
-    alpha: str | Fraction = "10us",
-    sizes: str | Fraction | Sequence[str | Fraction] = "1MiB",
-    bandwidth: str | Fraction = "100Gbps",
-    search: float | None = None,
+    alpha: Quantity = "10us",
+    sizes: Quantity | Sequence[Quantity] = "1MiB",
+    bandwidth: Quantity = "100Gbps",
+    search: Quantity | None = None,
     seed: int | None = None,
-    catalog: Catalog | bool = True,
+    catalog: Catalog | str | Path | bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> Pareto:
     """Find every topology worth wiring for N nodes of degree d: look it up, or search where that gives no answer.
@@ -176,7 +302,7 @@ def pareto(
     seed
         Seed of the search.
     catalog
-        Where to look first; True for the shipped one (see :class:`Catalog`), False to search afresh.
+        Where to look first, or its directory; True for the shipped one (see :class:`Catalog`), False to search afresh.
     progress
         Called now and then with the share of the search time that is used.
 
@@ -195,13 +321,16 @@ def pareto(
     InfeasibleError
         If none is known.
     """
+    nodes, degree = as_count(nodes, "number of nodes"), as_count(degree, "degree")
     check_question(nodes, degree, bidirectional=bidirectional)
-    workload = read_workload(alpha, sizes, bandwidth)
+    workload = as_workload(alpha, sizes, bandwidth)
+    seconds = DEFAULT_SEARCH if search is None else float(as_time(search))
+    seed_of_search = 0 if seed is None else as_count(seed, "seed", 0)
     known: list[Row] = []
     trouble = None
     if catalog is not False and covers(nodes, degree):
         try:
-            known = (Catalog() if catalog is True else catalog).frontier(nodes, degree, duplex=bidirectional)
+            known = as_catalog(catalog).frontier(nodes, degree, duplex=bidirectional)
         except CatalogError as error:
             trouble = str(error)
     if known and search is None and seed is None:
@@ -211,8 +340,8 @@ def pareto(
 
     front = explore(
         Target(nodes, degree, bidirectional),
-        DEFAULT_SEARCH if search is None else search,
-        seed=seed or 0,
+        seconds,
+        seed=seed_of_search,
         known=[Found(parse(row.spec), row.cost) for row in known],
         progress=progress,
     )
@@ -225,7 +354,7 @@ def pareto(
         bidirectional,
         workload,
         lower_bound(nodes, degree, duplex=bidirectional),
-        rate(front, workload),
+        _entries(nodes, degree, front, workload),
         tuple(baselines(nodes, degree, workload)),
         "catalog and search" if known else "search",
         trouble,
@@ -241,41 +370,30 @@ def from_rows(rows: Sequence[Row], workload: Workload, *, bidirectional: bool) -
         bidirectional,
         workload,
         lower_bound(nodes, degree, duplex=bidirectional),
-        rate(rows, workload),
+        _entries(nodes, degree, rows, workload),
         tuple(baselines(nodes, degree, workload)),
         "catalog",
     )
 
 
-def rate(known: Sequence[Candidate | Row], workload: Workload) -> tuple[Entry, ...]:
+def _entries(nodes: int, degree: int, known: Sequence[Candidate | Row], workload: Workload) -> tuple[Entry, ...]:
     """Return entries with their runtimes, the fastest for each size marked (the first of several)."""
     times = [workload.allreduce(one.cost) for one in known]
     fastest = [min(range(len(times)), key=lambda row: times[row][column]) for column in range(len(workload.sizes))]
     return tuple(
         Entry(
+            nodes,
+            degree,
             parse(one.spec) if isinstance(one, Row) else one.spec,
             one.cost,
             one.allgather,
             one.duplex,
             one.basis,
+            workload,
             times[row],
             tuple(row == winner for winner in fastest),
         )
         for row, one in enumerate(known)
-    )
-
-
-def read_workload(
-    alpha: str | Fraction, sizes: str | Fraction | Sequence[str | Fraction], bandwidth: str | Fraction
-) -> Workload:
-    """Read the quantities of a workload: text with units, or exact numbers in seconds, bytes and bits per second."""
-    several = [sizes] if isinstance(sizes, str | Fraction | int) else list(sizes)
-    if not several:
-        raise ParameterError("give at least one size")
-    return Workload(
-        parse_time(alpha) if isinstance(alpha, str) else Fraction(alpha),
-        tuple(parse_size(size) if isinstance(size, str) else Fraction(size) for size in several),
-        parse_bandwidth(bandwidth) if isinstance(bandwidth, str) else Fraction(bandwidth),
     )
 
 

@@ -11,10 +11,10 @@ from fractions import Fraction
 from typing import Any
 
 from topodesign.base.cost import Cost, lower_bound
-from topodesign.base.units import format_size
-from topodesign.catalog.lookup import undominated
-from topodesign.catalog.rows import Row
-from topodesign.pricing.baselines import Workload
+from topodesign.base.records import Result, ResultList, Table
+from topodesign.base.units import format_bandwidth, format_size, format_time
+from topodesign.catalog.rows import Row, undominated
+from topodesign.pricing.workload import Workload
 
 STANDARD = Workload(Fraction(1, 10**5), (Fraction(2**20), Fraction(100 * 2**20)), Fraction(10**11))
 """What the quality is measured for unless told otherwise: 10us, 1MiB and 100MiB, 100Gbps."""
@@ -22,8 +22,8 @@ STANDARD = Workload(Fraction(1, 10**5), (Fraction(2**20), Fraction(100 * 2**20))
 _SPARE_STEPS = 2
 
 
-@dataclass(frozen=True)
-class Coverage:
+@dataclass(frozen=True, repr=False)
+class Coverage(Result):
     """What the catalog has of a degree.
 
     Attributes
@@ -51,11 +51,33 @@ class Coverage:
     found: dict[str, int]
     version: int
 
-    def to_record(self) -> dict[str, Any]:
-        """Return a flat dictionary."""
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
         plain = ("degree", "first", "last", "sizes", "duplex_sizes", "rows", "version")
         counts = {f"found_{word}": number for word, number in self.found.items()}
         return {name: getattr(self, name) for name in plain} | counts
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return the JSON document as one flat row."""
+        return [self.record()]
+
+
+class Coverages(ResultList[Coverage]):
+    """What the catalog has, a line per degree."""
+
+    __slots__ = ()
+
+    def table(self) -> Table:
+        """Return the counts in words."""
+        rows = tuple(
+            (
+                *map(str, (one.degree, one.first, one.last, one.sizes, one.duplex_sizes, one.rows, one.version)),
+                ", ".join(f"{word} {number}" for word, number in one.found.items()),
+            )
+            for one in self
+        )
+        titles = ("degree", "from N", "to N", "sizes", "duplex", "topologies", "version", "found")
+        return Table("", titles, rows, words=frozenset(("found",)))
 
 
 @dataclass(frozen=True)
@@ -67,8 +89,8 @@ class Ratio:
     worst_nodes: int
 
 
-@dataclass(frozen=True)
-class Quality:
+@dataclass(frozen=True, repr=False)
+class Quality(Result):
     """How far the best topologies of a degree are from the bound.
 
     Attributes
@@ -94,8 +116,8 @@ class Quality:
     ratios: tuple[Ratio, ...]
     near_optimal: Fraction
 
-    def to_record(self) -> dict[str, Any]:
-        """Return a flat dictionary, ready for ``pandas.DataFrame``."""
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
         record: dict[str, Any] = {"degree": self.degree, "duplex": self.duplex, "sizes": self.sizes}
         for size, ratio in zip(self.work.sizes, self.ratios, strict=True):
             name = format_size(size)
@@ -105,6 +127,40 @@ class Quality:
                 f"worst_nodes_{name}": ratio.worst_nodes,
             }
         return record | {"near_optimal": float(self.near_optimal)}
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return the JSON document as one flat row."""
+        return [self.record()]
+
+
+class Qualities(ResultList[Quality]):
+    """How far the catalog is from the lower bound, a line per degree and cabling."""
+
+    __slots__ = ()
+
+    def table(self) -> Table:
+        """Return the ratios with the sizes of the worst."""
+        if not self:
+            return Table("there is nothing in this range", (), ())
+        work = self[0].work
+        columns = [f"{word} {format_size(size)}" for size in work.sizes for word in ("mean", "worst")]
+        rows = []
+        for one in self:
+            ratios = (
+                cell
+                for ratio in one.ratios
+                for cell in (f"{ratio.mean:.3f}", f"{float(ratio.worst):.3f} (N={ratio.worst_nodes})")
+            )
+            share = f"{float(one.near_optimal):.1%}"
+            rows.append((str(one.degree), str(one.sizes), *ratios, share, "duplex" if one.duplex else "any"))
+        return Table(
+            f"best allreduce over the lower bound; alpha {format_time(work.alpha)}, "
+            f"{format_bandwidth(work.bandwidth)} per node",
+            ("degree", "sizes", *columns, "near-optimal", "cabling"),
+            tuple(rows),
+            words=frozenset(("cabling",)),
+            footnote="near-optimal: share of N with optimal bandwidth within two steps of Moore's bound",
+        )
 
 
 def coverage(degree: int, rows: Sequence[Row]) -> Coverage:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError
+from topodesign.base.records import Result, shortened
 from topodesign.base.spec import Spec
+
+if TYPE_CHECKING:
+    from topodesign.topology.topology import Topology
 
 VERSION = 1
 """Version of the catalog that rows written now belong to."""
@@ -41,8 +47,8 @@ _FOUND = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+@dataclass(frozen=True, slots=True, repr=False)
+class Row(Result):
     """A topology on the frontier of its size, among all topologies or among the duplex ones.
 
     Attributes
@@ -85,8 +91,37 @@ class Row:
         """Order in the file: by nodes, then steps, then falling bandwidth factor."""
         return self.nodes, self.cost.steps, -self.cost.bandwidth
 
-    def __str__(self) -> str:
-        """Return the line of the file, without a line break."""
+    def build(self) -> Topology:
+        """Build the topology."""
+        from topodesign.expand.library import build  # noqa: PLC0415  heavy, and looking up needs none of it
+
+        return build(self.spec)
+
+    def heading(self) -> str:
+        """Return the spec and its price."""
+        return f"{shortened(self.spec)}, {self.cost.steps} steps, bandwidth factor {self.cost.bandwidth}"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one flat row with exact numbers."""
+        return [
+            {
+                "spec": self.spec,
+                "nodes": self.nodes,
+                "degree": self.degree,
+                "steps": self.cost.steps,
+                "bandwidth": self.cost.bandwidth,
+                "bandwidth_float": float(self.cost.bandwidth),
+                "allgather_bandwidth": self.allgather.bandwidth,
+                "duplex": self.duplex,
+                "found": self.found,
+                "basis": self.basis.value,
+                "version": self.version,
+            }
+        ]
+
+    @property
+    def line(self) -> str:
+        """The line of the file, without a line break."""
         text = "\t".join(
             (
                 str(self.nodes),
@@ -110,7 +145,7 @@ def read_row(line: str) -> Row:
     Raises
     ------
     CatalogError
-        If it does not agree with its check, or is not what ``str`` of a row gives.
+        If it does not agree with its check, or is not the line of a row.
     """
     text, _, check = line.rpartition("\t")
     cells = text.split("\t")
@@ -146,3 +181,18 @@ def how_found(spec: Spec) -> str:
     while spec.name == "transpose" and isinstance(spec.args[0], Spec):
         spec = spec.args[0]
     return _FOUND.get(spec.name, "family")
+
+
+def undominated(rows: Iterable[Row], *, duplex: bool) -> list[Row]:
+    """Return the frontier among rows of one size in the order of the file, or among the duplex ones."""
+    front: list[Row] = []
+    lowest: Fraction | None = None
+    for row in rows:
+        if duplex and not row.duplex:
+            continue
+        if lowest is None or row.cost.bandwidth < lowest:
+            if front and front[-1].cost.steps == row.cost.steps:
+                front.pop()
+            front.append(row)
+            lowest = row.cost.bandwidth
+    return front

@@ -18,8 +18,8 @@ from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, FileFormatError, TopodesignError
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.files import NO_LIMIT, catalog_file
-from topodesign.catalog.lookup import Catalog, undominated
-from topodesign.catalog.rows import VERSION, Row, how_found
+from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.rows import VERSION, Row, how_found, undominated
 from topodesign.expand.expansion import Base, Claim, Expansion
 from topodesign.expand.library import LIBRARY, build
 from topodesign.pricing.closed_form import price
@@ -54,7 +54,7 @@ class Fault:
 
     def __str__(self) -> str:
         """Return one line for people and one with the row."""
-        return f"{self.place.path}:{self.place.line}: {self.message}\n  {self.place.row}"
+        return f"{self.place.path}:{self.place.line}: {self.message}\n  {self.place.row.line}"
 
 
 @dataclass(frozen=True)
@@ -270,4 +270,4 @@ class _Progress:
 
 def _key(row: Row) -> str:
     """Return what tells a row and all that it says from all others: size, steps and check."""
-    return f"{row.degree} {row.nodes} {row.cost.steps} {str(row)[-8:]}"
+    return f"{row.degree} {row.nodes} {row.cost.steps} {row.line[-8:]}"

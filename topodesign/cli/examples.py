@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from topodesign.base.shipped import copy_examples, examples
+import topodesign
 from topodesign.cli.options import counted, json_option, print_json
 
 
@@ -31,14 +31,14 @@ def command(names: tuple[str, ...], output: Path | None, as_json: bool) -> None:
     if not names and output is not None:
         raise click.UsageError("Say which examples to copy; 'topodesign examples' lists them.")
     if not names:
-        known = examples()
+        known = topodesign.examples()
         width = max(len(example.name) for example in known)
         if as_json:
             print_json({"examples": [example.record() for example in known]})
         else:
             click.echo("\n".join(f"{example.name:<{width}}  {example.about}" for example in known))
         return
-    copied = copy_examples(names, output or Path())
+    copied = topodesign.copy_examples(names, output or Path())
     if as_json:
         print_json({"files": [str(path) for path in copied]})
     else:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+import topodesign
 from topodesign.cli.options import json_option
 
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ def command(topology: str, file_format: LinkFormat | None, as_json: bool) -> Non
 
     TOPOLOGY is a spec such as 'circulant(12,2,3)' (quote it), or a file of links (.json, .csv, .graphml).
     """
-    from topodesign.expand.library import as_topology  # noqa: PLC0415  heavy
-    from topodesign.topology.files import write_links  # noqa: PLC0415
-
     if as_json and file_format not in {None, "json"}:
         raise click.UsageError(f"--json and --format {file_format} exclude each other.")
-    click.echo(write_links(as_topology(topology), file_format or "json"), nl=False)
+    click.echo(topodesign.write_links(topodesign.as_topology(topology), file_format or "json"), nl=False)

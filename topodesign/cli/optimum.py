@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from topodesign.base.units import plain_number
 from topodesign.cli.options import (
     COLLECTIVES,
     alpha_option,
     counted,
     json_option,
-    number,
     print_json,
     progress_bar,
     tree_options,
@@ -227,7 +227,7 @@ def _document(answer: _Answer) -> dict[str, Any]:
     if answer.comparison.sizes:
         document |= {
             "alpha_s": float(answer.comparison.alpha),
-            "sizes_bytes": [number(size) for size in answer.comparison.sizes],
+            "sizes_bytes": [plain_number(size) for size in answer.comparison.sizes],
         }
     if answer.before is not None:
         document["before"] = _rates(answer.before)

@@ -8,12 +8,12 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from topodesign.base.records import Result
 from topodesign.collectives import Collective, as_collective
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -158,11 +158,6 @@ def workload_options(function: _Command) -> _Command:
     return function
 
 
-def number(value: Fraction) -> int | float:
-    """Return an exact quantity as a number for JSON: an integer where it is one."""
-    return int(value) if value.denominator == 1 else float(value)
-
-
 def counted(number: int, one: str, several: str | None = None) -> str:
     """Say how many: ``1 switch``, ``4 switches``; the plural of most words has an s."""
     return f"{number} {one if number == 1 else several or f'{one}s'}"
@@ -171,6 +166,13 @@ def counted(number: int, one: str, several: str | None = None) -> str:
 def print_json(document: dict[str, Any]) -> None:
     """Print one JSON document on standard output."""
     click.echo(json.dumps(document, indent=2))
+
+
+def print_for_people(result: Result) -> None:
+    """Print the table of a result."""
+    from topodesign.report.table import print_result  # noqa: PLC0415  heavy, and not for --json
+
+    print_result(result)
 
 
 def print_csv(records: Sequence[Mapping[str, Any]]) -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from topodesign.cli.options import catalog_option, json_option, number, print_json, progress_bar, workload_options
-
-if TYPE_CHECKING:
-    from topodesign.catalog.pareto import Pareto
+import topodesign
+from topodesign.cli.options import (
+    catalog_option,
+    json_option,
+    print_for_people,
+    print_json,
+    progress_bar,
+    workload_options,
+)
 
 
 def _number_of_seconds(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
@@ -57,13 +61,10 @@ def command(
 
     Example: topodesign pareto -n 1024 -d 4 --size 1MiB --size 100MiB
     """
-    from topodesign.catalog.lookup import Catalog  # noqa: PLC0415
-    from topodesign.catalog.pareto import pareto  # noqa: PLC0415
-
     if catalog is not None and no_catalog:
         raise click.UsageError("--catalog and --no-catalog exclude each other.")
     with progress_bar("searching") as progress:
-        result = pareto(
+        result = topodesign.pareto(
             nodes,
             degree,
             bidirectional=bidirectional,
@@ -72,67 +73,12 @@ def command(
             bandwidth=bandwidth,
             search=search,
             seed=seed,
-            catalog=not no_catalog if catalog is None else Catalog(catalog),
+            catalog=not no_catalog if catalog is None else catalog,
             progress=progress,
         )
     if result.catalog_error is not None:
         click.echo(f"topodesign: {result.catalog_error}; so this was searched for", err=True)
     if as_json:
-        print_json(document(result))
-        return
-    from rich.console import Console  # noqa: PLC0415  only for people
-
-    from topodesign.report.table import print_pareto  # noqa: PLC0415
-
-    print_pareto(result, Console())
-
-
-def document(result: Pareto) -> dict[str, Any]:
-    """Return the JSON document: times for the first size in ``allreduce_s``, for all in ``runtimes``."""
-    work = result.workload
-    sizes = [number(size) for size in work.sizes]
-
-    def times(allreduce: tuple[Any, ...]) -> dict[str, Any]:
-        seconds = [float(time) for time in allreduce]
-        runtimes = [{"size_bytes": size, "allreduce_s": t} for size, t in zip(sizes, seconds, strict=True)]
-        return {"allreduce_s": seconds[0], "runtimes": runtimes}
-
-    return {
-        "nodes": result.nodes,
-        "degree": result.degree,
-        "bidirectional": result.bidirectional,
-        "origin": result.origin,
-        "alpha_s": float(work.alpha),
-        "size_bytes": sizes[0],
-        "bandwidth_bps": float(work.bandwidth),
-        "lower_bound": {
-            "steps": result.bound.steps,
-            "bandwidth": str(result.bound.bandwidth),
-            **times(work.allreduce(result.bound)),
-        },
-        "topologies": [
-            {
-                "spec": str(entry.spec),
-                "steps": entry.cost.steps,
-                "bandwidth": str(entry.cost.bandwidth),
-                "bandwidth_float": float(entry.cost.bandwidth),
-                "allgather_bandwidth": str(entry.allgather.bandwidth),
-                **times(entry.allreduce),
-                "simplex": not entry.duplex,
-                "found": entry.found,
-                "source": entry.basis.words,
-                "best": entry.best[0],
-            }
-            for entry in result.entries
-        ],
-        "baselines": [
-            {
-                "name": baseline.name,
-                "steps": baseline.cost.steps if baseline.cost else None,
-                "bandwidth": str(baseline.cost.bandwidth) if baseline.cost else None,
-                **times(baseline.allreduce),
-                "model": baseline.model,
-            }
-            for baseline in result.baselines
-        ],
-    }
+        print_json(result.record())
+    else:
+        print_for_people(result)

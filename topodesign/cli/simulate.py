@@ -83,12 +83,12 @@ def command(
     if without:
         raise ParameterError("--without is for schedules of trees; give --failed-link U,V for each direction")
     _check_options(mode, failed, link_table, training, bucket)
-    from topodesign.catalog.pareto import read_workload  # noqa: PLC0415
     from topodesign.cli.sources import schedule_of  # noqa: PLC0415  heavy
+    from topodesign.pricing.workload import as_workload  # noqa: PLC0415
     from topodesign.simulation.rounds import simulate  # noqa: PLC0415
     from topodesign.topology.link_table import LinkTable, read_link_table  # noqa: PLC0415
 
-    work = read_workload(alpha, sizes, bandwidth)
+    work = as_workload(alpha, sizes, bandwidth)
     links = [_link(text) for text in failed]
     with progress_bar("verifying"):
         topology, schedule, _, report = schedule_of(file)

@@ -8,30 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from topodesign.base.cost import Cost
-
-
-@dataclass(frozen=True)
-class Workload:
-    """What a collective is priced for.
-
-    Attributes
-    ----------
-    alpha
-        Latency of one communication step, in seconds.
-    sizes
-        Total amounts of data M, in bytes.
-    bandwidth
-        Egress bandwidth B of a node over all its links, in bits per second.
-    """
-
-    alpha: Fraction
-    sizes: tuple[Fraction, ...]
-    bandwidth: Fraction
-
-    def allreduce(self, reduce_scatter: Cost, allgather: Cost | None = None) -> tuple[Fraction, ...]:
-        """Return the time of a reduce-scatter and an allgather (as dear if not given) in seconds, for each size."""
-        both = (reduce_scatter, allgather or reduce_scatter)
-        return tuple(sum(cost.runtime(self.alpha, size, self.bandwidth) for cost in both) for size in self.sizes)  # type: ignore[misc]
+from topodesign.pricing.workload import Workload
 
 
 @dataclass(frozen=True)

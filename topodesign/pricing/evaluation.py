@@ -1,30 +1,34 @@
-"""One topology looked at from all sides: price, bounds, diameter, girth, distances."""
+"""One topology looked at from all sides: prices, bounds, diameter, girth, distances."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from topodesign.base.cost import Cost, lower_bound
-from topodesign.pricing.baselines import Workload
-from topodesign.pricing.closed_form import distances, price
+from topodesign.base.records import Result, Table, shortened
+from topodesign.base.units import Quantity, format_excess, format_size, format_time
+from topodesign.expand.library import TopologyLike, as_topology
+from topodesign.pricing import closed_form
+from topodesign.pricing.workload import Workload, as_workload
 from topodesign.topology.topology import Topology
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Result):
     """What is known of a topology.
 
     Attributes
     ----------
     topology
         The topology.
-    cost
-        Price of its best SPFF reduce-scatter; ``cost.steps`` is the diameter.
-    allgather
-        Price of its best SPFF allgather: that of a reduce-scatter on the transpose.
+    reduce_scatter, allgather
+        Prices of its best SPFF reduce-scatter and allgather: as many steps, the diameter, but the bandwidth factors may
+        differ where the topology is not isomorphic to its transpose.
     bound
         Lower bound for its nodes and degree (with the duplex Moore bound if it is duplex).
     girth
@@ -33,54 +37,195 @@ class Evaluation:
         Number of nodes at distance 1, 2, ... from node 0.
     sources
         Number of nodes that were looked at for the price.
+    workload
+        What :attr:`allreduce` is for.
     """
 
     topology: Topology
-    cost: Cost
+    reduce_scatter: Cost
     allgather: Cost
     bound: Cost
     girth: int | None
     distance_profile: tuple[int, ...]
     sources: int
+    workload: Workload
 
-    def allreduce(self, work: Workload) -> tuple[Fraction, ...]:
-        """Return the seconds of a reduce-scatter and an allgather after it, for each size of the workload."""
-        return work.allreduce(self.cost, self.allgather)
+    @property
+    def cost(self) -> Cost:
+        """Price of the dearer of the two collectives, which holds for both."""
+        return dearer(self.reduce_scatter, self.allgather)
+
+    @property
+    def allreduce(self) -> tuple[Fraction, ...]:
+        """Seconds of a reduce-scatter and an allgather after it, for each size of the workload."""
+        return self.workload.allreduce(self.reduce_scatter, self.allgather)
+
+    @property
+    def name(self) -> str:
+        """The spec, if it has one."""
+        return "a topology without a spec" if self.topology.spec is None else str(self.topology.spec)
+
+    def heading(self) -> str:
+        """Return the spec and its price."""
+        return f"{shortened(self.name)}, {self.cost.steps} steps, bandwidth factor {self.cost.bandwidth}"
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        graph = self.topology
+        return {
+            "spec": None if graph.spec is None else str(graph.spec),
+            "nodes": graph.nodes,
+            "degree": graph.degree,
+            "steps": self.cost.steps,
+            "bandwidth": str(self.cost.bandwidth),
+            "bandwidth_float": float(self.cost.bandwidth),
+            "reduce_scatter_bandwidth": str(self.reduce_scatter.bandwidth),
+            "allgather_bandwidth": str(self.allgather.bandwidth),
+            "lower_bound": {"steps": self.bound.steps, "bandwidth": str(self.bound.bandwidth)},
+            "steps_over_bound": self.cost.steps - self.bound.steps,
+            "bandwidth_over_bound": str(self.cost.bandwidth / self.bound.bandwidth - 1),
+            "simplex": not graph.is_duplex,
+            "regular": graph.is_regular,
+            "vertex_transitive": graph.vertex_transitive,
+            "diameter": self.cost.steps,
+            "girth": self.girth,
+            "distance_profile": list(self.distance_profile),
+            "self_loop_ports": graph.self_loops,
+            "links": len(graph.src),
+            "sources_priced": self.sources,
+            **self.workload.runtimes(self.allreduce),
+        }
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one flat row with exact numbers."""
+        graph = self.topology
+        return [
+            {
+                "spec": None if graph.spec is None else str(graph.spec),
+                "nodes": graph.nodes,
+                "degree": graph.degree,
+                "steps": self.cost.steps,
+                "bandwidth": self.cost.bandwidth,
+                "bandwidth_float": float(self.cost.bandwidth),
+                "reduce_scatter_bandwidth": self.reduce_scatter.bandwidth,
+                "allgather_bandwidth": self.allgather.bandwidth,
+                "bound_steps": self.bound.steps,
+                "bound_bandwidth": self.bound.bandwidth,
+                "duplex": graph.is_duplex,
+                "vertex_transitive": graph.vertex_transitive,
+                "girth": self.girth,
+                **{
+                    f"allreduce_s_{size}": float(time)
+                    for size, time in zip(self.workload.sizes, self.allreduce, strict=True)
+                },
+            }
+        ]
+
+    def table(self) -> Table:
+        """Return what is known in words, a line each."""
+        graph, cost, bound = self.topology, self.cost, self.bound
+        symmetry = "vertex-transitive by construction" if graph.vertex_transitive else "not proven vertex-transitive"
+        loops = f", {graph.self_loops} ports lost to self-loops" if graph.self_loops else ""
+        if self.reduce_scatter == self.allgather:
+            factors = [("bandwidth factor", self._factor(cost))]
+        else:
+            factors = [
+                ("reduce-scatter", f"bandwidth factor {self._factor(self.reduce_scatter)}"),
+                ("allgather", f"bandwidth factor {self._factor(self.allgather)}"),
+            ]
+        rows = [
+            ("nodes", f"{graph.nodes}"),
+            ("degree", f"{graph.degree}" + ("" if graph.is_regular else " (not regular: some ports are unused)")),
+            ("steps", f"{cost.steps} (bound {bound.steps})"),
+            *factors,
+            ("cabling", "duplex: every link has its reverse" if graph.is_duplex else "simplex: one-way links"),
+            ("symmetry", f"{symmetry}; priced from {self.sources} node(s)"),
+            ("diameter, girth", f"{cost.steps}, {self.girth}"),
+            ("nodes by distance", " ".join(map(str, self.distance_profile))),
+            ("links", f"{len(graph.src)}{loops}"),
+        ]
+        bounds = self.workload.allreduce(bound)
+        for size, time, least in zip(self.workload.sizes, self.allreduce, bounds, strict=True):
+            rows.append((f"allreduce {format_size(size)}", f"{format_time(time)} (bound {format_time(least)})"))
+        return Table(self.name, ("", " "), tuple(rows), frozenset(("", " ")))
+
+    def _factor(self, cost: Cost) -> str:
+        over = format_excess(cost.bandwidth / self.bound.bandwidth)
+        return f"{cost.bandwidth} = {float(cost.bandwidth):.6f} (bound {self.bound.bandwidth}, {over})"
 
 
-def evaluate(topology: Topology, *, all_sources: bool = False) -> Evaluation:
+def evaluate(
+    topology: TopologyLike,
+    *,
+    alpha: Quantity = "10us",
+    sizes: Quantity | Sequence[Quantity] = "1MiB",
+    bandwidth: Quantity = "100Gbps",
+    all_sources: bool = False,
+) -> Evaluation:
     """Price a topology and set it against the bounds.
 
     Parameters
     ----------
     topology
-        Strongly connected, without switches, with at least two nodes.
+        A topology, its spec, a file of links or a networkx graph; strongly connected, without switches, with at least
+        two nodes.
+    alpha, sizes, bandwidth
+        Latency of a step, sizes of data and egress bandwidth of a node: text with a unit, or seconds, bytes and bits
+        per second.
     all_sources
-        As for :func:`topodesign.pricing.closed_form.price`.
+        Look at every node even if the topology's construction proves that some are enough.
 
     Raises
     ------
+    SpecError, FileFormatError, ParameterError
+        As :func:`topodesign.expand.library.as_topology`.
+    UnitError
+        If a quantity cannot be read.
     DisconnectedError, TopologyError
-        As :func:`topodesign.pricing.closed_form.price` does.
+        As :func:`topodesign.pricing.closed_form.price`.
     """
-    cost = price(topology, all_sources=all_sources)
-    representatives = None if all_sources else topology.representatives
-    sources = representatives or tuple(range(topology.nodes))
+    graph, work = as_topology(topology), as_workload(alpha, sizes, bandwidth)
+    there, back = price_both(graph, all_sources=all_sources)
+    sources = None if all_sources else graph.representatives
     return Evaluation(
-        topology,
-        cost,
-        cost if topology.is_duplex else price(topology.transpose(), all_sources=all_sources),
-        lower_bound(topology.nodes, topology.degree, duplex=topology.is_duplex),
-        _girth(topology, topology.representatives or range(topology.nodes)),
-        tuple(np.bincount(distances(topology, 0))[1:].tolist()),
-        len(sources),
+        graph,
+        there,
+        back,
+        lower_bound(graph.nodes, graph.degree, duplex=graph.is_duplex),
+        _girth(graph, graph.representatives or range(graph.nodes)),
+        tuple(np.bincount(closed_form.distances(graph, 0))[1:].tolist()),
+        graph.nodes if sources is None else len(sources),
+        work,
     )
 
 
-def _girth(topology: Topology, nodes: tuple[int, ...] | range) -> int | None:
+def price(topology: TopologyLike, *, all_sources: bool = False) -> Cost:
+    """Return what the best SPFF reduce-scatter and allgather cost at most: the price of the dearer one, exactly.
+
+    Parameters and errors are those of :func:`evaluate`, which tells both.
+    """
+    return dearer(*price_both(as_topology(topology), all_sources=all_sources))
+
+
+def price_both(topology: Topology, *, all_sources: bool = False) -> tuple[Cost, Cost]:
+    """Return the prices of the best SPFF reduce-scatter and allgather; errors as :func:`evaluate`.
+
+    An allgather is a reduce-scatter on the transpose, backwards (Efficient Direct-Connect Topologies, Theorem 1).
+    """
+    there = closed_form.price(topology, all_sources=all_sources)
+    back = there if topology.is_duplex else closed_form.price(topology.transpose(), all_sources=all_sources)
+    return there, back
+
+
+def dearer(one: Cost, other: Cost) -> Cost:
+    """Return the cost with the larger bandwidth factor of two with as many steps."""
+    return one if one.bandwidth >= other.bandwidth else other
+
+
+def _girth(topology: Topology, nodes: Iterable[int]) -> int | None:
     shortest = None
     for node in nodes:
-        distance = distances(topology, node)
+        distance = closed_form.distances(topology, node)
         last = topology.src[(topology.dst == node) & (topology.src != node)]
         if len(last):
             length = int(distance[last].min()) + 1

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from topodesign.base.errors import CatalogError
+from topodesign.catalog.lookup import as_catalog
 from topodesign.cli.catalog.ranges import number_range
-from topodesign.cli.options import catalog_option, csv_option, json_option, print_csv, print_json
+from topodesign.cli.options import catalog_option, csv_option, json_option, print_csv, print_for_people, print_json
 
 
 @click.command(name="list")
@@ -43,33 +43,18 @@ def command(
 
     Example: topodesign catalog list --quality -d 4 -n 5..2000
     """
-    from topodesign.catalog.lookup import Catalog  # noqa: PLC0415
-    from topodesign.catalog.quality import coverage, quality  # noqa: PLC0415
-
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other.")
-    source = Catalog() if catalog is None else Catalog(catalog)
-    wanted = list(degrees or source.degrees)
-    if not wanted:
-        raise CatalogError(f"{source.directory}: there are no catalog files here")
-    covered, judged = [], []
-    for degree in wanted:
-        rows = source.rows(degree, nodes[0], nodes[-1])
-        covered.append(coverage(degree, rows))
-        if of_quality:
-            judged += [one for duplex in (False, True) if (one := quality(degree, rows, duplex=duplex))]
+    source, wanted = as_catalog(catalog), (degrees, nodes[0], nodes[-1])
+    if of_quality and not as_json:
+        judged = source.quality(*wanted)
+        print_csv(judged.to_records()) if as_csv else print_for_people(judged)
+        return
+    covered = source.coverage(*wanted)
     if as_csv:
-        print_csv([one.to_record() for one in (judged if of_quality else covered)])
-        return
-    if as_json:
-        document = {"degrees": [one.to_record() for one in covered]}
-        print_json(document | ({"quality": [one.to_record() for one in judged]} if of_quality else {}))
-        return
-    from rich.console import Console  # noqa: PLC0415  only for people
-
-    from topodesign.report.catalog_table import print_coverage, print_quality  # noqa: PLC0415
-
-    if of_quality:
-        print_quality(judged, Console())
+        print_csv(covered.to_records())
+    elif as_json:
+        of_quality_too = {"quality": source.quality(*wanted).to_records()} if of_quality else {}
+        print_json({"degrees": covered.to_records()} | of_quality_too)
     else:
-        print_coverage(covered, Console())
+        print_for_people(covered)

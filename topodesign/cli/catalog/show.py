@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from topodesign.base.errors import InfeasibleError, ParameterError
+import topodesign
 from topodesign.cli.catalog.ranges import number_range
-from topodesign.cli.options import catalog_option, csv_option, json_option, print_csv, print_json, workload_options
-
-if TYPE_CHECKING:
-    from topodesign.catalog.close_sizes import Better
-    from topodesign.catalog.lookup import Catalog
-    from topodesign.catalog.pareto import Pareto
-    from topodesign.catalog.rows import Row
+from topodesign.cli.options import (
+    catalog_option,
+    csv_option,
+    json_option,
+    print_csv,
+    print_for_people,
+    print_json,
+    workload_options,
+)
 
 
 def _percent(_context: click.Context, _option: click.Parameter, value: str | None) -> Fraction | None:
@@ -74,86 +74,24 @@ def command(
 
     Example: topodesign catalog show -n 1021 -d 4 --within 5
     """
-    from topodesign.catalog.close_sizes import better_size  # noqa: PLC0415
-    from topodesign.catalog.lookup import Catalog  # noqa: PLC0415
-    from topodesign.catalog.pareto import from_rows, read_workload  # noqa: PLC0415
-
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other.")
-    work = read_workload(alpha, sizes, bandwidth)
-    source = Catalog() if catalog is None else Catalog(catalog)
-    fronts = _fronts(source, nodes, degree, bidirectional)
-    kept = [front for one in fronts if (front := _filtered(one, max_steps, within))]
-    if not kept:
-        raise InfeasibleError(_nothing_left(fronts))
-    results = [from_rows(front, work, bidirectional=bidirectional) for front in kept]
-    better = better_size(source, nodes[0], degree, work, duplex=bidirectional) if len(nodes) == 1 else None
-    _show(results, better, len(nodes) == 1, as_csv, as_json)
-
-
-def _fronts(catalog: Catalog, nodes: range, degree: int, duplex: bool) -> list[list[Row]]:
-    """Return the frontiers of all N that the catalog has."""
-    from topodesign.catalog.lookup import undominated  # noqa: PLC0415
-    from topodesign.catalog.pareto import check_question  # noqa: PLC0415
-
-    if catalog.degrees and degree not in catalog.degrees:
-        raise ParameterError(
-            f"the catalog has the degrees {', '.join(map(str, catalog.degrees))}, not {degree}; "
-            f"search with: topodesign pareto -n {nodes[0]} -d {degree}"
-        )
-    rows = catalog.rows(degree, nodes[0], nodes[-1])
-    groups = itertools.groupby(rows, key=lambda row: row.nodes)
-    fronts = [front for _, group in groups if (front := undominated(group, duplex=duplex))]
-    if not fronts:
-        if len(nodes) == 1:
-            check_question(nodes[0], degree, bidirectional=duplex)
-        size = f"{nodes[0]} nodes" if len(nodes) == 1 else f"{nodes[0]} to {nodes[-1]} nodes"
-        raise InfeasibleError(
-            f"the catalog has no {'duplex ' if duplex else ''}topology of {size} and degree {degree}; "
-            f"search with: topodesign pareto -n {nodes[0]} -d {degree}{' --bidirectional' if duplex else ''}"
-        )
-    return fronts
-
-
-def _filtered(front: list[Row], max_steps: int | None, within: Fraction | None) -> list[Row]:
-    optimum = Fraction(front[0].nodes - 1, front[0].nodes)
-    return [
-        row
-        for row in front
-        if (max_steps is None or row.cost.steps <= max_steps)
-        and (within is None or row.cost.bandwidth <= optimum * (1 + within))
-    ]
-
-
-def _nothing_left(fronts: list[list[Row]]) -> str:
-    """Say what there is, where the filters leave nothing."""
-    if len(fronts) > 1:
-        return f"none of {sum(map(len, fronts))} topologies is so good; loosen --max-steps or --within"
-    rows = ", ".join(
-        f"{row.cost.steps} steps with y {float(row.cost.bandwidth * row.nodes / (row.nodes - 1) - 1):.1%} over optimum"
-        for row in fronts[0]
+    known = topodesign.known_topologies(
+        nodes if len(nodes) > 1 else nodes[0],
+        degree,
+        bidirectional=bidirectional,
+        alpha=alpha,
+        sizes=sizes,
+        bandwidth=bandwidth,
+        max_steps=max_steps,
+        within=within,
+        catalog=catalog,
     )
-    return f"no topology is so good; known are {rows}"
-
-
-def _show(results: list[Pareto], better: Better | None, single: bool, as_csv: bool, as_json: bool) -> None:
     if as_csv:
-        print_csv([record for result in results for record in result.to_records()])
-        return
-    if as_json:
-        from topodesign.cli.pareto import document  # noqa: PLC0415
-
-        advice = {"better_size": None if better is None else better.to_record()}
-        print_json(document(results[0]) | advice if single else {"sizes": [document(one) for one in results]})
-        return
-    from rich.console import Console  # noqa: PLC0415  only for people
-
-    from topodesign.report.catalog_table import print_range  # noqa: PLC0415
-    from topodesign.report.table import print_pareto  # noqa: PLC0415
-
-    if single:
-        print_pareto(results[0], Console())
+        print_csv(known.to_records())
+    elif as_json:
+        print_json(known.record())
     else:
-        print_range(results, Console())
-    if better is not None:
-        click.echo(better)
+        print_for_people(known)
+        if known.better is not None:
+            click.echo(known.better)

@@ -27,9 +27,8 @@ def duplex_alternative(topology: Topology) -> str | None:
 
 def _known(nodes: int, degree: int) -> list[tuple[str, Cost]]:
     try:
-        rows = Catalog().frontier(nodes, degree, duplex=True)
+        if rows := Catalog().frontier(nodes, degree, duplex=True):
+            return [(row.spec, row.cost) for row in rows]
     except CatalogError:
-        rows = []
-    if rows:
-        return [(row.spec, row.cost) for row in rows]
+        pass  # then search
     return [(str(one.spec), one.cost) for one in Finder().frontier(nodes, degree, duplex=True)]

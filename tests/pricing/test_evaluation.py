@@ -1,0 +1,86 @@
+"""Evaluations say both collectives, take whatever names a topology, and refuse the rest with errors of ours."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+from hypothesis import given
+
+from tests.samples.topologies import regular_digraphs
+from topodesign import build, evaluate, price
+from topodesign.base.cost import Cost
+from topodesign.base.errors import TopodesignError, UnitError
+from topodesign.pricing import closed_form
+from topodesign.pricing.workload import as_workload
+from topodesign.topology.files import write_links
+from topodesign.topology.topology import Topology
+
+LOPSIDED = "line(circulant(16,3,4),3)"
+
+
+@given(regular_digraphs())
+def test_both_collectives_are_priced_and_the_dearer_one_is_the_cost(topology: Topology) -> None:
+    result = evaluate(topology)
+    assert result.reduce_scatter == closed_form.price(topology)
+    assert result.allgather == closed_form.price(topology.transpose())
+    assert result.cost == price(topology) == price(topology.transpose())
+    assert result.cost.bandwidth == max(result.reduce_scatter.bandwidth, result.allgather.bandwidth)
+    document = result.record()
+    assert (document["steps"], Fraction(document["bandwidth"])) == (result.cost.steps, result.cost.bandwidth)
+    assert Fraction(document["reduce_scatter_bandwidth"]) == result.reduce_scatter.bandwidth
+    assert Fraction(document["allgather_bandwidth"]) == result.allgather.bandwidth
+    both = (result.reduce_scatter, result.allgather)
+    work = result.workload
+    assert result.allreduce[0] == sum(cost.runtime(work.alpha, work.sizes[0], work.bandwidth) for cost in both)
+    told = str(result)
+    assert ("\nreduce-scatter" in told) == ("\nallgather" in told) == (result.reduce_scatter != result.allgather)
+
+
+def test_everything_that_names_a_topology_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "links.json"
+    path.write_text(write_links(build("torus(4,4)"), "json"))
+    graph = nx.grid_2d_graph(4, 4, periodic=True)
+    costs = {evaluate(value).cost for value in ("torus(4,4)", path, str(path), graph, build("torus(4,4)"))}
+    assert costs == {price("torus(4,4)")} == {Cost(4, Fraction(15, 16))}
+
+
+def test_numbers_are_taken_for_quantities() -> None:
+    said = evaluate("circulant(12,2,3)", alpha="10us", sizes=["25MB", "1B"], bandwidth="100Gbps")
+    meant = evaluate("circulant(12,2,3)", alpha=1e-5, sizes=[25e6, 1], bandwidth=1e11)
+    assert said.allreduce == meant.allreduce
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: evaluate("toros(4,4)"),
+        lambda: evaluate(None),
+        lambda: evaluate(42),
+        lambda: evaluate(Path("missing.json")),
+        lambda: evaluate(nx.DiGraph([(0, 1)])),
+        lambda: evaluate("complete(1)"),
+        lambda: evaluate("torus(4,4)", alpha=float("nan")),
+        lambda: evaluate("torus(4,4)", sizes=None),  # type: ignore[arg-type]
+        lambda: evaluate("torus(4,4)", sizes=[]),
+        lambda: evaluate("torus(4,4)", bandwidth=True),
+        lambda: price("fabric.yaml"),
+    ],
+)
+def test_wrong_arguments_are_errors_of_ours(call: Any) -> None:
+    with pytest.raises(TopodesignError):
+        call()
+
+
+@pytest.mark.parametrize("sizes", [25e6, 25_000_000, "25MB", Fraction(25_000_000), [25e6], ("25MB",), iter([25e6])])
+def test_one_size_or_several(sizes: Any) -> None:
+    assert as_workload(0, sizes, 1).sizes == (Fraction(25_000_000),)
+
+
+@pytest.mark.parametrize("sizes", [b"1MB", {"a": 1}, [None], [[1]], 1j, [-1], 0])
+def test_what_is_no_size(sizes: Any) -> None:
+    with pytest.raises(UnitError):
+        as_workload("10us", sizes, "100Gbps")

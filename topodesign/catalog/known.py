@@ -1,0 +1,207 @@
+"""What the catalog knows of a size or of a range of sizes, filtered and set against the bound."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.records import Result, Table, shortened
+from topodesign.base.units import Quantity, as_count, format_bandwidth, format_excess, format_size, format_time
+from topodesign.catalog.close_sizes import Better, better_size
+from topodesign.catalog.lookup import Catalog, as_catalog
+from topodesign.catalog.pareto import Pareto, check_question, from_rows
+from topodesign.catalog.rows import Row, undominated
+from topodesign.pricing.workload import as_workload
+
+
+@dataclass(frozen=True, repr=False)
+class Known(Result):
+    """The best known topologies of a size, or of several.
+
+    Attributes
+    ----------
+    frontiers
+        One for each number of nodes that there is something of, ascending.
+    single
+        Whether one size was asked for; the table then shows its frontier, else the fastest topology of each.
+    better
+        A size close by that is much better served than the one asked for, if there is one.
+    """
+
+    frontiers: tuple[Pareto, ...]
+    single: bool
+    better: Better | None = None
+
+    def __len__(self) -> int:
+        """Return the number of sizes."""
+        return len(self.frontiers)
+
+    def __iter__(self) -> Iterator[Pareto]:
+        """Iterate over the sizes."""
+        return iter(self.frontiers)
+
+    def heading(self) -> str:
+        """Return the question."""
+        first = self.frontiers[0]
+        if self.single:
+            return first.heading()
+        work, kind = first.workload, "duplex" if first.bidirectional else "simplex or duplex"
+        return (
+            f"degree {first.degree} ({kind}); alpha {format_time(work.alpha)}, {format_bandwidth(work.bandwidth)} per "
+            f"node; fastest allreduce of {format_size(work.sizes[0])}; from the catalog"
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        if self.single:
+            return self.frontiers[0].record() | {"better_size": None if self.better is None else self.better.record()}
+        return {"sizes": [one.record() for one in self.frontiers]}
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one flat row a topology, of all frontiers."""
+        return [record for one in self.frontiers for record in one.to_records()]
+
+    def table(self) -> Table:
+        """Return the frontier of one size, or the fastest topology of each of several for the first size of data."""
+        if self.single:
+            return self.frontiers[0].table()
+        size = format_size(self.frontiers[0].workload.sizes[0])
+        words = ("cabling", "found", "topology")
+        return Table(
+            self.heading(),
+            ("nodes", "steps", "y", "y over bound", size, "over bound", *words),
+            tuple(map(_fastest, self.frontiers)),
+            words=frozenset(words),
+            spare=frozenset(("y over bound", "found")),
+        )
+
+
+def known_topologies(
+    nodes: int | range,
+    degree: int,
+    *,
+    bidirectional: bool = False,
+    alpha: Quantity = "10us",
+    sizes: Quantity | Sequence[Quantity] = "1MiB",
+    bandwidth: Quantity = "100Gbps",
+    max_steps: int | None = None,
+    within: Quantity | None = None,
+    catalog: Catalog | str | Path | None = None,
+) -> Known:
+    """Look up the frontiers of a size or of a range of sizes.
+
+    Parameters
+    ----------
+    nodes, degree
+        N, or a range of N, and d.
+    bidirectional
+        Only topologies that duplex cabling can wire.
+    alpha, sizes, bandwidth
+        As for :func:`topodesign.catalog.pareto.pareto`.
+    max_steps
+        Only topologies with at most so many steps.
+    within
+        Only topologies whose bandwidth factor is at most so much above the optimum (N-1)/N: 0.05 for 5%.
+    catalog
+        Where to look, or its directory; the shipped one by default.
+
+    Raises
+    ------
+    InfeasibleError
+        If the catalog has nothing there, or nothing so good.
+    ParameterError
+        If it has not this degree, or no such topology can exist.
+    UnitError
+        If a quantity cannot be read.
+    CatalogError
+        If a file is damaged.
+    """
+    work, source, share = as_workload(alpha, sizes, bandwidth), as_catalog(catalog), _share(within)
+    degree = as_count(degree, "degree", 1)
+    asked = nodes if isinstance(nodes, range) else range(as_count(nodes, "number of nodes"), nodes + 1)
+    if not asked or asked.step != 1:
+        raise ParameterError(f"a range of sizes goes upwards one by one, unlike {asked}")
+    found = _frontiers(source, asked, degree, bidirectional)
+    kept = [front for one in found if (front := _good_enough(one, max_steps, share))]
+    if not kept:
+        raise InfeasibleError(_nothing_left(found))
+    single = not isinstance(nodes, range) or len(asked) == 1
+    return Known(
+        tuple(from_rows(front, work, bidirectional=bidirectional) for front in kept),
+        single,
+        better_size(source, asked[0], degree, work, duplex=bidirectional) if single else None,
+    )
+
+
+def _share(within: Quantity | None) -> Fraction | None:
+    if within is None:
+        return None
+    try:
+        share = Fraction(str(within))
+    except (ValueError, ZeroDivisionError):
+        raise ParameterError(f"within must be a share such as 0.05, not {within!r:.100}") from None
+    if share < 0:
+        raise ParameterError(f"within must not be below zero, as {within} is")
+    return share
+
+
+def _frontiers(catalog: Catalog, nodes: range, degree: int, duplex: bool) -> list[list[Row]]:
+    """Return the frontiers of all N that the catalog has."""
+    if catalog.degrees and degree not in catalog.degrees:
+        raise ParameterError(
+            f"the catalog has the degrees {', '.join(map(str, catalog.degrees))}, not {degree}; "
+            f"search with: topodesign pareto -n {nodes[0]} -d {degree}"
+        )
+    rows = catalog.rows(degree, nodes[0], nodes[-1])
+    groups = itertools.groupby(rows, key=lambda row: row.nodes)
+    fronts = [front for _, group in groups if (front := undominated(group, duplex=duplex))]
+    if not fronts:
+        if len(nodes) == 1:
+            check_question(nodes[0], degree, bidirectional=duplex)
+        size = f"{nodes[0]} nodes" if len(nodes) == 1 else f"{nodes[0]} to {nodes[-1]} nodes"
+        raise InfeasibleError(
+            f"the catalog has no {'duplex ' if duplex else ''}topology of {size} and degree {degree}; "
+            f"search with: topodesign pareto -n {nodes[0]} -d {degree}{' --bidirectional' if duplex else ''}"
+        )
+    return fronts
+
+
+def _good_enough(front: list[Row], max_steps: int | None, within: Fraction | None) -> list[Row]:
+    optimum = Fraction(front[0].nodes - 1, front[0].nodes)
+    return [
+        row
+        for row in front
+        if (max_steps is None or row.cost.steps <= max_steps)
+        and (within is None or row.cost.bandwidth <= optimum * (1 + within))
+    ]
+
+
+def _nothing_left(fronts: list[list[Row]]) -> str:
+    """Say what there is, where the filters leave nothing."""
+    if len(fronts) > 1:
+        return f"none of {sum(map(len, fronts))} topologies is so good; loosen --max-steps or --within"
+    rows = ", ".join(
+        f"{row.cost.steps} steps with y {float(row.cost.bandwidth * row.nodes / (row.nodes - 1) - 1):.1%} over optimum"
+        for row in fronts[0]
+    )
+    return f"no topology is so good; known are {rows}"
+
+
+def _fastest(result: Pareto) -> tuple[str, ...]:
+    best, bound = result.best, result.workload.allreduce(result.bound)[0]
+    return (
+        str(result.nodes),
+        str(best.cost.steps),
+        f"{float(best.cost.bandwidth):.4f}",
+        format_excess(best.cost.bandwidth / result.bound.bandwidth),
+        format_time(best.allreduce[0]),
+        format_excess(best.allreduce[0] / bound),
+        "duplex" if best.duplex else "simplex",
+        best.found,
+        shortened(str(best.spec)),
+    )

@@ -1,0 +1,67 @@
+"""What collectives are priced for: the latency of a step, the bandwidth of a node, and sizes of data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Real
+from typing import Any
+
+from topodesign.base.cost import Cost
+from topodesign.base.errors import ParameterError
+from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, plain_number
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What a collective is priced for.
+
+    Attributes
+    ----------
+    alpha
+        Latency of one communication step, in seconds.
+    sizes
+        Total amounts of data M, in bytes.
+    bandwidth
+        Egress bandwidth B of a node over all its links, in bits per second.
+    """
+
+    alpha: Fraction
+    sizes: tuple[Fraction, ...]
+    bandwidth: Fraction
+
+    def allreduce(self, reduce_scatter: Cost, allgather: Cost | None = None) -> tuple[Fraction, ...]:
+        """Return the time of a reduce-scatter and an allgather (as dear if not given) in seconds, for each size."""
+        both = (reduce_scatter, allgather or reduce_scatter)
+        return tuple(sum(cost.runtime(self.alpha, size, self.bandwidth) for cost in both) for size in self.sizes)  # type: ignore[misc]
+
+    def runtimes(self, seconds: Sequence[Fraction]) -> dict[str, object]:
+        """Return the part of a JSON document that tells one time for each size; ``allreduce_s`` is for the first."""
+        return {
+            "allreduce_s": float(seconds[0]),
+            "runtimes": [
+                {"size_bytes": plain_number(size), "allreduce_s": float(time)}
+                for size, time in zip(self.sizes, seconds, strict=True)
+            ],
+        }
+
+
+def as_workload(
+    alpha: Quantity = "10us", sizes: Quantity | Iterable[Quantity] = "1MiB", bandwidth: Quantity = "100Gbps"
+) -> Workload:
+    """Return the workload of some quantities: text with units, or numbers of seconds, bytes and bits per second.
+
+    Raises
+    ------
+    UnitError
+        If one is neither.
+    ParameterError
+        If there is no size.
+    """
+    several: list[Any] = (
+        list(sizes) if isinstance(sizes, Iterable) and not isinstance(sizes, str | bytes | Real) else [sizes]
+    )
+    if not several:
+        raise ParameterError("give at least one size")
+    return Workload(as_time(alpha), tuple(map(as_size, several)), as_bandwidth(bandwidth))
