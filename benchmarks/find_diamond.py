@@ -14,9 +14,9 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.graphs.diamond import diamond
+from topodesign.plans.measure import cost_of
 from topodesign.pricing.closed_form import price
 from topodesign.schedulers.exact import lower_bound_lp, search_schedule
-from topodesign.schedulers.measure import cost_of
 from topodesign.topology.topology import Topology
 
 NODES, STEPS, PARTS = 8, 3, 2

@@ -21,9 +21,9 @@ import highspy
 
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective
 from topodesign.expand.library import build
+from topodesign.plans.measure import cost_of
 from topodesign.pricing.closed_form import price
 from topodesign.schedulers.exact import UnfinishedError, lower_bound_lp, search_schedule
-from topodesign.schedulers.measure import cost_of
 from topodesign.schedulers.stored import DATA, Stored, file_of, to_text
 from topodesign.topology.topology import Topology
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from topodesign.base.version import __version__
+
 if TYPE_CHECKING:
     from topodesign.base.cost import Cost as Cost
     from topodesign.base.cost import lower_bound as lower_bound
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     from topodesign.topology.files import write_links as write_links
     from topodesign.topology.topology import Topology as Topology
 
-__version__ = "0.1.0"
 
 _HOMES = {
     "as_topology": "expand.library",

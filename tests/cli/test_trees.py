@@ -14,8 +14,9 @@ from tests.samples.trees import TREE_COLLECTIVES, TreeCollective
 from topodesign.cli.main import run
 from topodesign.fabrics.presets import build_fabric
 from topodesign.forest.schedule import forest_schedule
+from topodesign.plans.measure import tree_figures
 from topodesign.plans.rounds_file import load_schedule, write_archive
-from topodesign.plans.trees_file import is_tree_file, load_trees, save_trees, tree_figures
+from topodesign.plans.trees_file import is_tree_file, load_trees, save_trees
 from topodesign.verification.trees import verify_trees
 
 GB = 10**9

@@ -24,12 +24,12 @@ from topodesign.base.errors import (
 )
 from topodesign.collectives import ALLGATHER
 from topodesign.compiler.frontends import layout as layout_module
+from topodesign.plans.measure import cost_of
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.rounds_ops import assemble, is_lean, reverse
 from topodesign.pricing.closed_form import layer_loads
 from topodesign.pricing.programs import heterogeneous_steps
 from topodesign.schedulers import Unequal, lift, make_schedule
-from topodesign.schedulers.measure import cost_of
 from topodesign.schedulers.spff import _rounded, spff, spff_heterogeneous, theorem_21_bound
 from topodesign.simulation.rounds import simulate
 from topodesign.topology.link_table import LinkTable

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from topodesign import __version__
 from topodesign.base.errors import InfeasibleError, TopodesignError
+from topodesign.base.version import __version__
 from topodesign.cli.lazy import LazyGroup
 
 COMMANDS = {

@@ -15,8 +15,8 @@ from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.forest import schedule as forest
 from topodesign.forest.fixed import smallest_trees
 from topodesign.forest.optimum import Gain, Optimum, optimum, sensitivity, shard_sizes
+from topodesign.plans.measure import tree_figures
 from topodesign.plans.trees import Trees
-from topodesign.plans.trees_file import tree_figures
 from topodesign.simulation.trees import simulate_trees
 from topodesign.topology.topology import Topology
 

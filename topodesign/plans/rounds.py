@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from topodesign.base.arrays import owned, sealed
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import Collective
+from topodesign.topology.topology import Topology
 
 COLUMNS = ("step", "src", "dst", "block", "lo", "hi")
 _WIDE = frozenset({"lo", "hi"})
@@ -122,6 +123,10 @@ class Rounds:
             f"<Rounds {self.collective}, {self.nodes} nodes, {self.steps} steps, "
             f"{len(self)} sends, {self.units} units per shard>"
         )
+
+    def fits(self, topology: Topology) -> bool:
+        """Return whether it is for as many nodes."""
+        return self.nodes == topology.nodes
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return the columns by name, ready for a data frame."""

@@ -37,10 +37,10 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign import __version__
 from topodesign.base.arrays import sealed
 from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ParameterError, ScheduleError, TopodesignError, TopologyError
+from topodesign.base.version import __version__
 from topodesign.collectives import as_collective
 from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import MAX_LINKS, MAX_NODES, Topology

@@ -255,6 +255,10 @@ class Trees:
             concurrent=self.concurrent,
         )
 
+    def fits(self, topology: Topology) -> bool:
+        """Return whether it is for these very links."""
+        return self.topology == topology
+
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return the columns by name."""
         return {name: getattr(self, name) for group in COLUMN_GROUPS for name in group}

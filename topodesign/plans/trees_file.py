@@ -29,10 +29,11 @@ from typing import Any
 
 import numpy as np
 
-from topodesign import __version__
 from topodesign.base.errors import FileFormatError, ScheduleError
+from topodesign.base.version import __version__
 from topodesign.collectives import Collective, as_collective
 from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.measure import TreeFigures, tree_figures
 from topodesign.plans.rounds_file import (
     FRACTION,
     LINK_COLUMNS,
@@ -55,30 +56,6 @@ _COUNTS = ("trees", "edges", "routes", "hop_start", "hops")
 
 
 @dataclass(frozen=True)
-class TreeFigures:
-    """What a schedule reaches on its fabric.
-
-    Attributes
-    ----------
-    k
-        Trees per root, and per unit of shard size where those differ, of capacity ``rate`` each; of an allreduce in the
-        phase with more of them.
-    height
-        Tree edges on the longest way between a root and a node, as :attr:`Trees.height`.
-    inverse_rate
-        1/x*: seconds per byte of a shard, of the mean one where they differ (of the whole data for broadcast and
-        reduce).
-    bandwidth
-        Algorithmic bandwidth: bytes of the whole data per second.
-    """
-
-    k: Fraction
-    height: int
-    inverse_rate: Fraction
-    bandwidth: Fraction
-
-
-@dataclass(frozen=True)
 class TreeHeader:
     """What a tree schedule file says about its schedule; none of it is checked against the schedule.
 
@@ -95,30 +72,6 @@ class TreeHeader:
     spec: str | None
     claim: TreeFigures
     generator: Mapping[str, Any]
-
-
-def tree_figures(fabric: Fabric, schedule: Trees, measured: tuple[Fraction, int] | None = None) -> TreeFigures:
-    """Return what a valid schedule reaches.
-
-    Parameters
-    ----------
-    fabric, schedule
-        Both with the same topology.
-    measured
-        ``inverse_rate`` and height of the schedule, where somebody else has found them out.
-
-    Raises
-    ------
-    ScheduleError
-        If it has no trees, or they are none.
-    """
-    if not len(schedule):
-        raise ScheduleError("the schedule has no trees")
-    owners = schedule.collective.shards(len(fabric.compute))
-    shards = owners if schedule.shard is None else sum(schedule.shard)
-    inverse, height = (schedule.inverse_rate, schedule.height) if measured is None else measured
-    bandwidth = shards * fabric.unit / inverse
-    return TreeFigures(Fraction(max(schedule.phase_weights), shards), height, owners / bandwidth, bandwidth)
 
 
 def save_trees(

@@ -13,11 +13,11 @@ from typing import Literal
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.collectives import ALLREDUCE, Collective, as_collective
+from topodesign.plans.measure import cost_of
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import allreduce
 from topodesign.pricing.closed_form import price
 from topodesign.schedulers.lift import lifted
-from topodesign.schedulers.measure import cost_of
 from topodesign.schedulers.spff import Progress, spff, theorem_21_bound, unequal_spff
 from topodesign.schedulers.stored import stored_schedule
 from topodesign.topology.link_table import LinkTable

@@ -10,9 +10,9 @@ from topodesign.collectives import Collective, as_collective
 from topodesign.expand import transpose
 from topodesign.expand.expansion import Expansion
 from topodesign.expand.library import LIBRARY, build
+from topodesign.plans.measure import cost_of
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
-from topodesign.schedulers.measure import cost_of
 from topodesign.schedulers.spff import spff
 from topodesign.schedulers.stored import stored_schedule
 from topodesign.topology.topology import Topology

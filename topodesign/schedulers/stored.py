@@ -29,9 +29,9 @@ from topodesign.base.errors import FileFormatError, ScheduleError
 from topodesign.base.spec import Spec, parse
 from topodesign.collectives import ALLREDUCE, COLLECTIVES, Collective, as_collective
 from topodesign.expand.library import build
+from topodesign.plans.measure import cost_of
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble
-from topodesign.schedulers.measure import cost_of
 from topodesign.topology.topology import Topology
 
 DATA = Path(__file__).parent / "data"

@@ -9,8 +9,9 @@ from topodesign.base.errors import ParameterError, SpecError
 from topodesign.expand.library import build
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import FABRICS, build_fabric
+from topodesign.plans.measure import TreeFigures, tree_figures
 from topodesign.plans.trees import Trees
-from topodesign.plans.trees_file import TreeFigures, TreeHeader, load_trees, tree_figures
+from topodesign.plans.trees_file import TreeHeader, load_trees
 from topodesign.verification.trees import TreeReport, verify_trees
 
 

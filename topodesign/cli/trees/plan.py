@@ -14,8 +14,8 @@ from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import FABRICS
 from topodesign.forest.throughput import compute_node, smallest_number_of_trees
+from topodesign.plans.measure import tree_figures
 from topodesign.plans.trees import Trees
-from topodesign.plans.trees_file import tree_figures
 from topodesign.schedulers import Method
 
 AnyMethod = Method | Literal["forest"]

@@ -8,8 +8,8 @@ from topodesign.base.units import format_time
 from topodesign.cli.options import counted
 from topodesign.fabrics.fabric import Fabric
 from topodesign.forest.multicast import Pruned, prune
+from topodesign.plans.measure import tree_figures
 from topodesign.plans.trees import Trees
-from topodesign.plans.trees_file import tree_figures
 from topodesign.report.bottleneck import speed
 
 

@@ -1,0 +1,112 @@
+"""What plans cost, added up from what moves; the verifier adds up for itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from topodesign.base.cost import Cost
+from topodesign.base.errors import ScheduleError
+from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import find_links
+from topodesign.plans.trees import Trees
+from topodesign.topology.topology import Topology
+
+
+def cost_of(topology: Topology, schedule: Rounds) -> Cost:
+    """Return steps and bandwidth factor: y = (d/n) * sum over steps of the largest units / (units * capacity).
+
+    n is the number of blocks that the data is cut into: one for every member, or one for broadcast and reduce.
+
+    Raises
+    ------
+    ScheduleError
+        If the schedule is for another number of nodes, or a send is over a link that does not exist.
+    """
+    link = find_links(topology, schedule)
+    if not len(link):
+        return Cost(schedule.steps, Fraction(0))
+    place = schedule.step.astype(np.int64) * len(topology.src) + link
+    order = np.argsort(place, kind="stable")
+    place, width = place[order], (schedule.hi - schedule.lo)[order]
+    first = np.flatnonzero(np.diff(place, prepend=-1))
+    most_rows = int(np.diff(first, append=len(place)).max())
+    if most_rows * int(width.max()) >= 2**62:
+        width = width.astype(object)  # Python integers: slower, and of any size
+    load = np.add.reduceat(width, first)
+    step, link = np.divmod(place[first], len(topology.src))
+    worst: dict[int, Fraction] = {}
+    for capacity in np.unique(topology.capacity[link]).tolist():
+        alike = topology.capacity[link] == capacity
+        begin = np.flatnonzero(np.diff(step[alike], prepend=-1))
+        largest = np.maximum.reduceat(load[alike], begin)
+        for at, units in zip(step[alike][begin].tolist(), largest.tolist(), strict=True):
+            worst[at] = max(worst.get(at, Fraction(0)), Fraction(units, capacity))
+    total = sum(worst.values(), Fraction(0))
+    shards = schedule.collective.shards(len(schedule.collective.members(topology.nodes, topology.switches)))
+    return Cost(schedule.steps, Fraction(topology.degree, shards) * total / schedule.units)
+
+
+def cost_claim(cost: Cost) -> dict[str, Fraction]:
+    """Return the claim of rounds that have this cost."""
+    return {"steps": Fraction(cost.steps), "bandwidth": cost.bandwidth}
+
+
+@dataclass(frozen=True)
+class TreeFigures:
+    """What trees reach on their fabric.
+
+    Attributes
+    ----------
+    k
+        Trees per root, and per unit of shard size where those differ, of capacity ``rate`` each; of an allreduce in the
+        phase with more of them.
+    height
+        Tree edges on the longest way between a root and a node, as :attr:`Trees.height`.
+    inverse_rate
+        1/x*: seconds per byte of a shard, of the mean one where they differ (of the whole data for broadcast and
+        reduce).
+    bandwidth
+        Algorithmic bandwidth: bytes of the whole data per second.
+    """
+
+    k: Fraction
+    height: int
+    inverse_rate: Fraction
+    bandwidth: Fraction
+
+    def claim(self) -> dict[str, Fraction]:
+        """Return the claim of trees that reach this."""
+        return {
+            "k": self.k,
+            "height": Fraction(self.height),
+            "inv_x_star": self.inverse_rate,
+            "algorithmic_bandwidth": self.bandwidth,
+        }
+
+
+def tree_figures(fabric: Fabric, schedule: Trees, measured: tuple[Fraction, int] | None = None) -> TreeFigures:
+    """Return what valid trees reach.
+
+    Parameters
+    ----------
+    fabric, schedule
+        Both with the same topology.
+    measured
+        ``inverse_rate`` and height of the schedule, where somebody else has found them out.
+
+    Raises
+    ------
+    ScheduleError
+        If it has no trees, or they are none.
+    """
+    if not len(schedule):
+        raise ScheduleError("the schedule has no trees")
+    owners = schedule.collective.shards(len(fabric.compute))
+    shards = owners if schedule.shard is None else sum(schedule.shard)
+    inverse, height = (schedule.inverse_rate, schedule.height) if measured is None else measured
+    bandwidth = shards * fabric.unit / inverse
+    return TreeFigures(Fraction(max(schedule.phase_weights), shards), height, owners / bandwidth, bandwidth)

@@ -1,0 +1,128 @@
+"""The plan: a collective, where it runs, what moves when, and what that is said to cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from topodesign.base.errors import ScheduleError
+from topodesign.base.records import Result
+from topodesign.collectives import Collective
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
+from topodesign.topology.topology import Topology
+
+
+class Movement(Protocol):
+    """What moves when, in columns: :class:`~topodesign.plans.rounds.Rounds` and the other kinds of this folder."""
+
+    @property
+    def collective(self) -> Collective:
+        """What it is for."""
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns by name."""
+
+    def fits(self, topology: Topology) -> bool:
+        """Return whether it is for as many nodes, or these very links, as far as it says."""
+
+
+@dataclass(frozen=True, repr=False)
+class Plan(Result):
+    """How a collective runs on a topology or fabric.
+
+    ``verify``, ``simulate``, ``compile_plan`` and ``save_plan`` take any plan, whatever moves in it.
+
+    Attributes
+    ----------
+    place
+        Where it runs: a topology, or a fabric, which has names and bandwidths of its own.
+    movement
+        What moves when: rounds, pipelined trees or timed sends.
+    claim
+        What it is said to cost, by name: exact numbers that the verifier finds out for itself and compares. Rounds
+        claim ``steps`` and ``bandwidth`` (the factor y), trees ``k``, ``height``, ``inv_x_star`` and
+        ``algorithmic_bandwidth``, timed sends ``time`` in seconds.
+    spec
+        Text that rebuilds the place, or None.
+    generator
+        What made it: method and options, as JSON holds them.
+    notes
+        What its maker has to say about it.
+    """
+
+    place: Topology | Fabric
+    movement: Movement
+    claim: Mapping[str, Fraction] = field(default_factory=dict)
+    spec: str | None = None
+    generator: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check that what moves fits the place, and take its spec over if nothing else is said.
+
+        Raises
+        ------
+        ScheduleError
+            If it does not.
+        """
+        if not self.movement.fits(self.topology):
+            raise ScheduleError(f"{self.movement!r} is for another topology than {self.topology!r}")
+        if self.spec is None and self.topology.spec is not None:
+            object.__setattr__(self, "spec", str(self.topology.spec))
+
+    def __hash__(self) -> int:
+        """Hash where it runs and what moves."""
+        return hash((self.topology, self.movement))
+
+    @property
+    def collective(self) -> Collective:
+        """What it is for."""
+        return self.movement.collective
+
+    @property
+    def topology(self) -> Topology:
+        """The links, without names and bandwidths."""
+        return self.place.topology if isinstance(self.place, Fabric) else self.place
+
+    @cached_property
+    def fabric(self) -> Fabric:
+        """The fabric; of a plain topology one of nodes with numbers for names, 100 Gbps each."""
+        return self.place if isinstance(self.place, Fabric) else Fabric.from_topology(self.place, NODE_BANDWIDTH)
+
+    @property
+    def kind(self) -> str:
+        """What sort of movement it has, in one word."""
+        return type(self.movement).__name__.lower()
+
+    def saying(self, *notes: str) -> Plan:
+        """Return the same with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for every send of rounds and timed sends, and for every tree."""
+        columns = self.movement.columns()
+        first = len(next(iter(columns.values())))
+        alike = {name: column.tolist() for name, column in columns.items() if len(column) == first}
+        return [dict(zip(alike, row, strict=True)) for row in zip(*alike.values(), strict=True)]
+
+    def heading(self) -> str:
+        """Return what it is for, where, and what it claims."""
+        nodes = len(self.collective.members(self.topology.nodes, self.topology.switches))
+        claims = ", ".join(f"{name} {value}" for name, value in self.claim.items())
+        where = self.spec or (self.place.name if isinstance(self.place, Fabric) else "a topology without a spec")
+        return f"{self.collective} of {nodes} nodes on {where} in {self.kind}{': ' + claims if claims else ''}"
+
+    def __str__(self) -> str:
+        """Return the heading and the notes; a table of all sends is too long (see ``to_dataframe``)."""
+        return "\n".join([self.heading(), *self.notes])
+
+    def _repr_html_(self) -> str:
+        """Return the heading and the notes for a notebook."""
+        import html  # noqa: PLC0415  for notebooks alone
+
+        return "".join(f"<p>{html.escape(line)}</p>" for line in str(self).splitlines())
