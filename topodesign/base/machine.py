@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from types import FunctionType
-from typing import Any, cast
+from typing import Any
 
-import numba
+from numba.core import types
 from numba.core.caching import FunctionCache
+from numba.core.registry import CPUDispatcher
 
-_INSIDE: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy"}
+_INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 class _Cache(FunctionCache):
@@ -25,6 +27,17 @@ class _Cache(FunctionCache):
                 self.flush()  # type: ignore[no-untyped-call]
 
 
+class _Function(CPUDispatcher):
+    """A compiled function that is compiled once for integers, not again for each literal that it is called with."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:  # noqa: ANN401  as numba has it
+        return super().get_call_template(tuple(map(types.unliteral, args)), kws)
+
+    def enable_caching(self) -> None:
+        with contextlib.suppress(RuntimeError):  # no folder can be written
+            self._cache = _Cache(self.py_func)  # type: ignore[no-untyped-call]
+
+
 def compile_lazily(function: FunctionType, *, entrance: bool) -> Callable[..., object]:
     """Return a function that is compiled, or loaded from disk, on its first call.
 
@@ -33,10 +46,7 @@ def compile_lazily(function: FunctionType, *, entrance: bool) -> Callable[..., o
     entrance
         Whether Python is to call it. Without, it takes a third less time to compile, and is part of what calls it.
     """
-    options: dict[str, Any] = {"nogil": True} if entrance else _INSIDE
-    dispatcher = numba.njit(**options)(function)
+    compiled = _Function(function, targetoptions=_OPTIONS if entrance else _OPTIONS | _INSIDE)
     if entrance:
-        with contextlib.suppress(RuntimeError):  # no folder can be written
-            # what njit(cache=True) does, with another class
-            dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]  # noqa: SLF001
-    return cast("Callable[..., object]", dispatcher)
+        compiled.enable_caching()
+    return compiled

@@ -81,6 +81,37 @@ def _layer(first: int, distance: Ints, queue: Ints, mask: Masks, layer: Masks) -
 
 
 @compiled
+def _sort(masks: Masks, bits: int) -> None:
+    """Sort numbers of so many bits in place, by four bits at a time."""
+    spare, start = np.empty_like(masks), np.empty(17, np.int64)
+    for shift in range(0, bits, 4):
+        start[:] = 0
+        for mask in masks:
+            start[np.int64(mask >> np.uint64(shift) & np.uint64(15)) + 1] += 1
+        for i in range(16):
+            start[i + 1] += start[i]
+        for i in range(len(masks)):
+            spare[i] = masks[i]
+        for mask in spare:
+            digit = np.int64(mask >> np.uint64(shift) & np.uint64(15))
+            masks[start[digit]] = mask
+            start[digit] += 1
+
+
+@compiled
+def _find(mask: np.uint64, masks: Masks, number: int) -> int:
+    """Return where a mask is among the first of some that are sorted."""
+    low, high = 0, number - 1
+    while low < high:
+        middle = (low + high) // 2
+        if masks[middle] < mask:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
 def _group(masks: Masks, neighbours: int, place: Ints, group_mask: Masks, group_count: Ints) -> int:
     """Write each distinct next-hop mask with its count; return how many there are.
 
@@ -99,7 +130,7 @@ def _group(masks: Masks, neighbours: int, place: Ints, group_mask: Masks, group_
         for g in range(groups):
             place[group_mask[g]] = 0
         return groups
-    masks.sort()
+    _sort(masks, neighbours)
     for i in range(len(masks)):
         if i == 0 or masks[i] != masks[i - 1]:
             group_mask[groups] = masks[i]
@@ -197,9 +228,11 @@ def _violated_set(
     """
     k = len(capacity)
     flow = np.zeros((groups, k), np.int64)
-    room = capacity * (p * scale)
-    excess = group_count[:groups] * (q * scale)
+    room, excess = np.empty(k, np.int64), np.empty(groups, np.int64)
+    for link in range(k):
+        room[link] = capacity[link] * (p * scale)
     for g in range(groups):
+        excess[g] = group_count[g] * (q * scale)
         share = excess[g] // _bits(group_mask[g])
         for link in range(k):
             if group_mask[g] >> np.uint64(link) & np.uint64(1):
@@ -404,14 +437,16 @@ def split_rows(
             room = np.empty(k, np.int64)
             for link in range(k):
                 room[link] = ports[link] * numerator[x] // denominator[x]
-            excess = group_count[:groups] * units
+            excess = np.empty(groups, np.int64)
+            for g in range(groups):
+                excess[g] = group_count[g] * units
             _whole_first(groups, group_mask, excess, room, flow)
             if _augment(groups, group_mask, excess, room, flow):
                 return -1 - int(x)
             link_of = np.zeros(groups, np.int64)
             for position in range(first, last):
                 node = queue[position]
-                g = np.searchsorted(group_mask[:groups], mask[node])
+                g = _find(mask[node], group_mask, groups)
                 unit = 0
                 while unit < units:
                     link = link_of[g]

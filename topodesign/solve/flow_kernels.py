@@ -111,7 +111,8 @@ def push(network: Network, flow: Ints, start: int, end: int, wanted: int) -> int
     level, current, path = network.level, network.current, network.stack
     moved = 0
     while moved < wanted and search(network, flow, start, end):
-        current[:] = network.first
+        for vertex in range(len(current)):  # what an assignment of arrays compiles to takes two seconds
+            current[vertex] = network.first[vertex]
         vertex, length = start, 0
         while True:
             if vertex == end:
@@ -186,7 +187,8 @@ def least_tight_sets(network: Network, sinks: Ints, wanted: int) -> Bools:
         push(network, flow, last, sinks[i], wanted)
         last = sinks[i]
         _feeders(network, flow, last)
-        found[i] = network.level[:-1] >= 0
+        for vertex in range(found.shape[1]):
+            found[i, vertex] = network.level[vertex] >= 0
     return found
 
 
@@ -211,35 +213,37 @@ def narrowest_tight_cut(network: Network, links: int, sinks: Ints, demand: Ints)
     ones around vertices with demand, until every such vertex of the largest is in one. All False: no cut is tight.
     """
     source = len(network.first) - 1
-    wanted = demand.sum()
+    wanted = 0
+    for i in range(len(sinks)):
+        wanted += demand[i]
     flow = np.zeros(len(network.capacity), np.int64)
-    best = np.zeros(source, np.bool_)
-    side = np.empty(source, np.bool_)
+    best, side, missing = np.zeros(source, np.bool_), np.zeros(source, np.bool_), np.zeros(source, np.bool_)
     least = -1
     last = source
     for sink in sinks:
         push(network, flow, last, sink, wanted)
         last = sink
         _feeders(network, flow, sink)
-        largest = network.level[:source] < 0
-        missing = np.zeros(source, np.bool_)
-        missing[sinks[demand > 0]] = True
-        missing &= largest
-        if not missing.any():
+        missing[:] = False
+        lost = 0
+        for i in range(len(sinks)):
+            missing[sinks[i]] = demand[i] > 0 and network.level[sinks[i]] < 0
+            lost += missing[sinks[i]]
+        if lost == 0:
             continue
         for i in range(-1, len(sinks)):
-            if i < 0:
-                side[:] = largest
-            elif missing[sinks[i]]:
+            if i >= 0:
+                if not missing[sinks[i]]:
+                    continue
                 search(network, flow, sinks[i], -1)
-                side[:] = network.level[:source] >= 0
-                missing &= ~side
-            else:
-                continue
+            for vertex in range(source):
+                side[vertex] = (network.level[vertex] < 0) == (i < 0)
+                missing[vertex] = missing[vertex] and (i < 0 or not side[vertex])
             width = _width(network, links, side)
             if least < 0 or width < least:
                 least = width
-                best[:] = side
+                for vertex in range(source):
+                    best[vertex] = side[vertex]
     return best
 
 
@@ -268,8 +272,8 @@ def aim_all(network: Network, sinks: Ints, flows: Ints, wanted: int) -> bool:
     """Fill ``flows[i]``, zeros at first, with a flow to ``sinks[i]``; return whether all get what is wanted."""
     last = len(network.first) - 1
     for i in range(len(sinks)):
-        if i:
-            flows[i] = flows[i - 1]
+        for link in range(flows.shape[1] if i else 0):
+            flows[i, link] = flows[i - 1, link]
         if push(network, flows[i], last, sinks[i], wanted) < wanted:
             return False
         last = sinks[i]
@@ -359,7 +363,8 @@ def _split(state: Splitting, into: int, out: int, gained: int, amount: int) -> i
         missing = excess - push(network, flow, start, end, excess)
         if missing == 0:
             continue
-        state.tight[known % len(state.tight)] = network.level >= 0  # a cut found before has something to spare again
+        for vertex in range(len(network.level)):  # a cut found before has something to spare again
+            state.tight[known % len(state.tight), vertex] = network.level[vertex] >= 0
         state.used[2] = known + 1
         amount -= missing
         _take(state, into, out, gained, -missing)
@@ -435,7 +440,9 @@ def _round(state: Splitting, w: int, into: Ints, outs: Ints, fan: int) -> bool:
     capacity = network.capacity
     tried = np.zeros((len(outs), len(into)), np.bool_)
     before_in, before_out = capacity[into], capacity[outs]
-    total = before_in.sum()
+    total = 0
+    for most in before_in:
+        total += most
     progress, again = False, True
     while again:
         again = False
@@ -472,4 +479,7 @@ def remove_switch(state: Splitting, w: int, into: Ints, outs: Ints, fan: int) ->
         if not _round(state, w, into, outs, fan):
             break
     _round(state, w, into, outs, 1)
-    return int(state.network.capacity[outs].sum())
+    left = 0
+    for out in outs:
+        left += state.network.capacity[out]
+    return left
