@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import copy
 import errno
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numba
@@ -23,14 +26,21 @@ from topodesign.forest.optimum import optimum
 from topodesign.forest.schedule import forest_schedule
 from topodesign.pricing import kernels as pricing_kernels
 from topodesign.pricing.closed_form import distances, price
+from topodesign.schedulers import make_schedule
 from topodesign.schedulers.spff import spff
+from topodesign.simulation.rounds import simulate
 from topodesign.solve import flow_kernels
 from topodesign.solve.maxflow import balanced_part
 from topodesign.topology.topology import Topology
+from topodesign.verification import replay
+from topodesign.verification.rounds import verify
 from topodesign.wiring.change import field_kernels
 from topodesign.wiring.change.change import fewest_moves
 
-MODULES = (pricing_kernels, flow_kernels, packing_kernels, flattening_kernels, field_kernels)
+COLUMNS = ("step", "src", "dst", "block", "lo", "hi")
+timed = partial(simulate, alpha=Fraction(1, 10**5), size=Fraction(2**20), bandwidth=Fraction(10**11))
+
+MODULES = (pricing_kernels, flow_kernels, packing_kernels, flattening_kernels, field_kernels, replay)
 KERNELS = [kernel for module in MODULES for kernel in vars(module).values() if isinstance(kernel, Kernel)]
 
 
@@ -60,7 +70,12 @@ def test_tiers_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     def agree(digraph: Topology, small: Topology, fabric: Topology) -> None:
         price(digraph)
         distances(digraph, 0)
-        spff(digraph)
+        schedules = (spff(digraph), make_schedule(small, "allreduce").schedule)
+        for topology, schedule in zip((digraph, small), schedules, strict=True):
+            assert verify(topology, schedule).ok
+            verify(topology, replace(schedule, **{name: getattr(schedule, name)[1:] for name in COLUMNS}))
+            timed(topology, schedule, mode="asynchronous")
+            timed(topology, schedule, failed_links=[(u, v) for u, v, _ in topology.links() if u != v][:1])
         optimum(fabric)
         balanced_part(fabric, fabric.capacity + 1)
         forest_schedule(fabric, "allgather")

@@ -128,3 +128,34 @@ def next_random(state: Masks) -> np.uint64:
     x ^= x >> np.uint64(27)
     state[0] = x
     return (x * np.uint64(2685821657736338717)) >> np.uint64(11)  # type: ignore[no-any-return]
+
+
+@compiled
+def sort(values: Ints, bits: int) -> None:
+    """Sort numbers of so many bits, none negative but for the 64th bit, in place; quicker to compile than NumPy's."""
+    spare, start = np.empty_like(values), np.empty(17, np.int64)
+    for shift in range(0, bits, 4):
+        start[:] = 0
+        for value in values:
+            start[(value >> shift & 15) + 1] += 1
+        for i in range(16):
+            start[i + 1] += start[i]
+        for i in range(len(values)):
+            spare[i] = values[i]
+        for value in spare:
+            digit = value >> shift & 15
+            values[start[digit]] = value
+            start[digit] += 1
+
+
+@compiled
+def find(value: int | np.uint64, values: Ints | Masks) -> int:
+    """Return where a value is among sorted ones that hold it once."""
+    low, high = 0, len(values) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -30,7 +30,7 @@ class _Cache(FunctionCache):
 class _Function(CPUDispatcher):
     """A compiled function that is compiled once for integers, not again for each literal that it is called with."""
 
-    def get_call_template(self, args: Any, kws: Any) -> Any:  # noqa: ANN401  as numba has it
+    def get_call_template(self, args: Any, kws: Any) -> Any:
         return super().get_call_template(tuple(map(types.unliteral, args)), kws)
 
     def enable_caching(self) -> None:

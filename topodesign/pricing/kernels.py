@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random, tiered
+from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, find, next_random, sort, tiered
 
 MAX_NEIGHBOURS = 64
 """Neighbours that a bit mask can tell apart."""
@@ -81,37 +81,6 @@ def _layer(first: int, distance: Ints, queue: Ints, mask: Masks, layer: Masks) -
 
 
 @compiled
-def _sort(masks: Masks, bits: int) -> None:
-    """Sort numbers of so many bits in place, by four bits at a time."""
-    spare, start = np.empty_like(masks), np.empty(17, np.int64)
-    for shift in range(0, bits, 4):
-        start[:] = 0
-        for mask in masks:
-            start[np.int64(mask >> np.uint64(shift) & np.uint64(15)) + 1] += 1
-        for i in range(16):
-            start[i + 1] += start[i]
-        for i in range(len(masks)):
-            spare[i] = masks[i]
-        for mask in spare:
-            digit = np.int64(mask >> np.uint64(shift) & np.uint64(15))
-            masks[start[digit]] = mask
-            start[digit] += 1
-
-
-@compiled
-def _find(mask: np.uint64, masks: Masks, number: int) -> int:
-    """Return where a mask is among the first of some that are sorted."""
-    low, high = 0, number - 1
-    while low < high:
-        middle = (low + high) // 2
-        if masks[middle] < mask:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@compiled
 def _group(masks: Masks, neighbours: int, place: Ints, group_mask: Masks, group_count: Ints) -> int:
     """Write each distinct next-hop mask with its count; return how many there are.
 
@@ -130,7 +99,7 @@ def _group(masks: Masks, neighbours: int, place: Ints, group_mask: Masks, group_
         for g in range(groups):
             place[group_mask[g]] = 0
         return groups
-    _sort(masks, neighbours)
+    sort(masks.view(np.int64), neighbours)
     for i in range(len(masks)):
         if i == 0 or masks[i] != masks[i - 1]:
             group_mask[groups] = masks[i]
@@ -446,7 +415,7 @@ def split_rows(
             link_of = np.zeros(groups, np.int64)
             for position in range(first, last):
                 node = queue[position]
-                g = _find(mask[node], group_mask, groups)
+                g = find(mask[node], group_mask[:groups])
                 unit = 0
                 while unit < units:
                     link = link_of[g]

@@ -1,4 +1,4 @@
-"""Compiled replay of rounds, one block at a time; imported only when a schedule is checked or timed.
+"""Replay of rounds, one block at a time, compiled where there is much to check or time.
 
 A block is cut at every interval end that a row of it has. Between two cuts all units fare alike, so one bit per
 (node, segment) says whether the node has it: in a gather the data, in a reduction a non-empty partial sum. All sends of
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, compiled
+from topodesign.base.compiled import Ints, compiled, find, sort, tiered
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives.collective import EVERYONE, Collective
 from topodesign.plans.rounds import Rounds
@@ -169,6 +169,11 @@ def sort_rows(schedule: Rounds, blocks: Blocks) -> tuple[Ints, Rows]:
     )
 
 
+def _work(rows: Rows, blocks: Blocks, *_: object) -> int:
+    """About how many microseconds all rows take in plain Python."""
+    return 15 * len(rows.step) + 2 * len(rows.bounds) * len(blocks.members)
+
+
 @compiled
 def _mask(word: int, begin: int, end: int) -> np.uint64:
     """Return the bits of a word that stand for the segments ``begin <= s < end``; at least one does."""
@@ -184,6 +189,14 @@ def _has(held: Words, begin: int, end: int) -> bool:
         if _mask(word, begin, end) & ~held[word]:
             return False
     return True
+
+
+@compiled
+def _any(held: Words) -> bool:
+    for word in held:  # noqa: SIM110  a loop compiles better
+        if word:
+            return True
+    return False
 
 
 @compiled
@@ -213,16 +226,20 @@ def _units(held: Words, begin: int, end: int, cuts: Ints) -> int:
     return count
 
 
-@compiled
+@tiered(lambda _rows, begin, end: 10 * int(end - begin))
 def cut(rows: Rows, begin: int, end: int) -> Ints:
     """Return all interval ends of some rows with 0 and ``units``, ascending: segment s is from cut s to cut s+1."""
     count = end - begin
     points = np.empty(2 * count + 2, np.int64)
     points[0] = 0
     points[1] = rows.units
-    points[2 : count + 2] = rows.lo[begin:end]
-    points[count + 2 :] = rows.hi[begin:end]
-    points.sort()
+    for row in range(count):
+        points[2 * row + 2] = rows.lo[begin + row]
+        points[2 * row + 3] = rows.hi[begin + row]
+    bits = 0
+    while rows.units >> bits:
+        bits += 1
+    sort(points, bits)
     kept = 1
     for point in points:
         if point != points[kept - 1]:
@@ -231,17 +248,14 @@ def cut(rows: Rows, begin: int, end: int) -> Ints:
     return points[:kept]
 
 
-@compiled
+@tiered(lambda _rows, begin, end, _cuts: 10 * int(end - begin))
 def take_part(rows: Rows, begin: int, end: int, cuts: Ints) -> Part:
     """Return the sorted rows from ``begin`` to ``end`` with their intervals as segments."""
-    return Part(
-        rows.step[begin:end],
-        rows.src[begin:end],
-        rows.dst[begin:end],
-        np.searchsorted(cuts, rows.lo[begin:end]),
-        np.searchsorted(cuts, rows.hi[begin:end]),
-        cuts,
-    )
+    left, right = np.empty(end - begin, np.int64), np.empty(end - begin, np.int64)
+    for row in range(end - begin):
+        left[row] = find(rows.lo[begin + row], cuts)
+        right[row] = find(rows.hi[begin + row], cuts)
+    return Part(rows.step[begin:end], rows.src[begin:end], rows.dst[begin:end], left, right, cuts)
 
 
 @compiled
@@ -250,7 +264,7 @@ def new_bits(nodes: int, cuts: Ints) -> Words:
     return np.zeros((nodes, (len(cuts) + 62) // 64), np.uint64)
 
 
-@compiled
+@tiered(lambda _adds, _origin, _cuts, members: 2 * len(members))
 def start_bits(adds: bool, origin: int, cuts: Ints, members: Flags) -> Words:
     """Return who has what before a movement: where blocks are added up every member all, else the origin all."""
     held = new_bits(len(members), cuts)
@@ -260,7 +274,7 @@ def start_bits(adds: bool, origin: int, cuts: Ints, members: Flags) -> Words:
     return held
 
 
-@compiled
+@tiered(lambda _adds, part, *_: 15 * len(part.step))
 def run(adds: bool, part: Part, held: Words, alive: Flags) -> int:
     """Replay one block's rows of one movement, changing ``held`` in place.
 
@@ -289,7 +303,7 @@ def run(adds: bool, part: Part, held: Words, alive: Flags) -> int:
     return extra
 
 
-@compiled
+@tiered(_work)
 def replay(rows: Rows, blocks: Blocks, alive: Flags, unfinished: NDArray[np.uint8]) -> tuple[int, int]:
     """Replay all blocks, each movement from its regular start.
 
@@ -319,7 +333,7 @@ def replay(rows: Rows, blocks: Blocks, alive: Flags, unfinished: NDArray[np.uint
             held = start_bits(True, sink, cuts, blocks.members)
             refilled += run(True, take_part(rows, a, b, cuts), held, alive[a:b])
             for node in range(nodes):
-                if node != sink and np.any(held[node]):
+                if node != sink and _any(held[node]):
                     unfinished[place, node] |= STUCK
         if origin >= 0:
             cuts = cut(rows, b, c)
@@ -357,7 +371,7 @@ def arrivals(sink: int, part: Part, alive: Flags, nodes: int) -> Words:
     return reached
 
 
-@compiled
+@tiered(_work)
 def survive(rows: Rows, blocks: Blocks, alive: Flags, lost: Flags) -> None:
     """Replay a schedule some of whose rows do not happen; parameters as :func:`replay`.
 
@@ -464,7 +478,7 @@ def _handover(rows: Rows, place: int, node: int, message: Nodes, pairs: tuple[In
     return keys, count
 
 
-@compiled
+@tiered(_work)
 def dependencies(rows: Rows, blocks: Blocks, message: Nodes) -> Ints:
     """Return which message waits for which, as keys ``consumer << 32 | producer`` in any order, possibly repeated.
 
