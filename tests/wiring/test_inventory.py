@@ -11,6 +11,7 @@ import topodesign
 from topodesign.base.errors import FileFormatError
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, InventoryError, Panel, PanelPort, Port
+from topodesign.wiring.inventory.plain import plain_inventory
 from topodesign.wiring.plan.planner import make_plan
 
 CONFIGS = Path(topodesign.__file__).parent.parent / "configs"
@@ -260,3 +261,16 @@ def test_stock_has_lengths(tmp_path: Path, lengths: str) -> None:
     path = written(tmp_path, ROOM.replace("[5m, 200cm]", lengths))
     with pytest.raises(FileFormatError, match=r"line 4: stock\.LC duplex: expected at least one length"):
         read_inventory(path)
+
+
+def test_an_inventory_is_not_changed_from_outside() -> None:
+    made = plain_inventory(3, 2)
+    hosts, stock = list(made.hosts), {"LC simplex": [Fraction(1), Fraction(2)]}
+    racks = {"": {"r0": (Fraction(0), Fraction(0))}}
+    inventory = Inventory(hosts, made.panels, stock=stock, racks=racks)  # type: ignore[arg-type]
+    hosts.pop()
+    stock["LC simplex"].pop()
+    racks[""]["r1"] = (Fraction(1), Fraction(1))
+    assert inventory.hosts == made.hosts
+    assert inventory.stock == {"LC simplex": (Fraction(1), Fraction(2))}
+    assert inventory.racks == {"": {"r0": (Fraction(0), Fraction(0))}}

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
-from topodesign.base.errors import ParameterError
+from topodesign.base.errors import MissingLibraryError, ParameterError
 from topodesign.wiring.exports.cables import COLOURS, plugs
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -73,13 +73,15 @@ def to_pdf(plan: WiringPlan) -> bytes:
 
     Raises
     ------
+    MissingLibraryError
+        If reportlab is not installed.
     ParameterError
-        If reportlab is missing, or a name has letters beyond Latin-1, which the fonts that every reader has lack.
+        If a name has letters beyond Latin-1, which the fonts that every reader has lack.
     """
     try:
         from reportlab.pdfgen.canvas import Canvas  # noqa: PLC0415  heavy and optional
     except ImportError:
-        raise ParameterError("PDF needs reportlab: pip install 'topodesign[print]', or export SVG") from None
+        raise MissingLibraryError("PDF needs reportlab: pip install 'topodesign[print]', or export SVG") from None
     pages = sheets(plan)
     out = io.BytesIO()
     canvas = Canvas(out, pagesize=(PAGE_WIDTH * _POINT, PAGE_HEIGHT * _POINT), invariant=True)

@@ -199,7 +199,11 @@ class Inventory:
     name: str = ""
 
     def __post_init__(self) -> None:
-        """Check it."""
+        """Take copies, so that nobody changes it from outside, and check it."""
+        for name in ("hosts", "panels", "cabling"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "stock", {kind: tuple(lengths) for kind, lengths in self.stock.items()})
+        object.__setattr__(self, "racks", {site: dict(places) for site, places in self.racks.items()})
         for problem in (*_host_problems(self), *_panel_problems(self), *_cabling_problems(self)):
             raise problem
         for kind, lengths in self.stock.items():

@@ -51,6 +51,11 @@ class WiringPlan(Result):
     connects: tuple[CrossConnect, ...]
     fixed: tuple[Fixed, ...]
 
+    def __post_init__(self) -> None:
+        """Take copies, so that nobody changes it from outside."""
+        for name in ("hosts", "connects", "fixed"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
     @cached_property
     def node(self) -> dict[str, int]:
         """Nodes by the name of their host."""
