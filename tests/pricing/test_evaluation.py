@@ -40,6 +40,30 @@ def test_both_collectives_are_priced_and_the_dearer_one_is_the_cost(topology: To
     assert ("\nreduce-scatter" in told) == ("\nallgather" in told) == (result.reduce_scatter != result.allgather)
 
 
+@given(regular_digraphs())
+def test_distances_are_those_of_networkx(topology: Topology) -> None:
+    found = evaluate(topology)
+    graph = nx.DiGraph([(u, v) for u, v, _ in topology.links() if u != v])
+    lengths = list(nx.single_source_shortest_path_length(graph, 0).values())
+    assert found.distance_profile == tuple(lengths.count(far) for far in range(1, max(lengths) + 1))
+    assert found.girth == min(1 + nx.shortest_path_length(graph, v, u) for u, v in graph.edges)
+    assert found.cost.steps == nx.diameter(graph)
+
+
+@pytest.mark.parametrize(
+    ("text", "girth", "profile", "sources"),
+    [("uniring(1,5)", 5, (1, 1, 1, 1), 1), ("hypercube(3)", 2, (3, 3, 1), 1), ("complete(4)", 2, (3,), 1)],
+)
+def test_known_topologies(text: str, girth: int, profile: tuple[int, ...], sources: int) -> None:
+    found = evaluate(text)
+    assert (found.girth, found.distance_profile, found.sources) == (girth, profile, sources)
+
+
+def test_no_self_loop_is_a_cycle() -> None:
+    ring = Topology.from_links(4, [(0, 1), (1, 2), (2, 3), (3, 0), *((node, node) for node in range(4))])
+    assert evaluate(ring).girth == 4
+
+
 def test_everything_that_names_a_topology_is_taken(tmp_path: Path) -> None:
     path = tmp_path / "links.json"
     path.write_text(write_links(build("torus(4,4)"), "json"))

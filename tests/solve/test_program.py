@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.floors import reached
 from topodesign.solve.certificate import Basis, Certificate
 from topodesign.solve.program import NO_BOUND, Entries, Program
 
@@ -73,6 +74,7 @@ class Dense:
         return low, high
 
 
+@pytest.mark.floor(certified=60)
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 8), st.integers(1, 8), st.sampled_from([1, 1000, 10**12]))
 def test_certificates_of_programs_that_grow(seed: int, columns: int, rows: int, unit: int) -> None:
@@ -85,6 +87,7 @@ def test_certificates_of_programs_that_grow(seed: int, columns: int, rows: int, 
         if status == "infeasible":
             return
         assert status == "optimal"
+        reached("certified")
         found = dense.program.certificate()
         less = dense.check(found)
         assert value is None or less >= value  # rows only take solutions away
@@ -103,6 +106,7 @@ def test_certificates_of_programs_that_grow(seed: int, columns: int, rows: int, 
             value = less
 
 
+@pytest.mark.floor(infeasible=2, optimal=10)
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 6))
 def test_whole_columns_against_brute_force(seed: int, columns: int) -> None:
@@ -119,10 +123,12 @@ def test_whole_columns_against_brute_force(seed: int, columns: int) -> None:
     if not len(allowed):
         assert status == "infeasible"
         assert not program.solved
-        return
-    assert status == "optimal"
-    assert (program.values() == allowed).all(axis=1).any()
-    assert cost @ program.values() == (allowed @ cost).min()
+        reached("infeasible")
+    else:
+        assert status == "optimal"
+        assert (program.values() == allowed).all(axis=1).any()
+        assert cost @ program.values() == (allowed @ cost).min()
+        reached("optimal")
 
 
 def test_changes_of_costs_and_bounds() -> None:

@@ -1,0 +1,39 @@
+"""Automorphisms that are searched for: each keeps the links, and symmetric topologies have one orbit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from tests.samples.topologies import regular_digraphs
+from topodesign import build
+from topodesign.topology.automorphisms import find_symmetry, link_classes
+from topodesign.topology.topology import Topology
+
+
+def keeps(topology: Topology, permutation: np.ndarray) -> bool:
+    return (
+        Topology.from_arrays(topology.nodes, permutation[topology.src], permutation[topology.dst], topology.capacity)
+        == topology
+    )
+
+
+@given(regular_digraphs())
+def test_every_generator_is_an_automorphism_that_keeps_the_colours(topology: Topology) -> None:
+    for colours in (np.zeros(topology.nodes, dtype=np.int64), np.arange(topology.nodes) % 2):
+        for generator in find_symmetry(topology, colours).generators:
+            assert keeps(topology, generator)
+            assert np.array_equal(colours[generator], colours)
+
+
+@pytest.mark.parametrize(
+    "text", ["hypercube(3)", "torus(3,4)", "uniring(1,7)", "cayley(dihedral(4),1,5)", "complete(5)"]
+)
+def test_links_of_symmetric_topologies_are_alike(text: str) -> None:
+    topology = build(text)
+    found = find_symmetry(topology, np.zeros(topology.nodes, dtype=np.int64))
+    pairs = [((u, v),) for u, v, _ in topology.links()]
+    classes = link_classes(found, pairs)
+    assert len(set(classes)) == {"torus(3,4)": 2, "cayley(dihedral(4),1,5)": 2}.get(text, 1)
+    assert len(set(link_classes(found, [*pairs, (*pairs[0], *pairs[0])]))) == len(set(classes)) + 1
