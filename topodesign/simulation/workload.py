@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
 
+from topodesign.base.arguments import as_path
 from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ParameterError, UnitError
 from topodesign.base.tables import csv_rows
@@ -165,7 +166,7 @@ def load_workload(path: str | Path) -> tuple[Layer, ...]:
     FileFormatError
         If the file cannot be read; names the line and the column.
     """
-    source = Path(path)
+    source = as_path(path)
     try:
         text = read_text(source)
     except FileFormatError as error:

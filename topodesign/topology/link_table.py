@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError, UnitError
 from topodesign.base.tables import fixed_columns, unexpected_row
 from topodesign.base.text_files import naming, read_text
@@ -77,7 +78,7 @@ class LinkTable:
         )
 
 
-def read_link_table(path: Path) -> LinkTable:
+def read_link_table(path: str | Path) -> LinkTable:
     """Read a table with the header ``src,dst,alpha,bandwidth`` and rows such as ``0,5,10us,25Gbps``.
 
     Raises
@@ -85,6 +86,7 @@ def read_link_table(path: Path) -> LinkTable:
     FileFormatError
         If the file cannot be read or a row is not of that form; it names the line.
     """
+    path = as_path(path)
     alpha: dict[Link, Fraction] = {}
     bandwidth: dict[Link, Fraction] = {}
     with naming(path):

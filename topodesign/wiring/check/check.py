@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from topodesign.base.arguments import as_path, as_seed
+from topodesign.base.arguments import as_seed
 from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result
 from topodesign.topology.isomorphism import isomorphism
@@ -213,9 +213,9 @@ def check_wiring(
 
 def _one_of(plan: WiringPlan, observed: Observed | None, lldp: str | Path | None, ocs: str | Path | None) -> Observed:
     if lldp is not None and observed is None and ocs is None:
-        return read_lldp(as_path(lldp), plan)
+        return read_lldp(lldp, plan)
     if ocs is not None and observed is None and lldp is None:
-        return read_switch(as_path(ocs), plan)
+        return read_switch(ocs, plan)
     if not isinstance(observed, Observed) or lldp is not None or ocs is not None:
         raise ParameterError("give exactly one of observed (what read_lldp and read_switch return), lldp and ocs")
     return observed

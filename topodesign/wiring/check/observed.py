@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError
 from topodesign.base.tables import named_columns
 from topodesign.base.text_files import naming, read_text
@@ -74,7 +75,7 @@ class _Neighbour(NamedTuple):
     age: int | None
 
 
-def read_lldp(path: Path, plan: WiringPlan) -> Observed:
+def read_lldp(path: str | Path, plan: WiringPlan) -> Observed:
     """Read what hosts hear.
 
     Parameters
@@ -89,6 +90,7 @@ def read_lldp(path: Path, plan: WiringPlan) -> Observed:
     FileFormatError
         If it cannot be read, or names a port that the inventory does not have; the message says where.
     """
+    path = as_path(path)
     if path.suffix.lower() == ".csv":
         entries = list(_from_csv(path))
         hosts = {_host(plan.inventory, entry.host, entry.where) for entry in entries}
@@ -103,7 +105,7 @@ def read_lldp(path: Path, plan: WiringPlan) -> Observed:
     return _observed(entries, plan, hosts)
 
 
-def read_switch(path: Path, plan: WiringPlan) -> Observed:
+def read_switch(path: str | Path, plan: WiringPlan) -> Observed:
     """Read the circuits that switches have, and what hosts hear then by the fixed cabling of the plan.
 
     Patches at patch panels are not seen and count as planned.
@@ -121,6 +123,7 @@ def read_switch(path: Path, plan: WiringPlan) -> Observed:
     FileFormatError
         If it cannot be read, or has other ports than the switch, or one twice.
     """
+    path = as_path(path)
     switches = {panel.name: panel for panel in plan.inventory.panels if panel.kind == "ocs"}
     if not switches:
         raise FileFormatError(f"{path}: the inventory has no circuit switch (kind: ocs), only patch panels")
