@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, shortest_path
 
+from tests.graphs.distance_regular import IntersectionArray, intersection_array
 from topodesign.base.cost import moore_bound
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import parse
 from topodesign.graphs import FAMILIES
-from topodesign.graphs.distance_regular import IntersectionArray, intersection_array
 from topodesign.graphs.ring import shiftedring
 from topodesign.graphs.subsets import subsets
 from topodesign.pricing.closed_form import price

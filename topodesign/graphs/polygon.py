@@ -112,7 +112,7 @@ def gq(q: int) -> Topology:
     """Incidence graph of the generalized quadrangle W(q): 2(q + 1)(q^2 + 1) nodes, degree q + 1, diameter 4.
 
     The point (a, s, a') is on the line [k, b, k'] when b = a' - ak and k' = a^2 k + s - 2aa'. Vertex-transitive only
-    for even q, where W(q) is self-dual; for odd q no symmetry takes a point to a line. q = 2 is the Tutte 8-cage.
+    for even q, where W(q) is self-dual; for odd q a point and a line represent all. q = 2 is the Tutte 8-cage.
 
     References
     ----------
@@ -134,7 +134,8 @@ def gh(q: int) -> Topology:
 
     The point (a, s, a', s', a'') is on the line [k, b, k', b', k''] when b = a'' - ak, b' = a^2 k + a' - 2aa'',
     k' = a^3 k^2 + s' - ks - 3a^2 a'' k - 3a' a'' + 3a a''^2 and k'' = a^3 k + s - 3a^2 a'' + 3aa'. Vertex-transitive
-    only where H(q) is self-dual, that is for q = 3^h. q = 2 is the Tutte 12-cage.
+    only where H(q) is self-dual, that is for q = 3^h; else a point and a line represent all. q = 2 is the Tutte
+    12-cage.
 
     References
     ----------

@@ -1,14 +1,21 @@
-"""Collineations and dualities of the classical generalized polygons, in the coordinates of graphs.polygon.
+"""Symmetries of the classical generalized polygons, in the coordinates of :mod:`topodesign.graphs.polygon`.
 
-Points and lines with i coordinates begin in one of two ways: (a, s, a', s', ...) for points with an odd number and
-lines with an even number of them, (k, b, k', b', ...) for the others. A shift acts on either row of coordinates, whole
-or cut off. Shifts keep the point and the line without coordinates where they are; elements of the Weyl group, which
-permute the coordinates of the surrounding projective space up to signs, move them. The shifts of a root of each length
-and two reflections generate the classical group, which is transitive on pairs of a point and a line through it.
+The coordinates of a point or line are the beginning of one of two rows: (a, s, a', ...) for points with an odd number
+of them and lines with an even number, (k, b, k', ...) for the others. There are three kinds of symmetries.
+
+* Shifts (elations) add to coordinates, alike in whole rows and in their beginnings. The point and the line without
+  coordinates stay.
+* Reflections move those two. The points are points of a projective space, whose coordinates a reflection exchanges, up
+  to signs; a line goes where two of its points go.
+* A duality exchanges points and lines. It exchanges the two rows and raises some coordinates to the characteristic.
+
+The shifts of one root of each length and two reflections generate the classical group, which is transitive on pairs of
+a point and a line through it. Nothing rests on these formulas alone: what they give is checked on the links.
 
 References
 ----------
-Van Maldeghem, Generalized Polygons (1998), sections 3.4, 3.5 and 7.2, 7.3.
+Van Maldeghem, Generalized Polygons (1998), sections 3.4, 3.5 (coordinates and vectors of points), 7.2 and 7.3
+(dualities).
 """
 
 from __future__ import annotations
@@ -33,21 +40,23 @@ class _Description:
     Attributes
     ----------
     shifts
-        Pairs of maps with a parameter: of the coordinates (a, s, ...) and of (k, b, ...).
+        Pairs of maps with a parameter: of whole rows (a, s, ...) and of whole rows (k, b, ...).
     points
-        The vector of each point with some number of coordinates, up to a factor.
+        The vector of the points with some number of coordinates, up to a factor.
     reflections
-        Rows of numbers i + 1: the coordinate at that place becomes coordinate i, or its negative where it is negative.
+        What is at each place afterwards: i for coordinate i, counted from 1, and -i for its negative.
     powers
-        By the parity of their place, to which power p^e the duality raises coordinates (a, s, ...) that become
-        (k, b, ...), and (k, b, ...) that become (a, s, ...), with the sign of odd places.
+        How often the duality raises to the characteristic: the first, third, ... and the second, fourth, ... entry of
+        rows (a, s, ...), and then those of rows (k, b, ...).
+    sign
+        With which the duality takes the second, fourth, ... entry.
     """
 
     shifts: tuple[tuple[Shift, Shift], ...]
     points: Embedding
     reflections: tuple[tuple[int, ...], ...]
-    sign: int
     powers: tuple[tuple[int, int], tuple[int, int]]
+    sign: int = 1
 
 
 def _plane_points(_of: Polynomials, one: IntArray, count: int, row: Row) -> Row:
@@ -101,8 +110,8 @@ _PLANE = _Description(
     shifts=((lambda of, t, row: [row[0], of.sum(row[1], t)], lambda of, t, row: [row[0], of.sum(row[1], t)]),),
     points=_plane_points,
     reflections=((3, 2, 1), (2, 1, 3)),
-    sign=-1,
     powers=((0, 0), (0, 0)),
+    sign=-1,
 )
 _QUADRANGLE = _Description(
     shifts=(
@@ -117,7 +126,6 @@ _QUADRANGLE = _Description(
     ),
     points=_quadrangle_points,
     reflections=((2, -1, 3, 4), (3, 4, 1, 2)),
-    sign=1,
     powers=((1, 0), (0, 1)),
 )
 _HEXAGON = _Description(
@@ -133,7 +141,6 @@ _HEXAGON = _Description(
     ),
     points=_hexagon_points,
     reflections=((2, 1, 3, -4, 6, 5, 7), (5, 7, 6, 4, 1, 3, 2)),
-    sign=1,
     powers=((1, 0), (0, 1)),
 )
 _POLYGONS = {3: _PLANE, 4: _QUADRANGLE, 6: _HEXAGON}
@@ -179,6 +186,7 @@ class _Coordinates:
         self.description = _POLYGONS[n]
 
     def shifted(self, by: int, of_a: Shift, of_k: Shift) -> IntArray:
+        """Return where points and lines go under shifts of both rows by an element of the field."""
         points, lines = [], []
         for count in range(self.n):
             row = [*self._row(count), *[np.zeros(self.q**count, dtype=np.int64)] * (self.n - 1 - count)]
@@ -189,7 +197,7 @@ class _Coordinates:
         return np.concatenate((*points, *(self.half + line for line in lines)))
 
     def dual(self) -> IntArray:
-        """Take points to lines: (a, s, ...) to [a^r, +-s^r', ...] with the powers and the sign of the description."""
+        """Return where points and lines go when they are exchanged."""
         points, lines = [], []
         for count in range(self.n):
             row = self._row(count)
@@ -199,7 +207,7 @@ class _Coordinates:
         return np.concatenate((*(self.half + line for line in points), *lines))
 
     def reflected(self, reflection: tuple[int, ...], points: IntArray, lines: IntArray) -> IntArray:
-        """Take vectors of points to those with coordinates exchanged; a line goes where two of its points do."""
+        """Return where points and lines go when coordinates of the space are exchanged; needs the incident pairs."""
         vectors = self._vectors()
         place = np.array(reflection)
         moved = vectors[:, np.abs(place) - 1]
