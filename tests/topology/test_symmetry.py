@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sympy.combinatorics import Permutation, PermutationGroup
 
 from topodesign.algebra.groups import cyclic, group
 from topodesign.base.errors import TopologyError
@@ -115,7 +116,36 @@ def test_every_node_is_reached_from_its_representative(text: str) -> None:
             assert np.array_equal(permutation, symmetry.transversal(node))
             Symmetry(topology.nodes, tuple(range(topology.nodes)), partial(list, [permutation])).check(topology)
             reached.append(node)
+        points = np.arange(0, topology.nodes, 3)
+        nodes, images = symmetry.images(representative, points)
+        assert sorted(nodes.tolist()) == orbit.tolist()
+        for node, row in zip(nodes.tolist(), images, strict=True):
+            assert np.array_equal(symmetry.transversal(node)[points], row)
     assert sorted(reached) == list(range(topology.nodes))
+
+
+@given(st.lists(st.permutations(range(6)), max_size=2))
+def test_free_groups_are_as_large_as_every_orbit(rows: list[list[int]]) -> None:
+    symmetry = Symmetry(6, tuple(range(6)), lambda: [np.array(row) for row in rows])
+    order = PermutationGroup([Permutation(row) for row in rows or [list(range(6))]]).order()
+    assert symmetry.is_free == all(len(orbit) == order for orbit in symmetry.orbits())
+
+
+@pytest.mark.parametrize(
+    ("text", "free"),
+    [
+        ("circulant(11,2,3)", True), ("torus(3,4)", True), ("cayley(symmetric(4),1,9)", True), ("paley(9)", True),
+        ("lift(complete(3),dihedral(4),1,2,3,4,5,6)", True), ("line(circulant(7,1,3),2)", True), ("crown(5)", True),
+        ("product(torus(3,4),complete(3))", True), ("genkautz(2,11)", False), ("kneser(5,2)", False),
+        ("line(uniring(3,4))", True), ("degree(genkautz(2,9),3)", False), ("mms(4)", False), ("cyclemesh(3,5)", True),
+    ],
+)  # fmt: skip
+def test_families_are_free_where_the_group_is_the_graph(text: str, free: bool) -> None:
+    symmetry = build(text).symmetry
+    assert symmetry is not None
+    assert symmetry.is_free == free
+    order = PermutationGroup([Permutation(row) for row in symmetry.generators.tolist()]).order()
+    assert free == all(len(orbit) == order for orbit in symmetry.orbits())
 
 
 def test_nodes_of_no_orbit_are_refused() -> None:
@@ -126,6 +156,10 @@ def test_nodes_of_no_orbit_are_refused() -> None:
             symmetry.transversal(node)
     with pytest.raises(TopologyError, match="node 1 is represented by 0"):
         list(symmetry.transversals(1))
+    with pytest.raises(TopologyError, match="node 1 is represented by 0"):
+        symmetry.images(1, np.arange(4))
+    with pytest.raises(TopologyError, match="the image of no representative"):
+        _ = symmetry.is_free
 
 
 @pytest.mark.parametrize("text", ["cyclic(12)", "abelian(2,2,4)", "dihedral(5)", "symmetric(4)", "psl2(5)"])

@@ -140,8 +140,9 @@ class Symmetry:
         TopologyError
             If the node is the image of no representative.
         """
-        self._require_representative(node)
-        parent, way = self._tree
+        if not 0 <= node < self.nodes or self.represented_by[node] < 0:
+            raise TopologyError(f"node {node} is the image of no representative")
+        parent, way, _ = self._tree
         word = []
         while way[node] >= 0:
             word.append(int(way[node]))
@@ -164,9 +165,7 @@ class Symmetry:
             If the node represents no orbit (see :attr:`represented_by`).
         """
         self._require_representative(representative)
-        if self.represented_by[representative] != representative:
-            raise TopologyError(f"node {representative} is represented by {self.represented_by[representative]}")
-        parent, way = self._tree
+        parent, way, _ = self._tree
         orbit = np.flatnonzero((self.represented_by == representative) & (way >= 0))
         orbit = orbit[np.argsort(parent[orbit], kind="stable")]
         start = np.searchsorted(parent[orbit], np.arange(self.nodes + 1)).tolist()
@@ -185,6 +184,72 @@ class Symmetry:
                 waiting.append(~node)
                 waiting += orbit[start[node] : start[node + 1]].tolist()
 
+    def images(self, representative: int, points: NDArray[np.integer]) -> tuple[Nodes, Permutation]:
+        """Return where the permutations of :meth:`transversals` take some points, for all nodes of an orbit at once.
+
+        Parameters
+        ----------
+        representative
+            Of the orbit, one of :attr:`represented_by`.
+        points
+            Nodes, shape ``(p,)``; memory is for ``p`` numbers for every node of the orbit.
+
+        Returns
+        -------
+        tuple of two arrays
+            The nodes of the orbit, the representative first, shape ``(m,)``, and the images, int32 of shape ``(m, p)``:
+            row i is where the permutation that takes the representative to the i-th of these nodes takes the points.
+
+        Raises
+        ------
+        TopologyError
+            If the node represents no orbit.
+        """
+        self._require_representative(representative)
+        parent, way, order = self._tree
+        nodes = order[self.represented_by[order] == representative].astype(np.int64)
+        row_of = np.zeros(self.nodes, dtype=np.int64)
+        row_of[nodes] = np.arange(len(nodes))
+        images = np.empty((len(nodes), len(points)), dtype=np.int32)
+        images[0] = points
+        inner = zip(way[nodes[1:]].tolist(), row_of[parent[nodes[1:]]].tolist(), strict=True)
+        for row, (letter, before) in enumerate(inner, start=1):
+            images[row] = self._way(letter)[images[before]]
+        return sealed(nodes), sealed(images)
+
+    @cached_property
+    def is_free(self) -> bool:
+        """Whether no permutation of the group but the identity leaves a node where it is.
+
+        Then there is one permutation alone that takes a representative to a node of its orbit, and what is laid down
+        for the representatives has one image for every node, which the whole group keeps.
+
+        Notes
+        -----
+        Let H be the stabilizer of the first representative r. If it leaves the images of r under the generators where
+        they are, then H is normal, since stabilizers in an orbit are conjugate and of one size; so it leaves the whole
+        orbit where it is. If it is the stabilizer of the other representatives, too, it leaves all nodes where they
+        are. The stabilizer of r leaves x where it is exactly when the map from the node v to the image of x under
+        some permutation that takes r to v is well-defined, that is when all generators commute with it.
+
+        Raises
+        ------
+        TopologyError
+            If some node is the image of no representative.
+        """
+        roots = np.unique(self.represented_by)
+        first = roots[:1]
+        self._require_representative(int(first[0]))  # the smallest: -1 if some node is the image of none
+        points = np.concatenate((self.generators[:, first].ravel().astype(np.int64), roots))
+        return self._fixes(int(first[0]), points) and all(self._fixes(root, first) for root in roots[1:].tolist())
+
+    def _fixes(self, representative: int, points: NDArray[np.integer]) -> bool:
+        """Return whether the stabilizer of a representative leaves the points where they are."""
+        nodes, images = self.images(representative, points)
+        row_of = np.zeros(self.nodes, dtype=np.int64)
+        row_of[nodes] = np.arange(len(nodes))
+        return all(np.array_equal(images[row_of[one[nodes]]], one[images]) for one in self.generators)
+
     def lifted(
         self, nodes: int, representatives: tuple[int, ...], lift: Callable[[Permutation], NDArray[Any]]
     ) -> Symmetry:
@@ -192,10 +257,11 @@ class Symmetry:
         return Symmetry(nodes, representatives, lambda: map(lift, self.generators))
 
     @cached_property
-    def _tree(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _tree(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
         """For every node the one before it on a shortest word from its representative, and the letter between.
 
-        Letters from 0 are generators, and from g their inverses; the representatives have the letter -1.
+        Letters from 0 are generators, and from g their inverses; the representatives have the letter -1. Last come all
+        nodes in order of the lengths of their words.
         """
         from scipy.sparse import csr_array  # noqa: PLC0415  heavy, and needed for whole orbits alone
         from scipy.sparse.csgraph import breadth_first_order  # noqa: PLC0415
@@ -205,12 +271,12 @@ class Symmetry:
         heads = np.concatenate((images.T.ravel(), roots.astype(np.int32)))
         start = np.append(np.arange(self.nodes + 1) * len(images), len(heads))
         graph = csr_array((np.ones(len(heads), dtype=np.int8), heads, start), shape=(self.nodes + 1,) * 2)
-        _, parent = breadth_first_order(graph, self.nodes)  # from one more node, with links to all roots
+        order, parent = breadth_first_order(graph, self.nodes)  # from one more node, with links to all roots
         parent, way = parent[: self.nodes].astype(np.int32), np.full(self.nodes, -1, dtype=np.int32)
         inner = np.flatnonzero((parent >= 0) & (parent < self.nodes))
         for letter in reversed(range(len(images))):
             way[inner[images[letter][parent[inner]] == inner]] = letter
-        return sealed(parent), sealed(way)
+        return sealed(parent), sealed(way), sealed(order[1:].astype(np.int32))
 
     def _way(self, letter: int) -> Permutation:
         count = len(self.generators)
@@ -225,6 +291,8 @@ class Symmetry:
     def _require_representative(self, node: int) -> None:
         if not 0 <= node < self.nodes or self.represented_by[node] < 0:
             raise TopologyError(f"node {node} is the image of no representative")
+        if self.represented_by[node] != node:
+            raise TopologyError(f"node {node} is represented by {self.represented_by[node]}")
 
 
 def joined(first: Nodes, generator: NDArray[Any]) -> Nodes:
