@@ -61,6 +61,24 @@ BY_NAME = {"__init__.py", "cli/lazy.py"}
 
 HEAVY = ("highspy", "networkx", "scipy", "sympy", "numba", "lxml", "rich", "pandas", "yaml")
 
+# Solvers: only solve/ may import or call them.
+SOLVERS = (
+    "cvxpy",
+    "gurobipy",
+    "highspy",
+    "networkx.maximum_flow",
+    "networkx.minimum_cut",
+    "networkx.network_simplex",
+    "nx.maximum_flow",
+    "nx.maximum_flow_value",
+    "nx.minimum_cut",
+    "nx.network_simplex",
+    "ortools",
+    "pulp",
+    "scipy.optimize",
+    "scipy.sparse.csgraph.maximum_flow",
+)
+
 # Modules with a heavy import at their top, which in turn are only imported inside functions.
 HEAVY_HOMES = {
     "topodesign.base.machine",
@@ -153,6 +171,25 @@ def test_modules_of_a_layer_make_no_circle(own: str) -> None:
     for name, path in files.items():
         graph[name] = set(re.findall(rf"from (topodesign\.{own}\.[\w.]+) import", code(path))) & files.keys()
     tuple(TopologicalSorter(graph).static_order())  # raises CycleError
+
+
+def test_no_solver_is_called_outside_solve() -> None:
+    found: dict[str, set[str]] = {}
+    for name in FILES:
+        for node in ast.walk(ast.parse((ROOT / name).read_text())):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.Attribute):
+                names = [ast.unparse(node)]
+            else:
+                continue
+            wrong = {one for one in names for solver in SOLVERS if f"{one}.".startswith(f"{solver}.")}
+            if wrong:
+                found.setdefault(layer(name), set()).update(wrong)
+    assert found.keys() == {"solve"}, found
+    assert {"highspy", "scipy.optimize.quadratic_assignment", "nx.maximum_flow"} <= found["solve"]  # so it looks
 
 
 def test_exceptions_are_needed() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, TopologyError
+from topodesign.solve.maxflow import maximum_flow
 from topodesign.topology.topology import IntArray, Topology
 
 _CORES = os.cpu_count() or 1
@@ -209,25 +210,13 @@ def _largest_ratio(hops: IntArray, capacity: IntArray, least: Fraction) -> Fract
 
 def _overfull_links(groups: IntArray, count: IntArray, capacity: IntArray, ratio: Fraction) -> np.ndarray | None:
     """Return the source side of a minimum cut as a mask of links, or None if the groups fit at this ratio."""
-    from scipy.sparse import coo_array  # noqa: PLC0415  heavy, and only for more than 64 neighbours
-    from scipy.sparse.csgraph import breadth_first_order, maximum_flow  # noqa: PLC0415
-
-    supply, room = count * ratio.denominator, capacity * ratio.numerator
-    if max(int(supply.sum()), int(room.sum())) >= 2**31:
-        raise TopologyError("too many nodes and ports to price with more than 64 distinct neighbours")
+    supply = [ratio.denominator * number for number in count.tolist()]
+    room = [ratio.numerator * ports for ports in capacity.tolist()]
     rows, columns = len(groups), len(capacity)
     source, sink = rows + columns, rows + columns + 1
     tail, head = np.nonzero(groups)
-    start = np.concatenate((np.full(rows, source), tail, rows + np.arange(columns)))
-    end = np.concatenate((np.arange(rows), rows + head, np.full(columns, sink)))
-    amount = np.concatenate((supply, supply[tail], room))
-    network = coo_array((amount.astype(np.int32), (start, end)), shape=(sink + 1, sink + 1)).tocsr()
-    result = maximum_flow(network, source, sink)
-    if result.flow_value == supply.sum():
-        return None
-    residual = network - result.flow
-    residual.eliminate_zeros()
-    reached = np.zeros(sink + 1, dtype=bool)
-    reached[breadth_first_order(residual, source, return_predecessors=False)] = True
-    side: np.ndarray = reached[rows : rows + columns]
-    return side
+    src = np.concatenate((np.full(rows, source), tail, rows + np.arange(columns)))
+    dst = np.concatenate((np.arange(rows), rows + head, np.full(columns, sink)))
+    amount = [*supply, *(supply[row] for row in tail.tolist()), *room]
+    flow = maximum_flow(sink + 1, src, dst, amount, start=source, end=sink)
+    return None if flow.value == sum(supply) else flow.side[rows : rows + columns]

@@ -1,4 +1,4 @@
-"""The linear programs of SPFF schedules, through HiGHS, with certificates in integers.
+"""The linear programs of SPFF schedules, with certificates in integers.
 
 This is the independent path to what :mod:`topodesign.pricing.closed_form` computes in closed form, and the only one
 to the heterogeneous case and to the split itself. A solver's floats suggest an answer; a set of links proves that it
@@ -16,9 +16,12 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError
 from topodesign.pricing.closed_form import next_hops
+from topodesign.solve.maxflow import maximum_flow
+from topodesign.solve.program import Entries, Program
 from topodesign.topology.topology import IntArray, Topology
 
-_NONZERO = 1e-7
+_NONZERO = 10**7  # over the least price that counts
+_GRID = 2**20
 
 
 @dataclass(frozen=True)
@@ -163,43 +166,41 @@ def _parts(block: Block) -> list[tuple[Block, list[int]]]:
 
 
 def _binding_links(blocks: list[Block]) -> list[list[int]]:
-    """Solve LP (21) for all blocks in one call and return the links of each that bind, as the solver sees it."""
-    from scipy.optimize import linprog  # noqa: PLC0415  heavy
-    from scipy.sparse import coo_array  # noqa: PLC0415
+    """Solve LP (21) for all blocks in one call and return the links of each that bind, as the solver sees it.
 
-    load: list[tuple[int, int, float]] = []  # row, column, value of: sum of x / rate - U <= -alpha
+    Coefficients are rounded to a grid, which is enough for a guess; those of equal links without latency are exact.
+    """
+    load: list[tuple[int, int, int]] = []  # row, column, value of: sum of x / rate - U <= -alpha
     whole: list[tuple[int, int]] = []  # row, column of: sum of x = 1
-    latency: list[float] = []
+    latency: list[int] = []
     owner: list[tuple[int, int]] = []
     columns = len(blocks)
     destinations = 0
     for number, block in enumerate(blocks):
-        scale = float(block.time_of([link for link in range(len(block.rate)) if block.hops[:, link].any()]))
+        scale = _GRID / block.time_of([link for link in range(len(block.rate)) if block.hops[:, link].any()])
         row_of = {}
         for link in np.flatnonzero(block.hops.any(axis=0)).tolist():
             row_of[link] = len(latency)
-            load.append((len(latency), number, -1.0))
-            latency.append(-float(block.alpha[link]) / scale)
+            load.append((len(latency), number, -_GRID))
+            latency.append(-round(block.alpha[link] * scale))
             owner.append((number, link))
         for hops in block.hops:
             for link in np.flatnonzero(hops).tolist():
-                load.append((row_of[link], columns, 1.0 / (float(block.rate[link]) * scale)))
+                load.append((row_of[link], columns, round(scale / block.rate[link])))
                 whole.append((destinations, columns))
                 columns += 1
             destinations += 1
-    rows, cols, values = zip(*load, strict=True)
-    result = linprog(
-        np.concatenate((np.ones(len(blocks)), np.zeros(columns - len(blocks)))),
-        A_ub=coo_array((values, (rows, cols)), shape=(len(latency), columns)).tocsr(),
-        b_ub=latency,
-        A_eq=coo_array((np.ones(len(whole)), tuple(zip(*whole, strict=True))), shape=(destinations, columns)).tocsr(),
-        b_eq=np.ones(destinations),
-        method="highs",
-    )
+    program = Program()
+    program.add_columns(columns, cost=np.arange(columns) < len(blocks))
+    row, column, value = zip(*load, strict=True)
+    program.add_rows(len(latency), Entries(row, column, value), upper=latency)
+    row, column = zip(*whole, strict=True)
+    program.add_rows(destinations, Entries(row, column, 1), lower=1, upper=1)
+    program.solve()
     binding: list[list[int]] = [[] for _ in blocks]
-    if result.status == 0:
-        for (number, link), dual in zip(owner, result.ineqlin.marginals, strict=True):
-            if dual < -_NONZERO:
+    if program.solved:
+        for (number, link), price in zip(owner, program.prices(_NONZERO * _GRID).tolist(), strict=False):
+            if price:
                 binding[number].append(link)
     return binding
 
@@ -222,23 +223,22 @@ def _certified(block: Block, guess: list[int]) -> Split:
 
 def _flow(block: Block, usable: list[int], time: Fraction) -> Split | list[int]:
     """Return a split that is done by a time, or else a set of links that cannot be."""
-    import networkx as nx  # noqa: PLC0415  heavy
-
+    destinations, links = len(block.hops), len(block.rate)
     room = {link: (time - block.alpha[link]) * block.rate[link] for link in usable}
     unit = math.lcm(*(value.denominator for value in room.values()))
-    network = nx.DiGraph()
-    for link, value in room.items():
-        network.add_edge(("link", link), "sink", capacity=int(value * unit))
-    for destination, hops in enumerate(block.hops):
-        network.add_edge("source", destination, capacity=unit)
-        for link in np.flatnonzero(hops).tolist():
-            network.add_edge(destination, ("link", link))
-    value, flow = nx.maximum_flow(network, "source", "sink")
-    if value == unit * len(block.hops):
-        share = [
-            [Fraction(flow[destination].get(("link", link), 0), unit) for link in range(len(block.rate))]
-            for destination in range(len(block.hops))
-        ]
+    at, over = np.nonzero(block.hops)
+    source, sink = destinations + links, destinations + links + 1
+    flow = maximum_flow(
+        sink + 1,
+        np.concatenate((at, np.full(destinations, source), destinations + np.array(usable))),
+        np.concatenate((destinations + over, np.arange(destinations), np.full(len(usable), sink))),
+        [unit] * (len(at) + destinations) + [int(value * unit) for value in room.values()],
+        start=source,
+        end=sink,
+    )
+    if flow.value == unit * destinations:
+        share = [[Fraction(0)] * links for _ in range(destinations)]
+        for destination, link, amount in zip(at.tolist(), over.tolist(), flow.amount, strict=False):
+            share[destination][link] = Fraction(amount, unit)
         return Split(time, share)
-    _, (source_side, _) = nx.minimum_cut(network, "source", "sink")
-    return [node[1] for node in source_side if isinstance(node, tuple)]
+    return np.flatnonzero(flow.side[destinations:source]).tolist()

@@ -5,13 +5,15 @@ others, is there a set S of vertices, some compute node outside, that must let o
 ``demand(S) > capacity out of S``? A source with a link of capacity ``demand[v]`` to every compute node v answers it: no
 such set exists if and only if the maximum flow from the source to each compute node is the whole demand, and otherwise
 the minimum cut is the set that is short of most.
+
+:func:`maximum_flow` is for everything else that is a maximum flow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +41,45 @@ def compute_nodes(topology: Topology) -> IntArray:
 def crossing(topology: Topology, side: Side) -> NDArray[np.bool_]:
     """Return which links lead out of the sending side."""
     return side[topology.src] & ~side[topology.dst]
+
+
+class Flow(NamedTuple):
+    """A maximum flow: its value, what every arc carries, and for every vertex whether it is before a minimum cut."""
+
+    value: int
+    amount: list[int]
+    side: Side
+
+
+def maximum_flow(vertices: int, src: IntArray, dst: IntArray, capacity: Sequence[int], *, start: int, end: int) -> Flow:
+    """Return a maximum flow from one vertex to another, exactly, for capacities of any size.
+
+    Parameters
+    ----------
+    vertices
+        How many; arcs name them by number.
+    src, dst, capacity
+        Of every arc, no two with the same ends; integers, not negative.
+    start, end
+        Two different vertices.
+    """
+    arcs = list(zip(src.tolist(), dst.tolist(), capacity, strict=True))
+    wanted = sum(amount for u, _, amount in arcs if u == start) + 1  # more than there is, so that a cut is found
+    if max(wanted, *capacity, 0) < LARGEST:
+        from topodesign.solve import flow_kernels  # noqa: PLC0415  numba is heavy
+
+        network = flow_kernels.make_network(vertices, src, dst, np.array(capacity, dtype=np.int64), len(arcs))
+        flow = np.zeros(len(arcs), dtype=np.int64)
+        value = flow_kernels.push(network, flow, start, end, wanted)
+        return Flow(int(value), flow.tolist(), network.level >= 0)
+    import networkx as nx  # noqa: PLC0415  heavy
+
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(vertices))
+    graph.add_edges_from((u, v, {"capacity": amount}) for u, v, amount in arcs)
+    value, carried = nx.maximum_flow(graph, start, end)
+    _, (before, _) = nx.minimum_cut(graph, start, end)
+    return Flow(value, [carried[u][v] for u, v, _ in arcs], np.isin(np.arange(vertices), sorted(before)))
 
 
 def rooted_network(topology: Topology, capacity: IntArray, demand: IntArray, room: int = 0) -> Network:

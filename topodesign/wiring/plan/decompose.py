@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, TopologyError
+from topodesign.solve.maxflow import maximum_flow
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.plan.edge_search import search_split
 
@@ -313,9 +314,6 @@ def _two_parts(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray) -> Int
     InfeasibleError
         If there is no such split.
     """
-    from scipy.sparse import coo_array  # noqa: PLC0415  heavy
-    from scipy.sparse.csgraph import maximum_flow  # noqa: PLC0415
-
     key, count = np.unique(src * nodes + dst, return_counts=True)
     have = [np.bincount(ends, minlength=nodes) for ends in (src, dst)]
     least = [np.maximum(some - lanes[:, 1], 0) for some in have]
@@ -337,12 +335,10 @@ def _two_parts(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray) -> Int
         ),
     ]
     tail, head, capacity = (np.concatenate([arc[column] for arc in arcs]) for column in range(3))
-    size = 2 * nodes + 4
-    graph = coo_array((capacity.astype(np.int32), (tail, head)), shape=(size, size)).tocsr()
-    result = maximum_flow(graph, begin, end)
-    if result.flow_value < least[0].sum() + least[1].sum():
+    flow = maximum_flow(2 * nodes + 4, tail, head, capacity.tolist(), start=begin, end=end)
+    if flow.value < least[0].sum() + least[1].sum():
         raise InfeasibleError("there is no split of the links over the two panels that suits the cabling of every host")
-    carried = np.asarray(result.flow.tocsr()[key // nodes, key % nodes + nodes]).ravel()
+    carried = flow.amount[: len(key)]
     link = src * nodes + dst
     order = np.argsort(link, kind="stable")
     nth = np.arange(len(link)) - np.searchsorted(link[order], link[order])  # among the links that are parallel to it

@@ -2,7 +2,7 @@
 
 The cords of a patch field run between the panels that the hosts are cabled to, so that neighbours in the topology had
 better be neighbours in the room: a quadratic assignment problem (Koopmans and Beckmann 1957). Small ones start from
-what scipy's solver finds, and all are improved by exchanging two hosts as long as that helps. Where all hosts of a
+what a solver guesses, and all are improved by exchanging two hosts as long as that helps. Where all hosts of a
 field share a panel, every order needs the same fibre.
 """
 
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError
+from topodesign.solve.assignment import guess_places
 from topodesign.topology.topology import IntArray, Topology, require_at_least
 from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode
 from topodesign.wiring.inventory.lengths import FIXED, PATCH, CableType, length, racks_without_place
@@ -23,7 +24,7 @@ from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
 
-_SMALL = 256  # hosts up to which scipy's solver is quick
+_SMALL = 256  # hosts up to which the solver's guess is quick
 _RANDOM_STARTS = 3
 _MOST_SWEEPS = 50
 _FAR = 10**9  # millimetres; for what no cable reaches
@@ -151,17 +152,14 @@ def _millimetres(inventory: Inventory, a: str, b: str, kind: CableType) -> int:
 
 
 def _starts(problem: _Problem, rng: np.random.Generator) -> Iterator[IntArray]:
-    """Yield orders to improve: as it is, along bands of the topology, what scipy finds, and random ones."""
-    from scipy.optimize import quadratic_assignment  # noqa: PLC0415  heavy
-    from scipy.sparse.csgraph import reverse_cuthill_mckee  # noqa: PLC0415
+    """Yield orders to improve: as it is, along bands of the topology, what a solver guesses, and random ones."""
+    from scipy.sparse.csgraph import reverse_cuthill_mckee  # noqa: PLC0415  heavy
 
     spots = len(problem.between)
     yield np.arange(spots)
     yield np.argsort(reverse_cuthill_mckee(problem.cords, symmetric_mode=True)).astype(np.int64)
     if spots <= _SMALL:
-        matrices = (problem.cords.toarray().astype(float), problem.between.astype(float))
-        found = quadratic_assignment(*matrices, options={"rng": rng})
-        yield found.col_ind.astype(np.int64)
+        yield guess_places(problem.cords.toarray(), problem.between, rng)
     for _ in range(_RANDOM_STARTS):
         yield rng.permutation(spots)
 
