@@ -14,7 +14,8 @@ from fractions import Fraction
 from functools import partial
 
 from topodesign import build
-from topodesign.compiler.compilation import compile_movement
+from topodesign.compiler.compilation import compile_plan
+from topodesign.plans.plan import Plan
 from topodesign.runtime.check import check_program
 from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import get_profile
@@ -57,9 +58,9 @@ def main() -> None:
     for text in PROGRAMS:
         topology = build(text)
         schedule = make_schedule(topology, "allreduce").schedule
-        program = compile_movement(topology, schedule, inplace=True).text
+        program = compile_plan(Plan(topology, schedule), inplace=True).text
         times = (
-            seconds(partial(compile_movement, topology, schedule, inplace=True)),
+            seconds(partial(compile_plan, Plan(topology, schedule), inplace=True)),
             seconds(lambda program=program: check_program(parse_xml(program, profile), profile)),  # type: ignore[misc]
         )
         print(f"{text:28}" + " ".join(f"{figure:8.2f} s" for figure in times))

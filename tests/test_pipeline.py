@@ -7,11 +7,11 @@ from typing import Literal
 
 import pytest
 
+from tests.samples.programs import compile_movement
 from tests.samples.schedules import COLLECTIVES, Collective
 from topodesign import build
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.spec import Spec, parse
-from topodesign.compiler.compilation import compile_movement
 from topodesign.expand import EXPANSIONS
 from topodesign.graphs import FAMILIES
 from topodesign.pricing.closed_form import price

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from tests.samples.programs import compile_movement
 from tests.samples.schedules import COLLECTIVES as COPIED_AND_ADDED
 from tests.samples.schedules import make, valid
 from tests.samples.trees import fabric, tree_schedule
@@ -20,13 +22,15 @@ from topodesign.collectives import ALLGATHER, COLLECTIVES
 from topodesign.compiler import compilation
 from topodesign.compiler.backends import BACKENDS, Backend
 from topodesign.compiler.backends.backend import Files, Options
-from topodesign.compiler.compilation import CompilationError, Compiled, compile_movement
+from topodesign.compiler.compilation import CompilationError, Compiled, compile_plan
 from topodesign.compiler.frontends import rounds
 from topodesign.compiler.ir import Instruction, Program
 from topodesign.compiler.limits import Limits
 from topodesign.expand.library import build
+from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import is_lean
 from topodesign.schedulers import make_schedule
+from topodesign.topology.topology import Topology
 
 
 class Listing(Backend):
@@ -58,7 +62,7 @@ def listing(monkeypatch: pytest.MonkeyPatch) -> None:
 def sample(target: str = "msccl", **options: object) -> Compiled:
     topology = build("circulant(6,1,2)")
     made = make_schedule(topology, "allreduce", chunks=3)
-    return compile_movement(topology, made.schedule, target, **options)  # type: ignore[arg-type]
+    return compile_movement(topology, made.schedule, target, **options)
 
 
 def instructions(made: Compiled) -> list[Instruction]:
@@ -111,7 +115,7 @@ def test_results_can_be_looked_at_and_saved(tmp_path: Path) -> None:
 def test_a_program_that_fails_its_check_is_said_to() -> None:
     made = sample()
     (text,) = made.files.values()
-    broken = Compiled(made.program, made.backend, made.options, {".xml": text.replace(b'type="r"', b'type="nop"', 1)})
+    broken = replace(made, files={".xml": text.replace(b'type="r"', b'type="nop"', 1)})
     with pytest.raises(CompilationError, match="fails its check"):
         broken.checked()
 
@@ -147,10 +151,22 @@ def test_wrong_plans_are_refused() -> None:
         compile_movement(topology, replace(plan, **less))
 
 
+class Pigeons:
+    """A movement that no front end has heard of."""
+
+    collective = ALLGATHER
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        return {}
+
+    def fits(self, topology: Topology) -> bool:
+        return topology.nodes > 1
+
+
 def test_what_cannot_be_compiled_yet_says_so() -> None:
     topology = build("circulant(6,1,2)")
-    with pytest.raises(InfeasibleError, match="rounds and trees can"):
-        compile_movement(topology, object())  # type: ignore[arg-type]
+    with pytest.raises(InfeasibleError, match="Pigeons cannot be compiled yet; rounds and trees can"):
+        compile_plan(Plan(topology, Pigeons()))
     for collective in COLLECTIVES.values():
         if not collective.like(*rounds.COLLECTIVES):
             empty = make(collective.at(0 if collective.rooted else None), 6, 1, [], steps=0)

@@ -21,6 +21,7 @@ from lxml import etree
 from numpy.typing import NDArray
 
 from tests.floors import reached
+from tests.samples.programs import compile_movement
 from tests.samples.schedules import COLLECTIVES, Collective
 from topodesign.base.errors import (
     InfeasibleError,
@@ -32,7 +33,6 @@ from topodesign.base.errors import (
 )
 from topodesign.collectives import REDUCE_SCATTER, as_collective
 from topodesign.compiler.backends.msccl import to_xml
-from topodesign.compiler.compilation import compile_movement
 from topodesign.compiler.frontends.rounds import program_of_rounds
 from topodesign.compiler.ir import PROTOCOLS, Buffer, Instruction, Kind, Program, RankProgram, Region, Threadblock
 from topodesign.compiler.limits import Limits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -142,8 +143,9 @@ def command(
 
 def _steps(source: str, wanted: tuple[Collective, Method, int | None] | None, options: dict[str, Any]) -> str:
     """Compile a schedule of steps, read from a file if it is not said which is wanted."""
-    from topodesign.compiler.compilation import compile_movement  # noqa: PLC0415
+    from topodesign.compiler.compilation import compile_plan  # noqa: PLC0415
     from topodesign.expand.library import as_topology  # noqa: PLC0415  heavy
+    from topodesign.plans.plan import Plan  # noqa: PLC0415
     from topodesign.schedulers import make_schedule  # noqa: PLC0415
 
     if wanted is None:
@@ -155,21 +157,34 @@ def _steps(source: str, wanted: tuple[Collective, Method, int | None] | None, op
         with progress_bar("scheduling") as progress:
             schedule = make_schedule(graph, collective, method=method, chunks=chunks, progress=progress).schedule
     with progress_bar("compiling"):
-        return compile_movement(graph, schedule, **options).text
+        return compile_plan(Plan(graph, schedule), **options).text
 
 
 def _trees(source: str, wanted: Wanted | None, options: dict[str, Any]) -> tuple[str, dict[str, str | None]]:
-    """Compile a schedule of trees likewise; also return notes as ``plan_that_fits`` does."""
+    """Compile a schedule of trees likewise; also return what there is to say about it."""
     from topodesign.cli.trees.files import right_trees  # noqa: PLC0415  heavy
-    from topodesign.cli.trees.plan import plan_that_fits  # noqa: PLC0415
-    from topodesign.compiler.compilation import compile_movement  # noqa: PLC0415
+    from topodesign.cli.trees.plan import plan  # noqa: PLC0415
+    from topodesign.compiler.compilation import compile_plan  # noqa: PLC0415
+    from topodesign.compiler.fitting import compile_fitting  # noqa: PLC0415
+    from topodesign.plans.plan import Plan  # noqa: PLC0415
 
     if wanted is None:
-        _, schedule = right_trees(Path(source))
+        fabric, schedule = right_trees(Path(source))
         with progress_bar("compiling"):
-            return compile_movement(schedule.topology, schedule, **options).text, {"fewer_trees": None}
+            return compile_plan(Plan(fabric, schedule), **options).text, {"fewer_trees": None}
+
+    def make_plan(k: int | None) -> Plan:
+        made = plan(wanted if k is None else replace(wanted, fixed_k=k))
+        return Plan(made.fabric, made.schedule, notes=() if made.kind is None else (made.kind,))
+
     with progress_bar("scheduling and compiling"):
-        return plan_that_fits(wanted, lambda trees: compile_movement(trees.topology, trees, **options).text)
+        if wanted.fixed_k is not None:
+            made = compile_plan(make_plan(None), **options)
+        else:
+            made = compile_fitting(make_plan, **options)
+    fewer = made.notes[0] if made.notes else None
+    kind = made.plan.notes[0] if made.plan.notes and fewer is None else None
+    return made.text, {"fewer_trees": fewer, "allreduce": kind}
 
 
 def _read(path: Path) -> tuple[Topology, Rounds]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from topodesign.compiler.backends.backend import LARGEST_SIZE, Backend, Files, O
 from topodesign.compiler.frontends import rounds, trees
 from topodesign.compiler.ir import PROTOCOLS, Program, Protocol
 from topodesign.compiler.limits import Limits
+from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
 from topodesign.plans.trees import Trees
@@ -98,6 +99,8 @@ class Compiled(Result):
 
     Attributes
     ----------
+    plan
+        What was compiled.
     program
         The instructions of every rank.
     backend, options
@@ -107,15 +110,16 @@ class Compiled(Result):
     report
         What an independent reading of the files found; None if nothing can read them, or it was not asked for.
     notes
-        What else there is to say, by what it is about.
+        What there is to say about how it came about.
     """
 
+    plan: Plan
     program: Program
     backend: Backend
     options: Options
     files: Files
     report: CheckReport | None = None
-    notes: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -195,9 +199,8 @@ class Compiled(Result):
         return replace(self, report=report)
 
 
-def compile_movement(
-    topology: Topology,
-    movement: Rounds | Trees,
+def compile_plan(
+    plan: Plan,
     target: str = "msccl",
     *,
     runtime: str | RuntimeProfile | None = None,
@@ -213,7 +216,7 @@ def compile_movement(
 
     Parameters
     ----------
-    topology, movement
+    plan
         What moves over which links.
     target
         One of ``BACKENDS``.
@@ -229,7 +232,8 @@ def compile_movement(
     parts
         Of trees: parts of the data of a tree that follow one another.
     min_size, max_size
-        The range of sizes for which the runtime should use the program.
+        The range of sizes for which the runtime should use the program: text such as ``1MiB``, or bytes; by default
+        all.
     name
         What the runtime's log calls it; by default made of the collective and the spec.
 
@@ -245,7 +249,7 @@ def compile_movement(
         cannot be compiled yet.
     ScheduleError, TopologyError
         If the plan is wrong, or there are switches in the way of rounds.
-    ParameterError
+    ParameterError, UnitError
         If a target, runtime, protocol or name is unknown or bad, a number is out of range, or the plan too large.
     """
     backend = BACKENDS.get(target)
@@ -254,18 +258,10 @@ def compile_movement(
     if protocol not in PROTOCOLS:
         raise ParameterError(f"unknown protocol {protocol!r}; known are {', '.join(PROTOCOLS)}")
     require_at_least("channels", channels, 1)
-    front_end = FRONT_ENDS.get(type(movement))
-    if front_end is None:
-        raise InfeasibleError(f"{type(movement).__name__} cannot be compiled yet; {_known_movements()} can")
-    collective = movement.collective
-    if not collective.like(*front_end.collectives):
-        known = ", ".join(one.name for one in front_end.collectives)
-        raise InfeasibleError(f"{front_end.name} of a {collective} cannot be compiled yet; of {known} they can")
-    if len(collective.group or ()) not in {0, topology.nodes - len(topology.switches)}:
-        raise InfeasibleError(f"{front_end.name} among some of the nodes cannot be compiled yet")
+    front_end = _front_end(plan)
     options = Options(
         runtime=runtime or backend.runtimes[0],
-        name=_title(topology, collective, front_end) if name is None else name,
+        name=_title(plan, front_end) if name is None else name,
         protocol=protocol,
         inplace=inplace,
         channels=channels,
@@ -273,16 +269,34 @@ def compile_movement(
         min_bytes=int(as_size(min_size)) if min_size else 0,
         max_bytes=LARGEST_SIZE if max_size is None else int(as_size(max_size)),
     )
-    program = front_end.program(topology, movement, options, backend.limits(options))
-    return Compiled(program, backend, options, backend.emit(program, options))
+    program = front_end.program(plan.topology, plan.movement, options, backend.limits(options))
+    return Compiled(plan, program, backend, options, backend.emit(program, options))
 
 
-def _known_movements() -> str:
-    return " and ".join(one.name for one in FRONT_ENDS.values())
+def _front_end(plan: Plan) -> FrontEnd:
+    """Return the front end of a plan.
+
+    Raises
+    ------
+    InfeasibleError
+        If there is none, or it cannot do the collective yet.
+    """
+    front_end = FRONT_ENDS.get(type(plan.movement))
+    if front_end is None:
+        known = " and ".join(one.name for one in FRONT_ENDS.values())
+        raise InfeasibleError(f"{type(plan.movement).__name__} cannot be compiled yet; {known} can")
+    collective, topology = plan.collective, plan.topology
+    if not collective.like(*front_end.collectives):
+        known = ", ".join(one.name for one in front_end.collectives)
+        raise InfeasibleError(f"{front_end.name} of a {collective} cannot be compiled yet; of {known} they can")
+    if len(collective.group or ()) not in {0, topology.nodes - len(topology.switches)}:
+        raise InfeasibleError(f"{front_end.name} among some of the nodes cannot be compiled yet")
+    return front_end
 
 
-def _title(topology: Topology, collective: Collective, front_end: FrontEnd) -> str:
-    spec = "" if topology.spec is None else str(topology.spec)
+def _title(plan: Plan, front_end: FrontEnd) -> str:
+    """Return what a program is called by default."""
+    spec = "" if plan.topology.spec is None else str(plan.topology.spec)
     if not 0 < len(spec) <= _LONGEST_SPEC:
-        spec = str(topology.nodes - len(topology.switches))
-    return "-".join(["topodesign", str(collective), *front_end.title, spec])
+        spec = str(plan.topology.nodes - len(plan.topology.switches))
+    return "-".join(["topodesign", str(plan.collective), *front_end.title, spec])

@@ -110,3 +110,10 @@ def tree_figures(fabric: Fabric, schedule: Trees, measured: tuple[Fraction, int]
     inverse, height = (schedule.inverse_rate, schedule.height) if measured is None else measured
     bandwidth = shards * fabric.unit / inverse
     return TreeFigures(Fraction(max(schedule.phase_weights), shards), height, owners / bandwidth, bandwidth)
+
+
+def per_root(fabric: Fabric, schedule: Trees) -> str:
+    """Return how many trees every root has, in words."""
+    k = tree_figures(fabric, schedule).k
+    unit = "" if schedule.shard is None else " and unit of shard size"
+    return f"{k} {'tree' if k == 1 else 'trees'} per root{unit}"

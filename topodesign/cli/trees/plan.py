@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
-from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.base.errors import ParameterError
 from topodesign.cli.sources import fabric_of, names_fabric, part_of
 from topodesign.cli.trees.shards import read_shards
-from topodesign.cli.trees.words import per_root
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import FABRICS
-from topodesign.forest.throughput import compute_node, smallest_number_of_trees
-from topodesign.plans.measure import tree_figures
+from topodesign.forest.throughput import compute_node
 from topodesign.plans.trees import Trees
 from topodesign.schedulers import Method
 
@@ -94,37 +91,3 @@ def plan(wanted: Wanted) -> Planned:
         fabric.topology, wanted.collective, k=wanted.fixed_k, root=root, shard=shard, names=fabric.names
     )
     return Planned(fabric, schedule, kind)
-
-
-def plan_that_fits(wanted: Wanted, compile_schedule: Callable[[Trees], str]) -> tuple[str, dict[str, str | None]]:
-    """Make a schedule that compiles: without ``fixed_k`` with fewer trees per root where the best has too many.
-
-    Concurrent phases of an allreduce are given up first.
-
-    Returns
-    -------
-    tuple
-        The program, and notes where there are any: ``fewer_trees`` says how and why its trees differ from the best,
-        and ``allreduce`` of which kind it is.
-    """
-    best = made = plan(wanted)
-    why = None
-    while True:
-        try:
-            text = compile_schedule(made.schedule)
-        except (InfeasibleError, TooLargeError) as error:
-            k = tree_figures(made.fabric, made.schedule).k
-            if made.schedule.concurrent:
-                fewer = smallest_number_of_trees(made.fabric, wanted.collective)
-            else:
-                fewer = int(k) // 2
-            if wanted.fixed_k is not None or not fewer:
-                raise
-            why = why or str(error)
-            made = plan(replace(wanted, fixed_k=fewer))
-        else:
-            if why is None:
-                return text, {"fewer_trees": None, "allreduce": best.kind}
-            turn = ", one phase after the other" if best.schedule.concurrent else ""
-            fewer_trees = f"with {per_root(made.fabric, made.schedule)}{turn}, since of the best ones {why}"
-            return text, {"fewer_trees": fewer_trees, "allreduce": None}

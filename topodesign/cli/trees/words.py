@@ -8,7 +8,7 @@ from topodesign.base.units import format_time
 from topodesign.cli.options import counted
 from topodesign.fabrics.fabric import Fabric
 from topodesign.forest.multicast import Pruned, prune
-from topodesign.plans.measure import tree_figures
+from topodesign.plans.measure import per_root, tree_figures
 from topodesign.plans.trees import Trees
 from topodesign.report.bottleneck import speed
 
@@ -57,13 +57,6 @@ def headline(fabric: Fabric) -> str:
     """Return the name and the size of a fabric."""
     switches = counted(len(fabric.topology.switches), "switch", "switches")
     return f"{fabric.name}: {counted(len(fabric.compute), 'node')}, {switches}"
-
-
-def per_root(fabric: Fabric, schedule: Trees) -> str:
-    """Return how many trees every root has."""
-    k = tree_figures(fabric, schedule).k
-    unit = "" if schedule.shard is None else " and unit of shard size"
-    return f"{k} {'tree' if k == 1 else 'trees'} per root{unit}"
 
 
 def _shards(fabric: Fabric, schedule: Trees) -> dict[str, int] | None:

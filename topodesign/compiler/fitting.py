@@ -1,0 +1,88 @@
+"""The best trees that fit: a runtime has limits, and fewer trees per root need less of everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypedDict, Unpack
+
+from topodesign.base.errors import InfeasibleError, TooLargeError
+from topodesign.base.units import Quantity
+from topodesign.compiler.compilation import Compiled, compile_plan
+from topodesign.compiler.ir import Protocol
+from topodesign.forest.throughput import smallest_number_of_trees
+from topodesign.plans.measure import per_root, tree_figures
+from topodesign.plans.plan import Plan
+from topodesign.plans.trees import Trees
+from topodesign.runtime.profiles import RuntimeProfile
+
+
+class Options(TypedDict, total=False):
+    """What :func:`~topodesign.compiler.compilation.compile_plan` takes beside the plan and the target."""
+
+    runtime: str | RuntimeProfile | None
+    protocol: Protocol
+    inplace: bool
+    channels: int
+    parts: int
+    min_size: Quantity
+    max_size: Quantity | None
+    name: str | None
+
+
+def compile_fitting(
+    make_plan: Callable[[int | None], Plan], target: str = "msccl", **options: Unpack[Options]
+) -> Compiled:
+    """Make a plan that compiles: with fewer trees per root where the best has too many.
+
+    Concurrent phases of an allreduce are given up first, then the number of trees is halved again and again.
+
+    Parameters
+    ----------
+    make_plan
+        Makes the plan with so many trees per root, and the best one with None.
+    target, options
+        As for :func:`~topodesign.compiler.compilation.compile_plan`.
+
+    Returns
+    -------
+    Compiled
+        Its notes say how and why its trees differ from the best, if they do.
+
+    Raises
+    ------
+    InfeasibleError, TooLargeError
+        If nothing fits, as :func:`~topodesign.compiler.compilation.compile_plan` says of the smallest.
+    TopodesignError
+        As ``make_plan`` and :func:`~topodesign.compiler.compilation.compile_plan`.
+    """
+    best = plan = make_plan(None)
+    why = None
+    while True:
+        try:
+            made = compile_plan(plan, target, **options)
+        except (InfeasibleError, TooLargeError) as error:
+            fewer = _fewer(plan)
+            if not fewer:
+                raise
+            why = why or str(error)
+            plan = make_plan(fewer)
+        else:
+            if why is None or not isinstance(plan.movement, Trees):
+                return made
+            turn = ", one phase after the other" if _concurrent(best) else ""
+            note = f"with {per_root(plan.fabric, plan.movement)}{turn}, since of the best ones {why}"
+            return replace(made, notes=(*made.notes, note))
+
+
+def _fewer(plan: Plan) -> int:
+    """Return a smaller number of trees per root, 0 if there is none."""
+    if not isinstance(plan.movement, Trees):
+        return 0
+    if _concurrent(plan):
+        return smallest_number_of_trees(plan.fabric, plan.collective)
+    return int(tree_figures(plan.fabric, plan.movement).k) // 2
+
+
+def _concurrent(plan: Plan) -> bool:
+    return isinstance(plan.movement, Trees) and plan.movement.concurrent
