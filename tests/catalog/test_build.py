@@ -16,19 +16,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.spec import parse
-from topodesign.catalog import effort
+from topodesign.catalog import budgets
+from topodesign.catalog.budgets import Effort
 from topodesign.catalog.build import build_catalog
-from topodesign.catalog.effort import Effort
 from topodesign.catalog.files import read_rows
-from topodesign.catalog.grid import Stage, Task, needs, waves
 from topodesign.catalog.journal import Journal
-from topodesign.catalog.work import run
-from topodesign.search.cayley import Found, Target
+from topodesign.catalog.task_runner import run_task
+from topodesign.catalog.tasks import Stage, Task, needs, waves
 from topodesign.search.finder import Candidate, Finder, base_targets
+from topodesign.search.target import Found, Target
 
 NODES, DEGREES = range(3, 11), (2, 3)
 EFFORT = Effort(seed=1, percent=1)
@@ -121,7 +123,7 @@ def test_what_is_far_from_the_bound_is_tried_again(
         tried.append(seed)
         return []
 
-    monkeypatch.setattr(effort, "search_neighbours", search)
+    monkeypatch.setattr(budgets, "search_neighbours", search)
     known = Cost(steps, Fraction(nodes - 1, nodes))
     own = Candidate(parse(f"genkautz({degree},{nodes})"), known, known, duplex=False, basis=Basis.LINKS)
     target = Target(nodes, degree, duplex=False)
@@ -180,14 +182,14 @@ def test_finished_work_is_not_repeated(tmp_path: Path, monkeypatch: pytest.Monke
     def never(*_args: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("topodesign.catalog.build.run", never)
+    monkeypatch.setattr("topodesign.catalog.build.run_task", never)
     build_catalog(tmp_path, range(3, 7), [2], effort=EFFORT, journal=tmp_path / "journal", jobs=1)
     assert texts(tmp_path) == before
 
 
 def test_journal_of_another_build_is_refused(tmp_path: Path) -> None:
     with Journal(tmp_path / "journal", EFFORT) as journal:
-        journal.add(Task(3, 2, Stage.FIND), run(Task(3, 2, Stage.FIND), [], EFFORT))
+        journal.add(Task(3, 2, Stage.FIND), run_task(Task(3, 2, Stage.FIND), [], EFFORT))
     with pytest.raises(CatalogError, match="another build"):
         Journal(tmp_path / "journal", Effort(seed=2))
     (tmp_path / "text").write_text("a letter\nto a friend\n")
@@ -201,7 +203,7 @@ def test_torn_line_of_a_journal_is_done_again(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     with Journal(path, EFFORT) as journal:
         for task in tasks:
-            journal.add(task, run(task, [], EFFORT))
+            journal.add(task, run_task(task, [], EFFORT))
         whole = dict(journal.results)
     data = path.read_bytes()
     last = len(data.splitlines(keepends=True)[-1])
@@ -234,3 +236,20 @@ def test_cluster_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("topodesign.catalog.build._PATIENCE", "0.2s")
     with pytest.raises(ParameterError, match="no Dask scheduler"):
         build_catalog(tmp_path, NODES, [2], effort=EFFORT, journal=tmp_path / "journal", scheduler="tcp://127.0.0.1:9")
+
+
+def test_every_budget_says_what_it_is_for_and_how_it_was_chosen() -> None:
+    tables = budgets.budgets()
+    for table in (*tables.values(), tables["neighbours"]["when"]):
+        assert table["about"]
+        assert table["chosen"]
+
+
+@given(st.integers(3, 2048), st.integers(2, 64), st.booleans())
+def test_every_size_has_budgets(nodes: int, degree: int, duplex: bool) -> None:
+    (first, work), *_, (limit, last) = budgets._tries(Target(nodes, degree, duplex))
+    assert first > 1
+    assert limit > 1
+    assert work >= 0
+    assert last > 0
+    assert budgets._find_work(Target(nodes, degree, duplex)) > 0

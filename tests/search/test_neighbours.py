@@ -20,8 +20,8 @@ from topodesign.base.errors import SpecError
 from topodesign.expand import delete, insert, swap
 from topodesign.pricing.closed_form import price
 from topodesign.schedulers import make_schedule
-from topodesign.search.cayley import Target
 from topodesign.search.neighbours import _deleted, _inserted, _number, compact, search_neighbours
+from topodesign.search.target import Target
 from topodesign.topology.topology import Topology
 from topodesign.verification.rounds import verify
 

@@ -11,12 +11,12 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from topodesign.base.errors import CatalogError, ParameterError
-from topodesign.catalog.effort import Effort
+from topodesign.catalog.budgets import Effort
 from topodesign.catalog.files import catalog_file, read_rows, write_rows
-from topodesign.catalog.grid import Stage, Task, needs, waves
 from topodesign.catalog.journal import Journal
 from topodesign.catalog.rows import Row, undominated
-from topodesign.catalog.work import end_with_parent, run
+from topodesign.catalog.task_runner import end_with_parent, run_task
+from topodesign.catalog.tasks import Stage, Task, needs, waves
 
 _AHEAD = 3
 """Tasks handed out per worker, so that none waits for work."""
@@ -96,7 +96,7 @@ def _results(
             while queue and len(pending) < ahead:
                 task = queue.pop()
                 known = [row for need in needs(task) for row in results[need]]
-                pending[executor.submit(run, task, known, effort)] = task
+                pending[executor.submit(run_task, task, known, effort)] = task
             for future in wait(pending, return_when=FIRST_COMPLETED).done:
                 yield pending.pop(future), future.result()
     except BrokenProcessPool:

@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import Self
 
 from topodesign.base.errors import CatalogError
-from topodesign.catalog.effort import Effort
-from topodesign.catalog.grid import Stage, Task
+from topodesign.catalog.budgets import Effort
 from topodesign.catalog.rows import VERSION, Row, read_row
+from topodesign.catalog.tasks import Stage, Task
 
 
 class Journal:

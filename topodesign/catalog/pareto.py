@@ -335,10 +335,10 @@ def pareto(
             trouble = str(error)
     if known and search is None and seed is None:
         return from_rows(known, workload, bidirectional=bidirectional)
-    from topodesign.search.cayley import Found, Target  # noqa: PLC0415
-    from topodesign.search.from_scratch import explore  # noqa: PLC0415  heavy, and looking up needs none of it
+    from topodesign.search.frontier import search_frontier  # noqa: PLC0415  heavy, and looking up needs none of it
+    from topodesign.search.target import Found, Target  # noqa: PLC0415
 
-    front = explore(
+    front = search_frontier(
         Target(nodes, degree, bidirectional),
         seconds,
         seed=seed_of_search,

@@ -20,7 +20,7 @@ from topodesign.base.cost import Cost, moore_bound
 from topodesign.base.errors import TopodesignError
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.expand.library import build
-from topodesign.search.cayley import Found, undominated
+from topodesign.search.target import Found, undominated
 from topodesign.topology.topology import IntArray, Topology
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ _ROUNDS = 8
 _STARTS = 4
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Walk:
-    """A digraph on its way, and the cheapest that it has been for each number of steps.
+    """A digraph on its way, and the cheapest that it has been for each number of steps; all of it changes.
 
     Attributes
     ----------
@@ -95,23 +95,12 @@ class Walk:
             steps -= 1
         return steps
 
-    def aim(self, steps: int, far_load: Fraction) -> Walk:
-        """Return the walk with another aim: a pair of nodes too far apart is as bad as so many shards per port."""
+    def aim(self, steps: int, far_load: Fraction) -> None:
+        """Take another aim: a pair of nodes too far apart is as bad as so many shards per port."""
         for side in (self.side, self.other):
             side.far[0] = side.census[:, steps + 1 :].sum()
         energy = int(far_load * _unit(self.topology.degree))
-        rules = self.rules._replace(allowed=steps, far_energy=energy)
-        return Walk(
-            self.topology,
-            self.side,
-            self.other,
-            rules,
-            self.duplex,
-            self.first_new,
-            self.state,
-            self.allowed,
-            self.best,
-        )
+        self.rules = self.rules._replace(allowed=steps, far_energy=energy)
 
     def run(self, work: int, hot: Fraction = Fraction(0)) -> None:
         """Walk on, colder and colder.
@@ -237,7 +226,7 @@ def anneal(
         fits = turn == 0 and start.is_regular and (start.is_duplex or not duplex)
         walk = start_walk(start, duplex=duplex, rng=rng) if fits else _random_walk(nodes, degree, duplex, rng)
         if walk is not None:
-            walk = walk.aim(aim, Fraction(1, 4))
+            walk.aim(aim, Fraction(1, 4))
             walk.run(work // _STARTS, Fraction(1, 10))
             found += walk.found()
     return undominated(found, known)

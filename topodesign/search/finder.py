@@ -24,7 +24,7 @@ from topodesign.expand.expansion import Base, Claim, Expansion
 from topodesign.expand.library import build
 from topodesign.graphs import FAMILIES
 from topodesign.pricing.closed_form import price, price_at_least
-from topodesign.search.cayley import Found, Target
+from topodesign.search.target import Found, Target
 from topodesign.topology.family import Family
 from topodesign.topology.topology import Topology
 

@@ -23,7 +23,8 @@ from topodesign.base.spec import Spec
 from topodesign.expand import delete, insert, line, swap
 from topodesign.expand.library import build
 from topodesign.search.annealing import MOST_PORTS, Walk, start_walk
-from topodesign.search.cayley import Found, Target, cayley_spec, groups_to_search, undominated
+from topodesign.search.symmetric import cayley_spec, groups_to_search
+from topodesign.search.target import Found, Target, undominated
 from topodesign.topology.topology import IntArray, Topology
 
 _Any = TypeVar("_Any")
@@ -119,7 +120,9 @@ def _pick(ranked: Sequence[_Ranked[_Any]], count: int) -> list[_Ranked[_Any]]:
 def _improve(walk: Walk, work: int) -> None:
     """Walk towards the fewest steps, then, if they are not reached, towards the least bandwidth with one more."""
     walk.run(work // 2)
-    (walk.aim(walk.steps + 1, Fraction(1, 4)) if walk.far else walk).run(work // 2)
+    if walk.far:
+        walk.aim(walk.steps + 1, Fraction(1, 4))
+    walk.run(work // 2)
 
 
 def _rank(walk: Walk) -> Fraction:
@@ -151,7 +154,8 @@ def _starts(base: Topology, target: Target, count: int, rng: np.random.Generator
         if made.degree == target.degree and made.is_regular and (made.is_duplex or not target.duplex):
             walk = start_walk(made, duplex=target.duplex, rng=rng, first_new=base.nodes if change > 0 else None)
             if walk is not None:
-                yield walk.aim(walk.steps_but_for(Fraction(target.nodes, 20)), Fraction(2))
+                walk.aim(walk.steps_but_for(Fraction(target.nodes, 20)), Fraction(2))
+                yield walk
 
 
 def _inserted(base: Topology, count: int, duplex: bool, rng: np.random.Generator) -> Topology:

@@ -59,8 +59,8 @@ def command(
 
     Example: topodesign catalog build -n 3..256 -d 2..4 -o my-catalog
     """
+    from topodesign.catalog.budgets import Effort  # noqa: PLC0415
     from topodesign.catalog.build import build_catalog  # noqa: PLC0415  heavy
-    from topodesign.catalog.effort import Effort  # noqa: PLC0415
 
     if nodes.start < 3 or degrees.start < 2:
         raise click.UsageError("A catalog is of at least 3 nodes and degree 2.")

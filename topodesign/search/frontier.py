@@ -8,11 +8,12 @@ from topodesign.base.cost import Basis
 from topodesign.base.errors import TopologyError
 from topodesign.expand.library import build
 from topodesign.pricing.closed_form import price
-from topodesign.search.cayley import Found, Target, search_cayley
 from topodesign.search.finder import LARGEST_PRICED, Candidate, Finder
+from topodesign.search.symmetric import search_cayley
+from topodesign.search.target import Found, Target
 
 
-def explore(
+def search_frontier(
     target: Target,
     seconds: float,
     *,

@@ -14,7 +14,7 @@ import functools
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -26,6 +26,7 @@ from topodesign.algebra.groups import Group, abelian, affine, cyclic, dicyclic, 
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
+from topodesign.search.target import Found, Target, undominated
 from topodesign.topology.topology import IntArray
 
 MOST_LINKS = 16
@@ -42,31 +43,6 @@ _PATIENCE = 100  # tries without progress before a new random start
 _HOPELESS = 2  # tries times the share of nodes that the best of them leaves out
 _TWISTED = 8  # smaller sets are better without symmetry of their own
 _SHY = 128  # how much less often a number of steps is aimed at for the share of nodes that the best try leaves out
-
-
-@dataclass(frozen=True)
-class Target:
-    """A size to search at.
-
-    Attributes
-    ----------
-    nodes, degree
-        The exact size.
-    duplex
-        Only digraphs whose every link has its reverse.
-    """
-
-    nodes: int
-    degree: int
-    duplex: bool
-
-
-@dataclass(frozen=True)
-class Found:
-    """A digraph that search came upon, with the price that the search computed (of the dearer collective)."""
-
-    spec: Spec
-    cost: Cost
 
 
 def search_cayley(
@@ -98,21 +74,21 @@ def search_cayley(
         For each target the digraphs found that no other found or known one dominates, by steps.
     """
     start = time.monotonic()
-    hunts = [_Hunt(target, 1, seed, () if known is None else known(target)) for target in targets]
+    searches = [_Search(target, 1, seed, () if known is None else known(target)) for target in targets]
     while (used := time.monotonic() - start) < seconds:
-        ready = [(hunt.spent * (place + 1), place, hunt) for place, hunt in enumerate(hunts) if not hunt.finished]
+        ready = [(one.spent * (place + 1), place, one) for place, one in enumerate(searches) if not one.finished]
         if not ready:
             break
         if progress is not None:
             progress(used / seconds)
-        hunt = min(ready)[2]
+        chosen = min(ready)[2]
         began = time.monotonic()
-        hunt.turn()
-        hunt.spent += time.monotonic() - began
-    return {hunt.target: hunt.results() for hunt in hunts}
+        chosen.turn()
+        chosen.spent += time.monotonic() - began
+    return {one.target: one.results() for one in searches}
 
 
-def hunt(
+def search_symmetric(
     target: Target, work: int, *, orbits: Sequence[int] = (), seed: int = 0, known: Sequence[Cost] = ()
 ) -> list[Found]:
     """Search one size within a budget of work: what is found depends on nothing but the arguments.
@@ -143,7 +119,7 @@ def hunt(
     for place, count in enumerate(counts):
         waiting = len(counts) - place
         share = work * 2 // (waiting + 1) if count == 1 else work // waiting
-        state = _Hunt(target, count, seed, [*known, *(found.cost for found in best.values())])
+        state = _Search(target, count, seed, [*known, *(found.cost for found in best.values())])
         work -= share - state.run(share)
         best |= {found.cost.steps: found for found in state.results()}
     return undominated(best.values())
@@ -153,15 +129,6 @@ def orbit_counts(nodes: int, degree: int) -> list[int]:
     """Return the numbers of orbits m > 1 for which lifts with so many nodes are worth searching, ascending."""
     most = min(MOST_ORBITS, _MOST_VOLTAGES // degree, nodes // 3)
     return [m for m in range(2, most + 1) if nodes % m == 0][:_MOST_COUNTS]
-
-
-def undominated(found: Iterable[Found], known: Sequence[Cost] = ()) -> list[Found]:
-    """Return those that no other and nothing known dominates, by steps; the plainest of equal ones."""
-    kept: list[Found] = []
-    for one in sorted(found, key=lambda one: (one.cost.steps, one.cost.bandwidth, len(str(one.spec)), str(one.spec))):
-        if not any(cost.dominates(one.cost) for cost in [*known, *(other.cost for other in kept)]):
-            kept.append(one)
-    return kept
 
 
 @dataclass(frozen=True)
@@ -199,7 +166,7 @@ class _Turn:
 
 
 @dataclass
-class _Hunt:
+class _Search:
     """The state of the search at one size."""
 
     target: Target

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Sequence
 
 from topodesign.base.cost import Cost
 from topodesign.base.spec import parse
-from topodesign.catalog.effort import Effort
-from topodesign.catalog.grid import Stage, Task
+from topodesign.catalog.budgets import Effort
 from topodesign.catalog.rows import VERSION, Row, how_found
-from topodesign.search.cayley import Found, Target
+from topodesign.catalog.tasks import Stage, Task
 from topodesign.search.finder import Candidate, Finder
+from topodesign.search.target import Found, Target
 
 
-def run(task: Task, known: Sequence[Row], effort: Effort) -> list[Row]:
+def run_task(task: Task, known: Sequence[Row], effort: Effort) -> list[Row]:
     """Return all rows that are worth keeping of a size: its frontiers, and what may overtake when it is expanded.
 
     Parameters
@@ -24,7 +24,7 @@ def run(task: Task, known: Sequence[Row], effort: Effort) -> list[Row]:
     task
         The size and the stage.
     known
-        The rows that :func:`~topodesign.catalog.grid.needs` tells.
+        The rows that :func:`~topodesign.catalog.tasks.needs` tells.
     effort
         How hard to search.
 

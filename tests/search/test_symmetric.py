@@ -15,8 +15,9 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError
 from topodesign.graphs.cayley import cayley_of
 from topodesign.pricing.closed_form import price
-from topodesign.search import cayley as search
-from topodesign.search.cayley import Found, Target, cayley_spec, groups_of_order, groups_to_search, hunt, search_cayley
+from topodesign.search import symmetric as search
+from topodesign.search.symmetric import cayley_spec, groups_of_order, groups_to_search, search_cayley, search_symmetric
+from topodesign.search.target import Found, Target
 
 
 class Clock:
@@ -31,8 +32,8 @@ class Clock:
 
 
 @pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[Target, list[search.Found]]]:
-    def run(targets: list[Target], batches: int, seed: int = 0) -> dict[Target, list[search.Found]]:
+def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[Target, list[Found]]]:
+    def run(targets: list[Target], batches: int, seed: int = 0) -> dict[Target, list[Found]]:
         monkeypatch.setattr(search, "time", Clock())
         return search_cayley(targets, batches * 0.03, seed=seed)
 
@@ -64,7 +65,7 @@ def check(found: Found, target: Target) -> None:
     ],
 )
 def test_found_digraphs_cost_what_the_search_says(
-    target: Target, counted: Callable[..., dict[Target, list[search.Found]]]
+    target: Target, counted: Callable[..., dict[Target, list[Found]]]
 ) -> None:
     found = counted([target], 12)[target]
     assert found
@@ -75,7 +76,7 @@ def test_found_digraphs_cost_what_the_search_says(
         check(one, target)
 
 
-def test_the_seed_alone_decides(counted: Callable[..., dict[Target, list[search.Found]]]) -> None:
+def test_the_seed_alone_decides(counted: Callable[..., dict[Target, list[Found]]]) -> None:
     targets = [Target(60, 4, duplex=False), Target(20, 4, duplex=False)]
     assert counted(targets, 10, seed=3) == counted(targets, 10, seed=3)
     longer, shorter = counted(targets, 20, seed=3), counted(targets, 10, seed=3)
@@ -84,7 +85,7 @@ def test_the_seed_alone_decides(counted: Callable[..., dict[Target, list[search.
             assert any(other.cost.dominates(one.cost) for other in longer[target])
 
 
-def test_known_costs_are_not_found_again(counted: Callable[..., dict[Target, list[search.Found]]]) -> None:
+def test_known_costs_are_not_found_again(counted: Callable[..., dict[Target, list[Found]]]) -> None:
     target = Target(16, 4, duplex=False)
     best = counted([target], 30)[target]
     with_known = search_cayley([target], 0.2, known=lambda _t: [Cost(2, Fraction(15, 16))])[target]
@@ -167,7 +168,7 @@ def best_of_all_sets(target: Target) -> list[Cost]:
     ],
 )
 def test_small_sizes_are_searched_exhaustively(target: Target) -> None:
-    found = hunt(target, 10**8, orbits=[1])
+    found = search_symmetric(target, 10**8, orbits=[1])
     assert [one.cost for one in found] == best_of_all_sets(target)
     for one in found:
         check(one, target)
@@ -189,7 +190,7 @@ LIFTED = [
 
 @pytest.mark.parametrize(("target", "orbits"), LIFTED)
 def test_found_lifts_cost_what_the_search_says(target: Target, orbits: int) -> None:
-    found = hunt(target, 2 * 10**6, orbits=[orbits])
+    found = search_symmetric(target, 2 * 10**6, orbits=[orbits])
     assert found
     for one in found:
         check(one, target)
@@ -202,9 +203,9 @@ def test_found_lifts_cost_what_the_search_says(target: Target, orbits: int) -> N
     "target", [Target(77, 4, duplex=False), Target(58, 4, duplex=True), Target(48, 8, duplex=False)]
 )
 def test_a_budget_of_work_decides_what_is_found(target: Target) -> None:
-    found = hunt(target, 10**6, seed=2)
+    found = search_symmetric(target, 10**6, seed=2)
     assert found
-    assert hunt(target, 10**6, seed=2) == found
+    assert search_symmetric(target, 10**6, seed=2) == found
     for one, other in itertools.pairwise(found):
         assert one.cost.steps < other.cost.steps
         assert one.cost.bandwidth > other.cost.bandwidth
@@ -212,7 +213,7 @@ def test_a_budget_of_work_decides_what_is_found(target: Target) -> None:
         check(one, target)
     assert not [
         one
-        for one in hunt(target, 10**6, seed=2, known=[one.cost for one in found])
+        for one in search_symmetric(target, 10**6, seed=2, known=[one.cost for one in found])
         if any(other.cost.dominates(one.cost) for other in found)
     ]
 
@@ -220,8 +221,8 @@ def test_a_budget_of_work_decides_what_is_found(target: Target) -> None:
 def test_lifts_reach_sizes_whose_groups_are_poor() -> None:
     """Of the only group of order 77 no digraph has four steps, as sums of four terms of four kinds are 70 at most."""
     target = Target(77, 4, duplex=False)
-    assert min(one.cost.steps for one in hunt(target, 2 * 10**6, orbits=[1])) >= 5
-    assert min(one.cost.steps for one in hunt(target, 2 * 10**6, orbits=[7])) <= 4
+    assert min(one.cost.steps for one in search_symmetric(target, 2 * 10**6, orbits=[1])) >= 5
+    assert min(one.cost.steps for one in search_symmetric(target, 2 * 10**6, orbits=[7])) <= 4
 
 
 @pytest.mark.parametrize(
@@ -234,8 +235,8 @@ def test_lifts_reach_sizes_whose_groups_are_poor() -> None:
     ],
 )
 def test_nothing_is_found_where_there_is_nothing_to_look_for(target: Target) -> None:
-    assert hunt(target, 10**6) == []
-    assert hunt(target, 10**6, orbits=[3]) == []
+    assert search_symmetric(target, 10**6) == []
+    assert search_symmetric(target, 10**6, orbits=[3]) == []
 
 
 def test_groups_to_search_include_all_abelian_ones() -> None:

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from topodesign.search.cayley import Target
 from topodesign.search.finder import base_targets
 from topodesign.search.neighbours import REACH
+from topodesign.search.target import Target
 
 
 class Stage(IntEnum):

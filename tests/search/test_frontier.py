@@ -7,8 +7,8 @@ import pytest
 from topodesign import build, price
 from topodesign.expand import degree as copies
 from topodesign.expand import line
-from topodesign.search.cayley import Target
-from topodesign.search.from_scratch import explore, search_targets
+from topodesign.search.frontier import search_frontier, search_targets
+from topodesign.search.target import Target
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_targets_are_the_size_and_what_expands_to_it(target: Target) -> None:
 
 
 def test_without_a_search_it_is_families_and_expansions_rebuilt_and_priced() -> None:
-    front = explore(Target(24, 4, False), 0)
+    front = search_frontier(Target(24, 4, False), 0)
     assert [one.cost.steps for one in front] == sorted({one.cost.steps for one in front})
     assert [one.cost.bandwidth for one in front] == sorted({one.cost.bandwidth for one in front}, reverse=True)
     for one in front:
