@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.samples.forest import a100, mi250
 from tests.samples.topologies import regular_digraphs
 from tests.samples.trees import fabric
 from topodesign import build
-from topodesign.forest.allreduce import AllreduceOptimum, allreduce_optimum
+from topodesign.forest.allreduce import PHASES, AllreduceOptimum, allreduce_optimum
 from topodesign.forest.optimum import optimum
+from topodesign.solve.maxflow import violated_cut
 from topodesign.topology.topology import Topology
 
 
@@ -147,6 +151,67 @@ def test_random_one_way_graphs(topology: Topology) -> None:
 def test_random_switched_fabrics(seed: int, nodes: int, switches: int) -> None:
     found = check(fabric(nodes, switches, random.Random(seed)))  # noqa: S311
     assert found.exact
+
+
+def without(topology: Topology, lost: int) -> Topology:
+    """The fabric without one vertex."""
+    links = [
+        (u - (u > lost), v - (v > lost))
+        for u, v, capacity in topology.links()
+        for _ in range(capacity)
+        if lost not in {u, v}
+    ]
+    switches = [switch - (switch > lost) for switch in topology.switches if switch != lost]
+    return Topology.from_links(topology.nodes - 1, links, switches=switches)
+
+
+@pytest.mark.parametrize(
+    ("whole", "lost", "throughput"),
+    [
+        (mi250(2), 3, Fraction(645, 4)),
+        (mi250(4), 0, Fraction(777, 5)),
+        (a100(2), 0, Fraction(2775, 16)),
+        (a100(4), 0, Fraction(775, 6)),
+    ],
+)
+def test_boxes_without_a_node(whole: Topology, lost: int, throughput: Fraction) -> None:
+    """Both sides of the proof meet; cuts are looked for by maximum flows, as there are too many to go through."""
+    topology = without(whole, lost)
+    found = allreduce_optimum(topology)
+    assert found.throughput == found.bound == throughput > found.composed
+    check_bound(topology, found)
+    place = {node: at for at, node in enumerate(compute(topology))}
+    load = np.zeros(len(topology.src), dtype=object)
+    for phase in PHASES:
+        common = math.lcm(*(amount.denominator for amount in found.traffic[phase].values()))
+        between: dict[tuple[int, int], int] = {}
+        for path, amount in found.traffic[phase].items():
+            load[topology.link_index(path[:-1], path[1:])] += amount
+            ends = (path[0], path[-1]) if phase == "broadcast" else (path[-1], path[0])
+            pair = place[ends[0]], place[ends[1]]
+            between[pair] = between.get(pair, 0) + int(amount * common)
+        shares = [part * throughput * common for part in found.roots]
+        scale = math.lcm(*(share.denominator for share in shares))
+        pairs = np.array(list(between))
+        logical = Topology.from_arrays(len(place), pairs[:, 0], pairs[:, 1])
+        capacity = np.zeros(len(pairs), dtype=np.int64)
+        capacity[logical.link_index(pairs[:, 0], pairs[:, 1])] = [scale * amount for amount in between.values()]
+        demand = np.array([int(scale * share) for share in shares], dtype=np.int64)
+        assert violated_cut(logical, capacity, demand)[1] is None
+    assert np.all(load <= topology.capacity)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 5), st.integers(1, 3), st.sampled_from([6, 1000, 10**8]))
+def test_uneven_fabrics_with_large_bandwidths(seed: int, nodes: int, switches: int, most: int) -> None:
+    """As much need not go into a switch as comes out; numbers have little in common."""
+    plain = fabric(nodes, switches, random.Random(seed))  # noqa: S311
+    capacity = np.random.default_rng(seed).integers(1, most, len(plain.src))
+    topology = Topology.from_arrays(plain.nodes, plain.src, plain.dst, capacity, switches=plain.switches)
+    found = check(topology)
+    if most < 10**8:
+        assert found.exact
+    assert float(found.bound / found.throughput) < 1 + 1e-4
 
 
 def test_beyond_the_linear_program_disjoint_bottlenecks_prove_the_optimum() -> None:
