@@ -70,5 +70,5 @@ def test_no_module_is_without_tests(folder: str) -> None:
     own = modules(folder)
     tested = {name for name, path in own.items() if name in imports or public(path) & words}
     used = set[str]().union(*(imported(own[name]) for name in tested))
-    untested = own.keys() - tested - used
-    assert sorted(name for name in untested if own[name].name != "__init__.py") == []
+    untested = sorted(name for name in own.keys() - tested - used if own[name].name != "__init__.py")
+    assert not untested, f"no test in tests/{folder} reaches {', '.join(untested)}"
