@@ -65,7 +65,7 @@ _MOST_LINKS = 8
     "--proof/--no-proof",
     default=True,
     show_default=True,
-    help="Whether to ask if any allreduce beats reduce-scatter and then allgather; above 64 nodes by cuts alone.",
+    help="Whether to ask if any allreduce beats reduce-scatter and then allgather; above 128 nodes by cuts alone.",
 )
 @json_option
 def command(

@@ -64,7 +64,7 @@ _Bound = tuple[Fraction, dict[Cut, Fraction], tuple[Fraction, ...]]
 _Reached = tuple[Fraction, tuple[Fraction, ...], dict[Phase, dict[Path, Fraction]]]
 """A throughput, with the shares of the roots and the traffic that reach it."""
 
-MOST_NODES = 64
+MOST_NODES = 128
 """Compute nodes up to which the linear program is solved."""
 
 _ROUNDS = 1000
