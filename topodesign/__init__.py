@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from topodesign.base.shipped import examples as examples
     from topodesign.base.spec import Spec as Spec
     from topodesign.base.spec import parse as parse
+    from topodesign.catalog.budgets import Effort as Effort
+    from topodesign.catalog.build import build_catalog as build_catalog
     from topodesign.catalog.known import known_topologies as known_topologies
     from topodesign.catalog.lookup import Catalog as Catalog
     from topodesign.catalog.pareto import Pareto as Pareto
     from topodesign.catalog.pareto import pareto as pareto
+    from topodesign.catalog.verify import verify_catalog as verify_catalog
     from topodesign.expand.library import as_topology as as_topology
     from topodesign.expand.library import build as build
     from topodesign.fabrics.fabric import Fabric as Fabric
@@ -44,6 +47,9 @@ _HOMES = {
     "as_topology": "expand.library",
     "build": "expand.library",
     "Catalog": "catalog.lookup",
+    "build_catalog": "catalog.build",
+    "Effort": "catalog.budgets",
+    "verify_catalog": "catalog.verify",
     "copy_examples": "base.shipped",
     "examples": "base.shipped",
     "known_topologies": "catalog.known",

@@ -14,12 +14,12 @@ import pytest
 from tests.samples.catalogs import DEGREES, LAST, write_catalog
 from topodesign import Catalog
 from topodesign.base.cost import Basis, Cost
-from topodesign.base.errors import FileFormatError
+from topodesign.base.errors import FileFormatError, TopodesignError
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog import verify as verifying
 from topodesign.catalog.files import catalog_file, write_rows
 from topodesign.catalog.rows import VERSION, Row, how_found, read_row
-from topodesign.catalog.verify import Place, Verified, check_row, misplaced, places, sample, verify
+from topodesign.catalog.verify import Place, Verified, check_row, draw, misplaced, places, verify, verify_catalog
 from topodesign.cli.main import run
 from topodesign.expand.expansion import Base, Expansion
 from topodesign.expand.library import LIBRARY, build
@@ -166,10 +166,10 @@ def test_a_wrong_row_is_told_with_its_line_and_what_came_out(directory: Path, tm
 
 def test_samples_are_drawn_by_seed(directory: Path) -> None:
     rows = places(Catalog(directory), DEGREES)
-    assert sample(rows, 20, 1) == sample(rows, 20, 1) != sample(rows, 20, 2)
-    assert len(set(map(str, sample(rows, 20, 1)))) == 20
-    assert sample(rows, 10**6, 3) == rows
-    assert sample([], 5, 3) == []
+    assert draw(rows, 20, 1) == draw(rows, 20, 1) != draw(rows, 20, 2)
+    assert len(set(map(str, draw(rows, 20, 1)))) == 20
+    assert draw(rows, 10**6, 3) == rows
+    assert draw([], 5, 3) == []
 
 
 def test_processes_find_what_one_finds(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,5 +233,19 @@ def test_refusals(program: Run, args: tuple[object, ...]) -> None:
 
 def test_a_fixed_sample_of_the_shipped_catalog_is_right() -> None:
     catalog = Catalog()
-    rows = sample(places(catalog, catalog.degrees, 0, 512), 40, 4)
+    rows = draw(places(catalog, catalog.degrees, 0, 512), 40, 4)
     assert faults(rows) == []
+
+
+def test_python_says_what_the_command_says(directory: Path) -> None:
+    wrong: list[str] = []
+    result = verify_catalog(
+        str(directory), degrees=[4], sample=5, seed=2, workers=1, on_fault=lambda one: wrong.append(str(one))
+    )
+    assert (result.ok, result.rows, wrong) == (True, 5, [])
+    assert result.record() == {"rows": 5, "verified_before": 0, "faults": []}
+    assert "no fault(s)" in repr(result)
+    with pytest.raises(TopodesignError):
+        verify_catalog(5)  # type: ignore[arg-type]
+    with pytest.raises(TopodesignError):
+        verify_catalog(directory, sample=0)

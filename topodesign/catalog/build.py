@@ -29,8 +29,8 @@ def build_catalog(
     nodes: range,
     degrees: Sequence[int],
     *,
-    effort: Effort,
-    journal: Path,
+    effort: Effort | None = None,
+    journal: Path | None = None,
     jobs: int | None = None,
     scheduler: str | None = None,
     progress: Callable[[float], None] | None = None,
@@ -40,13 +40,14 @@ def build_catalog(
     Parameters
     ----------
     directory
-        Where the files go. Rows of other sizes that are there already stay.
+        Where the files go; made if it is not there. Rows of other sizes that are there already stay.
     nodes, degrees
         The grid. What its sizes rest on is worked out too, but not written.
     effort
-        Seed and budget of the searches, on which the result depends, and on nothing else.
+        Seed and budget of the searches, on which the result depends, and on nothing else; by default those of the
+        shipped catalog.
     journal
-        File of finished tasks; a build that was killed goes on from it.
+        File of finished tasks; a build that was killed goes on from it. By default ``build.journal`` in the directory.
     jobs
         Processes, one per core unless told otherwise.
     scheduler
@@ -64,8 +65,15 @@ def build_catalog(
     CatalogError
         If the journal belongs to another build, a file there is damaged, or workers die.
     ParameterError
-        If the cluster cannot be reached.
+        If a size is too small, or the cluster cannot be reached.
     """
+    if nodes.start < 3 or min(degrees) < 2:
+        raise ParameterError("a catalog is of at least 3 nodes and degree 2")
+    effort, journal = effort or Effort(), journal or directory / "build.journal"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CatalogError(f"{directory}: {error.strerror or error}") from None
     outside = {degree: _others(directory, degree, nodes) for degree in degrees}
     plan = waves((n, degree) for degree in degrees for n in nodes)
     with Journal(journal, effort) as done:

@@ -92,7 +92,7 @@ class Catalog:
         CatalogError
             As :meth:`rows`, and if there are no files at all.
         """
-        return Coverages(coverage(degree, self.rows(degree, first, last)) for degree in self._wanted(degrees))
+        return Coverages(coverage(degree, self.rows(degree, first, last)) for degree in self.wanted(degrees))
 
     def quality(
         self, degrees: Iterable[int] | None = None, first: int = 0, last: int = NO_LIMIT, work: Workload = STANDARD
@@ -103,13 +103,20 @@ class Catalog:
         """
         return Qualities(
             one
-            for degree in self._wanted(degrees)
+            for degree in self.wanted(degrees)
             for rows in [self.rows(degree, first, last)]
             for duplex in (False, True)
             if (one := quality(degree, rows, duplex=duplex, work=work))
         )
 
-    def _wanted(self, degrees: Iterable[int] | None) -> list[int]:
+    def wanted(self, degrees: Iterable[int] | None) -> list[int]:
+        """Return some degrees, or all that there are files of.
+
+        Raises
+        ------
+        CatalogError
+            If there are none.
+        """
         wanted = self.degrees if degrees is None else list(degrees)
         if not wanted:
             raise CatalogError(f"{self.directory}: there are no catalog files here")

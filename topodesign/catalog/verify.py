@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from topodesign.base.atomic import write_whole
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, FileFormatError, TopodesignError
+from topodesign.base.records import Result
 from topodesign.base.spec import Spec, parse
+from topodesign.base.units import as_count
 from topodesign.catalog.files import NO_LIMIT, catalog_file
-from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import VERSION, Row, how_found, undominated
 from topodesign.expand.expansion import Base, Claim, Expansion
 from topodesign.expand.library import LIBRARY, build
@@ -67,6 +70,102 @@ class Verified:
     faults: tuple[Fault, ...]
 
 
+@dataclass(frozen=True, repr=False)
+class Verification(Result):
+    """What a verification came to.
+
+    Attributes
+    ----------
+    rows
+        Rows that were to be verified.
+    verified_before
+        How many of them an earlier run had found right.
+    faults
+        Those that are not true.
+    """
+
+    rows: int
+    verified_before: int
+    faults: tuple[Fault, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether all rows are true."""
+        return not self.faults
+
+    def heading(self) -> str:
+        """Return how many rows and how many faults."""
+        before = f", {self.verified_before} of them before" if self.verified_before else ""
+        return f"{self.rows} rows rebuilt and priced{before}: {len(self.faults) or 'no'} fault(s)"
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {"rows": self.rows, "verified_before": self.verified_before, "faults": self.to_records()}
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a flat row for every fault."""
+        return [
+            {"file": str(fault.place.path), "line": fault.place.line, "message": fault.message} for fault in self.faults
+        ]
+
+
+def verify_catalog(
+    catalog: Catalog | str | Path | None = None,
+    *,
+    degrees: Iterable[int] | None = None,
+    nodes: range | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    all_sources: bool = False,
+    resume: Path | None = None,
+    workers: int | None = None,
+    on_fault: Callable[[Fault], None] | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Verification:
+    """Rebuild rows of a catalog from their specs and price them from their links again.
+
+    Parameters
+    ----------
+    catalog
+        Which, or its directory; the shipped one by default.
+    degrees, nodes
+        Only these degrees, and only a range of N.
+    sample, seed
+        Only so many rows, drawn at random; all by default, which takes hours for the shipped catalog.
+    all_sources, resume, workers
+        As for :func:`verify`.
+    on_fault
+        Called for every fault as it is found.
+    progress
+        Called now and then with the share of the work that is done.
+
+    Raises
+    ------
+    CatalogError, FileFormatError
+        If a file is missing, truncated or edited, and as :func:`verify`.
+    """
+    source = as_catalog(catalog)
+    rows = places(source, source.wanted(degrees), *((nodes[0], nodes[-1]) if nodes else ()))
+    faults: list[Fault] = []
+
+    def note(found: Iterable[Fault]) -> None:
+        for fault in found:
+            faults.append(fault)
+            if on_fault is not None:
+                on_fault(fault)
+
+    note(misplaced(rows))
+    if sample is not None:
+        rows = draw(rows, as_count(sample, "sample", 1), as_count(seed, "seed", 0))
+    before: int | None = None
+    for state in verify(rows, all_sources=all_sources, resume=resume, workers=workers):
+        before = state.done if before is None else before
+        if progress is not None:
+            progress(state.share)
+        note(state.faults)
+    return Verification(len(rows), before or 0, tuple(faults))
+
+
 def places(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int = NO_LIMIT) -> list[Place]:
     """Return the rows of some degrees and a range of N with their places.
 
@@ -83,7 +182,7 @@ def places(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int =
     ]
 
 
-def sample(rows: Sequence[Place], count: int, seed: int) -> list[Place]:
+def draw(rows: Sequence[Place], count: int, seed: int) -> list[Place]:
     """Return a random sample without replacement, all if there are no more than that."""
     rng = np.random.Generator(np.random.PCG64(seed))
     return [rows[index] for index in sorted(rng.permutation(len(rows))[:count].tolist())]

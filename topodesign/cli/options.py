@@ -9,12 +9,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from topodesign.base.records import Result
-from topodesign.collectives import Collective, as_collective
+
+if TYPE_CHECKING:
+    from topodesign.collectives import Collective
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -28,7 +30,7 @@ catalog_option = click.option(
 )
 
 
-class _CollectiveChoice(click.ParamType[Collective]):
+class _CollectiveChoice(click.ParamType["Collective"]):
     """A collective by its name."""
 
     name = "collective"
@@ -42,7 +44,9 @@ class _CollectiveChoice(click.ParamType[Collective]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Collective:
         """Return the collective."""
-        return value if isinstance(value, Collective) else as_collective(self.choice.convert(value, param, ctx))
+        from topodesign.collectives import as_collective  # noqa: PLC0415  NumPy, which help does without
+
+        return as_collective(self.choice.convert(value, param, ctx) if isinstance(value, str) else value)
 
 
 COLLECTIVES = _CollectiveChoice(["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce"])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+import topodesign
 from topodesign.cli.catalog.ranges import number_range
 from topodesign.cli.options import json_option, print_json, progress_bar
 
@@ -59,19 +60,15 @@ def command(
 
     Example: topodesign catalog build -n 3..256 -d 2..4 -o my-catalog
     """
-    from topodesign.catalog.budgets import Effort  # noqa: PLC0415
-    from topodesign.catalog.build import build_catalog  # noqa: PLC0415  heavy
-
     if nodes.start < 3 or degrees.start < 2:
         raise click.UsageError("A catalog is of at least 3 nodes and degree 2.")
-    output.mkdir(parents=True, exist_ok=True)
     with progress_bar("building") as progress:
-        files = build_catalog(
+        files = topodesign.build_catalog(
             output,
             nodes,
             degrees,
-            effort=Effort(seed, effort),
-            journal=journal or output / "build.journal",
+            effort=topodesign.Effort(seed, effort),
+            journal=journal,
             jobs=jobs,
             scheduler=scheduler,
             progress=progress,

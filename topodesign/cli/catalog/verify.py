@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from topodesign.base.errors import CatalogError
+import topodesign
 from topodesign.cli.catalog.ranges import number_range
 from topodesign.cli.options import catalog_option, json_option, print_json, progress_bar
 
@@ -51,43 +51,21 @@ def command(
     """
     if every == (sample is not None or nodes is not None or degrees is not None):
         raise click.UsageError("Say what to verify: --sample K, -d, -n, several of these, or --all alone.")
-    from topodesign.catalog.lookup import Catalog  # noqa: PLC0415
-    from topodesign.catalog.verify import Fault, misplaced, places, verify  # noqa: PLC0415
-    from topodesign.catalog.verify import sample as draw  # noqa: PLC0415
-
-    source = Catalog() if catalog is None else Catalog(catalog)
-    wanted = list(degrees or source.degrees)
-    if not wanted:
-        raise CatalogError(f"{source.directory}: there are no catalog files here")
-    rows = places(source, wanted, *((nodes[0], nodes[-1]) if nodes else ()))
-    faults: list[Fault] = []
-
-    def tell(found: list[Fault]) -> None:
-        faults.extend(found)
-        for fault in found:
-            click.echo(str(fault), err=True)
-
-    tell(misplaced(rows))
-    if sample is not None:
-        rows = draw(rows, sample, seed)
-    already = 0
     with progress_bar("verifying") as progress:
-        for count, state in enumerate(verify(rows, all_sources=all_sources, resume=resume, workers=processes)):
-            already = already if count else state.done
-            progress(state.share)
-            tell(list(state.faults))
-    if as_json:
-        print_json(
-            {
-                "rows": len(rows),
-                "verified_before": already,
-                "faults": [
-                    {"file": str(fault.place.path), "line": fault.place.line, "message": fault.message}
-                    for fault in faults
-                ],
-            }
+        result = topodesign.verify_catalog(
+            catalog,
+            degrees=degrees,
+            nodes=nodes,
+            sample=sample,
+            seed=seed,
+            all_sources=all_sources,
+            resume=resume,
+            workers=processes,
+            on_fault=lambda fault: click.echo(str(fault), err=True),
+            progress=progress,
         )
+    if as_json:
+        print_json(result.record())
     else:
-        before = f", {already} of them before" if already else ""
-        click.echo(f"{len(rows)} rows rebuilt and priced{before}: {len(faults) or 'no'} fault(s)")
-    return 1 if faults else 0
+        click.echo(result.heading())
+    return 0 if result.ok else 1
