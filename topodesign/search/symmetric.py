@@ -26,7 +26,9 @@ from topodesign.algebra.groups import Group, abelian, affine, cyclic, dicyclic, 
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
+from topodesign.pricing.kernels import SCALE
 from topodesign.search.target import Found, Target, undominated
+from topodesign.search.voltage_kernels import MOST_STEPS, Base, climb_lifts, invert_rows, multiply_rows, try_sets
 from topodesign.topology.topology import IntArray
 
 MOST_LINKS = 16
@@ -135,7 +137,7 @@ def orbit_counts(nodes: int, degree: int) -> list[int]:
 class _Links:
     """The links of a base, sorted by their ends, and which of them follow which with their voltages.
 
-    A link's voltage is the image of its leader's under a map (see ``voltage_kernels.climb_lifts``).
+    A link's voltage is the image of its leader's under a map (see ``voltage_kernels.Base``).
     """
 
     tail: IntArray
@@ -189,9 +191,6 @@ class _Search:
             self.finished = True
 
     def _set_limits(self, nodes: int, degree: int) -> None:
-        from topodesign.pricing.kernels import SCALE  # noqa: PLC0415  compiled code, slow to import
-        from topodesign.search.voltage_kernels import MOST_STEPS  # noqa: PLC0415
-
         self.optimum = (nodes - 1) * SCALE
         self.fewest = lower_bound(nodes, degree, duplex=self.target.duplex).steps
         if self.orbits == 1 and all(base.abelian for base in groups_to_search(nodes)):
@@ -232,8 +231,6 @@ class _Search:
 
     def turn(self, most: int = 2**62) -> int:
         """Climb for one turn with the next group and base, looking at ``most`` links or so; return at how many."""
-        from topodesign.search.voltage_kernels import climb_lifts  # noqa: PLC0415  compiled code, slow to import
-
         nodes, degree = self.target.nodes, self.target.degree
         index, self.turns = self.turns, self.turns + 1
         groups = groups_to_search(nodes // self.orbits)
@@ -249,22 +246,8 @@ class _Search:
         before = self.allowed.copy()
         found = np.zeros((len(self.allowed), len(links.tail) + 1), dtype=np.int64)
         state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-        looked, missing = climb_lifts(
-            table,
-            images,
-            links.tail,
-            links.head,
-            links.leader,
-            links.image,
-            self.orbits,
-            self.target.duplex,
-            depth,
-            min(work, most),
-            _PATIENCE,
-            state,
-            self.allowed,
-            found,
-        )
+        lifted = Base(table, images, links.tail, links.head, links.leader, links.image, self.orbits, self.target.duplex)
+        looked, missing = climb_lifts(lifted, depth, min(work, most), _PATIENCE, state, self.allowed, found)
         share = missing / (nodes * self.orbits)
         self.missing[depth] = share if self.tried[depth] == 0 else min(share, self.missing[depth])
         self.tried[depth] += 1
@@ -288,8 +271,6 @@ class _Search:
 
     def try_all(self) -> None:
         """Price all connection sets of all groups, after which there is nothing left to find."""
-        from topodesign.search.voltage_kernels import try_sets  # noqa: PLC0415  compiled code, slow to import
-
         degree, duplex = self.target.degree, self.target.duplex
         links = _simplex_base(1, degree, np.random.Generator(np.random.PCG64(self.seed)))
         for base in groups_to_search(self.target.nodes):
@@ -324,8 +305,6 @@ class _Search:
         return min(self._open(), key=price)
 
     def _record(self, turn: _Turn, before: IntArray, found: IntArray) -> None:
-        from topodesign.pricing.kernels import SCALE  # noqa: PLC0415  compiled code, slow to import
-
         for steps in range(1, len(self.allowed)):
             cost = int(self.allowed[steps])
             if cost < before[steps] and cost < self.allowed[steps - 1]:
@@ -431,8 +410,6 @@ def _pool(
     identity
         Keep the identity element.
     """
-    from topodesign.search.voltage_kernels import invert_rows, multiply_rows  # noqa: PLC0415  compiled code, slow to import
-
     twists = [] if twist is None else list(twist.astype(np.int32))
     if base.order <= _POOL:
         table = base.table().astype(np.int32)

@@ -269,26 +269,10 @@ def _redraw(link: int, voltage: Ints, images: Ints, leader: Ints, image: Ints, i
             voltage[other] = images[image[other], voltage[link]]
 
 
-@compiled
-def climb_lifts(
-    table: Nodes,
-    images: Ints,
-    tail: Ints,
-    head: Ints,
-    leader: Ints,
-    image: Ints,
-    orbits: int,
-    duplex: bool,
-    depth: int,
-    work: int,
-    patience: int,
-    state: Masks,
-    allowed: Ints,
-    found: Ints,
-) -> tuple[int, int]:
-    """Improve the voltages of a base one link at a time: first until all nodes are near, then for bandwidth.
+class Base(NamedTuple):
+    """A base digraph whose links get voltages, and the group that they are from.
 
-    Parameters
+    Attributes
     ----------
     table
         ``table[i, g]`` is g times the i-th element of a pool, shape ``(pool, k)``.
@@ -303,6 +287,28 @@ def climb_lifts(
         m.
     duplex
         Every link has its reverse, so that the transpose costs the same.
+    """
+
+    table: Nodes
+    images: Ints
+    tail: Ints
+    head: Ints
+    leader: Ints
+    image: Ints
+    orbits: int
+    duplex: bool
+
+
+@compiled
+def climb_lifts(
+    base: Base, depth: int, work: int, patience: int, state: Masks, allowed: Ints, found: Ints
+) -> tuple[int, int]:
+    """Improve the voltages of a base one link at a time: first until all nodes are near, then for bandwidth.
+
+    Parameters
+    ----------
+    base
+        What gets voltages.
     depth
         Steps that are aimed at.
     work
@@ -322,6 +328,15 @@ def climb_lifts(
     tuple
         Links looked at, and the fewest nodes that were missing at that depth.
     """
+    table, images, leader, image, orbits, duplex = (
+        base.table,
+        base.images,
+        base.leader,
+        base.image,
+        base.orbits,
+        base.duplex,
+    )
+    tail, head = base.tail, base.head
     pool, order = table.shape
     nodes, links, size = orbits * order, len(tail) // orbits, len(tail)
     inverse = images[1]
@@ -389,13 +404,13 @@ def try_sets(
     Parameters
     ----------
     table, inverse
-        As the first two of :func:`climb_lifts`, for all elements of the group but the identity.
+        As in :class:`Base`, for all elements of the group but the identity.
     fixed
         Elements that every set holds.
     choice
         Elements of which the others are chosen; if duplex one of each pair of inverses, which come together.
     duplex, allowed, found
-        As there, with one orbit.
+        As there and in :func:`climb_lifts`, with one orbit.
     links
         Size d of the sets.
 
