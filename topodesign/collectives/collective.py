@@ -27,12 +27,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Literal
 
 from topodesign.base.errors import ParameterError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 End = Literal["each", "all", "root"]
 """Where blocks start or end: a node of its own for each block, all members, or the root."""
@@ -194,6 +195,8 @@ class Collective:
         ParameterError
             If a member of the group is no node, or a switch; if the root is missing or no member.
         """
+        import numpy as np  # noqa: PLC0415  options name collectives, and need no arrays
+
         chosen = [node for node in range(nodes) if node not in switches] if self.group is None else list(self.group)
         wrong = next((node for node in chosen if node >= nodes or node in switches), None)
         if wrong is not None:
@@ -214,6 +217,8 @@ class Collective:
         A block is called by the node that is its source or destination alone; the only block of a broadcast or reduce
         by the root; and that of an ordered pair (s, t) by ``s * nodes + t``.
         """
+        import numpy as np  # noqa: PLC0415  options name collectives, and need no arrays
+
         if self.pairwise:
             return (members[:, None] * nodes + members).ravel()
         if "each" in self.ends:
@@ -224,6 +229,8 @@ class Collective:
         self, movement: Movement, blocks: NDArray[np.integer[Any]], nodes: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the source and the destination of blocks in a movement; ``EVERYONE`` for all members."""
+        import numpy as np  # noqa: PLC0415  options name collectives, and need no arrays
+
         number = blocks.astype(np.int64)
 
         def place(end: End, own: NDArray[np.int64]) -> NDArray[np.int64]:
