@@ -328,15 +328,7 @@ def climb_lifts(
     tuple
         Links looked at, and the fewest nodes that were missing at that depth.
     """
-    table, images, leader, image, orbits, duplex = (
-        base.table,
-        base.images,
-        base.leader,
-        base.image,
-        base.orbits,
-        base.duplex,
-    )
-    tail, head = base.tail, base.head
+    table, images, tail, head, leader, image, orbits, duplex = base
     pool, order = table.shape
     nodes, links, size = orbits * order, len(tail) // orbits, len(tail)
     inverse = images[1]
