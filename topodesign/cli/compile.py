@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import click
 from click.core import ParameterSource
@@ -16,17 +16,25 @@ from topodesign.cli.options import (
     method_options,
     print_json,
     progress_bar,
-    runtime_option,
     tree_options,
 )
+from topodesign.cli.sources import check_ending, names_schedule, schedule_of
+from topodesign.cli.trees.files import right_trees
+from topodesign.cli.trees.plan import AnyMethod, Wanted, goes_over_trees
+from topodesign.cli.trees.plan import plan as plan_trees
+from topodesign.collectives import Collective
+from topodesign.compiler.backends import BACKENDS
+from topodesign.compiler.compilation import Compiled, compile_plan
+from topodesign.compiler.fitting import Settings, compile_fitting
+from topodesign.compiler.ir import PROTOCOLS, Protocol
+from topodesign.expand.library import as_topology
+from topodesign.plans.plan import Plan
+from topodesign.plans.trees import Trees
+from topodesign.plans.trees_file import is_tree_file
+from topodesign.schedulers import Method, make_schedule
 
-if TYPE_CHECKING:
-    from topodesign.cli.trees.plan import AnyMethod, Wanted
-    from topodesign.collectives import Collective
-    from topodesign.compiler.ir import Protocol
-    from topodesign.plans.rounds import Rounds
-    from topodesign.schedulers import Method
-    from topodesign.topology.topology import Topology
+_FOR_TREES = "--parts is for trees; leave it out"
+_RUNTIMES = list(dict.fromkeys(name for backend in BACKENDS.values() for name in backend.runtimes))
 
 
 @click.command(name="compile")
@@ -34,10 +42,17 @@ if TYPE_CHECKING:
 @collective_option
 @method_options
 @tree_options
-@runtime_option
+@click.option(
+    "--target", type=click.Choice(list(BACKENDS)), default="msccl", show_default=True, help="What reads the program."
+)
+@click.option(
+    "--runtime",
+    type=click.Choice(_RUNTIMES),
+    help="Whose limits the program has to keep; without it those of the first runtime of the target, msccl for msccl.",
+)
 @click.option(
     "--protocol",
-    type=click.Choice(["Simple", "LL", "LL128"]),
+    type=click.Choice(PROTOCOLS),
     default="Simple",
     show_default=True,
     help="Wire protocol: Simple for large messages, LL and LL128 for small ones.",
@@ -71,7 +86,8 @@ def command(
     collective: Collective,
     method: AnyMethod,
     chunks: int | None,
-    runtime: str,
+    target: str,
+    runtime: str | None,
     protocol: Protocol,
     inplace: bool,
     channels: int,
@@ -91,112 +107,89 @@ def command(
 
     Example: topodesign compile 'circulant(12,2,3)' --collective allreduce --inplace -o allreduce.xml
     """
-    from topodesign.base.atomic import write_whole  # noqa: PLC0415
-    from topodesign.cli.sources import check_ending, names_schedule  # noqa: PLC0415  heavy
-    from topodesign.cli.trees.plan import Wanted, goes_over_trees  # noqa: PLC0415
-    from topodesign.plans.trees_file import is_tree_file  # noqa: PLC0415
-    from topodesign.runtime.check import check_program  # noqa: PLC0415
-    from topodesign.runtime.parse import parse_xml  # noqa: PLC0415
-    from topodesign.runtime.profiles import get_profile  # noqa: PLC0415
-
     check_ending(output, "program")
-    options: dict[str, Any] = {
+    settings: Settings = {
         "runtime": runtime,
         "protocol": protocol,
         "inplace": inplace,
         "channels": channels,
-        "min_size": 0 if min_size is None else min_size,
+        "parts": parts,
+        "min_size": min_size or 0,
         "max_size": max_size,
     }
-    made = names_schedule(source)
     wanted = Wanted(source, collective, **of_trees)
-    if made:
-        names = ("collective", "method", "chunks", *of_trees)
-        given = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
-        if given:
-            words = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-            raise ParameterError(f"{source} is a schedule already, which decides {words}; leave that out")
-        trees = is_tree_file(Path(source))
-    else:
-        trees = goes_over_trees(wanted, method)
-    notes: dict[str, str | None] = {}
-    if trees:
+    if names_schedule(source):
+        _refuse_choices(context, source, ("collective", "method", "chunks", *of_trees))
+        plan = _right_plan(Path(source))
+        if parts > 1 and not isinstance(plan.movement, Trees):
+            raise ParameterError(_FOR_TREES)
+        with progress_bar("compiling"):
+            made = compile_plan(plan, target, **settings)
+    elif goes_over_trees(wanted, method):
         if chunks is not None:
             raise ParameterError("--chunks is for schedules of steps; use --fixed-k and --parts for trees")
-        text, notes = _trees(source, None if made else wanted, {**options, "parts": parts})
-    elif parts > 1:
-        raise ParameterError("--parts is for trees; leave it out")
+        with progress_bar("scheduling and compiling"):
+            made = _compile_trees(wanted, target, settings)
     else:
-        steps = None if made else (collective, cast("Method", method), chunks)
-        text = _steps(source, steps, options)
-    profile = get_profile(runtime)
-    with progress_bar("checking"):
-        check = check_program(parse_xml(text, profile), profile, interleavings=3)
-    if not check.ok:
-        raise click.ClickException(f"the compiled program fails its check, and nothing was written:\n{check}")
-    write_whole(output, text)
-    if as_json:
-        print_json({**check.record(), **notes, "file": str(output)})
-        return
-    click.echo("\n".join([str(check), *filter(None, notes.values()), f"written to {output}"]))
-
-
-def _steps(source: str, wanted: tuple[Collective, Method, int | None] | None, options: dict[str, Any]) -> str:
-    """Compile a schedule of steps, read from a file if it is not said which is wanted."""
-    from topodesign.compiler.compilation import compile_plan  # noqa: PLC0415
-    from topodesign.expand.library import as_topology  # noqa: PLC0415  heavy
-    from topodesign.plans.plan import Plan  # noqa: PLC0415
-    from topodesign.schedulers import make_schedule  # noqa: PLC0415
-
-    if wanted is None:
-        with progress_bar("verifying"):
-            graph, schedule = _read(Path(source))
-    else:
-        collective, method, chunks = wanted
-        graph = as_topology(source)
-        with progress_bar("scheduling") as progress:
-            schedule = make_schedule(graph, collective, method=method, chunks=chunks, progress=progress).schedule
-    with progress_bar("compiling"):
-        return compile_plan(Plan(graph, schedule), **options).text
-
-
-def _trees(source: str, wanted: Wanted | None, options: dict[str, Any]) -> tuple[str, dict[str, str | None]]:
-    """Compile a schedule of trees likewise; also return what there is to say about it."""
-    from topodesign.cli.trees.files import right_trees  # noqa: PLC0415  heavy
-    from topodesign.cli.trees.plan import plan  # noqa: PLC0415
-    from topodesign.compiler.compilation import compile_plan  # noqa: PLC0415
-    from topodesign.compiler.fitting import compile_fitting  # noqa: PLC0415
-    from topodesign.plans.plan import Plan  # noqa: PLC0415
-
-    if wanted is None:
-        fabric, schedule = right_trees(Path(source))
+        if parts > 1:
+            raise ParameterError(_FOR_TREES)
+        plan = _plan_rounds(source, collective, cast("Method", method), chunks)
         with progress_bar("compiling"):
-            return compile_plan(Plan(fabric, schedule), **options).text, {"fewer_trees": None}
-
-    def make_plan(k: int | None) -> Plan:
-        made = plan(wanted if k is None else replace(wanted, fixed_k=k))
-        return Plan(made.fabric, made.schedule, notes=() if made.kind is None else (made.kind,))
-
-    with progress_bar("scheduling and compiling"):
-        if wanted.fixed_k is not None:
-            made = compile_plan(make_plan(None), **options)
-        else:
-            made = compile_fitting(make_plan, **options)
-    fewer = made.notes[0] if made.notes else None
-    kind = made.plan.notes[0] if made.plan.notes and fewer is None else None
-    return made.text, {"fewer_trees": fewer, "allreduce": kind}
+            made = compile_plan(plan, target, **settings)
+    with progress_bar("checking"):
+        made = made.checked()
+    made.save(output)
+    _print(made, output, as_json)
 
 
-def _read(path: Path) -> tuple[Topology, Rounds]:
-    """Read a schedule file that the verifier accepts; what the schedule does not need is left out."""
-    from topodesign.cli.sources import schedule_of  # noqa: PLC0415  heavy
-    from topodesign.plans.rounds_ops import prune  # noqa: PLC0415
-    from topodesign.verification.rounds import verify  # noqa: PLC0415
+def _refuse_choices(context: click.Context, source: str, names: tuple[str, ...]) -> None:
+    """Refuse options that a schedule has decided."""
+    given = [name for name in names if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    if given:
+        words = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise ParameterError(f"{source} is a schedule already, which decides {words}; leave that out")
 
-    topology, schedule, _, report = schedule_of(path)
-    if report.ok and (report.redundant or report.refilled):  # right, but the compiler wants everything to move once
-        schedule = prune(schedule)
-        report = verify(topology, schedule)
+
+def _right_plan(path: Path) -> Plan:
+    """Read a schedule file that the verifier accepts."""
+    if is_tree_file(path):
+        return Plan(*right_trees(path))
+    with progress_bar("verifying"):
+        topology, schedule, _, report = schedule_of(path)
     if not report.ok:
         raise ParameterError(f"{path} is no right schedule:\n{report}")
-    return topology, schedule
+    return Plan(topology, schedule)
+
+
+def _plan_rounds(source: str, collective: Collective, method: Method, chunks: int | None) -> Plan:
+    """Make a schedule of steps."""
+    topology = as_topology(source)
+    with progress_bar("scheduling") as progress:
+        made = make_schedule(topology, collective, method=method, chunks=chunks, progress=progress)
+    return Plan(topology, made.schedule)
+
+
+def _compile_trees(wanted: Wanted, target: str, settings: Settings) -> Compiled:
+    """Make as good trees as fit and compile them; if it is said how many, those."""
+
+    def make_plan(k: int | None) -> Plan:
+        made = plan_trees(wanted if k is None else replace(wanted, fixed_k=k))
+        return Plan(made.fabric, made.schedule, notes=() if made.kind is None else (made.kind,))
+
+    if wanted.fixed_k is not None:
+        return compile_plan(make_plan(None), target, **settings)
+    return compile_fitting(make_plan, target, **settings)
+
+
+def _print(made: Compiled, output: Path, as_json: bool) -> None:
+    """Print what was found out about the program, and where it is."""
+    notes = made.notes or made.plan.notes
+    if not as_json:
+        found = made.heading() if made.report is None else str(made.report)
+        click.echo("\n".join([found, *notes, f"written to {output}"]))
+        return
+    about: dict[str, Any] = {} if made.report is None else made.report.record()
+    if isinstance(made.plan.movement, Trees):
+        about["fewer_trees"] = made.notes[0] if made.notes else None
+        about["allreduce"] = made.plan.notes[0] if made.plan.notes and not made.notes else None
+    print_json({**about, "file": str(output)})

@@ -18,6 +18,7 @@ from topodesign.compiler.backends.backend import LARGEST_SIZE, Backend, Files, O
 from topodesign.compiler.frontends import rounds, trees
 from topodesign.compiler.ir import PROTOCOLS, Program, Protocol
 from topodesign.compiler.limits import Limits
+from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
@@ -295,8 +296,8 @@ def _front_end(plan: Plan) -> FrontEnd:
 
 
 def _title(plan: Plan, front_end: FrontEnd) -> str:
-    """Return what a program is called by default."""
-    spec = "" if plan.topology.spec is None else str(plan.topology.spec)
+    """Return what a program is called by default: of a fabric by its links, which seldom have a spec of their own."""
+    spec = str((plan.topology if isinstance(plan.place, Fabric) else plan).spec or "")
     if not 0 < len(spec) <= _LONGEST_SPEC:
         spec = str(plan.topology.nodes - len(plan.topology.switches))
     return "-".join(["topodesign", str(plan.collective), *front_end.title, spec])

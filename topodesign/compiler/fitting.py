@@ -17,7 +17,7 @@ from topodesign.plans.trees import Trees
 from topodesign.runtime.profiles import RuntimeProfile
 
 
-class Options(TypedDict, total=False):
+class Settings(TypedDict, total=False):
     """What :func:`~topodesign.compiler.compilation.compile_plan` takes beside the plan and the target."""
 
     runtime: str | RuntimeProfile | None
@@ -31,7 +31,7 @@ class Options(TypedDict, total=False):
 
 
 def compile_fitting(
-    make_plan: Callable[[int | None], Plan], target: str = "msccl", **options: Unpack[Options]
+    make_plan: Callable[[int | None], Plan], target: str = "msccl", **options: Unpack[Settings]
 ) -> Compiled:
     """Make a plan that compiles: with fewer trees per root where the best has too many.
 
