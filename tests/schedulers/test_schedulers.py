@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.samples.schedules import COLLECTIVES, Collective
 from tests.samples.topologies import regular_digraphs
-from topodesign import build, price
+from topodesign import build
 from topodesign.base.cost import Cost
 from topodesign.base.errors import (
     DisconnectedError,
@@ -27,7 +27,7 @@ from topodesign.compiler.frontends import layout as layout_module
 from topodesign.plans.measure import cost_of
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.rounds_ops import assemble, is_lean, reverse
-from topodesign.pricing.closed_form import layer_loads
+from topodesign.pricing.closed_form import layer_loads, price
 from topodesign.pricing.programs import heterogeneous_steps
 from topodesign.schedulers import Unequal, lift, make_schedule
 from topodesign.schedulers.spff import _rounded, spff, spff_heterogeneous, theorem_21_bound
