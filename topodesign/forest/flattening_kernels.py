@@ -1,4 +1,4 @@
-"""Compiled loops that make packed trees lower; imported only when trees are packed.
+"""Loops that make packed trees lower.
 
 A node v of a tree that is too high gets a parent nearer to the root. The link from there is usually taken, by another
 tree, which then needs another parent for its v, and so on, until a link has room or the one that the first tree gave up

@@ -1,4 +1,4 @@
-"""Compiled inner loops of tree packing; imported only when trees are packed.
+"""Inner loops of tree packing.
 
 Trees grow level by level, and on each level node by node. Say that the trees i, of weight m(i), have reached the node
 sets R(i) and the links have capacities g left. They can all be completed if and only if for every node y

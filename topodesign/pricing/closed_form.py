@@ -11,6 +11,7 @@ import numpy as np
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, TopologyError
+from topodesign.pricing import kernels
 from topodesign.solve.maxflow import maximum_flow
 from topodesign.topology.topology import IntArray, Topology
 
@@ -83,8 +84,6 @@ def _sources(topology: Topology) -> IntArray:
 
 def largest_loads(topology: Topology, sources: IntArray) -> tuple[IntArray, IntArray]:
     """Return the largest U(u, x) over the sources u as numerators and denominators, for x = 1, 2, ...."""
-    from topodesign.pricing import kernels  # noqa: PLC0415  compiled code, slow to import
-
     widest = int(np.diff(topology.indptr).max(initial=0))
     if widest > kernels.MAX_NEIGHBOURS:
         if len(sources) * len(topology.src) * widest > _MOST_WIDE_WORK:
@@ -102,8 +101,6 @@ def largest_loads(topology: Topology, sources: IntArray) -> tuple[IntArray, IntA
 
 def _worst_loads(topology: Topology, sources: IntArray) -> tuple[IntArray, IntArray]:
     """Return the largest loads from some sources as numerators and denominators, by distance from 1."""
-    from topodesign.pricing import kernels  # noqa: PLC0415  compiled code, slow to import
-
     numerator = np.zeros(topology.nodes, dtype=np.int64)
     denominator = np.ones(topology.nodes, dtype=np.int64)
     nodes = np.array(sources, dtype=np.int64)
@@ -125,8 +122,6 @@ def larger(one: tuple[IntArray, IntArray], other: tuple[IntArray, IntArray]) -> 
 
 def distances(topology: Topology, source: int) -> IntArray:
     """Return the distance of every node from a source, shape ``(nodes,)``; -1 where there is no path."""
-    from topodesign.pricing import kernels  # noqa: PLC0415  compiled code, slow to import
-
     nodes = topology.nodes
     distance, queue = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
     kernels.search(source, topology.indptr, topology.dst, distance, np.empty(nodes, dtype=np.uint64), queue)

@@ -1,4 +1,4 @@
-"""Compiled inner loops of SPFF pricing; imported only when something is priced.
+"""Inner loops of SPFF pricing.
 
 The closed form (Efficient Direct-Connect Topologies, Theorem 20): a node u sends the shards of the destinations at
 distance x over its links so that the fullest link carries

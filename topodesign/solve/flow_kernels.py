@@ -1,4 +1,4 @@
-"""Compiled maximum flow on one residual network whose capacities change; imported only when a flow is wanted.
+"""Maximum flow on one residual network whose capacities change.
 
 A flow is never thrown away: :func:`push` adds to what is there (Dinic's algorithm), so that moving a flow from one sink
 to the next, or past a link that has lost capacity, costs a few short searches. All numbers are int64; the caller sees

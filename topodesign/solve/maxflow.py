@@ -13,16 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, TooLargeError
+from topodesign.solve import flow_kernels
 from topodesign.topology.topology import IntArray, Topology
-
-if TYPE_CHECKING:
-    from topodesign.solve.flow_kernels import Network
 
 Side = NDArray[np.bool_]
 """For every vertex, whether it is on the sending side of a cut."""
@@ -66,8 +64,6 @@ def maximum_flow(vertices: int, src: IntArray, dst: IntArray, capacity: Sequence
     arcs = list(zip(src.tolist(), dst.tolist(), capacity, strict=True))
     wanted = sum(amount for u, _, amount in arcs if u == start) + 1  # more than there is, so that a cut is found
     if max(wanted, *capacity, 0) < LARGEST:
-        from topodesign.solve import flow_kernels  # noqa: PLC0415  numba is heavy
-
         network = flow_kernels.make_network(vertices, src, dst, np.array(capacity, dtype=np.int64), len(arcs))
         flow = np.zeros(len(arcs), dtype=np.int64)
         value = flow_kernels.push(network, flow, start, end, wanted)
@@ -82,7 +78,7 @@ def maximum_flow(vertices: int, src: IntArray, dst: IntArray, capacity: Sequence
     return Flow(value, [carried[u][v] for u, v, _ in arcs], np.isin(np.arange(vertices), sorted(before)))
 
 
-def rooted_network(topology: Topology, capacity: IntArray, demand: IntArray, room: int = 0) -> Network:
+def rooted_network(topology: Topology, capacity: IntArray, demand: IntArray, room: int = 0) -> flow_kernels.Network:
     """Return the network of the links, then one link from a source (vertex ``topology.nodes``) to each compute node.
 
     Parameters
@@ -97,8 +93,6 @@ def rooted_network(topology: Topology, capacity: IntArray, demand: IntArray, roo
     TooLargeError
         If the demands do not add up in 64 bits.
     """
-    from topodesign.solve import flow_kernels  # noqa: PLC0415  numba is heavy
-
     total = sum(demand.tolist())
     if total >= LARGEST:
         raise TooLargeError("capacities or shard weights are too large, or have too little in common, for 64 bits")
@@ -144,8 +138,6 @@ def violated_cut(topology: Topology, capacity: IntArray, demand: IntArray, begin
     TooLargeError
         If the demands do not add up in 64 bits.
     """
-    from topodesign.solve import flow_kernels  # noqa: PLC0415  numba is heavy
-
     sinks = compute_nodes(topology)
     network = rooted_network(topology, capacity, demand)
     flow = np.zeros(len(network.capacity), dtype=np.int64)
@@ -254,8 +246,6 @@ def balanced_part(topology: Topology, capacity: IntArray) -> IntArray:
     What is left out is a flow from switches with more out than in, to those with more in than out; where either are
     short of the other, nodes are the other end, as they need no balance.
     """
-    from topodesign.solve import flow_kernels  # noqa: PLC0415  numba is heavy
-
     more = surplus(topology, capacity)
     switches = np.array(sorted(topology.switches), dtype=np.int64)
     anyone, source, sink = range(topology.nodes, topology.nodes + 3)
