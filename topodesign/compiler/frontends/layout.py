@@ -194,8 +194,8 @@ def _arrange(sizes: list[list[int]], messages: dict[Message, list[Piece]]) -> li
                 if work > _WORK:
                     break
                 position[owner], previous = candidate, position[owner]
-                if (lower := _cost(mine, position)) < cost:
-                    cost, improved = lower, True
+                if (less := _cost(mine, position)) < cost:
+                    cost, improved = less, True
                 else:
                     position[owner] = previous
     return [sorted(range(len(places)), key=places.__getitem__) for places in position]
