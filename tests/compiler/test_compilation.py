@@ -82,6 +82,8 @@ def test_a_back_end_is_a_class_and_a_line(tmp_path: Path) -> None:
     assert [path.name for path in written] == [f"plan.{rank}.txt" for rank in range(6)]
     assert written[3].read_bytes() == made.files[".3.txt"]
     assert made.checked().report is None
+    with pytest.raises(ParameterError, match="unknown runtime 'msccl' of listing; known are paper, blackboard"):
+        sample("listing", runtime="msccl")
     trees = tree_schedule(fabric(4, 2, random.Random(1)), "broadcast", random.Random(1))  # noqa: S311
     assert len(compile_movement(trees.topology, trees, "listing").files) == 4
 

@@ -188,7 +188,7 @@ def _print(made: Compiled, output: Path, as_json: bool) -> None:
         found = made.heading() if made.report is None else str(made.report)
         click.echo("\n".join([found, *notes, f"written to {output}"]))
         return
-    about: dict[str, Any] = {} if made.report is None else made.report.record()
+    about: dict[str, Any] = {"program": made.heading()} if made.report is None else made.report.record()
     if isinstance(made.plan.movement, Trees):
         about["fewer_trees"] = made.notes[0] if made.notes else None
         about["allreduce"] = made.plan.notes[0] if made.plan.notes and not made.notes else None

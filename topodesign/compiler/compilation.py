@@ -256,6 +256,8 @@ def compile_plan(
     backend = BACKENDS.get(target)
     if backend is None:
         raise ParameterError(f"unknown target {target!r}; known are {', '.join(BACKENDS)}")
+    if isinstance(runtime, str) and runtime not in backend.runtimes:
+        raise ParameterError(f"unknown runtime {runtime!r} of {target}; known are {', '.join(backend.runtimes)}")
     if protocol not in PROTOCOLS:
         raise ParameterError(f"unknown protocol {protocol!r}; known are {', '.join(PROTOCOLS)}")
     require_at_least("channels", channels, 1)

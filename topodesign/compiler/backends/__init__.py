@@ -1,7 +1,7 @@
 """Back ends: one a file, each writes the instructions of all ranks as one target reads them.
 
 Imports the instruction IR and the runtimes, and knows no front end. To add one, write a subclass of
-:class:`~topodesign.compiler.backends.backend.Backend` in a file of its own and list it in ``BACKENDS``.
+:class:`~topodesign.compiler.backends.backend.Backend` in a file of its own and list it in ``_LISTED``.
 """
 
 from __future__ import annotations
@@ -14,5 +14,7 @@ from topodesign.compiler.backends.msccl import Msccl
 
 __all__ = ["BACKENDS", "Backend"]
 
-BACKENDS: Mapping[str, Backend] = MappingProxyType({backend.name: backend for backend in (Msccl(),)})
+_LISTED: tuple[Backend, ...] = (Msccl(),)
+
+BACKENDS: Mapping[str, Backend] = MappingProxyType({backend.name: backend for backend in _LISTED})
 """All targets by name."""
