@@ -20,12 +20,12 @@ from topodesign.runtime.check import check_program
 from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import get_profile
 from topodesign.schedulers import make_schedule
-from topodesign.simulation.rounds import simulate
-from topodesign.verification.rounds import verify
+from topodesign.simulation.rounds import simulate_rounds
+from topodesign.verification.rounds import verify_rounds
 
 LARGE = ("hypercube(10)", "torus(50,50)", "genkautz(4,1024)", "line(circulant(16,3,4),3)")
 PROGRAMS = ("circulant(12,2,3)", "hypercube(5)", "genkautz(4,32)")
-timed = partial(simulate, alpha=Fraction(1, 10**5), size=Fraction(2**20), bandwidth=Fraction(10**11))
+timed = partial(simulate_rounds, alpha=Fraction(1, 10**5), size=Fraction(2**20), bandwidth=Fraction(10**11))
 
 
 def seconds(action: Callable[[], object], runs: int = 3) -> float:
@@ -40,7 +40,7 @@ def seconds(action: Callable[[], object], runs: int = 3) -> float:
 def main() -> None:
     small = build("genkautz(2,9)")
     warm = make_schedule(small, "allreduce")
-    verify(small, warm.schedule)
+    verify_rounds(small, warm.schedule)
     timed(small, warm.schedule, mode="asynchronous")
     print(f"{'':28}{'sends':>9} {'schedule':>9} {'verify':>8} {'lock-step':>10} {'asynchronous':>13}")
     for text in LARGE:
@@ -48,7 +48,7 @@ def main() -> None:
         schedule = make_schedule(topology, "reduce-scatter", method="spff").schedule
         figures = (
             seconds(partial(make_schedule, topology, "reduce-scatter", method="spff")),
-            seconds(partial(verify, topology, schedule)),
+            seconds(partial(verify_rounds, topology, schedule)),
             seconds(partial(timed, topology, schedule)),
             seconds(partial(timed, topology, schedule, mode="asynchronous")),
         )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import verify
+from topodesign.verification.rounds import verify_rounds
 
 
 def hypercube(dimensions: int) -> Topology:
@@ -76,14 +76,14 @@ def main() -> None:
     args = parser.parse_args()
     topology = hypercube(args.dimensions)
     small = hypercube(2)
-    verify(small, build(ALLREDUCE, 2, 2, 4, args.seed))  # compiles, or loads what was compiled before
+    verify_rounds(small, build(ALLREDUCE, 2, 2, 4, args.seed))  # compiles, or loads what was compiled before
     for trees in args.trees:
         for collective in (ALLGATHER, REDUCE_SCATTER, ALLREDUCE):
             schedule = build(collective, args.dimensions, trees, args.units, args.seed)
             if args.shatter:
                 schedule = shatter(schedule, args.seed)
             begin = time.perf_counter()
-            report = verify(topology, schedule)
+            report = verify_rounds(topology, schedule)
             seconds = time.perf_counter() - begin
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
             print(

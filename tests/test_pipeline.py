@@ -19,7 +19,7 @@ from topodesign.runtime.check import check_program
 from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import get_profile
 from topodesign.schedulers import make_schedule
-from topodesign.verification.rounds import verify
+from topodesign.verification.rounds import verify_rounds
 
 TABLE_3 = [
     "complete(5)", "degree(complete(3),2)", "circulant(7,2,3)", "bipartite(4)", "hamming(2,3)",
@@ -63,7 +63,7 @@ def test_every_family_and_expansion_is_among_the_samples() -> None:
 def test_schedule_and_verify_larger_ones(text: str, collective: Collective) -> None:
     topology = build(text)
     made = make_schedule(topology, collective)
-    report = verify(topology, made.schedule, made.cost)
+    report = verify_rounds(topology, made.schedule, made.cost)
     assert report.ok, report
 
 
@@ -72,7 +72,7 @@ def test_schedule_and_verify_larger_ones(text: str, collective: Collective) -> N
 def test_schedule_verify_compile_execute(text: str, collective: Collective) -> None:
     topology = build(text)
     made = make_schedule(topology, collective)
-    report = verify(topology, made.schedule, made.cost)
+    report = verify_rounds(topology, made.schedule, made.cost)
     assert report.ok, report
     inplace = collective != "allgather"
     program = compile_movement(topology, made.schedule, inplace=inplace).text
@@ -118,7 +118,7 @@ def test_table_2_as_schedules(
     """N=1024, d=4; the diamond and de Bruijn rows have y = 1.004 and 1.000 by lifting stored schedules."""
     topology = build(text)
     made = make_schedule(topology, collective, method=method)  # type: ignore[arg-type]
-    assert verify(topology, made.schedule, made.cost).ok
+    assert verify_rounds(topology, made.schedule, made.cost).ok
     assert made.cost.steps == steps
     if bandwidth is not None:
         assert made.cost.bandwidth == Fraction(bandwidth)

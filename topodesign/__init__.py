@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from topodesign.catalog.pareto import Pareto as Pareto
     from topodesign.catalog.pareto import pareto as pareto
     from topodesign.catalog.verify import verify_catalog as verify_catalog
+    from topodesign.collectives import as_collective as as_collective
+    from topodesign.collectives.collective import Collective as Collective
+    from topodesign.compiler.compilation import compile_plan as compile_plan
+    from topodesign.compiler.fitting import compile_fitting as compile_fitting
     from topodesign.expand.library import as_topology as as_topology
     from topodesign.expand.library import build as build
     from topodesign.fabrics.fabric import Fabric as Fabric
@@ -36,40 +40,83 @@ if TYPE_CHECKING:
     from topodesign.fabrics.presets import build_fabric as build_fabric
     from topodesign.forest.schedule import forest_schedule as forest_schedule
     from topodesign.forest.throughput import throughput as throughput
+    from topodesign.plans.files import load_plan as load_plan
+    from topodesign.plans.files import save_plan as save_plan
+    from topodesign.plans.plan import Plan as Plan
     from topodesign.plans.rounds import Rounds as Rounds
+    from topodesign.plans.trees import Trees as Trees
     from topodesign.pricing.evaluation import evaluate as evaluate
     from topodesign.pricing.evaluation import price as price
+    from topodesign.runtime.check import check_file as check_file
+    from topodesign.simulation.plans import simulate as simulate
+    from topodesign.simulation.plans import training_step as training_step
     from topodesign.topology.files import write_links as write_links
     from topodesign.topology.topology import Topology as Topology
-
+    from topodesign.verification.plans import verify as verify
+    from topodesign.wiring.change.rewire import rewire as rewire
+    from topodesign.wiring.check.check import check_wiring as check_wiring
+    from topodesign.wiring.exports.formats import export_wiring as export_wiring
+    from topodesign.wiring.exports.read_back import import_wiring as import_wiring
+    from topodesign.wiring.failures.report import failure_impact as failure_impact
+    from topodesign.wiring.inventory.files import read_inventory as read_inventory
+    from topodesign.wiring.inventory.inventory import Inventory as Inventory
+    from topodesign.wiring.inventory.plain import plain_inventory as plain_inventory
+    from topodesign.wiring.plan.files import load_wiring as load_wiring
+    from topodesign.wiring.plan.files import save_wiring as save_wiring
+    from topodesign.wiring.plan.plan import WiringPlan as WiringPlan
+    from topodesign.wiring.plan.wire import wire as wire
 
 _HOMES = {
+    "as_collective": "collectives",
     "as_topology": "expand.library",
     "build": "expand.library",
-    "Catalog": "catalog.lookup",
     "build_catalog": "catalog.build",
-    "Effort": "catalog.budgets",
-    "verify_catalog": "catalog.verify",
+    "build_fabric": "fabrics.presets",
+    "Catalog": "catalog.lookup",
+    "check_file": "runtime.check",
+    "check_wiring": "wiring.check.check",
+    "Collective": "collectives.collective",
+    "compile_fitting": "compiler.fitting",
+    "compile_plan": "compiler.compilation",
     "copy_examples": "base.shipped",
-    "examples": "base.shipped",
-    "known_topologies": "catalog.known",
-    "write_links": "topology.files",
     "Cost": "base.cost",
+    "Effort": "catalog.budgets",
+    "evaluate": "pricing.evaluation",
+    "examples": "base.shipped",
+    "export_wiring": "wiring.exports.formats",
+    "Fabric": "fabrics.fabric",
+    "failure_impact": "wiring.failures.report",
+    "forest_schedule": "forest.schedule",
+    "import_wiring": "wiring.exports.read_back",
+    "Inventory": "wiring.inventory.inventory",
+    "known_topologies": "catalog.known",
+    "load_plan": "plans.files",
+    "load_wiring": "wiring.plan.files",
     "lower_bound": "base.cost",
     "moore_bound": "base.cost",
-    "evaluate": "pricing.evaluation",
-    "Fabric": "fabrics.fabric",
-    "read_fabric": "fabrics.files",
-    "build_fabric": "fabrics.presets",
-    "forest_schedule": "forest.schedule",
     "Pareto": "catalog.pareto",
     "pareto": "catalog.pareto",
-    "Rounds": "plans.rounds",
-    "price": "pricing.evaluation",
-    "Spec": "base.spec",
     "parse": "base.spec",
+    "plain_inventory": "wiring.inventory.plain",
+    "Plan": "plans.plan",
+    "price": "pricing.evaluation",
+    "read_fabric": "fabrics.files",
+    "read_inventory": "wiring.inventory.files",
+    "rewire": "wiring.change.rewire",
+    "Rounds": "plans.rounds",
+    "save_plan": "plans.files",
+    "save_wiring": "wiring.plan.files",
+    "simulate": "simulation.plans",
+    "Spec": "base.spec",
     "throughput": "forest.throughput",
     "Topology": "topology.topology",
+    "training_step": "simulation.plans",
+    "Trees": "plans.trees",
+    "verify": "verification.plans",
+    "verify_catalog": "catalog.verify",
+    "wire": "wiring.plan.wire",
+    "WiringPlan": "wiring.plan.plan",
+    "write_links": "topology.files",
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604  names of the table above
@@ -80,3 +127,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'topodesign' has no attribute {name!r}")
     return getattr(importlib.import_module(f"topodesign.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted(__all__)

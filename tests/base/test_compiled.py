@@ -28,17 +28,17 @@ from topodesign.pricing import kernels as pricing_kernels
 from topodesign.pricing.closed_form import distances, price
 from topodesign.schedulers import make_schedule
 from topodesign.schedulers.spff import spff
-from topodesign.simulation.rounds import simulate
+from topodesign.simulation.rounds import simulate_rounds
 from topodesign.solve import flow_kernels
 from topodesign.solve.maxflow import balanced_part
 from topodesign.topology.topology import Topology
 from topodesign.verification import replay
-from topodesign.verification.rounds import verify
+from topodesign.verification.rounds import verify_rounds
 from topodesign.wiring.change import field_kernels
 from topodesign.wiring.change.change import fewest_moves
 
 COLUMNS = ("step", "src", "dst", "block", "lo", "hi")
-timed = partial(simulate, alpha=Fraction(1, 10**5), size=Fraction(2**20), bandwidth=Fraction(10**11))
+timed = partial(simulate_rounds, alpha=Fraction(1, 10**5), size=Fraction(2**20), bandwidth=Fraction(10**11))
 
 MODULES = (pricing_kernels, flow_kernels, packing_kernels, flattening_kernels, field_kernels, replay)
 KERNELS = [kernel for module in MODULES for kernel in vars(module).values() if isinstance(kernel, Kernel)]
@@ -72,8 +72,8 @@ def test_tiers_agree(monkeypatch: pytest.MonkeyPatch) -> None:
         distances(digraph, 0)
         schedules = (spff(digraph), make_schedule(small, "allreduce").schedule)
         for topology, schedule in zip((digraph, small), schedules, strict=True):
-            assert verify(topology, schedule).ok
-            verify(topology, replace(schedule, **{name: getattr(schedule, name)[1:] for name in COLUMNS}))
+            assert verify_rounds(topology, schedule).ok
+            verify_rounds(topology, replace(schedule, **{name: getattr(schedule, name)[1:] for name in COLUMNS}))
             timed(topology, schedule, mode="asynchronous")
             timed(topology, schedule, failed_links=[(u, v) for u, v, _ in topology.links() if u != v][:1])
         optimum(fabric)

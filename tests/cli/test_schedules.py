@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.samples.old_files import load_schedule, save_schedule
 from tests.samples.schedules import Collective
 from topodesign import build
 from topodesign.cli.main import run
 from topodesign.collectives import as_collective
 from topodesign.plans.rounds import COLUMNS, Rounds
-from topodesign.plans.rounds_file import load_schedule, save_schedule
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import verify
+from topodesign.verification.rounds import verify_rounds
 
 WORKLOAD = Path(__file__).parents[2] / "configs" / "workload_resnet50.csv"
 
@@ -353,7 +353,7 @@ def test_what_a_right_schedule_does_not_need_is_not_compiled(
     reduces = steps if collective == "reduce-scatter" else 0
     schedule = Rounds(as_collective(collective), 3, 1, steps, reduces, step, src, dst, owner, low, low + 1)
     path, program = tmp_path / "s.npz", tmp_path / "s.xml"
-    save_schedule(path, schedule, RING, claim=verify(RING, schedule).cost)
+    save_schedule(path, schedule, RING, claim=verify_rounds(RING, schedule).cost)
     report = document(capsys, "verify", str(path), "--json")
     assert report["ok"] is True
     assert report[note] != 0

@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
+from tests.samples.old_files import load_schedule, load_trees, save_trees
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective
 from topodesign.cli.main import run
 from topodesign.fabrics.presets import build_fabric
 from topodesign.forest.schedule import forest_schedule
+from topodesign.plans.archive import write_archive
+from topodesign.plans.files import is_plan, load_plan
 from topodesign.plans.measure import tree_figures
-from topodesign.plans.rounds_file import load_schedule, write_archive
-from topodesign.plans.trees_file import is_tree_file, load_trees, save_trees
 from topodesign.verification.trees import verify_trees
 
 GB = 10**9
@@ -29,8 +30,8 @@ def document(capsys: pytest.CaptureFixture[str], *args: str, status: int = 0) ->
     return result
 
 
-def refused(capsys: pytest.CaptureFixture[str], *args: str) -> str:
-    assert run(args) == 2
+def refused(capsys: pytest.CaptureFixture[str], *args: str, status: int = 2) -> str:
+    assert run(args) == status
     out, err = capsys.readouterr()
     assert not out
     assert "Traceback" not in err
@@ -38,14 +39,14 @@ def refused(capsys: pytest.CaptureFixture[str], *args: str) -> str:
 
 
 def falsify(source: Path, target: Path, **changed: Any) -> None:
-    """Write a tree schedule file again with other fields in its header, or in the claim there."""
+    """Write a plan file again with other fields in its header, or in the objects there."""
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
         for name in old.namelist():
             data = old.read(name)
             if name == "header.json":
                 fields = json.loads(data)
-                fields["claim"] |= {key: value for key, value in changed.items() if key in fields["claim"]}
-                fields |= {key: value for key, value in changed.items() if key in fields}
+                for part in (fields["claim"], fields["movement"], fields["fabric"], fields):
+                    part |= {key: value for key, value in changed.items() if key in part}
                 data = json.dumps(fields).encode()
             new.writestr(name, data)
 
@@ -175,7 +176,8 @@ def test_the_file_keeps_everything(boxes: Path, tmp_path: Path) -> None:
     again = tmp_path / "again.npz"
     generator = {"method": "forest", "fixed_k": None, "root": None}
     save_trees(again, schedule, fabric, spec="dgx_h100(2)", generator=generator)
-    assert again.read_bytes() == boxes.read_bytes()
+    assert load_plan(again).movement == load_plan(boxes).movement
+    assert load_plan(boxes).save(again).read_bytes() == boxes.read_bytes()
     uneven = forest_schedule(fabric.topology, "allreduce", shard=[1] * 15 + [0])
     save_trees(again, uneven, fabric)
     assert load_trees(again)[1] == uneven
@@ -187,7 +189,7 @@ def test_the_file_keeps_everything(boxes: Path, tmp_path: Path) -> None:
         ({"unit": "1"}, "algorithmic bandwidth in bytes per second"),
         ({"rate": "1/7"}, "1/x* in seconds per byte"),
         ({"k": "3"}, "trees per root"),
-        ({"height": 5}, "height"),
+        ({"height": "5"}, "height"),
         ({"inv_x_star": "1/1000"}, "1/x* in seconds per byte"),
         ({"algorithmic_bandwidth": "10"}, "algorithmic bandwidth in bytes per second"),
         ({"spec": "dgx_h100(1)"}, "does not give the fabric"),
@@ -206,13 +208,13 @@ def test_no_false_figure_goes_unnoticed(
     falsify(boxes, path, **changed)
     report = document(capsys, "verify", str(path), "--json", status=1)
     assert any(words in problem for problem in report["problems"])
-    assert words in refused(capsys, "simulate", str(path))
+    assert words in refused(capsys, "simulate", str(path), status=1)
     assert words in refused(capsys, "compile", str(path), "-o", str(tmp_path / "x.xml"))
 
 
 @pytest.mark.parametrize(
     "changed",
-    [{"claim": None}, {"k": "0"}, {"algorithmic_bandwidth": "1/0"}, {"rate": "0"}, {"unit": 1}, {"height": -1}],
+    [{"claim": None}, {"k": 0}, {"algorithmic_bandwidth": "1/0"}, {"rate": "0"}, {"unit": 1}, {"height": "-1"}],
 )
 def test_figures_that_are_none(
     boxes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], changed: dict[str, Any]
@@ -225,16 +227,16 @@ def test_figures_that_are_none(
 def test_damaged_files_and_false_claims(boxes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fabric, schedule, _ = load_trees(boxes)
     path = tmp_path / "bad.npz"
-    falsify(boxes, path, height=schedule.height + 1)
+    falsify(boxes, path, height=str(schedule.height + 1))
     report = document(capsys, "verify", str(path), "--json", status=1)
     assert "the claimed height is" in report["problems"][0]
-    assert "claimed" in refused(capsys, "simulate", str(path))
+    assert "claimed" in refused(capsys, "simulate", str(path), status=1)
     for cut in (10, 100, 1000, len(boxes.read_bytes()) - 5):
         path.write_bytes(boxes.read_bytes()[:cut])
         assert refused(capsys, "verify", str(path))
     links = {f"link_{name}": getattr(fabric.topology, name) for name in ("src", "dst", "capacity")}
     write_archive(path, {"format": "topodesign tree schedule", "version": 3}, links)
-    assert is_tree_file(path)
+    assert is_plan(path)
     assert "newer program" in refused(capsys, "verify", str(path))
     write_archive(path, {"format": "topodesign tree schedule", "version": 1}, links)
     assert "make it anew with 'topodesign schedule'" in refused(capsys, "verify", str(path))

@@ -50,7 +50,7 @@ from topodesign.plans.rounds_ops import (
 from topodesign.pricing.closed_form import price
 from topodesign.topology.isomorphism import mirror
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import verify
+from topodesign.verification.rounds import verify_rounds
 
 BASES = [
     "complete(2)", "complete(4)", "bipartite(2)", "dicirculant(8,1,3)", "circulant(7,2)", "genkautz(2,7)",
@@ -121,7 +121,7 @@ def random_split(random: np.random.Generator) -> Callable[[Topology], Rounds]:
 
 def checked(topology: Topology, schedule: Rounds) -> Cost:
     """Verify and return the cost of one collective: half of that of an allreduce."""
-    report = verify(topology, schedule)
+    report = verify_rounds(topology, schedule)
     assert report.ok, str(report)
     assert report.redundant == report.refilled == 0
     assert is_lean(schedule)
@@ -192,7 +192,7 @@ def test_lifts_of_any_schedule(random: np.random.Generator, collective: Collecti
     topology = random_digraph(random, int(random.integers(2, 6)), int(random.integers(1, 4)))
     schedule = schedule_of(topology, collective, random_split(random))
     parts = 2 if collective == "allreduce" else 1
-    report = verify(topology, schedule)
+    report = verify_rounds(topology, schedule)
     assert report.ok
     bandwidth, d, size = report.cost.bandwidth / parts, topology.degree, topology.nodes
     steps = np.array([schedule.steps - schedule.reduce_steps, schedule.reduce_steps])
@@ -261,7 +261,7 @@ def test_products_refuse_what_is_not_balanced() -> None:
         REDUCE_SCATTER, 3, 2, 4,
         [(halved.step * 2 - shift, halved.src, halved.dst, halved.block, 1 - shift, 2 - shift) for shift in (0, 1)],
     )  # fmt: skip
-    assert verify(ring, apart).ok
+    assert verify_rounds(ring, apart).ok
     with pytest.raises(ScheduleError, match="single step"):
         lift_of(product)(ring, even_split(ring), ring, apart)
     trunk, complete = build("uniring(2,3)"), build("complete(3)")
@@ -474,9 +474,9 @@ def test_the_search_for_a_mirror_ends() -> None:
 def test_column_laws(random: np.random.Generator, collective: Collective) -> None:
     topology, schedule = valid(random, collective)
     plain = canonical(schedule)
-    cost = verify(topology, schedule).cost
-    assert verify(topology, plain).ok
-    assert verify(topology, plain).cost == cost
+    cost = verify_rounds(topology, schedule).cost
+    assert verify_rounds(topology, plain).ok
+    assert verify_rounds(topology, plain).cost == cost
     assert canonical(plain) == plain
     assert as_set(rescale(plain, schedule.units)) == as_set(schedule)
     assert reverse(reverse(schedule)) == schedule
@@ -485,16 +485,16 @@ def test_column_laws(random: np.random.Generator, collective: Collective) -> Non
     names = random.permutation(schedule.nodes)
     renamed = relabel(schedule, names)
     moved = Topology.from_arrays(topology.nodes, names[topology.src], names[topology.dst], topology.capacity)
-    assert verify(moved, renamed, cost).ok
+    assert verify_rounds(moved, renamed, cost).ok
     assert relabel(renamed, np.argsort(names)) == schedule
     mixed = random.permutation(len(schedule))
     assert canonical(rows_taken(schedule, mixed)) == plain
     shared = share([schedule, rescale(schedule, 2 * schedule.units), schedule])
-    assert verify(topology, shared, cost).ok
+    assert verify_rounds(topology, shared, cost).ok
     if collective == "allreduce":
         first, second = halves(schedule)
-        assert verify(topology, first).ok
-        assert verify(topology, second).ok
+        assert verify_rounds(topology, first).ok
+        assert verify_rounds(topology, second).ok
         assert canonical(allreduce(first, second)) == plain
 
 
@@ -515,7 +515,7 @@ def test_neighbouring_intervals_become_one_row() -> None:
 @settings(max_examples=100, deadline=None)
 def test_pruning_leaves_a_right_and_lean_schedule(random: np.random.Generator, collective: Collective) -> None:
     topology, schedule = valid(random, collective)
-    before, pruned = verify(topology, schedule), prune(schedule)
+    before, pruned = verify_rounds(topology, schedule), prune(schedule)
     cost = checked(topology, pruned)
     parts = 2 if collective == "allreduce" else 1
     assert cost.bandwidth * parts <= before.cost.bandwidth
@@ -535,9 +535,9 @@ def test_turned_round_lean_schedules_are_right(random: np.random.Generator) -> N
     topology = random_digraph(random, int(random.integers(2, 6)), int(random.integers(1, 4)))
     rows = token_rows(random, topology, 3)
     schedule = make("reduce-scatter", topology.nodes, 3, rows, steps=max(row[0] for row in rows))
-    report = verify(topology.transpose(), reverse(schedule))
+    report = verify_rounds(topology.transpose(), reverse(schedule))
     assert report.ok
-    assert (report.redundant == 0) == is_lean(schedule) == (verify(topology, schedule).refilled == 0)
+    assert (report.redundant == 0) == is_lean(schedule) == (verify_rounds(topology, schedule).refilled == 0)
 
 
 RING = build("uniring(1,3)")

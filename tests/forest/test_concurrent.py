@@ -19,6 +19,7 @@ import topodesign.forest.schedule as forest
 from tests.compiler.test_trees import checked, compiled
 from tests.forest.test_tree_multicast import check_flow
 from tests.samples.forest import a100, fabrics
+from tests.samples.old_files import load_trees, save_trees
 from tests.samples.trees import fabric, tree_schedule
 from tests.simulation.test_trees import ALPHA, by_events, run
 from topodesign import build
@@ -32,7 +33,6 @@ from topodesign.forest.allreduce import allreduce_optimum
 from topodesign.forest.multicast import prune
 from topodesign.forest.schedule import allreduce_schedule, forest_schedule
 from topodesign.plans.trees import Trees
-from topodesign.plans.trees_file import load_trees, save_trees
 from topodesign.topology.topology import Topology
 from topodesign.verification.trees import verify_trees
 

@@ -16,12 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.samples.old_files import FILE_COLUMNS, load_schedule, save_schedule
 from tests.samples.schedules import COLLECTIVES, Collective, make, valid
 from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ScheduleError, TopodesignError
 from topodesign.base.spec import parse
 from topodesign.plans.rounds import COLUMNS, Rounds
-from topodesign.plans.rounds_file import FILE_COLUMNS, FORMAT, load_schedule, save_schedule
+from topodesign.plans.rounds_file import FORMAT
 from topodesign.topology.topology import Topology
 
 Members = dict[str, bytes]

@@ -6,9 +6,10 @@ from fractions import Fraction
 
 import pytest
 
+from topodesign.base.wording import listed
 from topodesign.fabrics.presets import build_fabric
 from topodesign.forest.throughput import throughput
-from topodesign.report.bottleneck import bottleneck_in_words, brief_speed, listed, names_in_words, speed
+from topodesign.report.bottleneck import bottleneck_in_words, brief_speed, names_in_words, speed
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ from topodesign.schedulers.stored import (
 )
 from topodesign.solve.program import Program
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import verify
+from topodesign.verification.rounds import verify_rounds
 
 HALVES: tuple[Collective, ...] = ("allgather", "reduce-scatter")
 Loads = tuple[int, ...]
@@ -49,7 +49,7 @@ def found(topology: Topology, collective: Collective, steps: int, chunks: int, s
     schedule = search_schedule(topology, collective, steps=steps, chunks=chunks, seconds=30, seed=seed)
     assert schedule is not None
     assert (schedule.collective.name, schedule.steps) == (collective, steps)
-    report = verify(topology, schedule)
+    report = verify_rounds(topology, schedule)
     assert report.ok, str(report)
     assert report.redundant == report.refilled == 0
     return report.cost.bandwidth
@@ -174,7 +174,7 @@ def test_no_schedule_beats_the_bound(seed: int, nodes: int, degree: int, more: i
     assert bound <= best
     whole = search_schedule(topology, collective, steps=steps, chunks=1)
     assert whole is not None
-    assert best <= verify(topology, whole).cost.bandwidth  # a chunk can always be cut in two
+    assert best <= verify_rounds(topology, whole).cost.bandwidth  # a chunk can always be cut in two
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -229,7 +229,7 @@ def test_time_is_over() -> None:
     with pytest.raises(UnfinishedError, match=r"0\.01 s") as caught:
         search_schedule(topology, "allgather", steps=5, chunks=2, seconds=0.01)
     assert Fraction(11, 12) <= caught.value.bound <= 1
-    assert caught.value.schedule is None or verify(topology, caught.value.schedule).ok
+    assert caught.value.schedule is None or verify_rounds(topology, caught.value.schedule).ok
 
 
 def test_what_the_solver_says_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,7 +264,7 @@ def test_a_best_schedule_that_is_not_the_best_is_not_returned(monkeypatch: pytes
         search_schedule(topology, "reduce-scatter", steps=3, chunks=2)
     assert caught.value.bound == Fraction(7, 8)
     assert caught.value.schedule is not None
-    report = verify(topology, caught.value.schedule, Cost(3, Fraction(1)))
+    report = verify_rounds(topology, caught.value.schedule, Cost(3, Fraction(1)))
     assert report.ok, str(report)
 
 
@@ -319,7 +319,7 @@ def test_stored_schedule(spec: str, collective: Collective) -> None:
     entry = stored(spec, collective)
     assert entry is not None
     topology = build(spec)
-    report = verify(topology, entry.schedule, entry.cost)
+    report = verify_rounds(topology, entry.schedule, entry.cost)
     assert report.ok, str(report)
     assert report.redundant == report.refilled == 0
     assert entry.schedule.collective.name == collective

@@ -31,10 +31,10 @@ from topodesign.pricing.closed_form import layer_loads, price
 from topodesign.pricing.programs import heterogeneous_steps
 from topodesign.schedulers import Unequal, lift, make_schedule
 from topodesign.schedulers.spff import _rounded, spff, spff_heterogeneous, theorem_21_bound
-from topodesign.simulation.rounds import simulate
+from topodesign.simulation.rounds import simulate_rounds
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import verify
+from topodesign.verification.rounds import verify_rounds
 
 
 def claimed(topology: Topology, collective: Collective) -> Cost:
@@ -50,7 +50,7 @@ def test_schedules_are_right_and_cost_what_they_should(topology: Topology, colle
     made = make_schedule(topology, collective, method="spff")
     cost = claimed(topology, collective)
     assert made.cost == cost == cost_of(topology, made.schedule)
-    report = verify(topology, made.schedule, cost)
+    report = verify_rounds(topology, made.schedule, cost)
     assert report.ok, report
     assert report.redundant == report.refilled == 0
 
@@ -60,7 +60,7 @@ def test_schedules_are_right_and_cost_what_they_should(topology: Topology, colle
 def test_a_limit_on_chunks_costs_no_more_than_theorem_21_says(topology: Topology, chunks: int) -> None:
     best = price(topology)
     schedule = spff(topology, chunks=chunks)
-    report = verify(topology, schedule)
+    report = verify_rounds(topology, schedule)
     assert report.ok, report
     assert schedule.units <= chunks
     lost = report.cost.bandwidth - best.bandwidth
@@ -155,7 +155,7 @@ def test_units_are_fewest_with_mixed_capacities(seed: int) -> None:
     capacity = np.repeat(rng.integers(1, 5, size=degree), nodes)
     topology = Topology.from_arrays(nodes, np.tile(np.arange(nodes), degree), np.concatenate(targets), capacity)
     schedule = spff(topology)
-    assert verify(topology, schedule, price(topology)).ok
+    assert verify_rounds(topology, schedule, price(topology)).ok
     for fewer in range(1, min(schedule.units, 12)):
         assert cost_of(topology, spff(topology, chunks=fewer)).bandwidth > price(topology).bandwidth
 
@@ -213,13 +213,13 @@ def test_a_base_schedule_with_needless_sends_is_pruned_before_it_is_lifted(monke
     columns = [np.concatenate([getattr(once, name)] * 2) for name in COLUMNS]
     columns[0][len(once) :] = 2
     twice = Rounds(ALLGATHER, 3, once.units, 2, 0, *columns)
-    assert verify(base, twice).ok
+    assert verify_rounds(base, twice).ok
     assert not is_lean(twice)
     monkeypatch.setattr(lift, "thriftiest", lambda *_: twice)
     topology = build("line(complete(3))")
     schedule = lift.lifted(topology, "allgather")
     assert schedule is not None
-    assert verify(topology, schedule).ok
+    assert verify_rounds(topology, schedule).ok
 
 
 @given(regular_digraphs(most_nodes=7, most_degree=3), st.data())
@@ -233,11 +233,11 @@ def test_heterogeneous_schedules_take_the_time_of_the_linear_program(topology: T
     of_link = {(u, v): i for i, (u, v, _) in enumerate(topology.links()) if u != v}
     table = LinkTable({p: alpha[i] for p, i in of_link.items()}, {p: rate[i] for p, i in of_link.items()})
     schedule = spff_heterogeneous(topology, table, size)
-    assert verify(topology, schedule).ok
+    assert verify_rounds(topology, schedule).ok
     gather = spff_heterogeneous(topology.transpose(), table.transpose(), size, "allgather")
-    assert verify(topology.transpose(), gather).ok
+    assert verify_rounds(topology.transpose(), gather).ok
     assert reverse(gather) == schedule
-    result = simulate(
+    result = simulate_rounds(
         topology,
         schedule,
         alpha=Fraction(0),
@@ -262,12 +262,12 @@ def test_rounded_heterogeneous_schedules_are_right_and_close(topology: Topology,
     least = sum(heterogeneous_steps(topology, alpha, rate, size))
     for chunks in (1, 7, 10**6):
         made = make_schedule(topology, "reduce-scatter", chunks=chunks, unequal=Unequal(table, size))
-        report = verify(topology, made.schedule, made.cost)
+        report = verify_rounds(topology, made.schedule, made.cost)
         assert report.ok, report
         assert report.redundant == report.refilled == 0
         assert made.schedule.units <= chunks
         assert abs(made.lost) <= made.lost_at_most
-        result = simulate(
+        result = simulate_rounds(
             topology,
             made.schedule,
             alpha=Fraction(0),
@@ -280,7 +280,7 @@ def test_rounded_heterogeneous_schedules_are_right_and_close(topology: Topology,
         slack = Fraction(8) * size / topology.nodes / chunks / min(rate) * (topology.nodes - 1) * made.cost.steps
         assert least <= result.time <= least + slack
     gather = make_schedule(topology.transpose(), "allgather", chunks=7, unequal=Unequal(table.transpose(), size))
-    assert verify(topology.transpose(), gather.schedule, gather.cost).ok
+    assert verify_rounds(topology.transpose(), gather.schedule, gather.cost).ok
 
 
 def test_allreduce_for_unequal_links_has_a_cost() -> None:
@@ -290,7 +290,7 @@ def test_allreduce_for_unequal_links_has_a_cost() -> None:
     table = LinkTable(dict.fromkeys(pairs, Fraction(1, 10**6)), dict(zip(pairs, rates, strict=True)))
     made = make_schedule(topology, "allreduce", unequal=Unequal(table, Fraction(10**6)))
     assert made.schedule.units * len(made.schedule) >= 2**53
-    assert verify(topology, made.schedule, made.cost).ok
+    assert verify_rounds(topology, made.schedule, made.cost).ok
 
 
 def test_equal_links_are_a_special_case_of_unequal_ones() -> None:

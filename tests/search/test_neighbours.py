@@ -23,7 +23,7 @@ from topodesign.schedulers import make_schedule
 from topodesign.search.neighbours import _deleted, _inserted, _number, compact, search_neighbours
 from topodesign.search.target import Target
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import verify
+from topodesign.verification.rounds import verify_rounds
 
 
 def dearer(topology: Topology) -> Cost:
@@ -139,7 +139,7 @@ def test_their_schedules_are_spff(text: str) -> None:
     topology = build(text)
     made = make_schedule(topology, "allreduce")
     assert made.method == "spff"
-    assert verify(topology, made.schedule, made.cost).ok
+    assert verify_rounds(topology, made.schedule, made.cost).ok
     assert swap.lift is None
     assert swap.claim(None) is None
 

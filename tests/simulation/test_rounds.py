@@ -16,9 +16,9 @@ from tests.samples.schedules import COLLECTIVES, Collective, Random, Row, make, 
 from topodesign.base.errors import ParameterError, ScheduleError, TooLargeError
 from topodesign.base.units import format_time
 from topodesign.plans.rounds import Rounds
-from topodesign.simulation.rounds import MODES, Link, Message, Mode, SimulationResult, simulate
+from topodesign.simulation.rounds import MODES, Link, Message, Mode, SimulationResult, simulate_rounds
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import verify
+from topodesign.verification.rounds import verify_rounds
 
 ALPHA, SIZE, BANDWIDTH = Fraction(1, 10**5), Fraction(2**20), Fraction(10**11)
 Speeds = dict[Link, tuple[Fraction, Fraction]]
@@ -32,7 +32,7 @@ def run(
     failed: list[Link] | None = None,
 ) -> SimulationResult:
     """Simulate with the usual numbers; ``speeds`` are alpha and bandwidth of some links."""
-    return simulate(
+    return simulate_rounds(
         topology,
         schedule,
         alpha=ALPHA,
@@ -100,7 +100,7 @@ def test_lock_step_is_the_price(collective: Collective) -> None:
         for idle in (0, 3):
             reduce_steps = schedule.reduce_steps + (idle if collective == "reduce-scatter" else 0)
             longer = replace(schedule, steps=schedule.steps + idle, reduce_steps=reduce_steps)
-            cost = verify(topology, longer).cost
+            cost = verify_rounds(topology, longer).cost
             assert run(topology, longer).time == cost.runtime(ALPHA, SIZE, BANDWIDTH)
 
 
@@ -171,7 +171,7 @@ def test_utilisation_of_a_full_schedule_without_latency() -> None:
     rows = [(t, (w + t - 1) % nodes, (w + t) % nodes, w, 0, 1) for w in range(nodes) for t in range(1, nodes)]
     schedule = make("allgather", nodes, 1, rows, steps=nodes - 1)
     for mode in MODES:
-        result = simulate(ring, schedule, alpha=Fraction(0), size=SIZE, bandwidth=BANDWIDTH, mode=mode)
+        result = simulate_rounds(ring, schedule, alpha=Fraction(0), size=SIZE, bandwidth=BANDWIDTH, mode=mode)
         assert result.time == SIZE * 8 / BANDWIDTH * Fraction(nodes - 1, nodes)
         np.testing.assert_allclose(result.utilisation, 1, rtol=1e-12)
 
@@ -268,7 +268,7 @@ def walk_to(owner: int) -> list[Row]:
 def test_switches_own_nothing() -> None:
     pair = Topology.from_links(3, [(0, 1), (1, 0), (0, 2), (2, 1)], switches=[2])
     schedule = make("allgather", 3, 1, [(1, 0, 1, 0, 0, 1), (1, 1, 0, 1, 0, 1)], steps=1)
-    assert run(pair, schedule).time == verify(pair, schedule).cost.runtime(ALPHA, SIZE, BANDWIDTH)
+    assert run(pair, schedule).time == verify_rounds(pair, schedule).cost.runtime(ALPHA, SIZE, BANDWIDTH)
     result = run(pair, schedule, failed=[(0, 2)])
     assert result.loss is not None
     assert len(result.loss.pairs) == 0
@@ -300,7 +300,7 @@ def test_errors() -> None:
         (ALPHA, SIZE, BANDWIDTH * 0),
     ):
         with pytest.raises(ParameterError, match="above zero"):
-            simulate(ring, schedule, alpha=alpha, size=size, bandwidth=bandwidth)
+            simulate_rounds(ring, schedule, alpha=alpha, size=size, bandwidth=bandwidth)
     with pytest.raises(ParameterError, match="unknown mode 'eager'"):
         run(ring, schedule, "eager")  # type: ignore[arg-type]
     for link in ((0, 2), (2, 2), (5, 0), (-1, 0), (0, -2)):

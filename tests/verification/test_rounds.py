@@ -21,7 +21,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import Report, verify
+from topodesign.verification.rounds import RoundsReport, verify_rounds
 
 
 def by_step(schedule: Rounds, first: int, last: int) -> Iterator[list[tuple[int, int, int, int]]]:
@@ -222,7 +222,7 @@ def test_valid_schedules_pass_with_their_cost(collective: Collective) -> None:
         topology, schedule = valid(np.random.default_rng(seed), collective)
         assert brute(topology, schedule)
         cost = brute_cost(topology, schedule)
-        report = verify(topology, schedule, cost)
+        report = verify_rounds(topology, schedule, cost)
         assert report.ok, str(report)
         assert report.cost == cost
         assert str(report).startswith(f"{collective}: ok")
@@ -238,7 +238,7 @@ def test_refused_exactly_when_wrong(mutation: str) -> None:
             mutant = damaged(random, schedule, mutation)
             if mutant is not None:
                 right = brute(topology, mutant)
-                report = verify(topology, mutant)
+                report = verify_rounds(topology, mutant)
                 assert report.ok == right, f"{mutation} {collective} {seed}: {report}"
                 assert bool(report.problems) != right
                 verdicts[right] += 1
@@ -257,7 +257,7 @@ def test_several_mutations(seed: int, collective: Collective, mutations: list[st
     topology, schedule = valid(random, collective)
     for mutation in mutations:
         schedule = damaged(random, schedule, mutation) or schedule
-    assert verify(topology, schedule).ok == brute(topology, schedule)
+    assert verify_rounds(topology, schedule).ok == brute(topology, schedule)
 
 
 RING = Topology.from_links(3, [(0, 1), (1, 2), (2, 0)])
@@ -265,8 +265,8 @@ GATHER: list[Row] = [(1, 0, 1, 0, 0, 2), (2, 1, 2, 0, 0, 2), (1, 1, 2, 1, 0, 2),
 GATHER += [(1, 2, 0, 2, 0, 2), (2, 0, 1, 2, 0, 2)]
 
 
-def report_of(rows: list[Row], collective: Collective = "allgather", steps: int = 2) -> Report:
-    return verify(RING, make(collective, 3, 2, rows, steps=steps))
+def report_of(rows: list[Row], collective: Collective = "allgather", steps: int = 2) -> RoundsReport:
+    return verify_rounds(RING, make(collective, 3, 2, rows, steps=steps))
 
 
 def test_messages_name_row_step_link_owner_and_interval() -> None:
@@ -314,9 +314,9 @@ def test_redundant_deliveries_are_right_and_counted() -> None:
 
 def test_claim() -> None:
     schedule = make("allgather", 3, 2, GATHER, steps=2)
-    assert verify(RING, schedule, Cost(2, Fraction(2, 3))).ok
+    assert verify_rounds(RING, schedule, Cost(2, Fraction(2, 3))).ok
     for claim in (Cost(2, Fraction(1, 3)), Cost(3, Fraction(2, 3)), Cost(2, Fraction(2, 3) + Fraction(1, 10**30))):
-        report = verify(RING, schedule, claim)
+        report = verify_rounds(RING, schedule, claim)
         assert not report.ok
         assert "claimed" in report.problems[0]
 
@@ -332,21 +332,21 @@ def test_switches_and_self_loops() -> None:
     links = [(0, 1), (1, 0), (0, 2), (2, 1), (0, 0)]
     direct = make("allgather", 3, 1, [(1, 0, 1, 0, 0, 1), (1, 1, 0, 1, 0, 1)], steps=1)
     switched = Topology.from_links(3, links, switches=[2])
-    assert verify(switched, direct).ok
-    assert not verify(Topology.from_links(3, links), direct).ok
+    assert verify_rounds(switched, direct).ok
+    assert not verify_rounds(Topology.from_links(3, links), direct).ok
     for extra in ((1, 0, 2, 0, 0, 1), (1, 2, 1, 2, 0, 1), (1, 0, 1, 2, 0, 1)):
-        report = verify(switched, make("allgather", 3, 1, [*rows_of(direct), extra], steps=1))
+        report = verify_rounds(switched, make("allgather", 3, 1, [*rows_of(direct), extra], steps=1))
         assert "a switch takes no part" in report.problems[0]
-    loop = verify(switched, make("allgather", 3, 1, [*rows_of(direct), (1, 0, 0, 0, 0, 1)], steps=1))
+    loop = verify_rounds(switched, make("allgather", 3, 1, [*rows_of(direct), (1, 0, 0, 0, 0, 1)], steps=1))
     assert "no such link" in loop.problems[0]
 
 
 def test_empty_schedules() -> None:
     for collective in COLLECTIVES:
         one = make(collective, 1, 3, [], steps=0)
-        assert verify(Topology.from_links(1, []), one, Cost(0, Fraction(0))).ok
+        assert verify_rounds(Topology.from_links(1, []), one, Cost(0, Fraction(0))).ok
         two = make(collective, 2, 3, [], steps=0)
-        report = verify(Topology.from_links(2, [(0, 1), (1, 0)]), two)
+        report = verify_rounds(Topology.from_links(2, [(0, 1), (1, 0)]), two)
         assert not report.ok
         assert any("cannot be enough" in problem for problem in report.problems)
 
@@ -354,16 +354,16 @@ def test_empty_schedules() -> None:
 def test_bad_input_is_an_error_not_a_crash() -> None:
     schedule = make("allgather", 3, 2, GATHER, steps=2)
     with pytest.raises(ScheduleError, match="3 nodes, the topology has 4"):
-        verify(Topology.from_links(4, [(0, 1)]), schedule)
+        verify_rounds(Topology.from_links(4, [(0, 1)]), schedule)
     with pytest.raises(TooLargeError, match="units"):
-        verify(RING, replace(schedule, units=2**62))
+        verify_rounds(RING, replace(schedule, units=2**62))
     with pytest.raises(TooLargeError, match="units"):
-        verify(RING, replace(schedule, units=10**40))
-    assert not verify(RING, replace(schedule, units=2**40)).ok
-    assert verify(RING, replace(schedule, steps=10**30)).cost.steps == 10**30
+        verify_rounds(RING, replace(schedule, units=10**40))
+    assert not verify_rounds(RING, replace(schedule, units=2**40)).ok
+    assert verify_rounds(RING, replace(schedule, steps=10**30)).cost.steps == 10**30
     nodes = 2**20
     wide = make("allgather", nodes, 1, [(1, 0, 1, 0, 0, 1)], steps=1)
-    report = verify(Topology.from_arrays(nodes, np.arange(nodes), np.roll(np.arange(nodes), -1)), wide)
+    report = verify_rounds(Topology.from_arrays(nodes, np.arange(nodes), np.roll(np.arange(nodes), -1)), wide)
     assert not report.ok  # and no matrix of nodes times nodes was made
 
 
@@ -377,11 +377,11 @@ def test_many_segments() -> None:
             ends = [0, *sorted(set(random.integers(1, units, 30).tolist())), units]
             rows += [(t, u, v, w, lo, hi) for lo, hi in pairwise(ends)]
         schedule = make("allgather", 3, units, rows, steps=2)
-        assert verify(RING, schedule).ok
+        assert verify_rounds(RING, schedule).ok
         i = int(random.integers(len(rows)))
         hole = [*rows[:i], *rows[i + 1 :]]
-        assert not verify(RING, make("allgather", 3, units, hole, steps=2)).ok
+        assert not verify_rounds(RING, make("allgather", 3, units, hole, steps=2)).ok
         lo, hi = rows[i][4], rows[i][5]
         extra = (1, *rows[i][1:4], max(0, lo - 1), hi)
         mutant = make("allgather", 3, units, [*hole, extra], steps=2)
-        assert verify(RING, mutant).ok == brute(RING, mutant)
+        assert verify_rounds(RING, mutant).ok == brute(RING, mutant)

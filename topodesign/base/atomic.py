@@ -5,28 +5,38 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import IO
 
 from topodesign.base.errors import FileFormatError, ParameterError
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
+def write_whole(path: Path, content: str | bytes | Callable[[IO[bytes]], None]) -> None:
     """Write a file under a temporary name beside it, then rename it.
+
+    Parameters
+    ----------
+    path
+        Where.
+    content
+        What, or a function that writes it.
 
     Raises
     ------
     FileFormatError
         If it cannot be written, an old file being still there then, or the path is a directory, a pipe or a device.
     """
-    data = content.encode() if isinstance(content, str) else content
     try:
         if path.exists() and not path.is_file():
             raise FileFormatError(f"{path}: not a file")
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(handle, "wb") as stream:
-                stream.write(data)
+                if callable(content):
+                    content(stream)
+                else:
+                    stream.write(content.encode() if isinstance(content, str) else content)
             Path(name).chmod(0o644)
             Path(name).replace(path)
         except BaseException:
@@ -34,6 +44,10 @@ def write_whole(path: Path, content: str | bytes) -> None:
             raise
     except OSError as error:
         raise FileFormatError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:  # no name, or a null byte in it
+        if isinstance(error, FileFormatError):
+            raise
+        raise FileFormatError(f"{path}: {error}") from None
 
 
 def write_directory(path: Path, files: Mapping[str, str]) -> None:

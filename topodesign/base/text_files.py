@@ -12,6 +12,7 @@ from topodesign.base.shipped import shipped_folder
 
 LARGEST_FILE = 256 * 2**20
 """Bytes of a file that is read, where the reader says no other limit."""
+_HEAD = 4096
 
 
 def read_text(path: Path, endings: Collection[str] | None = None, largest: int = LARGEST_FILE) -> str:
@@ -63,3 +64,26 @@ def naming(path: Path) -> Iterator[None]:
         yield
     except FileFormatError as error:
         raise FileFormatError(f"{path}: {error}") from None
+
+
+def begins_as_xml(path: Path) -> bool:
+    """Return whether a file begins as XML does, whatever its name is.
+
+    Raises
+    ------
+    FileFormatError
+        If it cannot be read, or is a directory, a pipe or a device.
+    """
+    try:
+        regular = stat.S_ISREG(path.stat().st_mode)  # a pipe or device may never end
+        head = b""
+        if regular:
+            with path.open("rb") as stream:
+                head = stream.read(_HEAD)
+    except OSError as error:
+        raise FileFormatError(f"cannot read {path}: {error.strerror or error}") from None
+    except ValueError as error:  # a null byte in the name
+        raise FileFormatError(f"cannot read {path}: {error}") from None
+    if not regular:
+        raise FileFormatError(f"{path} is not a file")
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<")

@@ -18,8 +18,7 @@ from topodesign.cli.options import (
     progress_bar,
     tree_options,
 )
-from topodesign.cli.sources import check_ending, names_schedule, schedule_of
-from topodesign.cli.trees.files import right_trees
+from topodesign.cli.sources import check_ending, names_schedule
 from topodesign.cli.trees.plan import AnyMethod, Wanted, goes_over_trees
 from topodesign.cli.trees.plan import plan as plan_trees
 from topodesign.collectives import Collective
@@ -30,8 +29,8 @@ from topodesign.compiler.ir import PROTOCOLS, Protocol
 from topodesign.expand.library import as_topology
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import Trees
-from topodesign.plans.trees_file import is_tree_file
 from topodesign.schedulers import Method, make_schedule
+from topodesign.verification.plans import load_right
 
 _FOR_TREES = "--parts is for trees; leave it out"
 _RUNTIMES = list(dict.fromkeys(name for backend in BACKENDS.values() for name in backend.runtimes))
@@ -152,13 +151,8 @@ def _refuse_choices(context: click.Context, source: str, names: tuple[str, ...])
 
 def _right_plan(path: Path) -> Plan:
     """Read a schedule file that the verifier accepts."""
-    if is_tree_file(path):
-        return Plan(*right_trees(path))
     with progress_bar("verifying"):
-        topology, schedule, _, report = schedule_of(path)
-    if not report.ok:
-        raise ParameterError(f"{path} is no right schedule:\n{report}")
-    return Plan(topology, schedule)
+        return load_right(path)
 
 
 def _plan_rounds(source: str, collective: Collective, method: Method, chunks: int | None) -> Plan:

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 import topodesign
-from topodesign.cli.options import counted, json_option, print_json
+from topodesign.base.wording import counted
+from topodesign.cli.options import json_option, print_json
 
 
 @click.command(name="examples")

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topodesign.base.units import plain_number
-from topodesign.cli.options import (
-    COLLECTIVES,
-    alpha_option,
-    counted,
-    json_option,
-    print_json,
-    progress_bar,
-    tree_options,
-)
+from topodesign.base.wording import counted
+from topodesign.cli.options import COLLECTIVES, alpha_option, json_option, print_json, progress_bar, tree_options
 
 if TYPE_CHECKING:
     from fractions import Fraction

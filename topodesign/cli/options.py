@@ -162,11 +162,6 @@ def workload_options(function: _Command) -> _Command:
     return function
 
 
-def counted(number: int, one: str, several: str | None = None) -> str:
-    """Say how many: ``1 switch``, ``4 switches``; the plural of most words has an s."""
-    return f"{number} {one if number == 1 else several or f'{one}s'}"
-
-
 def print_json(document: dict[str, Any]) -> None:
     """Print one JSON document on standard output."""
     click.echo(json.dumps(document, indent=2))

@@ -63,10 +63,12 @@ def command(
     from topodesign.cli.sources import check_ending  # noqa: PLC0415  heavy
     from topodesign.cli.trees.plan import Wanted, goes_over_trees  # noqa: PLC0415
     from topodesign.expand.library import as_topology  # noqa: PLC0415
-    from topodesign.plans.rounds_file import save_schedule  # noqa: PLC0415
+    from topodesign.plans.files import save_plan  # noqa: PLC0415
+    from topodesign.plans.measure import cost_claim  # noqa: PLC0415
+    from topodesign.plans.plan import Plan  # noqa: PLC0415
     from topodesign.schedulers import Unequal, make_schedule  # noqa: PLC0415
     from topodesign.topology.link_table import read_link_table  # noqa: PLC0415
-    from topodesign.verification.rounds import verify  # noqa: PLC0415
+    from topodesign.verification.plans import verify  # noqa: PLC0415
 
     check_ending(output, "schedule")
     wanted = Wanted(topology, collective, **of_trees)
@@ -85,12 +87,13 @@ def command(
             unequal=unequal,
             progress=progress,
         )
+    generator = {"method": made.method, "chunks": chunks}
+    plan = Plan(graph, made.schedule, cost_claim(made.cost), generator=generator)
     with progress_bar("verifying"):
-        report = verify(graph, made.schedule, made.cost)
+        report = verify(plan)
     if not report.ok:
         raise click.ClickException(f"the schedule fails verification, and nothing was written:\n{report}")
-    generator = {"method": made.method, "chunks": chunks}
-    save_schedule(output, made.schedule, graph, claim=made.cost, generator=generator)
+    save_plan(output, plan)
     document = {
         "spec": None if graph.spec is None else str(graph.spec),
         "nodes": graph.nodes,
@@ -131,18 +134,22 @@ def _trees(wanted: Wanted, output: Path, as_json: bool) -> None:
     """Make, verify and write a schedule of trees."""
     from topodesign.cli.trees.plan import plan  # noqa: PLC0415  heavy
     from topodesign.cli.trees.words import headline, record, summary  # noqa: PLC0415
-    from topodesign.plans.trees_file import save_trees  # noqa: PLC0415
-    from topodesign.verification.trees import verify_trees  # noqa: PLC0415
+    from topodesign.plans.files import save_plan  # noqa: PLC0415
+    from topodesign.plans.measure import tree_figures  # noqa: PLC0415
+    from topodesign.plans.plan import Plan  # noqa: PLC0415
+    from topodesign.verification.plans import verify  # noqa: PLC0415
 
     with progress_bar("scheduling"):
         made = plan(wanted)
     fabric, schedule = made.fabric, made.schedule
+    generator = {"method": "forest", "fixed_k": wanted.fixed_k, "root": wanted.root}
+    claim = tree_figures(fabric, schedule).claim()
+    whole = Plan(fabric, schedule, claim, spec=made.spec(wanted), generator=generator)
     with progress_bar("verifying"):
-        report = verify_trees(schedule, schedule.inverse_rate)
+        report = verify(whole)
     if not report.ok:
         raise click.ClickException(f"the schedule fails verification, and nothing was written:\n{report}")
-    generator = {"method": "forest", "fixed_k": wanted.fixed_k, "root": wanted.root}
-    save_trees(output, schedule, fabric, spec=made.spec(wanted), generator=generator)
+    save_plan(output, whole)
     if as_json:
         print_json({**record(fabric, schedule), "allreduce": made.kind, "verified": True, "file": str(output)})
     else:

@@ -9,17 +9,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
-from topodesign.base.errors import FileFormatError, ParameterError, SpecError
+from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.units import parse_bandwidth
 from topodesign.expand.library import LIBRARY, build
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.files import FABRIC_ENDINGS, read_fabric
 from topodesign.fabrics.presets import FABRICS, build_fabric
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_file import Header, load_schedule
 from topodesign.topology.files import READERS, read_topology
-from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import Report, verify
 
 Kind = Literal["schedule", "program"]
 _ENDING: dict[Kind, str] = {"schedule": ".npz", "program": ".xml"}
@@ -181,38 +177,3 @@ def check_ending(output: Path, kind: Kind) -> None:
     other = others.get(output.suffix.lower())
     if other is not None:
         raise ParameterError(f"{output} would be a {kind}, not a {other}; give it the ending {_ENDING[kind]}")
-
-
-def schedule_of(path: Path) -> tuple[Topology, Rounds, Header, Report]:
-    """Read a schedule file and check all that it says: the schedule, the claimed cost and the spec.
-
-    Returns
-    -------
-    tuple
-        The topology (with its spec, if that rebuilds the links in the file), the schedule, the header and the
-        verifier's report, in which a spec that does not rebuild the links is a problem like others.
-
-    Raises
-    ------
-    FileFormatError
-        If the file cannot be read or is no schedule file.
-    TooLargeError
-        As :func:`topodesign.verification.rounds.verify`.
-    """
-    kind = kind_of(path)
-    if kind != "schedule":
-        what = "neither a schedule file nor an MSCCL program" if kind is None else "an MSCCL program, no schedule file"
-        raise FileFormatError(f"{path} is {what}")
-    topology, schedule, header = load_schedule(path)
-    report = verify(topology, schedule, header.claim)
-    if header.spec is None:
-        return topology, schedule, header, report
-    try:
-        named = build(header.spec)
-    except SpecError as error:
-        problem = f"the spec {header.spec[:100]!r} in the file cannot be built: {error.message}"
-    else:
-        if named == topology:
-            return named, schedule, header, report
-        problem = f"the spec {header.spec[:100]!r} in the file does not give the links in the file"
-    return topology, schedule, header, replace(report, ok=False, problems=(*report.problems, problem))

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+import topodesign
+from topodesign.base.text_files import begins_as_xml
 from topodesign.cli.options import json_option, print_json, progress_bar, runtime_option
+
+if TYPE_CHECKING:
+    from topodesign.verification.plans import Report
 
 
 @click.command(name="verify")
@@ -29,64 +35,38 @@ def command(file: Path, runtime: str, interleavings: int, seed: int, as_json: bo
     strictly as the runtime does and executed on real integers under its limits; deadlocks, races and wrong results are
     reported. Exit status 1 if it is wrong.
     """
-    from topodesign.cli.sources import kind_of  # noqa: PLC0415  heavy
-    from topodesign.plans.trees_file import is_tree_file  # noqa: PLC0415
-
-    if kind_of(file) == "program":
-        return _xml(file, runtime, interleavings, seed, as_json)
-    if is_tree_file(file):
-        return _trees(file, as_json)
-    return _schedule(file, as_json)
-
-
-def _xml(file: Path, runtime: str, interleavings: int, seed: int, as_json: bool) -> int:
-    from topodesign.runtime.check import check_file  # noqa: PLC0415  heavy
-
-    with progress_bar("checking"):
-        report = check_file(file, runtime, interleavings=interleavings, seed=seed)
-    if as_json:
-        print_json(report.record())
+    if begins_as_xml(file):
+        with progress_bar("checking"):
+            check = topodesign.check_file(file, runtime, interleavings=interleavings, seed=seed)
+        document, text, right = check.record(), str(check), check.ok
     else:
-        click.echo(str(report))
-    return 0 if report.ok else 1
-
-
-def _trees(file: Path, as_json: bool) -> int:
-    from topodesign.cli.trees.files import trees_of  # noqa: PLC0415  heavy
-    from topodesign.cli.trees.words import headline, record, summary  # noqa: PLC0415
-
-    with progress_bar("verifying"):
-        fabric, schedule, header, report = trees_of(file)
+        with progress_bar("verifying"):
+            report = topodesign.verify(topodesign.load_plan(file))
+        document, text, right = _document(report), _text(report), report.ok
     if as_json:
-        found = record(fabric, schedule) if report.ok else {"fabric": fabric.name, "collective": report.collective.name}
-        print_json({"ok": report.ok, **found, "spec": header.spec, "problems": list(report.problems)})
+        print_json(document)
     else:
-        lines = [headline(fabric), f"{report.collective.name}: {'ok' if report.ok else 'WRONG'}"]
-        lines += [summary(fabric, schedule)] if report.ok else [f"  {problem}" for problem in report.problems]
-        click.echo("\n".join(lines))
-    return 0 if report.ok else 1
+        click.echo(text)
+    return 0 if right else 1
 
 
-def _schedule(file: Path, as_json: bool) -> int:
-    from topodesign.cli.sources import schedule_of  # noqa: PLC0415  heavy
+def _document(report: Report) -> dict[str, object]:
+    """Return the report's document; of right trees all that there is to say about them."""
+    plan = report.plan
+    if not isinstance(plan.movement, topodesign.Trees):
+        return report.record()
+    from topodesign.cli.trees.words import record  # noqa: PLC0415
 
-    with progress_bar("verifying"):
-        topology, _, header, report = schedule_of(file)
-    if as_json:
-        print_json(
-            {
-                "ok": report.ok,
-                "collective": report.collective.name,
-                "spec": header.spec,
-                "nodes": topology.nodes,
-                "steps": report.cost.steps,
-                "bandwidth": str(report.cost.bandwidth),
-                "problems": list(report.problems),
-                "redundant": report.redundant,
-                "refilled": report.refilled,
-            }
-        )
-    else:
-        name = "a topology without a spec" if topology.spec is None else topology.spec
-        click.echo(f"{name}, {topology.nodes} nodes\n{report}")
-    return 0 if report.ok else 1
+    found = record(plan.fabric, plan.movement) if report.ok else {"fabric": plan.fabric.name}
+    return {**report.record(), **found}
+
+
+def _text(report: Report) -> str:
+    plan = report.plan
+    if isinstance(plan.movement, topodesign.Trees):
+        from topodesign.cli.trees.words import headline, summary  # noqa: PLC0415
+
+        lines = [headline(plan.fabric), f"{plan.collective}: {'ok' if report.ok else 'WRONG'}"]
+        lines += [summary(plan.fabric, plan.movement)] if report.ok else [f"  {line}" for line in report.problems]
+        return "\n".join(lines)
+    return f"{plan.spec or 'a topology without a spec'}, {plan.topology.nodes} nodes\n{report}"

@@ -26,7 +26,7 @@ from topodesign.plans.trees import Trees
 from topodesign.runtime.check import CheckReport
 from topodesign.runtime.profiles import RuntimeProfile
 from topodesign.topology.topology import Topology, require_at_least
-from topodesign.verification.rounds import verify
+from topodesign.verification.rounds import verify_rounds
 
 _LONGEST_SPEC = 200  # characters of it in the name of a program, which runtimes want short
 
@@ -60,7 +60,7 @@ def _of_rounds(topology: Topology, movement: Rounds, options: Options, limits: L
     if options.parts > 1:
         raise ParameterError("parts are of trees; rounds have none")
     if not is_lean(movement):  # right or wrong, but the front end wants everything to move once
-        report = verify(topology, movement)
+        report = verify_rounds(topology, movement)
         if not report.ok:
             raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
         movement = prune(movement)

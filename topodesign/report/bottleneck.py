@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 
+from topodesign.base.wording import listed
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.forest.throughput import Throughput
 
@@ -26,7 +27,6 @@ _NUMBERS = (
     "eleven ",
     "twelve ",
 )
-_MOST_NAMES = 4
 _UNITS = ((10**9, "GB/s"), (10**6, "MB/s"), (10**3, "kB/s"), (1, "B/s"))
 
 
@@ -109,13 +109,6 @@ def _links_in_words(links: Sequence[FabricLink]) -> str:
         number = _NUMBERS[count] if count < len(_NUMBERS) else f"{count} "
         words.append(f"the {number}{f'{kind} ' if kind else ''}link{'s' if count > 1 else ''}")
     return listed(words)
-
-
-def listed(words: list[str]) -> str:
-    """Join words with commas and "and"; of many show the first and count the rest."""
-    if len(words) > _MOST_NAMES:
-        words = [*words[: _MOST_NAMES - 1], f"{len(words) - _MOST_NAMES + 1} more"]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _called(name: str) -> str:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
@@ -61,8 +61,12 @@ class Message:
 
     def __str__(self) -> str:
         """Return one line."""
+        return self.describe(str)
+
+    def describe(self, name: Callable[[int], str]) -> str:
+        """Return the same with other names of nodes."""
         return (
-            f"step {self.step}: {self.src}->{self.dst}, {format_size(self.size)}, "
+            f"step {self.step}: {name(self.src)}->{name(self.dst)}, {format_size(self.size)}, "
             f"{format_time(self.start)} to {format_time(self.end)}"
         )
 
@@ -144,15 +148,33 @@ class SimulationResult:
 
     def __str__(self) -> str:
         """Return the time, the utilisation and the critical messages."""
+        return self.describe(str)
+
+    def without_loss(self) -> SimulationResult:
+        """Return the same, silent about what is lost."""
+        return replace(self, loss=None)
+
+    def record(self) -> dict[str, Any]:
+        """Return what there is to say beside the time, as JSON holds it."""
+        return {
+            "step_ends_s": {str(step): float(end) for step, end in self.step_ends.items()},
+            "utilisation_mean": float(self.utilisation.mean()),
+            "utilisation_max": float(self.utilisation.max()),
+            "utilisation_min": float(self.utilisation.min()),
+            "loss": None if self.loss is None else str(self.loss),
+        }
+
+    def describe(self, name: Callable[[int], str]) -> str:
+        """Return the same with other names of nodes."""
         lines = [f"{self.mode}: {format_time(self.time)}"]
         if len(self.utilisation):
             mean, least, most = (f(self.utilisation) for f in (np.mean, np.min, np.max))
             lines.append(f"links transmit {mean:.1%} of the time on average, {least:.1%} to {most:.1%}")
         lines.append("slowest of each step:" if self.mode == "lock-step" else "critical path:")
-        lines += [f"  {message}" for message in self.critical[:SHOWN]]
+        lines += [f"  {message.describe(name)}" for message in self.critical[:SHOWN]]
         if len(self.critical) > SHOWN:
             lines.append(f"  ... and {len(self.critical) - SHOWN} more")
-        return "\n".join(lines + ([str(self.loss)] if self.loss else []))
+        return "\n".join(lines + ([self.loss.describe(name)] if self.loss else []))
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +223,7 @@ class _Pace:
         return exact, 1
 
 
-def simulate(
+def simulate_rounds(
     topology: Topology,
     schedule: Rounds,
     *,

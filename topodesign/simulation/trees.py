@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +61,24 @@ class TreeSimulation:
     def __str__(self) -> str:
         """Return the times, the utilisation and the longest ways, with node numbers."""
         return self.describe(str)
+
+    def without_loss(self) -> TreeSimulation:
+        """Return the same, silent about what is lost."""
+        return replace(self, loss=None)
+
+    def record(self) -> dict[str, Any]:
+        """Return what there is to say beside the time, as JSON holds it; rates as if all data arrived."""
+        return {
+            "bandwidth_time_s": float(self.optimum),
+            "algorithmic_bandwidth_GBps": None
+            if self.loss is not None and len(self.loss.pairs)
+            else float(self.size / self.time / 10**9),
+            "chunks": self.chunks,
+            "phase_ends_s": [float(end) for end in self.phase_ends],
+            "utilisation_mean": float(self.utilisation.mean()),
+            "utilisation_max": float(self.utilisation.max()),
+            "utilisation_min": float(self.utilisation.min()),
+        }
 
     def describe(self, name: Callable[[int], str]) -> str:
         """Return the same with other names of nodes."""

@@ -80,6 +80,15 @@ class TrainingStep:
         """Seconds in all allreduces together."""
         return sum((times.finish - times.start for times in self.layers), Fraction(0))
 
+    def record(self) -> dict[str, float]:
+        """Return the totals, in seconds, as JSON holds them."""
+        return {
+            "finish_s": float(self.finish),
+            "compute_s": float(self.compute),
+            "exposed_s": float(self.exposed),
+            "allreduce_s": float(self.allreduce),
+        }
+
     def __str__(self) -> str:
         """Return the totals and the allreduces that end last."""
         whole, alone, exposed, total = map(format_time, (self.finish, self.compute, self.exposed, self.allreduce))

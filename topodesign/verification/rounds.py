@@ -49,7 +49,7 @@ FEW_NODES = 2**13
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class RoundsReport:
     """What the verifier found.
 
     Attributes
@@ -80,19 +80,25 @@ class Report:
     redundant: int
     refilled: int
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is right but wasteful."""
+        notes = []
+        if self.redundant:
+            notes.append(f"{self.redundant} units are delivered to nodes that have them already")
+        if self.refilled:
+            notes.append(f"{self.refilled} units are added at nodes that have sent their partial sum before")
+        return tuple(notes)
+
     def __str__(self) -> str:
         """Return the verdict and the problems, one a line."""
         verdict = "ok" if self.ok else "WRONG"
         lines = [f"{self.collective}: {verdict}, {self.cost.steps} steps, y = {self.cost.bandwidth}"]
         lines += [f"  {problem}" for problem in self.problems]
-        if self.redundant:
-            lines.append(f"  note: {self.redundant} units are delivered to nodes that have them already")
-        if self.refilled:
-            lines.append(f"  note: {self.refilled} units are added at nodes that have sent their partial sum before")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
 
-def verify(topology: Topology, schedule: Rounds, claim: Cost | None = None) -> Report:
+def verify_rounds(topology: Topology, schedule: Rounds, claim: Cost | None = None) -> RoundsReport:
     """Check every send and the postcondition of the collective, and recompute the cost.
 
     Parameters
@@ -130,7 +136,7 @@ def verify(topology: Topology, schedule: Rounds, claim: Cost | None = None) -> R
             f"the claimed cost is {claim.steps} steps, y = {claim.bandwidth}, "
             f"but the schedule has {cost.steps} steps, y = {cost.bandwidth}"
         )
-    return Report(not problems, schedule.collective, cost, claim, tuple(problems), redundant, refilled)
+    return RoundsReport(not problems, schedule.collective, cost, claim, tuple(problems), redundant, refilled)
 
 
 def find_links(topology: Topology, schedule: Rounds) -> NDArray[np.int64]:

@@ -29,7 +29,7 @@ SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class TreeReport:
+class TreesReport:
     """What the verifier found.
 
     Attributes
@@ -65,7 +65,7 @@ class TreeReport:
         return "\n".join([head, *(f"  {problem}" for problem in self.problems)])
 
 
-def verify_trees(schedule: Trees, claim: Fraction | None = None, names: Sequence[str] | None = None) -> TreeReport:
+def verify_trees(schedule: Trees, claim: Fraction | None = None, names: Sequence[str] | None = None) -> TreesReport:
     """Check every tree, route, capacity and share, and recompute the rate.
 
     Parameters
@@ -90,7 +90,7 @@ def verify_trees(schedule: Trees, claim: Fraction | None = None, names: Sequence
     if claim is not None and claim != inverse:
         problems.append(f"the claimed 1/x is {claim}, but the trees have {inverse}")
     full = [Fraction(max(load), int(c)) for load, c in zip(loads.T.tolist(), schedule.topology.capacity, strict=True)]
-    return TreeReport(
+    return TreesReport(
         ok=not problems,
         collective=schedule.collective,
         trees=len(schedule),

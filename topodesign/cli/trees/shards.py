@@ -11,7 +11,7 @@ from pathlib import Path
 from topodesign.base.errors import ParameterError
 from topodesign.base.tables import fixed_columns
 from topodesign.base.text_files import naming, read_text
-from topodesign.cli.options import counted
+from topodesign.base.wording import counted
 from topodesign.cli.sources import nodes_named
 from topodesign.fabrics.fabric import Fabric
 

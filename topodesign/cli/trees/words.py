@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from topodesign.base.units import format_time
-from topodesign.cli.options import counted
+from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric
 from topodesign.forest.multicast import Pruned, prune
 from topodesign.plans.measure import per_root, tree_figures

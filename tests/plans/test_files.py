@@ -1,0 +1,160 @@
+"""Plan files: every kind of movement, place and collective comes back as it was; what is damaged is refused."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.samples.old_files import save_schedule, save_trees
+from tests.samples.schedules import valid
+from topodesign.base.errors import FileFormatError, ScheduleError, TopodesignError
+from topodesign.collectives import ALL_TO_ALL, COLLECTIVES
+from topodesign.expand.library import build
+from topodesign.fabrics.presets import build_fabric
+from topodesign.forest.schedule import forest_schedule
+from topodesign.plans.files import KINDS, is_plan, load_plan, save_plan
+from topodesign.plans.measure import cost_claim, cost_of, tree_figures
+from topodesign.plans.plan import Plan
+from topodesign.plans.rounds_ops import assemble
+from topodesign.topology.topology import Topology
+
+
+def rounds_plan(seed: int = 5, collective: str = "allreduce") -> Plan:
+    topology, schedule = valid(np.random.default_rng(seed), collective)
+    claim = cost_claim(cost_of(topology, schedule))
+    return Plan(topology, schedule, claim, generator={"method": "random", "seed": seed}, notes=("made at random",))
+
+
+def trees_plan(collective: str = "broadcast") -> Plan:
+    fabric = build_fabric("dgx_h100(2)")
+    root = 3 if COLLECTIVES[collective].rooted else None
+    trees = forest_schedule(fabric.topology, collective, root=root)
+    return Plan(fabric, trees, tree_figures(fabric, trees).claim(), spec="dgx_h100(2)", generator={"method": "forest"})
+
+
+PLANS: dict[str, Callable[[], Plan]] = {"rounds": rounds_plan, "trees": trees_plan}
+
+
+def same(one: Plan, other: Plan) -> bool:
+    """Whether all is equal but the program that the file's generator names besides."""
+    return (one.place, one.movement, one.claim, one.spec, one.notes) == (
+        other.place, other.movement, other.claim, other.spec, other.notes,
+    ) and other.generator == {"program": other.generator.get("program"), **one.generator}  # fmt: skip
+
+
+def changed(source: Path, target: Path, **fields: Any) -> Path:
+    """Write a file again with other fields in its header."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name == "header.json":
+                data = json.dumps(json.loads(data) | fields).encode()
+            new.writestr(name, data)
+    return target
+
+
+@pytest.mark.parametrize("kind", PLANS)
+def test_what_is_saved_is_loaded(kind: str, tmp_path: Path) -> None:
+    plan = PLANS[kind]()
+    assert plan.kind == kind
+    path = plan.save(tmp_path / "plan.npz")
+    loaded = load_plan(path)
+    assert same(plan, loaded)
+    assert is_plan(path)
+    again = loaded.save(tmp_path / "again.npz")
+    assert again.read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES.values(), ids=str)
+@pytest.mark.parametrize("group", [None, [0, 2, 3]])
+def test_every_collective_has_a_place_in_the_file(collective: Any, group: list[int] | None, tmp_path: Path) -> None:
+    chosen = collective.at(2 if collective.rooted else None).among(group)
+    topology = build("complete(4)")
+    parts = [(1, 0, 2, 2 if collective.pairwise else 0, 0, 1)]
+    rounds = assemble(chosen, 4, 3, 1, parts) if len(chosen.parts) == 1 else rounds_plan().movement
+    plan = Plan(topology if len(chosen.parts) == 1 else rounds_plan().topology, rounds)
+    assert load_plan(save_plan(tmp_path / "x.npz", plan)).collective == plan.collective
+
+
+def test_files_of_earlier_programs_are_read(tmp_path: Path) -> None:
+    new, path = rounds_plan(), tmp_path / "old.npz"
+    save_schedule(path, new.movement, new.topology, generator={"method": "old"})  # type: ignore[arg-type]
+    old = load_plan(path)
+    assert (old.place, old.movement, old.claim) == (new.place, new.movement, {})
+    trees = trees_plan("allgather")
+    save_trees(path, trees.movement, trees.fabric, spec=trees.spec)  # type: ignore[arg-type]
+    read = load_plan(path)
+    assert (read.movement, read.claim, read.spec) == (trees.movement, trees.claim, trees.spec)
+    assert read.fabric == replace(trees.fabric, classes=read.fabric.classes)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"format": "topodesign song"}, "does not say 'topodesign plan'"),
+        ({"version": 2}, "use a newer program"),
+        ({"version": True}, "'version'"),
+        ({"kind": "song"}, "'kind'"),
+        ({"kind": "trees"}, "does not belong there"),
+        ({"collective": "allreduce"}, "name, root and group"),
+        ({"collective": {"name": "song"}}, "unknown collective"),
+        ({"collective": {"name": "allgather"}}, "does not fit"),
+        ({"claim": []}, "'claim'"),
+        ({"claim": {"steps": 3}}, "'steps'"),
+        ({"claim": {"steps": "1/0"}}, "'steps'"),
+        ({"movement": None}, "'movement'"),
+        ({"movement": {}}, "'rows'"),
+        ({"generator": 1}, "'generator'"),
+        ({"notes": "x"}, "'notes'"),
+        ({"spec": 1}, "'spec'"),
+        ({"fabric": 1}, "'fabric'"),
+        ({"fabric": {"name": "x", "names": []}}, "'unit'"),
+        ({"nodes": 2}, "must join nodes"),
+        ({"switches": [0.5]}, "'switches'"),
+    ],
+)
+def test_a_wrong_header_is_refused(fields: dict[str, Any], words: str, tmp_path: Path) -> None:
+    path = changed(rounds_plan().save(tmp_path / "x.npz"), tmp_path / "y.npz", **fields)
+    with pytest.raises(FileFormatError, match=words):
+        load_plan(path)
+
+
+def test_what_cannot_be_saved_leaves_the_old_file(tmp_path: Path) -> None:
+    plan = rounds_plan()
+    path = plan.save(tmp_path / "x.npz")
+    before = path.read_bytes()
+    with pytest.raises(TopodesignError, match="JSON"):
+        replace(plan, generator={"x": {1}}).save(path)
+
+    class Song:
+        collective = ALL_TO_ALL
+
+        def columns(self) -> dict[str, Any]:
+            return {}
+
+        def fits(self, topology: Topology) -> bool:
+            return topology.nodes > 0
+
+    with pytest.raises(ScheduleError, match="not Song"):
+        Plan(plan.place, Song()).save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_kinds_are_those_of_the_samples() -> None:
+    assert set(PLANS) <= set(KINDS)
+    for name, kind in KINDS.items():
+        assert kind.type.__name__.lower() == name
+
+
+def test_a_claim_is_exact(tmp_path: Path) -> None:
+    third = replace(rounds_plan(), claim={"steps": Fraction(3), "bandwidth": Fraction(1, 3)})
+    assert load_plan(third.save(tmp_path / "x.npz")).claim == third.claim

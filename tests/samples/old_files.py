@@ -1,0 +1,114 @@
+"""Schedule files as earlier programs wrote them, and what the reader makes of them in their terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from topodesign.base.cost import Cost
+from topodesign.base.errors import ScheduleError
+from topodesign.base.version import __version__
+from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.archive import LINK_COLUMNS, write_archive
+from topodesign.plans.files import load_plan
+from topodesign.plans.measure import TreeFigures, tree_figures
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_file import fields_of as fields_of_rounds
+from topodesign.plans.trees import Trees
+from topodesign.plans.trees_file import fields_of as fields_of_trees
+from topodesign.topology.topology import Topology
+
+FILE_COLUMNS = ("step", "src", "dst", "owner", "lo", "hi")
+
+
+@dataclass(frozen=True)
+class Header:
+    version: int
+    spec: str | None
+    claim: Cost | None
+    generator: Mapping[str, Any]
+
+
+def save_schedule(
+    path: str | Path,
+    schedule: Rounds,
+    topology: Topology,
+    *,
+    spec: str | None = None,
+    claim: Cost | None = None,
+    generator: Mapping[str, Any] | None = None,
+) -> None:
+    """Version 1."""
+    if not schedule.fits(topology):
+        raise ScheduleError(f"the schedule is for {schedule.nodes} nodes, the topology has {topology.nodes}")
+    if schedule.units >= 2**63:
+        raise ScheduleError(f"a schedule file holds at most {2**63 - 1} units")
+    fields = {
+        "format": "topodesign schedule",
+        "version": 1,
+        "collective": schedule.collective.name,
+        "nodes": schedule.nodes,
+        **fields_of_rounds(schedule),
+        "links": len(topology.src),
+        "switches": sorted(topology.switches),
+        "spec": str(topology.spec) if spec is None and topology.spec is not None else spec,
+        "claim": None if claim is None else {"steps": claim.steps, "bandwidth": str(claim.bandwidth)},
+        "generator": {"program": f"topodesign {__version__}", **(generator or {})},
+    }
+    columns = dict(zip(FILE_COLUMNS, schedule.columns().values(), strict=True))
+    write_archive(Path(path), fields, columns | _links(topology))
+
+
+def save_trees(
+    path: str | Path,
+    schedule: Trees,
+    fabric: Fabric,
+    *,
+    spec: str | None = None,
+    generator: Mapping[str, Any] | None = None,
+) -> None:
+    """Version 2."""
+    topology = fabric.topology
+    claim = tree_figures(fabric, schedule).claim()
+    fields = {
+        "format": "topodesign tree schedule",
+        "version": 2,
+        "collective": schedule.collective.name,
+        "claim": {**{name: str(value) for name, value in claim.items()}, "height": int(claim["height"])},
+        **fields_of_trees(schedule),
+        "nodes": topology.nodes,
+        "switches": sorted(topology.switches),
+        "links": len(topology.src),
+        "fabric": fabric.name,
+        "names": fabric.names,
+        "unit": str(fabric.unit),
+        "spec": str(topology.spec) if spec is None and topology.spec is not None else spec,
+        "multicast": sorted(fabric.multicast),
+        "aggregation": sorted(fabric.aggregation),
+        "generator": {"program": f"topodesign {__version__}", **(generator or {})},
+    }
+    write_archive(Path(path), fields, schedule.columns() | _links(topology))
+
+
+def load_schedule(path: str | Path) -> tuple[Topology, Rounds, Header]:
+    plan = load_plan(path)
+    assert isinstance(plan.movement, Rounds)
+    claim = Cost(int(plan.claim["steps"]), Fraction(plan.claim["bandwidth"])) if plan.claim else None
+    return plan.topology, plan.movement, Header(1, plan.spec, claim, plan.generator)
+
+
+def load_trees(path: str | Path) -> tuple[Fabric, Trees, Any]:
+    plan = load_plan(path)
+    assert isinstance(plan.place, Fabric)
+    assert isinstance(plan.movement, Trees)
+    figures = {"k": "k", "height": "height", "inverse_rate": "inv_x_star", "bandwidth": "algorithmic_bandwidth"}
+    claim = TreeFigures(**{name: plan.claim[key] for name, key in figures.items()})  # type: ignore[arg-type]
+    return plan.place, plan.movement, SimpleNamespace(claim=claim, spec=plan.spec, generator=plan.generator)
+
+
+def _links(topology: Topology) -> dict[str, Any]:
+    return dict(zip(LINK_COLUMNS, (topology.src, topology.dst, topology.capacity), strict=True))

@@ -1,0 +1,93 @@
+"""Parts of a fabric: who takes part, and what has failed, as ``--only``, ``--others`` and ``--without`` say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from topodesign.base.arguments import as_choice
+from topodesign.base.errors import ParameterError
+from topodesign.fabrics.fabric import Fabric
+
+Others = Literal["vanish", "forward"]
+"""What nodes do that do not take part."""
+
+
+def part_of(
+    fabric: Fabric, only: str | Iterable[str] = (), others: Others = "vanish", without: str | Iterable[str] = ()
+) -> Fabric:
+    """Return what takes part and works.
+
+    Parameters
+    ----------
+    fabric
+        The whole.
+    only
+        Names and patterns of nodes, with commas between; all if empty.
+    others
+        What nodes do that are none of these: ``vanish``, or ``forward`` as switches do.
+    without
+        Links as ``A-B``, or ``A>B`` for one direction, and names of nodes and switches.
+
+    Raises
+    ------
+    ParameterError, TopologyError
+        As :meth:`~topodesign.fabrics.fabric.Fabric.only` and :meth:`~topodesign.fabrics.fabric.Fabric.without`.
+
+    Examples
+    --------
+    >>> from topodesign.fabrics.presets import build_fabric
+    >>> print(part_of(build_fabric("dgx_a100(1)"), only="box0/gpu[0-3]", others="forward"))
+    part of dgx_a100(1): 4 nodes, 5 switches
+    """
+    as_choice("others", others, ("vanish", "forward"))
+    part, gone, chosen = fabric, listed(without), listed(only)
+    if gone:
+        vertices = [text for text in gone if text in fabric.names]
+        links = [_ends(fabric, text) for text in gone if text not in fabric.names]
+        part = part.without(
+            vertices=vertices,
+            links=[(a, b) for a, sign, b in links if sign == "-"],
+            one_way=[(a, b) for a, sign, b in links if sign == ">"],
+        )
+    if chosen:
+        words = [word.strip() for text in chosen for word in text.split(",")]
+        names = dict.fromkeys(name for word in words for name in nodes_named(part, word))
+        part = part.only(names, forward=others == "forward")
+    return fabric if part is fabric else replace(part, name=f"part of {fabric.name}")
+
+
+def listed(texts: str | Iterable[str]) -> tuple[str, ...]:
+    """Return one text or several as several."""
+    return (texts,) if isinstance(texts, str) else tuple(texts)
+
+
+def nodes_named(fabric: Fabric, word: str) -> Sequence[str]:
+    """Return the nodes that a name or a pattern stands for.
+
+    Raises
+    ------
+    ParameterError
+        If there are none.
+    """
+    nodes = [fabric.names[node] for node in fabric.compute]
+    matches = [word] if word in nodes else [name for name in nodes if fnmatchcase(name, word)]
+    if not matches:
+        fabric.number(word)
+        raise ParameterError(f"'{word}' is a switch; only nodes take part in a collective")
+    return matches
+
+
+def _ends(fabric: Fabric, text: str) -> tuple[str, str, str]:
+    """Split ``A-B`` or ``A>B`` where both sides are names, which may contain the signs themselves."""
+    splits = [(text[:i], sign, text[i + 1 :]) for i, sign in enumerate(text) if sign in "->"]
+    known = [split for split in splits if {split[0], split[2]} <= set(fabric.names)]
+    if known:
+        return known[0]
+    for first, _, last in splits[:1]:
+        fabric.number(first), fabric.number(last)
+    raise ParameterError(
+        f"--without {text[:100]!r}: write a link as A-B, one direction of it as A>B, or the name of a node or switch"
+    )

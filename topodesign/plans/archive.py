@@ -1,0 +1,249 @@
+"""The container of plan files: a zip archive of a JSON header and columns of non-negative integers.
+
+``header.json`` is a JSON object of at most ``MAX_HEADER`` bytes; every other member is an array in the smallest
+little-endian unsigned integer type that holds it, so ``numpy.load`` reads the file too. Members are stored or deflated
+and come in a fixed order with a fixed date: the same plan gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.arrays import sealed
+from topodesign.base.atomic import write_whole
+from topodesign.base.errors import FileFormatError, ParameterError, ScheduleError, TopodesignError, TopologyError
+from topodesign.base.text_files import begins_as_xml
+from topodesign.plans.rounds_ops import MAX_ROWS
+from topodesign.topology.topology import MAX_LINKS, MAX_NODES, Topology
+
+MAX_HEADER = 2**20
+MAX_INTEGER = 2**63 - 1
+"""What a column holds."""
+LINK_COLUMNS = ("link_src", "link_dst", "link_capacity")
+_DATE = (1980, 1, 1, 0, 0, 0)
+_LEVEL = (
+    3  # on large schedules half the size of level 1 in the same time; level 6 saves a fifth more in thrice the time
+)
+_NPY = b"\x93NUMPY\x01\x00"
+_NPY_HEADER = 128
+_NPY_HEAD = re.compile(
+    rb"\x93NUMPY\x01\x00v\x00\{'descr': '(?P<type>\|u1|<u[248])', 'fortran_order': False, "
+    rb"'shape': \((?P<rows>[0-9]{1,18}),\), \} *\n"
+)
+_FRACTION = re.compile(r"[0-9]{1,1000}(/[0-9]{1,1000})?")
+
+
+def write_archive(target: Path, fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write a header and arrays of non-negative integers; the path has the old file or the whole new one at any time.
+
+    Raises
+    ------
+    ScheduleError
+        If an array is too long for a file.
+    TopodesignError
+        If the file cannot be written, or the fields are too many or not fit for JSON.
+    """
+    try:
+        header = json.dumps(fields, indent=1, allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        raise TopodesignError(f"the generator's description does not fit into JSON: {error}") from None
+    if len(header) > MAX_HEADER:
+        raise TopodesignError(f"the header of a schedule file has at most {MAX_HEADER} bytes, not {len(header)}")
+    longest = max(map(len, arrays.values()), default=0)
+    if longest > MAX_ROWS:
+        raise ScheduleError(f"a schedule file holds at most {MAX_ROWS} rows, not {longest}")
+
+    def write(stream: IO[bytes]) -> None:
+        with zipfile.ZipFile(stream, "w") as archive:
+            _write_member(archive, "header.json", header)
+            for name, array in arrays.items():
+                _write_member(archive, f"{name}.npy", _npy(array))
+
+    try:
+        write_whole(target, write)
+    except FileFormatError as error:
+        raise TopodesignError(f"cannot write {error}") from None
+
+
+@contextmanager
+def open_archive(source: Path) -> Iterator[zipfile.ZipFile]:
+    """Open an archive to read it; whatever goes wrong with it inside the context becomes a FileFormatError."""
+    program = False
+    try:
+        program = begins_as_xml(source)  # which also refuses what may never end
+        with zipfile.ZipFile(source) as archive:
+            yield archive
+    except FileFormatError as error:
+        named = str(source) in str(error)
+        raise FileFormatError(str(error) if named else f"{source}: {error}") from None
+    except (ParameterError, ScheduleError, TopologyError) as error:
+        raise FileFormatError(f"{source}: {error}") from None
+    except OSError as error:
+        raise FileFormatError(f"cannot read {source}: {error.strerror or error}") from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, KeyError, ValueError) as error:
+        why = "it begins as an MSCCL program does" if program else error
+        raise FileFormatError(f"{source} is damaged or is no schedule file: {why}") from None
+
+
+def _write_member(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
+    info = zipfile.ZipInfo(name, _DATE)
+    info.create_system = 3  # Unix, wherever it is written
+    info.external_attr = 0o644 << 16
+    archive.writestr(info, data, zipfile.ZIP_DEFLATED, _LEVEL)
+
+
+def _npy(array: NDArray[Any]) -> bytes:
+    """Return an array of non-negative integers as an .npy file in the smallest type."""
+    kind = np.min_scalar_type(int(array.max(initial=0))).newbyteorder("<")
+    text = f"{{'descr': '{kind.str}', 'fortran_order': False, 'shape': ({len(array)},), }}"
+    size = _NPY_HEADER - len(_NPY) - 2
+    head = _NPY + struct.pack("<H", size) + text.ljust(size - 1).encode() + b"\n"
+    return head + array.astype(kind).tobytes()
+
+
+def read_member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
+    """Return a member's bytes; neither its declared size nor what comes out of it may be above the limit.
+
+    zipfile checks the CRC, and unpacks no more than is asked for.
+    """
+    info = archive.getinfo(name)
+    if info.flag_bits & 1 or info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        raise FileFormatError(f"{name} is encrypted or compressed in an unknown way")
+    if info.file_size > limit:
+        raise FileFormatError(f"{name} is said to have {info.file_size} bytes, but at most {limit} make sense")
+    with archive.open(info) as member:
+        data = member.read(info.file_size + 1)
+    if len(data) != info.file_size:
+        raise FileFormatError(f"{name} has {len(data)} bytes, but is said to have {info.file_size}")
+    return data
+
+
+def read_header(archive: zipfile.ZipFile, form: str, versions: Collection[int]) -> dict[str, Any]:
+    """Return the fields of the header.
+
+    Raises
+    ------
+    FileFormatError
+        If there is no header of this format and one of these versions, or a member occurs twice.
+    """
+    names = archive.namelist()
+    if "header.json" not in names:
+        raise FileFormatError("it has no header.json, so it is no schedule file")
+    if len(names) != len(set(names)):
+        raise FileFormatError("a member occurs twice")
+    try:
+        fields = json.loads(read_member(archive, "header.json", MAX_HEADER))
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"header.json is not JSON: {error}") from None
+    if not isinstance(fields, dict) or fields.get("format") != form:
+        raise FileFormatError(f"header.json does not say {form!r}")
+    version = read_integer(fields, "version", 1, 10**6)
+    if version not in versions:
+        known = ", ".join(map(str, versions))
+        raise FileFormatError(f"it has format version {version}, this program reads {known}; use a newer program")
+    return fields
+
+
+def read_integer(fields: Mapping[str, Any], key: str, least: int, most: int) -> int:
+    """Return an integer of the header.
+
+    Raises
+    ------
+    FileFormatError
+        If it is missing or out of range.
+    """
+    value = fields.get(key)
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise FileFormatError(f"{key!r} in header.json must be an integer from {least} to {most}")
+    return value
+
+
+def read_links(archive: zipfile.ZipFile, fields: Mapping[str, Any]) -> Topology:
+    """Return the topology that the file's links and the header's nodes and switches make."""
+    nodes, links = read_integer(fields, "nodes", 1, MAX_NODES), read_integer(fields, "links", 0, MAX_LINKS)
+    switches = fields.get("switches")
+    if not isinstance(switches, list) or not all(type(node) is int for node in switches):
+        raise FileFormatError("'switches' in header.json must be a list of nodes")
+    src, dst, capacity = (read_column(archive, name, links, np.int64) for name in LINK_COLUMNS)
+    return Topology(nodes, src, dst, capacity, switches=frozenset(switches))
+
+
+def read_column(archive: zipfile.ZipFile, name: str, rows: int, kind: type[np.signedinteger[Any]]) -> NDArray[Any]:
+    """Return one array; its length must be the header's, and its values fit into the type."""
+    data = read_member(archive, f"{name}.npy", _NPY_HEADER + 8 * rows)
+    match = _NPY_HEAD.match(data)
+    stored = np.dtype(match["type"].decode()) if match else np.dtype(np.uint8)
+    if match is None or int(match["rows"]) != rows or len(data) != _NPY_HEADER + rows * stored.itemsize:
+        raise FileFormatError(f"{name}.npy is not an array of {rows} unsigned integers")
+    array = np.frombuffer(data, dtype=stored, offset=_NPY_HEADER)
+    if array.max(initial=0) > np.iinfo(kind).max:
+        raise FileFormatError(f"{name}.npy has a number above {np.iinfo(kind).max}")
+    return sealed(array.astype(kind))
+
+
+def check_members(archive: zipfile.ZipFile, columns: Collection[str]) -> None:
+    """Raise FileFormatError unless the archive holds a header, these columns and the links, and nothing else."""
+    names = {"header.json", *(f"{name}.npy" for name in (*columns, *LINK_COLUMNS))}
+    different = sorted(names ^ set(archive.namelist()))
+    if different:
+        problem = "is missing" if different[0] in names else "does not belong there"
+        raise FileFormatError(f"{different[0]} {problem}")
+
+
+def read_fraction(fields: Mapping[str, Any], key: str, *, positive: bool = True) -> Fraction:
+    """Return a number that the header has as text ``p/q``.
+
+    Raises
+    ------
+    FileFormatError
+        If it is missing, no such text, or zero where it must be above.
+    """
+    value = fields.get(key)
+    wrong = FileFormatError(f"'{key}' in header.json must be \"p/q\"{', above zero' if positive else ''}")
+    if not isinstance(value, str) or not _FRACTION.fullmatch(value):
+        raise wrong
+    try:
+        number = Fraction(value)
+    except ZeroDivisionError:
+        raise wrong from None
+    if positive and not number:
+        raise wrong
+    return number
+
+
+def read_integers(value: object, key: str) -> tuple[int, ...]:
+    """Return a list of non-negative integers of the header.
+
+    Raises
+    ------
+    FileFormatError
+        If it is none.
+    """
+    if not isinstance(value, list) or not all(type(number) is int and 0 <= number < 2**62 for number in value):
+        raise FileFormatError(f"'{key}' in header.json must be a list of integers")
+    return tuple(value)
+
+
+def read_texts(value: object, key: str) -> tuple[str, ...]:
+    """Return a list of texts of the header.
+
+    Raises
+    ------
+    FileFormatError
+        If it is none.
+    """
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise FileFormatError(f"'{key}' in header.json must be text")
+    return tuple(value)

@@ -1,0 +1,250 @@
+"""Plan files: any plan with the place it runs on, in one ``.npz`` with a JSON header.
+
+The container is that of :mod:`topodesign.plans.archive`. Format "topodesign plan", version 1, has these members and
+nothing else:
+
+``header.json``
+    ``format`` ("topodesign plan"), ``version`` (1), ``kind`` of movement (a name of ``KINDS``), ``collective`` (object
+    of ``name``, ``root``, ``group``), ``nodes``, ``switches`` (list), ``links`` (how many), ``spec`` (text or null),
+    ``claim`` (object of "p/q"), ``generator`` (object, free form) and ``notes`` (list of texts); ``fabric``: null for a
+    plain topology, or an object of ``name``, ``names`` (one for each vertex), ``unit`` ("p/q", bytes per second of one
+    unit of capacity), ``classes`` (one for each link), ``multicast`` and ``aggregation`` (lists of switches);
+    ``movement``: an object with what else belongs to the kind, see its ``fields_of``.
+one ``.npy`` for every column of the movement
+    As ``columns()`` of it gives them.
+``link_src.npy link_dst.npy link_capacity.npy``
+    The links of the topology sorted by (src, dst), shape ``(links,)``.
+
+Versions: a header may get new keys without a new version, and readers ignore keys they do not know. Whatever an old
+reader would misread is a new version with its own reader in ``READERS``; readers are never removed. So the schedule
+files (version 1) and tree schedule files (version 2) of earlier programs are still read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from zipfile import ZipFile
+
+from topodesign.base.errors import FileFormatError, ScheduleError
+from topodesign.base.version import __version__
+from topodesign.collectives import Collective, from_record
+from topodesign.fabrics.fabric import Fabric
+from topodesign.plans import rounds_file, trees_file
+from topodesign.plans.archive import (
+    LINK_COLUMNS,
+    MAX_HEADER,
+    check_members,
+    open_archive,
+    read_fraction,
+    read_integer,
+    read_integers,
+    read_links,
+    read_member,
+    read_texts,
+    write_archive,
+)
+from topodesign.plans.plan import Movement, Plan
+from topodesign.plans.rounds import COLUMNS, Rounds
+from topodesign.plans.trees import Trees
+from topodesign.topology.topology import Topology
+
+FORMAT = "topodesign plan"
+VERSION = 1
+
+
+class Kind(NamedTuple):
+    """How a kind of movement is kept in a file.
+
+    Attributes
+    ----------
+    type
+        Its class.
+    columns
+        The names of its columns.
+    fields_of
+        What its header says beside them.
+    read
+        The archive, those fields, the topology and the collective -> the movement; its form is checked.
+    """
+
+    type: type
+    columns: tuple[str, ...]
+    fields_of: Callable[[Any], dict[str, Any]]
+    read: Callable[[ZipFile, Mapping[str, Any], Topology, Collective], Movement]
+
+
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {
+        "rounds": Kind(Rounds, COLUMNS, rounds_file.fields_of, rounds_file.read),
+        "trees": Kind(Trees, trees_file.COLUMNS, trees_file.fields_of, trees_file.read),
+    }
+)
+"""The kinds of movement by name."""
+
+
+def save_plan(path: str | Path, plan: Plan) -> Path:
+    """Write a plan; the path has either the old file or the whole new one at any time.
+
+    Parameters
+    ----------
+    path
+        Where; replaced if it exists. A temporary file is written next to it first.
+    plan
+        Any plan.
+
+    Returns
+    -------
+    Path
+        The path.
+
+    Raises
+    ------
+    ScheduleError
+        If it is too large for a file, or nobody knows how to keep such a movement.
+    TopodesignError
+        If the file cannot be written or ``generator`` is not fit for JSON.
+    """
+    name = next((name for name, kind in KINDS.items() if isinstance(plan.movement, kind.type)), None)
+    if name is None:
+        raise ScheduleError(f"a plan file holds {' or '.join(KINDS)}, not {type(plan.movement).__name__}")
+    kind = KINDS[name]
+    topology = plan.topology
+    fields = {
+        "format": FORMAT,
+        "version": VERSION,
+        "kind": name,
+        "collective": plan.collective.record(),
+        "nodes": topology.nodes,
+        "switches": sorted(topology.switches),
+        "links": len(topology.src),
+        "spec": plan.spec,
+        "claim": {name: str(Fraction(value)) for name, value in plan.claim.items()},
+        "generator": {"program": f"topodesign {__version__}", **plan.generator},
+        "notes": list(plan.notes),
+        "fabric": _fabric_record(plan.place) if isinstance(plan.place, Fabric) else None,
+        "movement": kind.fields_of(plan.movement),
+    }
+    links = dict(zip(LINK_COLUMNS, (topology.src, topology.dst, topology.capacity), strict=True))
+    write_archive(Path(path), fields, plan.movement.columns() | links)
+    return Path(path)
+
+
+def load_plan(path: str | Path) -> Plan:
+    """Read a plan file, also those of earlier programs.
+
+    Returns
+    -------
+    Plan
+        On the links in the file. The form is checked, not whether the plan is right: that is
+        :func:`topodesign.verification.plans.verify`.
+
+    Raises
+    ------
+    FileFormatError
+        If the file cannot be read, is damaged, or is no plan file of a known version.
+    """
+    with open_archive(Path(path)) as archive:
+        fields = _header(archive)
+        versions = READERS[fields["format"]]
+        version = read_integer(fields, "version", 1, 10**6)
+        if version not in versions:
+            known = ", ".join(map(str, versions))
+            raise FileFormatError(f"it has format version {version}, this program reads {known}; use a newer program")
+        return versions[version](archive, fields)
+
+
+def is_plan(path: Path) -> bool:
+    """Return whether a file is an archive whose header names a format of plans, whatever else is wrong with it."""
+    try:
+        with open_archive(path) as archive:
+            _header(archive)
+    except FileFormatError:
+        return False
+    return True
+
+
+def _header(archive: ZipFile) -> dict[str, Any]:
+    """Return the fields of the header.
+
+    Raises
+    ------
+    FileFormatError
+        If there is no header of a known format, or a member occurs twice.
+    """
+    names = archive.namelist()
+    if "header.json" not in names:
+        raise FileFormatError("it has no header.json, so it is no schedule file")
+    if len(names) != len(set(names)):
+        raise FileFormatError("a member occurs twice")
+    try:
+        fields = json.loads(read_member(archive, "header.json", MAX_HEADER))
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"header.json is not JSON: {error}") from None
+    if not isinstance(fields, dict) or fields.get("format") not in READERS:
+        raise FileFormatError(f"header.json does not say {FORMAT!r}")
+    return fields
+
+
+def _fabric_record(fabric: Fabric) -> dict[str, Any]:
+    return {
+        "name": fabric.name,
+        "names": fabric.names,
+        "unit": str(fabric.unit),
+        "classes": fabric.classes,
+        "multicast": sorted(fabric.multicast),
+        "aggregation": sorted(fabric.aggregation),
+    }
+
+
+def _read_fabric(record: object, topology: Topology) -> Fabric:
+    if not isinstance(record, dict):
+        raise FileFormatError("'fabric' in header.json must be an object or null")
+    return Fabric(
+        name=read_texts([record.get("name")], "name")[0],
+        names=read_texts(record.get("names"), "names"),
+        topology=topology,
+        unit=read_fraction(record, "unit"),
+        classes=read_texts(record.get("classes"), "classes"),
+        multicast=frozenset(read_integers(record.get("multicast"), "multicast")),
+        aggregation=frozenset(read_integers(record.get("aggregation"), "aggregation")),
+    )
+
+
+def _read_version_1(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
+    kind = KINDS.get(str(fields.get("kind")))
+    if kind is None:
+        raise FileFormatError(f"'kind' in header.json must be one of {', '.join(KINDS)}")
+    check_members(archive, kind.columns)
+    topology = read_links(archive, fields)
+    spec, generator, claim, movement = (fields.get(key) for key in ("spec", "generator", "claim", "movement"))
+    if not (spec is None or isinstance(spec, str)):
+        raise FileFormatError("'spec' in header.json must be text or null")
+    for name, value in (("generator", generator), ("claim", claim), ("movement", movement)):
+        if not isinstance(value, dict):
+            raise FileFormatError(f"'{name}' in header.json must be an object")
+    place = topology if fields.get("fabric") is None else _read_fabric(fields["fabric"], topology)
+    collective = from_record(fields.get("collective"))
+    return Plan(
+        place,
+        kind.read(archive, movement or {}, topology, collective),
+        {name: read_fraction(claim or {}, name, positive=False) for name in claim or {}},
+        spec,
+        generator or {},
+        read_texts(fields.get("notes", []), "notes"),
+    )
+
+
+Reader = Callable[[ZipFile, Mapping[str, Any]], Plan]
+READERS: Mapping[str, Mapping[int, Reader]] = MappingProxyType(
+    {
+        FORMAT: {VERSION: _read_version_1},
+        rounds_file.FORMAT: {1: rounds_file.read_version_1},
+        trees_file.FORMAT: {1: trees_file.refuse_version_1, 2: trees_file.read_version_2},
+    }
+)
+"""The readers by format and version."""
