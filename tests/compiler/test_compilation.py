@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tests.samples.programs import compile_movement
 from tests.samples.schedules import COLLECTIVES as COPIED_AND_ADDED
 from tests.samples.schedules import make, valid
+from tests.samples.timed import timed_sample
 from tests.samples.trees import fabric, tree_schedule
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
 from topodesign.collectives import ALLGATHER, COLLECTIVES
@@ -141,6 +142,13 @@ def test_what_moves_twice_is_left_out(collective: str, seed: int) -> None:
     assert moved == phases * (topology.nodes - 1) * made.program.chunks
 
 
+@pytest.mark.parametrize("collective", COPIED_AND_ADDED)
+def test_timed_sends_are_compiled_by_their_order(collective: str) -> None:
+    topology, _, timed, _ = timed_sample(np.random.default_rng(11), collective)
+    made = compile_plan(Plan(topology, timed)).checked()
+    assert made.program.collective.name == collective
+
+
 def test_wrong_plans_are_refused() -> None:
     topology, plan = next(
         (topology, plan)
@@ -167,7 +175,7 @@ class Pigeons:
 
 def test_what_cannot_be_compiled_yet_says_so() -> None:
     topology = build("circulant(6,1,2)")
-    with pytest.raises(InfeasibleError, match="Pigeons cannot be compiled yet; rounds and trees can"):
+    with pytest.raises(InfeasibleError, match="Pigeons cannot be compiled yet; rounds, trees and timed sends can"):
         compile_plan(Plan(topology, Pigeons()))
     for collective in COLLECTIVES.values():
         if not collective.like(*rounds.COLLECTIVES):

@@ -15,6 +15,7 @@ import pytest
 
 from tests.samples.old_files import save_schedule, save_trees
 from tests.samples.schedules import valid
+from tests.samples.timed import timed_sample
 from topodesign.base.errors import FileFormatError, ScheduleError, TopodesignError
 from topodesign.collectives import ALL_TO_ALL, COLLECTIVES
 from topodesign.expand.library import build
@@ -40,7 +41,12 @@ def trees_plan(collective: str = "broadcast") -> Plan:
     return Plan(fabric, trees, tree_figures(fabric, trees).claim(), spec="dgx_h100(2)", generator={"method": "forest"})
 
 
-PLANS: dict[str, Callable[[], Plan]] = {"rounds": rounds_plan, "trees": trees_plan}
+def timed_plan(seed: int = 5, collective: str = "allreduce") -> Plan:
+    topology, _, timed, _ = timed_sample(np.random.default_rng(seed), collective)
+    return Plan(topology, timed, {"time": timed.time}, generator={"method": "random", "seed": seed})
+
+
+PLANS: dict[str, Callable[[], Plan]] = {"rounds": rounds_plan, "trees": trees_plan, "timed": timed_plan}
 
 
 def same(one: Plan, other: Plan) -> bool:

@@ -12,6 +12,7 @@ from topodesign.base.atomic import write_whole
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopodesignError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_size
+from topodesign.base.wording import listed
 from topodesign.collectives import Collective
 from topodesign.compiler.backends import BACKENDS
 from topodesign.compiler.backends.backend import LARGEST_SIZE, Backend, Files, Options
@@ -22,6 +23,8 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
+from topodesign.plans.timed import Timed
+from topodesign.plans.timed_ops import rounds_of
 from topodesign.plans.trees import Trees
 from topodesign.runtime.check import CheckReport
 from topodesign.runtime.profiles import RuntimeProfile
@@ -74,6 +77,10 @@ def _of_rounds(topology: Topology, movement: Rounds, options: Options, limits: L
     )
 
 
+def _of_timed(topology: Topology, movement: Timed, options: Options, limits: Limits) -> Program:
+    return _of_rounds(topology, rounds_of(topology, movement), options, limits)
+
+
 def _of_trees(_: Topology, movement: Trees, options: Options, limits: Limits) -> Program:
     return trees.program_of_trees(
         movement,
@@ -89,6 +96,7 @@ FRONT_ENDS: Mapping[type, FrontEnd] = MappingProxyType(
     {
         Rounds: FrontEnd("rounds", (), rounds.COLLECTIVES, _of_rounds),
         Trees: FrontEnd("trees", ("trees",), trees.COLLECTIVES, _of_trees),
+        Timed: FrontEnd("timed sends", ("timed",), rounds.COLLECTIVES, _of_timed),
     }
 )
 """The front ends by the kind of movement."""
@@ -286,7 +294,7 @@ def _front_end(plan: Plan) -> FrontEnd:
     """
     front_end = FRONT_ENDS.get(type(plan.movement))
     if front_end is None:
-        known = " and ".join(one.name for one in FRONT_ENDS.values())
+        known = listed([one.name for one in FRONT_ENDS.values()])
         raise InfeasibleError(f"{type(plan.movement).__name__} cannot be compiled yet; {known} can")
     collective, topology = plan.collective, plan.topology
     if not collective.like(*front_end.collectives):

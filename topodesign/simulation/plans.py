@@ -20,8 +20,10 @@ from topodesign.fabrics.part import part_of
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
+from topodesign.plans.timed import Timed
 from topodesign.plans.trees import Trees
 from topodesign.simulation.rounds import Link, Loss, Mode, SimulationResult, simulate_rounds
+from topodesign.simulation.timed import TimedSimulation, simulate_timed
 from topodesign.simulation.trees import TreeSimulation, simulate_trees
 from topodesign.simulation.workload import Layer, TrainingStep, backpropagation, load_workload
 from topodesign.topology.link_table import LinkTable, read_link_table
@@ -118,7 +120,9 @@ class Simulation(Result):
         """Return the size, the time, and what they hold for."""
         now = self.conditions
         what = f"{self.plan.collective} of {format_size(now.size)}"
-        return f"{what}: {format_time(self.time)}, with a latency of {format_time(now.alpha)}"
+        own = isinstance(self.plan.movement, Timed)
+        latency = "the links' own latencies" if own else f"a latency of {format_time(now.alpha)}"
+        return f"{what}: {format_time(self.time)}, with {latency}"
 
     def record(self) -> dict[str, Any]:
         """Return the JSON document."""
@@ -200,14 +204,14 @@ def simulate(
     size
         Whole data M: bytes, or text with a unit.
     alpha
-        Latency of a message: seconds, or text with a unit.
+        Latency of a message: seconds, or text with a unit. Timed sends have latencies of their own.
     bandwidth
         Egress bandwidth B of a node, bits per second or text with a unit, for a plan on a topology without bandwidths
-        of its own; 100Gbps if None.
+        of its own; 100Gbps if None. Timed sends have bandwidths of their own.
     mode
         Of rounds: ``lock-step`` or ``asynchronous``.
     links
-        Of rounds: other latencies and bandwidths of single links, or the file with them.
+        Of rounds and timed sends: other latencies and bandwidths of single links, or the file with them.
     failed
         Links that carry nothing: pairs of numbers, or of names, or text such as ``0,5``.
     without
@@ -364,5 +368,15 @@ def _trees(plan: Plan, trees: Trees, now: Conditions) -> TreeSimulation:
     )
 
 
-RUNS: Mapping[type, Callable[[Plan, Any, Conditions], Run]] = MappingProxyType({Rounds: _rounds, Trees: _trees})
+def _timed(plan: Plan, timed: Timed, now: Conditions) -> TimedSimulation:
+    if now.chunks is not None or now.bandwidth is not None or now.mode != "lock-step":
+        raise ParameterError("timed sends have their times; leave chunks, bandwidth and mode out")
+    if now.failed:
+        raise ParameterError("what failures do to timed sends is not simulated; lower them to rounds first")
+    return simulate_timed(plan.topology, timed, size=now.size, links=now.links)
+
+
+RUNS: Mapping[type, Callable[[Plan, Any, Conditions], Run]] = MappingProxyType(
+    {Rounds: _rounds, Trees: _trees, Timed: _timed}
+)
 """The simulators by kind of movement."""

@@ -12,14 +12,17 @@ from typing import Any
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError, ScheduleError, SpecError
 from topodesign.base.records import Result
+from topodesign.base.units import format_size, format_time
 from topodesign.expand.library import build
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import FABRICS, build_fabric
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
+from topodesign.plans.timed import Timed
 from topodesign.plans.trees import Trees
 from topodesign.verification.rounds import verify_rounds
+from topodesign.verification.timed import SHOWN, verify_timed
 from topodesign.verification.trees import verify_trees
 
 WORDS = MappingProxyType(
@@ -222,7 +225,29 @@ def _trees(plan: Plan, trees: Trees) -> Found:
     return Found((), figures, {"trees": report.trees, **{name: str(value) for name, value in figures.items()}}, text)
 
 
-CHECKS: Mapping[type, Callable[[Plan, Any], Found]] = MappingProxyType({Rounds: _rounds, Trees: _trees})
+def _timed(plan: Plan, timed: Timed) -> Found:
+    report = verify_timed(plan.topology, timed)
+    problems = report.problems
+    if isinstance(plan.place, Fabric) and report.ok:
+        members = len(timed.collective.members(timed.nodes, plan.topology.switches))
+        unit_bytes = timed.size / (timed.collective.shards(members) * timed.units)
+        speeds = zip(plan.topology.links(), timed.per_unit.tolist(), strict=True)
+        quick = [(u, v) for (u, v, ports), ticks in speeds if ticks * timed.tick * ports * plan.place.unit < unit_bytes]
+        names = plan.place.names
+        problems = tuple(
+            f"the plan takes {names[u]} -> {names[v]} for faster than the fabric's link" for u, v in quick[:SHOWN]
+        )
+    details = {
+        "time": str(report.time),
+        "size_bytes": str(timed.size),
+        "redundant": report.redundant,
+        "refilled": report.refilled,
+    }
+    text = f"{len(timed)} sends of {format_size(timed.size)} in {format_time(report.time)}"
+    return Found(problems, {"time": report.time}, details, text, report.notes)
+
+
+CHECKS: Mapping[type, Callable[[Plan, Any], Found]] = MappingProxyType({Rounds: _rounds, Trees: _trees, Timed: _timed})
 """The verifiers by kind of movement."""
 
 

@@ -1,0 +1,178 @@
+"""Timed sends: who sends which part of which block over which link from when to when, in columns.
+
+Rounds say in which order things happen; where links differ in latency and bandwidth there are no steps to count, and a
+plan says for every send when it starts and when its data have arrived.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.arrays import owned, sealed
+from topodesign.base.errors import ScheduleError
+from topodesign.collectives import Collective
+from topodesign.topology.topology import IntArray, Topology
+
+COLUMNS = ("start", "end", "part", "src", "dst", "block", "lo", "hi")
+"""One entry for every send."""
+LINK_COLUMNS = ("latency", "per_unit")
+"""One entry for every link."""
+MAX_TICKS = 2**62
+"""Ticks until the end; twice as many still fit into 64 bits."""
+_NARROW = frozenset({"part", "src", "dst", "block"})
+
+
+@dataclass(frozen=True, eq=False)
+class Timed:
+    """Columns of sends: who sends what, over which link, from when to when.
+
+    Row i says: node ``src[i]`` starts at ``start[i]`` to send the units ``lo[i] <= unit < hi[i]`` of ``block[i]`` over
+    the link to ``dst[i]``, and all of them are there at ``end[i]``. A link needs for them its latency, and for every
+    unit the time ``per_unit``; a send may take longer than that. What arrives at a time can be sent on at that time.
+
+    Where a block is added up, what is sent is the partial sum that the sender has when it starts, and the receiver adds
+    it to its own when it is there. Elsewhere the receiver stores it.
+
+    Attributes
+    ----------
+    collective
+        What it is for, with root and group if it has them.
+    nodes
+        Number of nodes N, switches included.
+    units
+        Number of equal parts of a block; ``lo`` and ``hi`` count them.
+    tick
+        Seconds of one tick.
+    size
+        Bytes of the whole data M that the times are for.
+    overlap
+        When a link is free for the next send: False says when all data have arrived, True as soon as it has been
+        transmitted, its latency (or what is left of it) running on: a latency before the end. TACOS leaves open which
+        of the two is meant; the first is the safe one.
+    start, end
+        Ticks from the start of the collective, int64 arrays of shape ``(rows,)``.
+    part, src, dst, block
+        int32 arrays of shape ``(rows,)``; ``part`` is the index of the movement of the collective that a send belongs
+        to: 0, and 1 in the allgather of an allreduce.
+    lo, hi
+        int64 arrays of shape ``(rows,)``.
+    latency, per_unit
+        Ticks of every link of the topology, in its order, int64 arrays of shape ``(links,)``.
+
+    References
+    ----------
+    TACOS: Topology-Aware Collective Algorithm Synthesizer for Distributed Machine Learning (time-expanded networks).
+    """
+
+    collective: Collective
+    nodes: int
+    units: int
+    tick: Fraction
+    size: Fraction
+    overlap: bool
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    part: NDArray[np.int32]
+    src: NDArray[np.int32]
+    dst: NDArray[np.int32]
+    block: NDArray[np.int32]
+    lo: NDArray[np.int64]
+    hi: NDArray[np.int64]
+    latency: NDArray[np.int64]
+    per_unit: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        """Check the form (not the meaning: that is the verifier's) and take the columns over.
+
+        Raises
+        ------
+        ScheduleError
+            If a number is out of range or the columns differ in length or type.
+        """
+        if not isinstance(self.collective, Collective):
+            raise ScheduleError(f"the collective of a plan is a value of topodesign.collectives: {self.collective!r}")
+        if self.nodes < 1 or self.units < 1 or self.tick <= 0 or self.size <= 0:
+            raise ScheduleError("timed sends need at least one node and one unit, and a tick and a size above zero")
+        for names, rows in ((COLUMNS, np.size(self.start)), (LINK_COLUMNS, np.size(self.latency))):
+            for name in names:
+                column, kind = getattr(self, name), np.int32 if name in _NARROW else np.int64
+                if not isinstance(column, np.ndarray) or column.dtype != kind or column.shape != (rows,):
+                    raise ScheduleError(f"column {name!r} must be a {np.dtype(kind)} array of shape {(rows,)}")
+                object.__setattr__(self, name, owned(column))
+        if len(self.latency) and (self.latency.min() < 0 or self.per_unit.min() < 1):
+            raise ScheduleError("a link needs a latency from 0 and at least one tick for a unit")
+        slowest = int(self.latency.max(initial=0)) + self.units * int(self.per_unit.max(initial=0))
+        if max(slowest, int(self.end.max(initial=0))) >= MAX_TICKS:
+            raise ScheduleError(f"times must be below {MAX_TICKS} ticks; use longer ones")
+        if len(self.start):
+            self._check_ranges()
+
+    def _check_ranges(self) -> None:
+        for name, count, what in (
+            ("part", len(self.collective.movements), "movements"),
+            ("src", self.nodes, "nodes"),
+            ("dst", self.nodes, "nodes"),
+            ("block", self.collective.block_count(self.nodes), "blocks"),
+        ):
+            column = getattr(self, name)
+            if column.min() < 0 or column.max() >= count:
+                raise ScheduleError(f"column {name!r} must hold {what} 0 to {count - 1}")
+        if self.start.min() < 0 or np.any(self.start >= self.end):
+            raise ScheduleError("times must satisfy 0 <= start < end")
+        if self.lo.min() < 0 or self.hi.max() > self.units or np.any(self.lo >= self.hi):
+            raise ScheduleError(f"intervals must satisfy 0 <= lo < hi <= {self.units}")
+
+    def __len__(self) -> int:
+        """Return the number of sends."""
+        return len(self.start)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether all fields are equal, columns row by row."""
+        if not isinstance(other, Timed):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+
+    def __hash__(self) -> int:
+        """Hash the header and one column."""
+        return hash((self.collective, self.nodes, self.units, self.tick, self.size, self.start.tobytes()))
+
+    def __repr__(self) -> str:
+        """Return a short description."""
+        return (
+            f"<Timed {self.collective}, {self.nodes} nodes, {len(self)} sends, "
+            f"{self.units} units per shard, {float(self.time):.3g} s>"
+        )
+
+    @property
+    def time(self) -> Fraction:
+        """Seconds until the last data have arrived."""
+        return int(self.end.max(initial=0)) * self.tick
+
+    def fits(self, topology: Topology) -> bool:
+        """Return whether it is for as many nodes and links."""
+        return self.nodes == topology.nodes and len(self.latency) == len(topology.src)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns by name, those of sends first."""
+        return {name: getattr(self, name) for name in (*COLUMNS, *LINK_COLUMNS)}
+
+    def rows(self, chosen: NDArray[Any]) -> Timed:
+        """Return the same with some of the sends, by a mask or their numbers."""
+        return self.having(**{name: getattr(self, name)[chosen] for name in COLUMNS})
+
+    def having(self, **changes: Any) -> Timed:
+        """Return the same with other fields; arrays among them are taken over, and must be nobody else's."""
+        arrays = {name: sealed(value) for name, value in changes.items() if isinstance(value, np.ndarray)}
+        return replace(self, **(changes | arrays))
+
+    def busy_until(self, link: IntArray) -> IntArray:
+        """Return when the link of every send is free again, in ticks; ``link`` is the index of each, shape ``(rows,)``.
+
+        See ``overlap``.
+        """
+        return self.end - self.latency[link] if self.overlap else self.end

@@ -1,0 +1,375 @@
+"""Operations on timed sends: give rounds their times on links that differ, take times away again, turn time round."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.arrays import sealed
+from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
+from topodesign.collectives import Collective
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import check_rows, find_links, prune
+from topodesign.plans.timed import MAX_TICKS, Timed
+from topodesign.topology.link_table import LinkTable
+from topodesign.topology.topology import IntArray, Topology
+
+
+class LinkTimes(NamedTuple):
+    """How long links take.
+
+    Attributes
+    ----------
+    tick
+        Seconds of one tick, the longest of which all times are multiples.
+    latency, per_unit
+        Ticks of every link, and of every unit on it, int64 arrays of shape ``(links,)``.
+    """
+
+    tick: Fraction
+    latency: IntArray
+    per_unit: IntArray
+
+
+def link_times(
+    topology: Topology,
+    collective: Collective,
+    units: int,
+    *,
+    size: Fraction,
+    alpha: Fraction,
+    bandwidth: Fraction,
+    links: LinkTable | None = None,
+) -> LinkTimes:
+    """Return the exact times of all links.
+
+    Parameters
+    ----------
+    topology, collective, units
+        Where, what for, and how many units a block has.
+    size
+        Bytes of the whole data M.
+    alpha
+        Seconds of latency of a link.
+    bandwidth
+        Egress bandwidth B of a node in bits per second; a link has B/d for every unit of its capacity.
+    links
+        Other values of single links.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range.
+    TooLargeError
+        If the times have no common tick of which 64 bits can count enough.
+    """
+    table = LinkTable({}, {}) if links is None else links.on(topology)
+    if size <= 0 or bandwidth <= 0 or min([alpha, *table.alpha.values()]) < 0:
+        raise ParameterError("alpha must not be negative, size and bandwidth must be above zero")
+    bits = 8 * Fraction(size) / (collective.shards(len(collective.members(topology.nodes, topology.switches))) * units)
+    port = bandwidth / max(1, topology.degree)
+    pairs = [(u, v) for u, v, _ in topology.links()]
+    latency = [Fraction(table.alpha.get(pair, alpha)) for pair in pairs]
+    rates = zip(pairs, topology.capacity.tolist(), strict=True)
+    per_unit = [bits / table.bandwidth.get(pair, port * ports) for pair, ports in rates]
+    return common_ticks(latency, per_unit, units)
+
+
+def common_ticks(
+    latency: list[Fraction], per_unit: list[Fraction], units: int, others: tuple[Fraction, ...] = ()
+) -> LinkTimes:
+    """Return times of links, in seconds, as multiples of the longest tick of which others are multiples, too.
+
+    Raises
+    ------
+    TooLargeError
+        If 64 bits cannot count so many ticks as a block of so many units takes.
+    """
+    values = {*latency, *per_unit, *others}
+    below = math.lcm(*(value.denominator for value in values))
+    tick = Fraction(math.gcd(*(int(value * below) for value in values)) or 1, below)
+    if units * max(per_unit, default=tick) + max(latency, default=tick) >= MAX_TICKS * tick:
+        raise TooLargeError("the times of the links have no common tick that 64 bits can count; use rounder numbers")
+    ticks = {value: int(value / tick) for value in values}
+    return LinkTimes(
+        tick,
+        sealed(np.array([ticks[value] for value in latency], dtype=np.int64)),
+        sealed(np.array([ticks[value] for value in per_unit], dtype=np.int64)),
+    )
+
+
+def timed_of(
+    topology: Topology,
+    rounds: Rounds,
+    *,
+    size: Fraction,
+    alpha: Fraction,
+    bandwidth: Fraction,
+    links: LinkTable | None = None,
+    lock_step: bool = False,
+    overlap: bool = False,
+) -> Timed:
+    """Return rounds with the exact start and end of every send.
+
+    Every row is one send, with a latency of its own; sends of a step over one link follow one another as they come.
+
+    Parameters
+    ----------
+    topology, rounds
+        A right schedule and where it runs.
+    size, alpha, bandwidth, links
+        As in :func:`link_times`.
+    lock_step
+        Whether a step starts when all of the step before has arrived. Otherwise a send starts as early as its data and
+        its link allow, and a link keeps the order of the steps.
+    overlap
+        Whether a link is free while the latency of what it has transmitted is running.
+
+    Returns
+    -------
+    Timed
+        In order of the steps. Where a partial sum would be sent twice by a node, sends are left out by
+        :func:`~topodesign.plans.rounds_ops.prune`: what arrives early could otherwise go with the wrong one.
+
+    Raises
+    ------
+    ScheduleError
+        If a row has no link.
+    ParameterError, TooLargeError
+        As :func:`link_times`, and if there are too many rows to hold or the end is too late.
+    """
+    if _refills(rounds):
+        rounds = prune(rounds)
+    link = find_links(topology, rounds)
+    times = link_times(
+        topology, rounds.collective, rounds.units, size=size, alpha=alpha, bandwidth=bandwidth, links=links
+    )
+    order = np.lexsort((np.arange(len(rounds)), link, rounds.step))
+    rounds, link = rounds.rows(order), link[order]
+    latency, duration = times.latency[link], times.per_unit[link] * (rounds.hi - rounds.lo)
+    busy = duration + (0 if overlap else latency)
+    if int(busy.max(initial=0) + latency.max(initial=0)) * max(1, len(rounds)) >= MAX_TICKS:
+        raise TooLargeError("the last send ends later than 64 bits of ticks can count; use rounder numbers")
+    cells = _cells(rounds)
+    adds = rounds.step <= rounds.reduce_steps
+    there = np.zeros(cells.number, dtype=np.int64)  # when all is there that a cell is to send
+    stored = False
+    free = np.zeros(len(topology.src), dtype=np.int64)
+    start = np.zeros(len(rounds), dtype=np.int64)
+    place, now = _places(rounds.step, link), 0
+    for a, b in _runs(rounds.step):
+        if not (adds[a] or stored):  # from here on data are copied, and only the sources have them
+            there[~_at_source(rounds, cells)] = MAX_TICKS
+            stored = True
+        for at in range(int(place[a:b].max()) + 1):
+            some = a + np.flatnonzero(place[a:b] == at)
+            ready = _latest(there, cells, some)
+            if ready.max() >= MAX_TICKS:
+                raise ScheduleError(f"at step {rounds.step[a]} a node sends what it does not have")
+            start[some] = np.maximum(now if lock_step else ready, free[link[some]])
+            free[link[some]] = start[some] + busy[some]
+        ends = start[a:b] + duration[a:b] + latency[a:b]
+        now = int(ends.max())
+        arrived = cells.received[cells.bounds[a] : cells.bounds[b]]
+        (np.maximum if adds[a] else np.minimum).at(there, arrived, np.repeat(ends, np.diff(cells.bounds[a : b + 1])))
+    part = np.where(adds, 0, len(rounds.collective.movements) - 1).astype(np.int32)
+    return Timed(
+        rounds.collective,
+        rounds.nodes,
+        rounds.units,
+        times.tick,
+        Fraction(size),
+        overlap,
+        sealed(start),
+        sealed(start + duration + latency),
+        sealed(part),
+        rounds.src,
+        rounds.dst,
+        rounds.block,
+        rounds.lo,
+        rounds.hi,
+        times.latency,
+        times.per_unit,
+    )
+
+
+def rounds_of(topology: Topology, timed: Timed) -> Rounds:
+    """Return what is sent without its times: the order of the sends of a link and what they wait for make the steps.
+
+    A send is in the first step after those of the sends that bring its data to the sender, and after that of the send
+    before it on its link. So :func:`timed_of` with the same links gives times that are no later, for a collective of
+    one movement. Of an allreduce, which rounds do one movement after the other, what the two have at the same time is
+    lost.
+
+    Raises
+    ------
+    ScheduleError
+        If a send has no link, or its data are not there.
+    InfeasibleError
+        If a node sends a partial sum after it has sent that of the same units before: in steps the two may not be
+        told apart.
+    """
+    link = topology.link_index(timed.src, timed.dst)
+    if not timed.fits(topology) or np.any((link < 0) | (timed.src == timed.dst)):
+        raise ScheduleError(f"{timed!r} has sends over no link of {topology!r}")
+    order = np.lexsort((timed.start, timed.part))
+    timed, link = timed.rows(order), link[order]
+    cells = _cells(timed)
+    movements = timed.collective.movements
+    step = np.zeros(len(timed), dtype=np.int32)
+    middle = 0
+    for part, movement in enumerate(movements):
+        a, b = np.searchsorted(timed.part, [part, part + 1]).tolist()
+        source = _at_source(timed, cells)
+        step[a:b] = middle + _steps(timed, cells, link, range(a, b), source, adds=movement.adds)
+        if part == 0:
+            last = int(step[a:b].max(initial=0))
+            reduce_steps = last if movement.adds else 0
+        middle = int(step[a:b].max(initial=middle))
+    return Rounds(
+        timed.collective,
+        timed.nodes,
+        timed.units,
+        middle,
+        reduce_steps,
+        sealed(step),
+        timed.src,
+        timed.dst,
+        timed.block,
+        timed.lo,
+        timed.hi,
+    )
+
+
+def _steps(
+    timed: Timed, cells: _Cells, link: IntArray, rows: range, source: NDArray[np.bool_], *, adds: bool
+) -> NDArray[np.int32]:
+    """Return the steps of the sends of one movement, from 1; they come in order of their starts."""
+    step = np.zeros(len(timed), dtype=np.int32)
+    busy = np.zeros(int(link.max(initial=0)) + 1, dtype=np.int32)
+    known = np.zeros(cells.number, dtype=np.int32)  # the step after which a cell has what it is to send
+    sent = np.zeros(cells.number, dtype=np.bool_)
+    if not adds:
+        known[~source] = np.iinfo(np.int32).max
+    arriving = sorted(rows, key=timed.end.__getitem__)
+    at = 0
+    for row in rows:
+        while at < len(arriving) and timed.end[arriving[at]] <= timed.start[row]:
+            there = cells.of(cells.received, arriving[at])
+            (np.maximum if adds else np.minimum).at(known, there, step[arriving[at]])
+            at += 1
+        from_ = cells.of(cells.sent, row)
+        before = int(known[from_].max())
+        if before > len(rows):
+            raise ScheduleError(f"send {row}: node {timed.src[row]} does not have its data when it starts")
+        if adds and sent[from_].any():
+            raise InfeasibleError(f"node {timed.src[row]} sends a partial sum twice, which has no order in steps")
+        sent[from_] = True
+        step[row] = busy[link[row]] = max(before, int(busy[link[row]])) + 1
+    return step[rows.start : rows.stop]
+
+
+def reverse_timed(topology: Topology, timed: Timed) -> Timed:
+    """Return the plan backwards in time, over the links turned round: the dual collective, in the same time.
+
+    Parameters
+    ----------
+    topology
+        Where the plan runs; what is returned runs on its transpose.
+    timed
+        Of what is sent nothing may be superfluous: a delivery of what a node has already would become a partial sum
+        that it does not have any more.
+    """
+    last = int(timed.end.max(initial=0))
+    block = timed.block
+    if timed.collective.pairwise:  # what went from s to t now goes from t to s
+        source, destination = np.divmod(block, timed.nodes)
+        block = (destination * timed.nodes + source).astype(np.int32)
+    turned = np.lexsort((topology.src, topology.dst))
+    return timed.having(
+        collective=timed.collective.dual,
+        start=last - timed.end,
+        end=last - timed.start,
+        part=(len(timed.collective.movements) - 1 - timed.part).astype(np.int32),
+        src=timed.dst.copy(),
+        dst=timed.src.copy(),
+        block=block.copy(),
+        latency=timed.latency[turned],
+        per_unit=timed.per_unit[turned],
+    )
+
+
+class _Cells(NamedTuple):
+    """What sends carry, cut where an interval of their block ends: cells are pairs of a node and such a piece.
+
+    Row i takes the cells ``sent[bounds[i] : bounds[i + 1]]`` to the cells ``received`` in the same places.
+    """
+
+    bounds: IntArray
+    sent: IntArray
+    received: IntArray
+    number: int
+    node: IntArray
+    block: IntArray
+
+    def of(self, column: IntArray, row: int) -> IntArray:
+        """Return the cells of a row."""
+        return column[self.bounds[row] : self.bounds[row + 1]]
+
+
+def _cells(sends: Rounds | Timed) -> _Cells:
+    block = np.concatenate((sends.block, sends.block))
+    end = np.concatenate((sends.lo, sends.hi))
+    order = np.lexsort((end, block))
+    block, end = block[order], end[order]
+    new = np.ones(len(order), dtype=np.bool_)
+    new[1:] = (block[1:] != block[:-1]) | (end[1:] != end[:-1])
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.cumsum(new) - 1
+    left, right = number[: len(sends)], number[len(sends) :]
+    bounds = np.concatenate(([0], np.cumsum(right - left)))
+    check_rows(int(bounds[-1]))
+    row = np.repeat(np.arange(len(sends)), right - left)
+    piece = left[row] + np.arange(len(row)) - bounds[row]
+    pieces = max(1, int(new.sum()))
+    keys, places = np.unique(np.stack((sends.src[row], sends.dst[row])) * pieces + piece, return_inverse=True)
+    sent, received = places.reshape(2, -1)
+    return _Cells(bounds, sent, received, len(keys), keys // pieces, block[new][keys % pieces].astype(np.int64))
+
+
+def _at_source(sends: Rounds | Timed, cells: _Cells) -> NDArray[np.bool_]:
+    """Return for every cell whether its node is where its block is copied from."""
+    source, _ = sends.collective.places(sends.collective.movements[-1], cells.block, sends.nodes)
+    there: NDArray[np.bool_] = cells.node == source
+    return there
+
+
+def _latest(there: IntArray, cells: _Cells, rows: IntArray) -> IntArray:
+    """Return the largest of the entries that rows send, for some ascending rows."""
+    counts = cells.bounds[rows + 1] - cells.bounds[rows]
+    begin = np.cumsum(counts) - counts
+    at = np.repeat(cells.bounds[rows] - begin, counts) + np.arange(int(counts.sum()))
+    return np.maximum.reduceat(there[cells.sent[at]], begin)
+
+
+def _runs(column: NDArray[np.int32]) -> list[tuple[int, int]]:
+    """Return the bounds of the runs of equal entries."""
+    begin = np.flatnonzero(np.diff(column, prepend=-1)).tolist()
+    return list(zip(begin, [*begin[1:], len(column)], strict=True)) if begin else []
+
+
+def _places(step: NDArray[np.int32], link: IntArray) -> IntArray:
+    """Return for rows sorted by step and link how many of the same come before each."""
+    first = np.ones(len(step), dtype=np.bool_)
+    first[1:] = (step[1:] != step[:-1]) | (link[1:] != link[:-1])
+    begin = np.flatnonzero(first)
+    return np.arange(len(step)) - np.repeat(begin, np.diff(np.append(begin, len(step))))
+
+
+def _refills(rounds: Rounds) -> bool:
+    """Return whether some node sends a partial sum of the same units twice."""
+    return bool(np.any(np.bincount(_cells(rounds.rows(rounds.step <= rounds.reduce_steps)).sent) > 1))

@@ -1,0 +1,301 @@
+"""The simulator of timed sends: when they really end, each as soon as its data and its link are there.
+
+The plan's times say what waits for what, no more: a send waits for the deliveries that have brought its data to the
+sender when it starts in the plan, and a link keeps the order of its sends. A right plan whose sends start as early as
+they can and take no longer than they must ends when it says; any other right plan ends earlier. Random delays show what
+becomes of it where links are not as regular as planned.
+
+Times are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.errors import ParameterError, ScheduleError
+from topodesign.base.units import format_size, format_time
+from topodesign.plans.timed import Timed
+from topodesign.plans.timed_ops import LinkTimes, common_ticks
+from topodesign.simulation.rounds import Loss
+from topodesign.topology.link_table import LinkTable
+from topodesign.topology.topology import Topology
+from topodesign.verification.timed import Cells, cells_of
+
+SHOWN = 8
+"""Lines of the critical chain that are printed."""
+GRAIN = 1024
+"""A random delay is a multiple of the longest one over this."""
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """One send as it happens.
+
+    Attributes
+    ----------
+    send
+        Its number in the plan.
+    src, dst
+        Over which link.
+    size
+        Bytes.
+    start, end
+        Seconds from the start of the collective.
+    """
+
+    send: int
+    src: int
+    dst: int
+    size: Fraction
+    start: Fraction
+    end: Fraction
+
+    def describe(self, name: Callable[[int], str]) -> str:
+        """Return one line."""
+        ends = f"{name(self.src)}->{name(self.dst)}"
+        return f"{ends}, {format_size(self.size)}, {format_time(self.start)} to {format_time(self.end)}"
+
+
+@dataclass(frozen=True, eq=False)
+class TimedSimulation:
+    """When timed sends end, and why then.
+
+    Attributes
+    ----------
+    time
+        Seconds until the last data have arrived.
+    planned
+        The same as the plan says.
+    tick
+        Seconds of a tick of ``start`` and ``end``.
+    start, end
+        Ticks at which every send of the plan starts, and its data have arrived.
+    utilisation
+        Share of ``time`` in which each link of the topology transmits, latency being idle time (float64; rounded).
+    critical
+        Sends from time 0 to ``time``, each of which starts when the one before ends or leaves its link.
+    loss
+        None: that a link fails is not simulated.
+    """
+
+    time: Fraction
+    planned: Fraction
+    tick: Fraction
+    start: tuple[int, ...]
+    end: tuple[int, ...]
+    utilisation: NDArray[np.float64]
+    critical: tuple[Flight, ...]
+    loss: Loss | None = None
+
+    def __str__(self) -> str:
+        """Return the time, the utilisation and the critical chain."""
+        return self.describe(str)
+
+    def describe(self, name: Callable[[int], str]) -> str:
+        """Return the same with other names of nodes."""
+        lines = [f"timed sends: {format_time(self.time)}, planned {format_time(self.planned)}"]
+        if len(self.utilisation):
+            mean, least, most = (f(self.utilisation) for f in (np.mean, np.min, np.max))
+            lines.append(f"links transmit {mean:.1%} of the time on average, {least:.1%} to {most:.1%}")
+        lines.append("critical path:")
+        lines += [f"  {flight.describe(name)}" for flight in self.critical[:SHOWN]]
+        if len(self.critical) > SHOWN:
+            lines.append(f"  ... and {len(self.critical) - SHOWN} more")
+        return "\n".join(lines)
+
+    def without_loss(self) -> TimedSimulation:
+        """Return the same, silent about what is lost."""
+        return replace(self, loss=None)
+
+    def record(self) -> dict[str, Any]:
+        """Return what there is to say beside the time, as JSON holds it."""
+        return {
+            "planned_s": float(self.planned),
+            "utilisation_mean": float(self.utilisation.mean()),
+            "utilisation_max": float(self.utilisation.max()),
+            "utilisation_min": float(self.utilisation.min()),
+        }
+
+
+def simulate_timed(
+    topology: Topology,
+    timed: Timed,
+    *,
+    size: Fraction | None = None,
+    links: LinkTable | None = None,
+    jitter: Fraction = Fraction(0),
+    seed: int = 0,
+) -> TimedSimulation:
+    """Run timed sends as early as their data and links allow.
+
+    Parameters
+    ----------
+    topology, timed
+        A plan that the verifier accepts.
+    size
+        Other bytes of the whole data than those of the plan; the sends and their order are the same.
+    links
+        Other latencies and bandwidths of single links than those of the plan.
+    jitter
+        Every send takes longer by a random time from 0 to so many seconds, which its data arrive later.
+    seed
+        Of these random times.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range.
+    ScheduleError
+        If the plan is for another topology, has a send without a link or data, or two of one link at once.
+    TooLargeError
+        If the times have no common tick that 64 bits can count, or there are too many pieces.
+    """
+    link = topology.link_index(timed.src, timed.dst) if timed.fits(topology) else np.array([-1])
+    if np.any(link < 0):
+        raise ScheduleError(f"{timed!r} has sends over no link of {topology!r}")
+    if jitter < 0 or (size is not None and size <= 0):
+        raise ParameterError("a jitter must not be negative, and a size must be above zero")
+    times = _times(topology, timed, size or timed.size, links, jitter)
+    transmits = times.per_unit[link] * (timed.hi - timed.lo)
+    takes = transmits + times.latency[link]
+    if jitter:
+        late = np.random.default_rng(seed).integers(0, GRAIN + 1, len(timed))
+        takes = takes + late * int(jitter / GRAIN / times.tick)
+    busy = takes - times.latency[link] if timed.overlap else takes
+    start, end, cause = _run(timed, link, takes.tolist(), busy.tolist(), _waits(topology, timed))
+    last = max(end, default=0)
+    carried = np.bincount(link, weights=transmits, minlength=len(topology.src))
+    bytes_of = (size or timed.size) / (
+        timed.collective.shards(len(timed.collective.members(topology.nodes, topology.switches))) * timed.units
+    )
+    path = [end.index(last)] if end else []
+    while path and cause[path[-1]] >= 0:
+        path.append(cause[path[-1]])
+    critical = tuple(
+        Flight(
+            row,
+            int(timed.src[row]),
+            int(timed.dst[row]),
+            int(timed.hi[row] - timed.lo[row]) * bytes_of,
+            start[row] * times.tick,
+            end[row] * times.tick,
+        )
+        for row in reversed(path)
+    )
+    return TimedSimulation(
+        last * times.tick,
+        timed.time,
+        times.tick,
+        tuple(start),
+        tuple(end),
+        carried / float(last or 1),
+        critical,
+    )
+
+
+def _times(topology: Topology, timed: Timed, size: Fraction, links: LinkTable | None, jitter: Fraction) -> LinkTimes:
+    """Return the times of links under other conditions."""
+    table = LinkTable({}, {}) if links is None else links.on(topology)
+    pairs = [(u, v) for u, v, _ in topology.links()]
+    members = timed.collective.members(topology.nodes, topology.switches)
+    bits = 8 * size / (timed.collective.shards(len(members)) * timed.units)
+    latency = [table.alpha.get(p, t * timed.tick) for p, t in zip(pairs, timed.latency.tolist(), strict=True)]
+    per_unit = [
+        bits / table.bandwidth[p] if p in table.bandwidth else t * timed.tick * size / timed.size
+        for p, t in zip(pairs, timed.per_unit.tolist(), strict=True)
+    ]
+    return common_ticks(latency, per_unit, timed.units, (jitter / GRAIN,))
+
+
+def _run(
+    timed: Timed, link: Ints, takes: list[int], busy: list[int], waits: tuple[Ints, Ints]
+) -> tuple[list[int], list[int], list[int]]:
+    """Return when sends start and end, and for each the one that it waited for last, -1 if it starts at time 0."""
+    consumer, producer = waits
+    order = np.argsort(consumer, kind="stable")
+    bounds = np.searchsorted(consumer[order], np.arange(len(timed) + 1)).tolist()
+    awaited = producer[order].tolist()
+    start, end, cause = [0] * len(timed), [0] * len(timed), [-1] * len(timed)
+    before: dict[int, int] = {}
+    links = link.tolist()
+    for row in np.argsort(timed.start, kind="stable").tolist():
+        begin, why = 0, -1
+        if (other := before.get(links[row], -1)) >= 0 and start[other] + busy[other] > begin:
+            begin, why = start[other] + busy[other], other
+        for other in awaited[bounds[row] : bounds[row + 1]]:
+            if end[other] > begin:
+                begin, why = end[other], other
+        start[row], end[row], cause[row] = begin, begin + takes[row], why
+        before[links[row]] = row
+    return start, end, cause
+
+
+def _waits(topology: Topology, timed: Timed) -> tuple[Ints, Ints]:
+    """Return which sends wait for which others, as pairs in two arrays.
+
+    Raises
+    ------
+    ScheduleError
+        If data of a send do not come from anywhere.
+    """
+    collective = timed.collective
+    members = collective.members(topology.nodes, topology.switches)
+    cells = cells_of(timed, np.arange(len(timed)), collective.blocks(members, topology.nodes))
+    pairs = []
+    part = timed.part[cells.row]
+    for at, movement in enumerate(collective.movements):
+        own = part == at
+        if movement.adds:
+            pairs.append(_sum_waits(timed, cells, own))
+            continue
+        source, _ = collective.places(movement, cells.piece_block, timed.nodes)
+        pieces = len(source)
+        at_source = source[cells.sent % pieces] == cells.sent // pieces
+        pairs.append(_copy_waits(timed, cells, own, own & ~at_source))
+        pairs.append(_handover(cells, own & at_source, ~own))
+    consumer, producer = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    keys = np.unique(consumer * len(timed) + producer)
+    return keys // max(1, len(timed)), keys % max(1, len(timed))
+
+
+def _sum_waits(timed: Timed, cells: Cells, own: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Pair every delivery with the next send from its cell."""
+    row = np.concatenate((cells.row[own], cells.row[own]))
+    cell = np.concatenate((cells.received[own], cells.sent[own]))
+    takes = np.repeat([False, True], int(own.sum()))
+    order = np.lexsort((takes, np.where(takes, timed.start[row], timed.end[row]), cell))
+    row, cell, takes = row[order], cell[order], takes[order]
+    after = np.minimum.accumulate(np.where(takes, np.arange(len(row)), len(row))[::-1])[::-1]
+    there = ~takes & (after < len(row))
+    there[there] = cell[after[there]] == cell[there]
+    return row[after[there]], row[there]
+
+
+def _copy_waits(timed: Timed, cells: Cells, own: NDArray[np.bool_], sent: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Pair the sends that do not start at the source with the first deliveries to their cells."""
+    rows, received = cells.row[own], cells.received[own]
+    order = np.lexsort((timed.end[rows], received))
+    order = order[np.flatnonzero(np.diff(received[order], prepend=-1))]
+    consumer, wanted = cells.row[sent], cells.sent[sent]
+    at = np.minimum(np.searchsorted(received[order], wanted), max(0, len(order) - 1))
+    if len(wanted) and (not len(order) or np.any(received[order][at] != wanted)):
+        raise ScheduleError("a node sends what it never gets")
+    return consumer, rows[order][at]
+
+
+def _handover(cells: Cells, sent: NDArray[np.bool_], added: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Pair the sends from a source with all deliveries to it that are added up there."""
+    order = np.argsort(cells.received[added], kind="stable")
+    there, rows = cells.received[added][order], cells.row[added][order]
+    left, right = (np.searchsorted(there, cells.sent[sent], side) for side in ("left", "right"))
+    count = right - left
+    at = np.arange(int(count.sum())) + np.repeat(left - (np.cumsum(count) - count), count)
+    return np.repeat(cells.row[sent], count), rows[at]
