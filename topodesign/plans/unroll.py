@@ -1,0 +1,128 @@
+"""Trees unrolled into rounds: what goes over the tree edges, chunk after chunk, on the graph of these edges.
+
+So trees can be replayed as any schedule is, which is a second check of what arrives where: the two verifiers share
+nothing. Switches and the routes through them are left out, and so is how much a link can carry.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from topodesign.base.arrays import sealed
+from topodesign.base.errors import InfeasibleError
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import check_rows, check_units
+from topodesign.plans.trees import Trees
+from topodesign.topology.topology import IntArray, Topology, require_at_least
+
+
+def unroll(trees: Trees, chunks: int = 1) -> tuple[Topology, Rounds]:
+    """Return what trees send, in steps.
+
+    Every tree takes the part of its root's shard that its weight stands for, and cuts it into chunks. In an out-tree
+    the first chunk goes over an edge at depth e (1 at the root) in step e, in an in-tree of height h in step h + 1 - e;
+    every other chunk follows a step behind the one before it. So the steps of a phase are the height of its highest
+    tree and the chunks less one, and a link carries for every unit of weight the same units in all.
+
+    Parameters
+    ----------
+    trees
+        Right or wrong: what is wrong with the spanning, the order of the edges and the shares stays so.
+    chunks
+        Chunks of the data of every tree.
+
+    Returns
+    -------
+    tuple
+        The tree edges as links of capacity one between the same nodes, and the schedule on them.
+
+    Raises
+    ------
+    InfeasibleError
+        If rounds cannot say it: shards of unequal size, no trees, or the phases of a concurrent allreduce at the same
+        time, which they only are with several chunks.
+    ParameterError
+        If there is no chunk.
+    TooLargeError
+        If there are too many rows to hold or too many units to count.
+    """
+    require_at_least("chunks", chunks, 1)
+    if trees.shard is not None and len(set(trees.shard)) > 1:
+        raise InfeasibleError("rounds have blocks of one size; these trees have shards of unequal size")
+    if trees.concurrent and chunks > 1:
+        raise InfeasibleError("rounds add first and copy then; this allreduce does both at the same time")
+    weights = [weight for weight in trees.phase_weights if weight]
+    if not weights:
+        raise InfeasibleError("without trees there is nothing to unroll")
+    owners = trees.collective.shards(len(trees.compute_nodes))
+    units = chunks * math.lcm(*(weight // math.gcd(weight, owners) for weight in weights))
+    check_units(units * owners)
+    check_rows(len(trees.tree) * chunks)
+    inward = trees.tree < trees.reduce_trees
+    depth = _depths(trees)
+    height = np.zeros(len(trees), dtype=np.int64)
+    np.maximum.at(height, trees.tree, depth)
+    middle = _steps(height[: trees.reduce_trees], chunks)
+    first = np.where(inward, height[trees.tree] + 1 - depth, middle + depth)
+    lo, hi = (_ends(trees, units * owners, after)[trees.tree] for after in (0, 1))
+    chunk = np.arange(chunks)[:, None]
+    width = (hi - lo) // chunks
+    # Of a root with more weight than its share, what lies beyond its shard is left out: another root lacks it.
+    low = np.minimum(lo + chunk * width, units).ravel()
+    high = np.minimum(lo + (chunk + 1) * width, units).ravel()
+    kept = low < high
+    src, dst, root = (
+        np.tile(column, chunks)[kept].astype(np.int32) for column in (trees.src, trees.dst, trees.root[trees.tree])
+    )
+    rounds = Rounds(
+        trees.collective,
+        trees.topology.nodes,
+        units,
+        middle + _steps(height[trees.reduce_trees :], chunks),
+        middle,
+        sealed((first + chunk).ravel()[kept].astype(np.int32)),
+        *map(sealed, (src, dst, root, low[kept], high[kept])),
+    )
+    pairs = np.unique(np.stack((trees.src, trees.dst)), axis=1)
+    return Topology.from_arrays(trees.topology.nodes, *pairs, switches=trees.topology.switches), rounds
+
+
+def _steps(heights: IntArray, chunks: int) -> int:
+    """Return the steps of a phase with such trees."""
+    highest = int(heights.max(initial=0))
+    return highest + chunks - 1 if highest else 0
+
+
+def _ends(trees: Trees, whole: int, after: int) -> IntArray:
+    """Return where the part of every tree begins (after 0) or ends (after 1) in its root's shard.
+
+    ``whole`` are the units of all shards, which the weights of a phase share.
+    """
+    ends = np.zeros(len(trees), dtype=np.int64)
+    spans = ((0, trees.reduce_trees), (trees.reduce_trees, len(trees)))
+    for (begin, stop), weight in zip(spans, trees.phase_weights, strict=True):
+        taken = np.zeros(trees.topology.nodes, dtype=np.int64)
+        for tree in range(begin, stop):
+            width = int(trees.weight[tree]) * (whole // weight)
+            ends[tree] = taken[trees.root[tree]] + after * width
+            taken[trees.root[tree]] += width
+    return ends
+
+
+def _depths(trees: Trees) -> IntArray:
+    """Return how many edges it is from the root to the far end of every edge, as far as the order of edges goes.
+
+    An edge that comes before its near end has joined the tree, which is wrong, has depth 1.
+    """
+    depth = np.ones(len(trees.tree), dtype=np.int64)
+    joined: dict[tuple[int, int], int] = {}
+    rows = list(zip(trees.tree.tolist(), trees.src.tolist(), trees.dst.tolist(), strict=True))
+    inward = int((trees.tree < trees.reduce_trees).sum())
+    for row in (*range(inward, len(rows)), *reversed(range(inward))):
+        tree, near, far = rows[row] if row >= inward else (rows[row][0], *rows[row][:0:-1])
+        depth[row] = joined.get((tree, near), 0) + 1
+        if far != trees.root[tree]:
+            joined[tree, far] = int(depth[row])
+    return depth
