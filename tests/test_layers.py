@@ -219,3 +219,39 @@ def test_heavy_imports_wait_until_they_are_needed() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, *light], text=True, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def folders() -> dict[str, set[str]]:
+    """The folders of the package and those that each imports from."""
+    known = {path.name for path in ROOT.iterdir() if (path / "__init__.py").exists()}
+    found: dict[str, set[str]] = {name: set() for name in known}
+    for name in FILES:
+        if layer(name) in known:
+            found[layer(name)] |= {other for other, _ in imports(name)} & known - {layer(name)}
+    return found
+
+
+def test_the_house_has_few_floors() -> None:
+    below = folders()
+    level: dict[str, int] = {}
+    while len(level) < len(below):
+        ready = [name for name in below if name not in level and below[name] <= level.keys()]
+        assert ready, f"folders that import each other: {sorted(below.keys() - level.keys())}"
+        level |= {name: 1 + max((level[other] for other in below[name]), default=0) for name in ready}
+    assert max(level.values()) <= 12, sorted(level.items(), key=lambda pair: pair[1])
+
+
+def test_no_modules_go_in_a_circle() -> None:
+    names = {
+        ("topodesign." + name.removesuffix(".py").replace("/", ".")): name for name in FILES if name != "__init__.py"
+    }
+    below: dict[str, set[str]] = {}
+    for module, name in names.items():
+        below[module] = set()
+        for node in ast.walk(ast.parse((ROOT / name).read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module is not None:
+                whole = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+                below[module] |= whole & names.keys() - {module}
+    while leaves := {module for module, others in below.items() if not others & below.keys()}:
+        below = {module: others for module, others in below.items() if module not in leaves}
+    assert not below, f"in circles, or on the way between them: {', '.join(sorted(below))}"

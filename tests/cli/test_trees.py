@@ -16,7 +16,7 @@ from topodesign.cli.main import run
 from topodesign.fabrics.presets import build_fabric
 from topodesign.forest.schedule import forest_schedule
 from topodesign.plans.archive import write_archive
-from topodesign.plans.files import is_plan, load_plan
+from topodesign.plans.files import is_plan, load_plan, save_plan
 from topodesign.plans.measure import tree_figures
 from topodesign.verification.trees import verify_trees
 
@@ -177,7 +177,7 @@ def test_the_file_keeps_everything(boxes: Path, tmp_path: Path) -> None:
     generator = {"method": "forest", "fixed_k": None, "root": None}
     save_trees(again, schedule, fabric, spec="dgx_h100(2)", generator=generator)
     assert load_plan(again).movement == load_plan(boxes).movement
-    assert load_plan(boxes).save(again).read_bytes() == boxes.read_bytes()
+    assert save_plan(again, load_plan(boxes)).read_bytes() == boxes.read_bytes()
     uneven = forest_schedule(fabric.topology, "allreduce", shard=[1] * 15 + [0])
     save_trees(again, uneven, fabric)
     assert load_trees(again)[1] == uneven

@@ -14,17 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topodesign.algebra.groups import cyclic
+from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.base.spec import parse
 from topodesign.topology.symmetry import Symmetry
-from topodesign.topology.topology import (
-    MAX_CAPACITY,
-    MAX_LINKS,
-    MAX_NODES,
-    Topology,
-    check_buildable,
-    require_at_least,
-)
+from topodesign.topology.topology import MAX_CAPACITY, MAX_LINKS, MAX_NODES, Topology, check_buildable
 
 Link = tuple[int, int, int]
 Drawn = tuple[int, list[Link]]

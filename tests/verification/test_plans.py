@@ -17,6 +17,7 @@ from tests.samples.schedules import COLLECTIVES
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.collectives import ALL_TO_ALL, BROADCAST, GATHER, REDUCE, SCATTER, Collective
 from topodesign.expand.library import build
+from topodesign.plans.files import save_plan
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import assemble, prune, reverse
 from topodesign.verification.plans import load_right, verify
@@ -61,8 +62,8 @@ def test_a_spec_must_rebuild_the_links(spec: str, words: str) -> None:
 
 def test_only_right_plans_are_loaded(tmp_path: Path) -> None:
     plan = rounds_plan()
-    assert load_right(plan.save(tmp_path / "x.npz")).movement == plan.movement
-    replace(plan, claim={"steps": Fraction(1), "bandwidth": Fraction(1)}).save(tmp_path / "x.npz")
+    assert load_right(save_plan(tmp_path / "x.npz", plan)).movement == plan.movement
+    save_plan(tmp_path / "x.npz", replace(plan, claim={"steps": Fraction(1), "bandwidth": Fraction(1)}))
     with pytest.raises(ParameterError, match="no right schedule"):
         load_right(tmp_path / "x.npz")
 

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from topodesign.algebra.finite_field import FiniteField
+from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.spec import Spec
 from topodesign.topology.family import inspect_call
 from topodesign.topology.symmetry import Symmetry, joined
-from topodesign.topology.topology import IntArray, check_buildable, require_at_least
+from topodesign.topology.topology import IntArray, check_buildable
 
 Multiply = Callable[[IntArray, IntArray], IntArray]
 

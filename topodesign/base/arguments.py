@@ -69,3 +69,9 @@ def as_path(value: object) -> Path:
     if isinstance(value, str | Path):
         return Path(value)
     raise ParameterError(f"the path of a file is needed, not {value!r:.60}")
+
+
+def require_at_least(name: str, value: int, least: int) -> None:
+    """Raise ParameterError unless the named parameter is at least ``least``."""
+    if value < least:
+        raise ParameterError(f"{name} must be at least {least}, not {value}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from topodesign.base.arguments import require_at_least
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopodesignError
 from topodesign.base.records import Result
@@ -28,7 +29,7 @@ from topodesign.plans.timed_ops import rounds_of
 from topodesign.plans.trees import Trees
 from topodesign.runtime.check import CheckReport
 from topodesign.runtime.profiles import RuntimeProfile
-from topodesign.topology.topology import Topology, require_at_least
+from topodesign.topology.topology import Topology
 from topodesign.verification.rounds import verify_rounds
 
 _LONGEST_SPEC = 200  # characters of it in the name of a program, which runtimes want short

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from topodesign.topology.topology import require_at_least
+from topodesign.base.arguments import require_at_least
 
 ANY = 2**31
 """A limit that nothing reaches."""

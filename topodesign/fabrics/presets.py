@@ -10,12 +10,13 @@ import difflib
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
+from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError, SpecError, TopologyError
 from topodesign.base.spec import parse
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.graphs.torus import torus
 from topodesign.topology.family import call_signature, inspect_call
-from topodesign.topology.topology import check_buildable, require_at_least
+from topodesign.topology.topology import check_buildable
 
 GB = 10**9
 

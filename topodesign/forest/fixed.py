@@ -21,6 +21,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import TooLargeError
 from topodesign.forest.balance import switch_balance
 from topodesign.forest.optimum import Optimum, optimum, shard_sizes, tree_capacities, with_capacity
@@ -35,7 +36,7 @@ from topodesign.solve.maxflow import (
     violated_cut,
 )
 from topodesign.solve.program import NO_BOUND, Entries, Program
-from topodesign.topology.topology import IntArray, Topology, require_at_least
+from topodesign.topology.topology import IntArray, Topology
 
 _BRANCHES = 200
 """Nodes of the search tree after which an integer program counts as infeasible."""

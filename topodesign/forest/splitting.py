@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.solve.maxflow import compute_nodes, rooted_network
-from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology, require_at_least
+from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
 if TYPE_CHECKING:
     from topodesign.solve.flow_kernels import Network

@@ -9,10 +9,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from topodesign.algebra.groups import cyclic
+from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.sizes import integer_root
 from topodesign.topology.family import named
-from topodesign.topology.topology import Topology, check_buildable, require_at_least
+from topodesign.topology.topology import Topology, check_buildable
 
 _EVERY_PAIR = 20
 """Up to this many nodes all second jumps of a directed circulant of degree 2 are tried."""

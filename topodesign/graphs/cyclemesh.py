@@ -7,10 +7,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
 from topodesign.topology.family import named
 from topodesign.topology.symmetry import Symmetry
-from topodesign.topology.topology import Topology, check_buildable, require_at_least
+from topodesign.topology.topology import Topology, check_buildable
 
 
 def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:

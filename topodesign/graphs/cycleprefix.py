@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from topodesign.base.arguments import require_at_least
 from topodesign.graphs.subsets import swap_and_turn
 from topodesign.topology.family import named
 from topodesign.topology.symmetry import Symmetry
-from topodesign.topology.topology import IntArray, Topology, check_buildable, require_at_least
+from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 
 def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.loops import join_loops
 from topodesign.topology.family import named
 from topodesign.topology.symmetry import Symmetry
-from topodesign.topology.topology import IntArray, Topology, check_buildable, require_at_least
+from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 
 def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:

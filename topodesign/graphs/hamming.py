@@ -7,9 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from topodesign.algebra.groups import abelian
+from topodesign.base.arguments import require_at_least
 from topodesign.graphs.sizes import power
 from topodesign.topology.family import named
-from topodesign.topology.topology import Topology, check_buildable, require_at_least
+from topodesign.topology.topology import Topology, check_buildable
 
 
 def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from topodesign.base.arguments import require_at_least
 from topodesign.graphs.genkautz import genkautz
 from topodesign.graphs.sizes import power
 from topodesign.topology.family import named
-from topodesign.topology.topology import Topology, require_at_least
+from topodesign.topology.topology import Topology
 
 
 def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:

@@ -9,12 +9,13 @@ from functools import cache
 
 import numpy as np
 
+from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.sizes import binomial
 from topodesign.graphs.subsets import complements, rank, subsets, swap_and_turn
 from topodesign.topology.family import named
 from topodesign.topology.symmetry import Symmetry
-from topodesign.topology.topology import MAX_LINKS, MAX_NODES, IntArray, Topology, check_buildable, require_at_least
+from topodesign.topology.topology import MAX_LINKS, MAX_NODES, IntArray, Topology, check_buildable
 
 Sizes = dict[tuple[int, int], tuple[tuple[int, int], ...]]
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from topodesign.algebra.groups import abelian, cyclic
+from topodesign.base.arguments import require_at_least
 from topodesign.topology.family import named
-from topodesign.topology.topology import Topology, check_buildable, require_at_least
+from topodesign.topology.topology import Topology, check_buildable
 
 
 def _find_bipartite(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.topology.family import named
-from topodesign.topology.topology import IntArray, Topology, check_buildable, require_at_least
+from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 _ATTEMPTS = 100
 _ROUNDS = 200

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from topodesign.algebra.groups import cyclic
+from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
 from topodesign.topology.family import named
-from topodesign.topology.topology import MAX_CAPACITY, Topology, check_buildable, require_at_least
+from topodesign.topology.topology import MAX_CAPACITY, Topology, check_buildable
 
 
 def _find_simplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:

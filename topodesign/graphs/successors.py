@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
 from topodesign.topology.family import named
-from topodesign.topology.topology import Topology, check_buildable, require_at_least
+from topodesign.topology.topology import Topology, check_buildable
 
 
 @named()

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.sizes import integer_root
 from topodesign.topology.family import named
 from topodesign.topology.symmetry import Symmetry
-from topodesign.topology.topology import IntArray, Topology, check_buildable, require_at_least
+from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 
 def _find_torus(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:

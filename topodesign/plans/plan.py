@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
@@ -103,18 +102,6 @@ class Plan(Result):
     def saying(self, *notes: str) -> Plan:
         """Return the same with more notes."""
         return replace(self, notes=(*self.notes, *notes))
-
-    def save(self, path: str | Path) -> Path:
-        """Write it to a file (``.npz``), which ``load_plan`` reads.
-
-        Raises
-        ------
-        TopodesignError
-            If it cannot be written.
-        """
-        from topodesign.plans.files import save_plan  # noqa: PLC0415  files know plans
-
-        return save_plan(path, self)
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row for every send of rounds and timed sends, and for every tree."""

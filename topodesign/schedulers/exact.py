@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import (
     DisconnectedError,
     ParameterError,
@@ -30,7 +31,7 @@ from topodesign.collectives import ALLGATHER, ALLREDUCE, Collective, as_collecti
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, reverse
 from topodesign.solve.program import Entries, Program
-from topodesign.topology.topology import IntArray, Topology, require_at_least
+from topodesign.topology.topology import IntArray, Topology
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective, as_collective
 from topodesign.plans.rounds import Rounds
@@ -16,7 +17,7 @@ from topodesign.plans.rounds_ops import MAX_UNITS, assemble, canonical, check_ro
 from topodesign.pricing.closed_form import layer_loads
 from topodesign.pricing.programs import best_split, node_blocks
 from topodesign.topology.link_table import LinkTable
-from topodesign.topology.topology import IntArray, Topology, require_at_least
+from topodesign.topology.topology import IntArray, Topology
 
 MOST_CHUNKS = 2**31
 """Largest limit on chunks."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,35 @@ from numpy.typing import NDArray
 from topodesign.base.arrays import sealed
 from topodesign.base.errors import TopologyError
 
-if TYPE_CHECKING:
-    from topodesign.topology.topology import Topology
-
 Nodes = NDArray[np.int64]
 Permutation = NDArray[np.int32]
+
+
+class Links(Protocol):
+    """What a symmetry needs of a topology: its links, their capacities, and its switches."""
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes."""
+
+    @property
+    def src(self) -> Nodes:
+        """Where links start, shape ``(links,)``."""
+
+    @property
+    def dst(self) -> Nodes:
+        """Where links end."""
+
+    @property
+    def capacity(self) -> Nodes:
+        """Their capacities."""
+
+    @property
+    def switches(self) -> frozenset[int]:
+        """Nodes that only forward."""
+
+    def link_index(self, src: NDArray[Any], dst: NDArray[Any]) -> Nodes:
+        """Return the index of links, -1 where there is none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +124,7 @@ class Symmetry:
         chosen[self.orbit_of[last_first]] = last_first
         return sealed(chosen[self.orbit_of])
 
-    def check(self, topology: Topology) -> None:
+    def check(self, topology: Links) -> None:
         """Prove that all generators are automorphisms of a topology, and every node an image of a representative.
 
         The check is exact: every link is looked up where each generator takes it, with its capacity.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from topodesign.base.arrays import owned, sealed
-from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
+from topodesign.base.errors import TooLargeError, TopologyError
 from topodesign.base.spec import Spec
 from topodesign.topology.symmetry import Symmetry
 
@@ -326,9 +326,3 @@ def _integers(values: NDArray[Any]) -> IntArray:
 def _check_capacity(capacity: IntArray) -> None:
     if len(capacity) and (capacity.min() < 1 or capacity.max() > MAX_CAPACITY):
         raise TopologyError(f"link capacities must be from 1 to {MAX_CAPACITY}")
-
-
-def require_at_least(name: str, value: int, least: int) -> None:
-    """Raise ParameterError unless the named parameter is at least ``least``."""
-    if value < least:
-        raise ParameterError(f"{name} must be at least {least}, not {value}")

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ScheduleError, TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.compiler.frontends.emit import IN, OUT, Emitter, Part, contiguous, region, runs
@@ -15,7 +16,7 @@ from topodesign.compiler.frontends.threads import ACCUMULATOR, Operation, Place,
 from topodesign.compiler.ir import Kind, Program, Protocol
 from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.plans.rounds import Rounds
-from topodesign.topology.topology import Topology, require_at_least
+from topodesign.topology.topology import Topology
 
 COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE)
 """What this front end can do."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.compiler.frontends.emit import IN, OUT, Emitter, Part, runs
@@ -17,7 +18,6 @@ from topodesign.compiler.frontends.threads import ACCUMULATOR, Operation, Place,
 from topodesign.compiler.ir import Program, Protocol
 from topodesign.compiler.limits import HELP, NO_LIMITS, Limits
 from topodesign.plans.trees import Trees
-from topodesign.topology.topology import require_at_least
 from topodesign.verification.trees import verify_trees
 
 COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST, REDUCE)
