@@ -17,7 +17,7 @@ from tests.samples.schedules import COLLECTIVES, Collective, make
 from tests.samples.timed import changed, timed_sample
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.collectives import ALLGATHER
-from topodesign.plans.files import load_plan
+from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import MAX_TICKS, Timed
@@ -178,7 +178,7 @@ def test_the_form_is_checked_and_arrays_are_nobody_elses() -> None:
 
 def test_the_header_of_a_file_must_say_how_links_are_shared(tmp_path: Path) -> None:
     topology, _, timed, _ = timed_sample(np.random.default_rng(3), "allgather")
-    path = Plan(topology, timed).save(tmp_path / "plan.npz")
+    path = save_plan(tmp_path / "plan.npz", Plan(topology, timed))
     assert load_plan(path).movement == timed
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}

@@ -10,12 +10,13 @@ import math
 
 import numpy as np
 
+from topodesign.base.arguments import require_at_least
 from topodesign.base.arrays import sealed
 from topodesign.base.errors import InfeasibleError
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import check_rows, check_units
 from topodesign.plans.trees import Trees
-from topodesign.topology.topology import IntArray, Topology, require_at_least
+from topodesign.topology.topology import IntArray, Topology
 
 
 def unroll(trees: Trees, chunks: int = 1) -> tuple[Topology, Rounds]:
