@@ -31,6 +31,7 @@ from topodesign.expand.library import build
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import is_lean
 from topodesign.schedulers import make_schedule
+from topodesign.schedulers.spff import spff_orbit
 from topodesign.topology.topology import Topology
 
 
@@ -149,6 +150,13 @@ def test_timed_sends_are_compiled_by_their_order(collective: str) -> None:
     assert made.program.collective.name == collective
 
 
+def test_an_orbit_is_compiled_like_the_schedule_it_unfolds_to() -> None:
+    topology = build("circulant(6,1,2)")
+    orbit = spff_orbit(topology, "allreduce")
+    made = [compile_plan(Plan(topology, movement)) for movement in (orbit, orbit.unfold())]
+    assert made[0].checked().text == made[1].text
+
+
 def test_wrong_plans_are_refused() -> None:
     topology, plan = next(
         (topology, plan)
@@ -175,7 +183,7 @@ class Pigeons:
 
 def test_what_cannot_be_compiled_yet_says_so() -> None:
     topology = build("circulant(6,1,2)")
-    with pytest.raises(InfeasibleError, match="Pigeons cannot be compiled yet; rounds, trees and timed sends can"):
+    with pytest.raises(InfeasibleError, match="Pigeons cannot be compiled yet; rounds, trees, orbits and timed"):
         compile_plan(Plan(topology, Pigeons()))
     for collective in COLLECTIVES.values():
         if not collective.like(*rounds.COLLECTIVES):

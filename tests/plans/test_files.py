@@ -25,6 +25,7 @@ from topodesign.plans.files import KINDS, is_plan, load_plan, save_plan
 from topodesign.plans.measure import cost_claim, cost_of, tree_figures
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import assemble
+from topodesign.schedulers.spff import spff_orbit
 from topodesign.topology.topology import Topology
 
 
@@ -46,7 +47,18 @@ def timed_plan(seed: int = 5, collective: str = "allreduce") -> Plan:
     return Plan(topology, timed, {"time": timed.time}, generator={"method": "random", "seed": seed})
 
 
-PLANS: dict[str, Callable[[], Plan]] = {"rounds": rounds_plan, "trees": trees_plan, "timed": timed_plan}
+def orbit_plan(collective: str = "allreduce") -> Plan:
+    topology = build("circulant(12,2,3)")
+    orbit = spff_orbit(topology, collective)
+    return Plan(topology, orbit, cost_claim(cost_of(topology, orbit.unfold())), generator={"method": "spff"})
+
+
+PLANS: dict[str, Callable[[], Plan]] = {
+    "rounds": rounds_plan,
+    "trees": trees_plan,
+    "timed": timed_plan,
+    "orbitrounds": orbit_plan,
+}
 
 
 def same(one: Plan, other: Plan) -> bool:

@@ -21,6 +21,7 @@ from topodesign.compiler.frontends import rounds, trees
 from topodesign.compiler.ir import PROTOCOLS, Program, Protocol
 from topodesign.compiler.limits import Limits
 from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
@@ -82,6 +83,10 @@ def _of_timed(topology: Topology, movement: Timed, options: Options, limits: Lim
     return _of_rounds(topology, rounds_of(topology, movement), options, limits)
 
 
+def _of_orbit(topology: Topology, movement: OrbitRounds, options: Options, limits: Limits) -> Program:
+    return _of_rounds(topology, movement.unfold(), options, limits)
+
+
 def _of_trees(_: Topology, movement: Trees, options: Options, limits: Limits) -> Program:
     return trees.program_of_trees(
         movement,
@@ -97,6 +102,7 @@ FRONT_ENDS: Mapping[type, FrontEnd] = MappingProxyType(
     {
         Rounds: FrontEnd("rounds", (), rounds.COLLECTIVES, _of_rounds),
         Trees: FrontEnd("trees", ("trees",), trees.COLLECTIVES, _of_trees),
+        OrbitRounds: FrontEnd("orbits", (), rounds.COLLECTIVES, _of_orbit),
         Timed: FrontEnd("timed sends", ("timed",), rounds.COLLECTIVES, _of_timed),
     }
 )

@@ -34,7 +34,7 @@ from topodesign.base.errors import FileFormatError, ScheduleError
 from topodesign.base.version import __version__
 from topodesign.collectives import Collective, from_record
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans import rounds_file, timed_file, trees_file
+from topodesign.plans import orbit_file, rounds_file, timed_file, trees_file
 from topodesign.plans.archive import (
     LINK_COLUMNS,
     MAX_HEADER,
@@ -48,6 +48,7 @@ from topodesign.plans.archive import (
     read_texts,
     write_archive,
 )
+from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Movement, Plan
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.timed import Timed
@@ -83,6 +84,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
     {
         "rounds": Kind(Rounds, COLUMNS, rounds_file.fields_of, rounds_file.read),
         "trees": Kind(Trees, trees_file.COLUMNS, trees_file.fields_of, trees_file.read),
+        "orbitrounds": Kind(OrbitRounds, orbit_file.COLUMNS, orbit_file.fields_of, orbit_file.read),
         "timed": Kind(Timed, timed_file.COLUMNS, timed_file.fields_of, timed_file.read),
     }
 )

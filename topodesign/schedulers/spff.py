@@ -11,9 +11,10 @@ import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
-from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective, as_collective
+from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
+from topodesign.plans.orbit import OrbitRounds, reverse_orbit
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import MAX_UNITS, assemble, canonical, check_rows, reverse
+from topodesign.plans.rounds_ops import MAX_UNITS, allreduce, assemble, canonical, check_rows, reverse
 from topodesign.pricing.closed_form import layer_loads
 from topodesign.pricing.programs import best_split, node_blocks
 from topodesign.topology.link_table import LinkTable
@@ -94,6 +95,64 @@ def spff(
     if chunks is not None and units > chunks:
         units, limits = _best_units(topology, loads, chunks)
     return _schedule(topology, _rows(topology, units, limits, progress), units, len(loads))
+
+
+def spff_orbit(
+    topology: Topology, collective: Collective | str = REDUCE_SCATTER, *, chunks: int | None = None
+) -> OrbitRounds:
+    """Return an optimal SPFF schedule of a symmetric topology that is the image of that of a few nodes.
+
+    Only the splits of the representatives are made; every other node splits as the image of its representative does. So
+    time and memory go with the rows of one block of every orbit, where :func:`spff` makes those of all.
+
+    Parameters
+    ----------
+    topology
+        As for :func:`spff`, with a symmetry of which no permutation but the identity leaves a node where it is, such as
+        that of a Cayley graph.
+    collective
+        ``reduce-scatter``, ``allgather``, or ``allreduce``: one after the other.
+    chunks
+        As for :func:`spff`.
+
+    Raises
+    ------
+    TopologyError
+        If there is no such symmetry, and as :func:`spff` does.
+    ParameterError, TooLargeError
+        As :func:`spff` does.
+    """
+    collective = as_collective(collective)
+    if collective == ALLREDUCE:
+        first, second = (spff_orbit(topology, part, chunks=chunks) for part in ALLREDUCE.parts)
+        return OrbitRounds(first.generators, first.representatives, allreduce(first.rounds, second.rounds))
+    if collective == ALLGATHER:
+        return reverse_orbit(spff_orbit(topology.transpose(), chunks=chunks))
+    if collective != REDUCE_SCATTER:
+        raise ParameterError(f"an SPFF schedule is a reduce-scatter, an allgather or an allreduce, not {collective}")
+    check_chunks(chunks)
+    symmetry = topology.symmetry
+    if symmetry is None or not symmetry.is_free:
+        raise TopologyError("one orbit is enough only where a known symmetry moves all nodes or none")
+    loads = layer_loads(topology)
+    units = _fewest_units(topology, loads, chunks)
+    limits = [load * units for load in loads]
+    if chunks is not None and units > chunks:
+        units, limits = _best_units(topology, loads, chunks)
+    roots = np.unique(symmetry.represented_by)
+    rows = _batch(topology, roots, units, limits)
+    if rows is None:
+        raise TopologyError("no split keeps to the limits, which would be a fault of the pricing")
+    # What goes to node v goes, moved by the permutation that takes v to its representative, to the representative.
+    rows = rows[np.argsort(rows[:, 3], kind="stable")]
+    bounds = np.searchsorted(rows[:, 3], np.arange(topology.nodes + 1)).tolist()
+    back = np.empty(topology.nodes, dtype=np.int64)
+    for root in roots.tolist():
+        for node, permutation in symmetry.transversals(root):
+            own = slice(bounds[node], bounds[node + 1])
+            back[permutation] = np.arange(topology.nodes)
+            rows[own, 1:4] = back[rows[own, 1:4]]
+    return OrbitRounds(symmetry.generators, tuple(roots.tolist()), _schedule(topology, rows, units, len(loads)))
 
 
 def check_chunks(chunks: int | None) -> None:

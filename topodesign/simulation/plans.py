@@ -18,6 +18,7 @@ from topodesign.base.wording import counted, listed
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import part_of
 from topodesign.plans.measure import cost_of
+from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
@@ -376,7 +377,11 @@ def _timed(plan: Plan, timed: Timed, now: Conditions) -> TimedSimulation:
     return simulate_timed(plan.topology, timed, size=now.size, links=now.links)
 
 
+def _orbit(plan: Plan, orbit: OrbitRounds, now: Conditions) -> SimulationResult:
+    return _rounds(plan, orbit.unfold(), now)
+
+
 RUNS: Mapping[type, Callable[[Plan, Any, Conditions], Run]] = MappingProxyType(
-    {Rounds: _rounds, Trees: _trees, Timed: _timed}
+    {Rounds: _rounds, Trees: _trees, Timed: _timed, OrbitRounds: _orbit}
 )
 """The simulators by kind of movement."""

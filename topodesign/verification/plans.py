@@ -17,11 +17,13 @@ from topodesign.expand.library import build
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import FABRICS, build_fabric
 from topodesign.plans.files import load_plan
+from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
 from topodesign.plans.trees import Trees
-from topodesign.verification.rounds import verify_rounds
+from topodesign.verification.orbit import verify_orbit
+from topodesign.verification.rounds import RoundsReport, verify_rounds
 from topodesign.verification.timed import SHOWN, verify_timed
 from topodesign.verification.trees import verify_trees
 
@@ -187,10 +189,21 @@ def load_right(path: str | Path) -> Plan:
 
 
 def _rounds(plan: Plan, rounds: Rounds) -> Found:
-    claim = None
+    return _in_steps(verify_rounds(plan.topology, rounds, _claimed(plan)))
+
+
+def _orbit(plan: Plan, orbit: OrbitRounds) -> Found:
+    return _in_steps(verify_orbit(plan.topology, orbit, _claimed(plan)))
+
+
+def _claimed(plan: Plan) -> Cost | None:
+    """Return what a plan of steps claims to cost, if it claims all of it."""
     if {"steps", "bandwidth"} <= plan.claim.keys() and plan.claim["steps"].denominator == 1:
-        claim = Cost(int(plan.claim["steps"]), plan.claim["bandwidth"])
-    report = verify_rounds(plan.topology, rounds, claim)
+        return Cost(int(plan.claim["steps"]), plan.claim["bandwidth"])
+    return None
+
+
+def _in_steps(report: RoundsReport) -> Found:
     cost = report.cost
     return Found(
         report.problems,
@@ -247,7 +260,14 @@ def _timed(plan: Plan, timed: Timed) -> Found:
     return Found(problems, {"time": report.time}, details, text, report.notes)
 
 
-CHECKS: Mapping[type, Callable[[Plan, Any], Found]] = MappingProxyType({Rounds: _rounds, Trees: _trees, Timed: _timed})
+CHECKS: Mapping[type, Callable[[Plan, Any], Found]] = MappingProxyType(
+    {
+        Rounds: _rounds,
+        OrbitRounds: _orbit,
+        Trees: _trees,
+        Timed: _timed,
+    }
+)
 """The verifiers by kind of movement."""
 
 

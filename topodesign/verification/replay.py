@@ -88,8 +88,8 @@ class Blocks(NamedTuple):
     members: Flags
 
 
-def blocks_of(collective: Collective, nodes: int, switches: Collection[int]) -> Blocks:
-    """Return the blocks of a collective on so many nodes.
+def blocks_of(collective: Collective, nodes: int, switches: Collection[int], numbers: Ints | None = None) -> Blocks:
+    """Return the blocks of a collective on so many nodes, or those of these numbers, ascending.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def blocks_of(collective: Collective, nodes: int, switches: Collection[int]) -> 
         If the group or the root do not fit the nodes.
     """
     chosen = collective.members(nodes, switches)
-    number = collective.blocks(chosen, nodes)
+    number = collective.blocks(chosen, nodes) if numbers is None else numbers
     nobody = np.full(len(number), EVERYONE, dtype=np.int64)
     sink, origin, goal = nobody, nobody, nobody
     for movement in collective.movements:

@@ -124,12 +124,12 @@ def verify_rounds(topology: Topology, schedule: Rounds, claim: Cost | None = Non
     members = schedule.collective.members(topology.nodes, topology.switches)
     known = np.isin(schedule.block, schedule.collective.blocks(members, topology.nodes))
     linked = (link >= 0) & compute[schedule.src] & compute[schedule.dst] & known
-    problems = _bad_links(topology, schedule, link, compute, known)
+    problems = bad_links(topology, schedule, link, compute, known)
     short = _too_few(schedule, members)
     problems += short
     redundant = refilled = 0
     if not short or topology.nodes <= FEW_NODES:
-        more, redundant, refilled = _replay_problems(topology, schedule, linked)
+        more, redundant, refilled = replay_problems(topology, schedule, linked)
         problems += more
     if claim is not None and claim != cost:
         problems.append(
@@ -186,7 +186,13 @@ def schedule_cost(topology: Topology, schedule: Rounds, link: NDArray[np.int64])
     key = key[order]
     begin = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
     load = np.add.reduceat((schedule.hi - schedule.lo)[used][order], begin)
-    step, capacity = key[begin] // links, topology.capacity[key[begin] % links]
+    fullest = fullest_of_steps(key[begin] // links, topology.capacity[key[begin] % links], load)
+    shards = schedule.collective.shards(len(schedule.collective.members(topology.nodes, topology.switches)))
+    return Cost(schedule.steps, Fraction(topology.degree, shards * schedule.units) * fullest)
+
+
+def fullest_of_steps(step: NDArray[np.int64], capacity: NDArray[np.int64], load: NDArray[np.int64]) -> Fraction:
+    """Return the sum over steps of the largest load of a link over its capacity; one entry for a link and step."""
     # Only the fullest link of each capacity can be the fullest of a step.
     order = np.lexsort((load, capacity, step))
     step, capacity, load = step[order], capacity[order], load[order]
@@ -194,8 +200,7 @@ def schedule_cost(topology: Topology, schedule: Rounds, link: NDArray[np.int64])
     worst: dict[int, Fraction] = {}
     for at, ports, units in zip(step[last].tolist(), capacity[last].tolist(), load[last].tolist(), strict=True):
         worst[at] = max(worst.get(at, Fraction(0)), Fraction(units, ports))
-    shards = schedule.collective.shards(len(schedule.collective.members(topology.nodes, topology.switches)))
-    return Cost(schedule.steps, Fraction(topology.degree, shards * schedule.units) * sum(worst.values()))
+    return sum(worst.values(), Fraction(0))
 
 
 def _listed(examples: list[str], count: int, kind: str) -> list[str]:
@@ -223,7 +228,7 @@ def _first_rows(schedule: Rounds, bad: NDArray[np.bool_]) -> tuple[list[int], in
     return first.tolist(), len(rows)
 
 
-def _bad_links(
+def bad_links(
     topology: Topology,
     schedule: Rounds,
     link: NDArray[np.int64],
@@ -265,11 +270,16 @@ def _too_few(schedule: Rounds, members: NDArray[np.int64]) -> list[str]:
     return [f"{len(schedule)} sends cannot be enough: {size} takes at least {least}"]
 
 
-def _replay_problems(topology: Topology, schedule: Rounds, linked: NDArray[np.bool_]) -> tuple[list[str], int, int]:
-    """Replay all blocks; return the problems, the redundant and the refilled units."""
+def replay_problems(
+    topology: Topology, schedule: Rounds, linked: NDArray[np.bool_], numbers: NDArray[np.int64] | None = None
+) -> tuple[list[str], int, int]:
+    """Replay all blocks, or these alone; return the problems, the redundant and the refilled units.
+
+    Only the sends that are linked happen; where some blocks are replayed, no send may be of another.
+    """
     from topodesign.verification import replay  # noqa: PLC0415  loads the compiler
 
-    blocks = replay.blocks_of(schedule.collective, schedule.nodes, topology.switches)
+    blocks = replay.blocks_of(schedule.collective, schedule.nodes, topology.switches, numbers)
     order, rows = replay.sort_rows(schedule, blocks)
     alive = linked[order]
     unfinished = replay.table_of(blocks, np.uint8)

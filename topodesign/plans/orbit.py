@@ -1,0 +1,226 @@
+"""Rounds of a symmetric topology: one block of every orbit, and the symmetry that takes it to all others.
+
+A schedule of N nodes has about N^2 rows. Where a group of automorphisms takes a few nodes to all others, the rows of
+the blocks of these few say everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.arrays import owned
+from topodesign.base.errors import ScheduleError
+from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.plans.rounds import COLUMNS, Rounds
+from topodesign.plans.rounds_ops import canonical, check_rows, reverse
+from topodesign.topology.symmetry import Symmetry
+from topodesign.topology.topology import IntArray, Topology
+
+COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, ALL_TO_ALL)
+"""Those of which a symmetry takes blocks to blocks: no root stands out."""
+
+
+@dataclass(frozen=True, eq=False)
+class OrbitRounds:
+    """The rows of the representatives' blocks, and the generators of a group that takes them to all others.
+
+    Every block belongs to a node: its source or destination alone, and that of an ordered pair to the source. The rows
+    of the blocks of node v are those of its representative with every node x called p(x), where p is the permutation
+    that takes the representative to v: the one that :meth:`~topodesign.topology.symmetry.Symmetry.transversals` takes,
+    composed along a breadth-first tree in the order of the generators and, after them, their inverses. Whatever the
+    group, this makes one schedule; where no permutation but the identity leaves a node where it is, p is unique.
+
+    Attributes
+    ----------
+    generators
+        Permutations of the nodes, int32 of shape ``(g, nodes)``.
+    representatives
+        One node of every orbit that has blocks, its smallest or another.
+    rounds
+        The rows of their blocks, with the header of the whole schedule.
+    """
+
+    generators: NDArray[np.int32]
+    representatives: tuple[int, ...]
+    rounds: Rounds
+
+    def __post_init__(self) -> None:
+        """Check the form (not the meaning: that is the verifier's) and take the generators over.
+
+        Raises
+        ------
+        ScheduleError
+            If the collective has a root or a group, a row is of another block, or the arrays do not fit.
+        TopologyError
+            If a generator is no permutation of the nodes, or a representative no node.
+        """
+        if self.rounds.collective not in COLLECTIVES:
+            known = ", ".join(map(str, COLLECTIVES))
+            raise ScheduleError(f"orbits are of {known} of all nodes, not of {self.rounds.collective!r}")
+        shape = np.shape(self.generators)
+        if getattr(self.generators, "dtype", None) != np.int32 or len(shape) != 2 or shape[1] != self.nodes:
+            raise ScheduleError(f"generators must be an int32 array of shape (g, {self.nodes})")
+        object.__setattr__(self, "generators", owned(self.generators))
+        chosen = np.array(self.representatives, dtype=np.int64)
+        if not np.array_equal(self.symmetry.represented_by[chosen], chosen):
+            raise ScheduleError("the representatives must be nodes of different orbits")
+        if not np.all(np.isin(node_of(self.collective, self.rounds.block, self.nodes), chosen)):
+            raise ScheduleError("only blocks of the representatives have rows of their own")
+
+    @property
+    def collective(self) -> Collective:
+        """What it is for."""
+        return self.rounds.collective
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes N, switches included."""
+        return self.rounds.nodes
+
+    @cached_property
+    def symmetry(self) -> Symmetry:
+        """The group that the generators make, and the representatives."""
+        return Symmetry(self.nodes, self.representatives, partial(tuple, self.generators))
+
+    def __len__(self) -> int:
+        """Return the number of rows that it has itself."""
+        return len(self.rounds)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether generators, representatives and rows are equal."""
+        if not isinstance(other, OrbitRounds):
+            return NotImplemented
+        same = self.representatives == other.representatives and self.rounds == other.rounds
+        return same and np.array_equal(self.generators, other.generators)
+
+    def __hash__(self) -> int:
+        """Hash the rows."""
+        return hash((self.representatives, self.rounds))
+
+    def __repr__(self) -> str:
+        """Return a short description."""
+        return (
+            f"<OrbitRounds {self.collective}, {self.nodes} nodes, {self.rounds.steps} steps, "
+            f"{len(self)} sends of {len(self.representatives)} nodes' blocks>"
+        )
+
+    def fits(self, topology: Topology) -> bool:
+        """Return whether it is for as many nodes."""
+        return self.nodes == topology.nodes
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns by name: of its own rows, and the generators one after the other."""
+        chosen = np.array(self.representatives, dtype=np.int64)
+        return {**self.rounds.columns(), "generators": self.generators.ravel(), "representatives": chosen}
+
+    def unfold(self) -> Rounds:
+        """Return the whole schedule, in canonical form.
+
+        Raises
+        ------
+        TooLargeError
+            If there are too many rows to hold.
+        TopologyError
+            If the group takes no representative to some node with blocks.
+        """
+        own = np.bincount(node_of(self.collective, self.rounds.block, self.nodes), minlength=self.nodes)
+        known = self.symmetry.represented_by
+        total = sum(own[known[known >= 0]].tolist())
+        check_rows(total)
+        columns = {name: np.empty(total, dtype=getattr(self.rounds, name).dtype) for name in COLUMNS}
+        at = 0
+        for rows in self._images():
+            for name, column in columns.items():
+                column[at : at + len(rows[name])] = rows[name]
+            at += len(rows["src"])
+        return canonical(self.rounds.having(**columns))
+
+    def _images(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """Yield the rows of the blocks of every node."""
+        node = node_of(self.collective, self.rounds.block, self.nodes)
+        for representative in self.representatives:
+            own = self.rounds.rows(node == representative).columns()
+            for _, permutation in self.symmetry.transversals(representative):
+                yield moved(self.collective, own, permutation)
+
+
+def node_of(collective: Collective, block: NDArray[np.int32], nodes: int) -> IntArray:
+    """Return to which node blocks belong: their source or destination alone, of an ordered pair the source."""
+    own: IntArray = (block // nodes if collective.pairwise else block).astype(np.int64)
+    return own
+
+
+def moved(
+    collective: Collective, rows: dict[str, NDArray[Any]], permutation: NDArray[np.int32]
+) -> dict[str, NDArray[Any]]:
+    """Return rows with every node called by its image."""
+    block = rows["block"]
+    if collective.pairwise:
+        nodes = np.int32(len(permutation))
+        block = permutation[block // nodes] * nodes + permutation[block % nodes]
+    else:
+        block = permutation[block]
+    return {**rows, "src": permutation[rows["src"]], "dst": permutation[rows["dst"]], "block": block}
+
+
+def orbit_of(rounds: Rounds, symmetry: Symmetry) -> OrbitRounds | None:
+    """Return a schedule as the rows of the representatives' blocks, if their images are the others.
+
+    Parameters
+    ----------
+    rounds
+        Any schedule.
+    symmetry
+        Of its nodes; every node that has blocks is the image of a representative.
+
+    Returns
+    -------
+    OrbitRounds or None
+        None if some node's rows are not the images of its representative's, or the collective has a root or a group.
+        What it unfolds to is the schedule in canonical form.
+    """
+    if rounds.collective not in COLLECTIVES or rounds.nodes != symmetry.nodes:
+        return None
+    rounds = canonical(rounds)
+    node = node_of(rounds.collective, rounds.block, rounds.nodes)
+    order = np.argsort(node, kind="stable")
+    bounds = np.searchsorted(node[order], np.arange(rounds.nodes + 1))
+    roots = np.unique(symmetry.represented_by[node])
+    if len(roots) and roots[0] < 0:
+        return None
+    count = np.diff(bounds)
+    known = symmetry.represented_by >= 0
+    if not np.array_equal(count[known], count[symmetry.represented_by[known]]):
+        return None
+    whole = {name: column[order] for name, column in rounds.columns().items()}
+    for root in roots.tolist():
+        own = {name: column[bounds[root] : bounds[root + 1]] for name, column in whole.items()}
+        for image, permutation in symmetry.transversals(root):
+            there = {name: column[bounds[image] : bounds[image + 1]] for name, column in whole.items()}
+            if not _same_rows(moved(rounds.collective, own, permutation), there):
+                return None
+    return OrbitRounds(symmetry.generators, tuple(roots.tolist()), rounds.rows(np.isin(node, roots)))
+
+
+def _same_rows(one: dict[str, NDArray[Any]], other: dict[str, NDArray[Any]]) -> bool:
+    """Return whether two schedules of as many rows have the same ones in any order."""
+    pairs = [(rows, np.lexsort([rows[name] for name in COLUMNS])) for rows in (one, other)]
+    (first, a), (second, b) = pairs
+    return all(np.array_equal(first[name][a], second[name][b]) for name in COLUMNS)
+
+
+def reverse_orbit(orbit: OrbitRounds) -> OrbitRounds:
+    """Return the schedule backwards in time over the links turned round, as :func:`reverse` does.
+
+    Raises
+    ------
+    ScheduleError
+        Of an all-to-all, whose blocks then belong to other nodes.
+    """
+    return OrbitRounds(orbit.generators, orbit.representatives, reverse(orbit.rounds))
