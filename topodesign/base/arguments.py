@@ -71,6 +71,32 @@ def as_path(value: object) -> Path:
     raise ParameterError(f"the path of a file is needed, not {value!r:.60}")
 
 
+def as_several(name: str, value: object) -> list[object]:
+    """Return several values as a list.
+
+    Raises
+    ------
+    ParameterError
+        If it is only one, or text.
+    """
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        return list(value)
+    raise ParameterError(f"{name} must be several, not {value!r:.60}")
+
+
+def as_text(what: str, value: object) -> str:
+    """Return a text.
+
+    Raises
+    ------
+    ParameterError
+        If it is none.
+    """
+    if isinstance(value, str):
+        return value
+    raise ParameterError(f"{what} is text, not {value!r:.60}")
+
+
 def require_at_least(name: str, value: int, least: int) -> None:
     """Raise ParameterError unless the named parameter is at least ``least``."""
     if value < least:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
+from topodesign.base.arguments import as_integer
 from topodesign.base.errors import ParameterError
 
 
@@ -113,6 +114,8 @@ def lower_bound(nodes: int, degree: int, *, duplex: bool = False) -> Cost:
 
 def check_size(nodes: int, degree: int) -> None:
     """Raise ParameterError unless there are at least two nodes and one link per node."""
+    as_integer("the number of nodes", nodes, -(2**63))
+    as_integer("the degree", degree, -(2**63))
     if nodes < 2:
         raise ParameterError(f"a collective needs at least 2 nodes, not {nodes}")
     if degree < 1:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from topodesign.base.arguments import as_path, as_several
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.records import Result, ResultList
@@ -69,7 +70,7 @@ def examples() -> ResultList[Example]:
     return ResultList(Example(row["name"].value, row["about"].value) for row in rows)
 
 
-def copy_examples(names: Iterable[str], directory: Path) -> list[Path]:
+def copy_examples(names: str | Iterable[str], directory: str | Path) -> list[Path]:
     """Copy example files into a directory, which is made if it is not there, and return their paths.
 
     Raises
@@ -80,7 +81,8 @@ def copy_examples(names: Iterable[str], directory: Path) -> list[Path]:
         If a file of that name is there already (nothing is copied then), or one cannot be written.
     """
     known = {example.name: example for example in examples()}
-    chosen = list(dict.fromkeys(names))
+    directory = as_path(directory)
+    chosen = [names] if isinstance(names, str) else list(dict.fromkeys(map(str, as_several("names", names))))
     for name in chosen:
         if name not in known:
             raise ParameterError(f"there is no example {name[:100]!r}; there are {', '.join(known)}")

@@ -11,6 +11,7 @@ import ast
 import warnings
 from dataclasses import dataclass, field
 
+from topodesign.base.arguments import as_text
 from topodesign.base.errors import SpecError
 
 LONGEST_SPEC = 4000
@@ -59,6 +60,7 @@ def parse(text: str) -> Spec:
     SpecError
         With the offset of the character at fault.
     """
+    as_text("a spec", text)
     if len(text) > LONGEST_SPEC:
         raise SpecError(f"spec is longer than {LONGEST_SPEC} characters", text[:100], 0)
     if not text.strip():

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 
+from topodesign.base.arguments import as_integer, as_path, as_several
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.catalog.budgets import Effort
 from topodesign.catalog.files import catalog_file, read_rows, write_rows
@@ -25,7 +26,7 @@ _PATIENCE = "10s"
 
 
 def build_catalog(
-    directory: Path,
+    directory: str | Path,
     nodes: range,
     degrees: Sequence[int],
     *,
@@ -67,7 +68,11 @@ def build_catalog(
     ParameterError
         If a size is too small, or the cluster cannot be reached.
     """
-    if nodes.start < 3 or min(degrees) < 2:
+    directory = as_path(directory)
+    if not isinstance(nodes, range) or not nodes:
+        raise ParameterError(f"the sizes of a catalog are a range such as range(3, 65), not {nodes!r:.60}")
+    degrees = [as_integer("a degree", degree, 1) for degree in as_several("degrees", degrees)]
+    if nodes.start < 3 or min(degrees, default=0) < 2:
         raise ParameterError("a catalog is of at least 3 nodes and degree 2")
     effort, journal = effort or Effort(), journal or directory / "build.journal"
     try:

@@ -21,6 +21,7 @@ from topodesign.compiler.frontends import rounds, trees
 from topodesign.compiler.ir import PROTOCOLS, Program, Protocol
 from topodesign.compiler.limits import Limits
 from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.files import as_plan
 from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -216,7 +217,7 @@ class Compiled(Result):
 
 
 def compile_plan(
-    plan: Plan,
+    plan: Plan | str | Path,
     target: str = "msccl",
     *,
     runtime: str | RuntimeProfile | None = None,
@@ -268,6 +269,7 @@ def compile_plan(
     ParameterError, UnitError
         If a target, runtime, protocol or name is unknown or bad, a number is out of range, or the plan too large.
     """
+    plan = as_plan(plan)
     backend = BACKENDS.get(target)
     if backend is None:
         raise ParameterError(f"unknown target {target!r}; known are {', '.join(BACKENDS)}")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypedDict, Unpack
 
-from topodesign.base.errors import InfeasibleError, TooLargeError
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.units import Quantity
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.ir import Protocol
@@ -56,6 +56,8 @@ def compile_fitting(
     TopodesignError
         As ``make_plan`` and :func:`~topodesign.compiler.compilation.compile_plan`.
     """
+    if not callable(make_plan):
+        raise ParameterError(f"a function that makes a plan is needed, not {make_plan!r:.60}")
     best = plan = make_plan(None)
     why = None
     while True:

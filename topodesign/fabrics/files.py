@@ -26,6 +26,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError, UnitError
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
@@ -41,7 +42,7 @@ _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./() -]*[A-Za-z0-9_)]|[A-Za-z]|[0-9][0-
 _WORDS = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"}  # other programs may not take these for text
 
 
-def read_fabric(path: Path, node_bandwidth: Fraction | None = None) -> Fabric:
+def read_fabric(path: str | Path, node_bandwidth: Fraction | None = None) -> Fabric:
     """Read a fabric from a file whose ending names the format: .yaml, .yml, .json, .graphml or .csv.
 
     A JSON file may also hold node-link data or, like a CSV file, what :func:`topodesign.topology.files.read_topology`
@@ -61,6 +62,7 @@ def read_fabric(path: Path, node_bandwidth: Fraction | None = None) -> Fabric:
         If the file is missing, too large, not of its format, or makes no fabric; the message names the file and the
         field or the line. Also if ``node_bandwidth`` is given and the file says bandwidths itself.
     """
+    path = as_path(path)
     try:
         text = read_text(path, FABRIC_ENDINGS, LARGEST_FABRIC)
         return _READERS[path.suffix.lower()](path, text, node_bandwidth)

@@ -30,7 +30,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from zipfile import ZipFile
 
-from topodesign.base.errors import FileFormatError, ScheduleError
+from topodesign.base.arguments import as_path
+from topodesign.base.errors import FileFormatError, ParameterError, ScheduleError
 from topodesign.base.version import __version__
 from topodesign.collectives import Collective, from_record
 from topodesign.fabrics.fabric import Fabric
@@ -113,10 +114,13 @@ def save_plan(path: str | Path, plan: Plan) -> Path:
     TopodesignError
         If the file cannot be written or ``generator`` is not fit for JSON.
     """
+    if not isinstance(plan, Plan):
+        raise ParameterError(f"a plan is needed, not {plan!r:.60}")
     name = next((name for name, kind in KINDS.items() if isinstance(plan.movement, kind.type)), None)
     if name is None:
         raise ScheduleError(f"a plan file holds {' or '.join(KINDS)}, not {type(plan.movement).__name__}")
     kind = KINDS[name]
+    target = as_path(path)
     topology = plan.topology
     fields = {
         "format": FORMAT,
@@ -134,8 +138,8 @@ def save_plan(path: str | Path, plan: Plan) -> Path:
         "movement": kind.fields_of(plan.movement),
     }
     links = dict(zip(LINK_COLUMNS, (topology.src, topology.dst, topology.capacity), strict=True))
-    write_archive(Path(path), fields, plan.movement.columns() | links)
-    return Path(path)
+    write_archive(target, fields, plan.movement.columns() | links)
+    return target
 
 
 def load_plan(path: str | Path) -> Plan:
@@ -152,7 +156,7 @@ def load_plan(path: str | Path) -> Plan:
     FileFormatError
         If the file cannot be read, is damaged, or is no plan file of a known version.
     """
-    with open_archive(Path(path)) as archive:
+    with open_archive(as_path(path)) as archive:
         fields = _header(archive)
         versions = READERS[fields["format"]]
         version = read_integer(fields, "version", 1, 10**6)
@@ -160,6 +164,23 @@ def load_plan(path: str | Path) -> Plan:
             known = ", ".join(map(str, versions))
             raise FileFormatError(f"it has format version {version}, this program reads {known}; use a newer program")
         return versions[version](archive, fields)
+
+
+def as_plan(value: Plan | str | Path) -> Plan:
+    """Return a plan, or that in the file of this path.
+
+    Raises
+    ------
+    FileFormatError
+        As :func:`load_plan`.
+    ParameterError
+        If it is neither a plan nor a path.
+    """
+    if isinstance(value, Plan):
+        return value
+    if isinstance(value, str | Path):
+        return load_plan(value)
+    raise ParameterError(f"a plan or the file of one is needed, not {value!r:.60}")
 
 
 def is_plan(path: Path) -> bool:

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from topodesign.base.arguments import as_path
 from topodesign.base.errors import ParameterError
 from topodesign.runtime.execute import MAX_FINDINGS, analyse, find_root, interleave
 from topodesign.runtime.legal import limits, links, mismatches, out_of_bounds, xml_nodes
@@ -118,7 +119,7 @@ def check_file(
         If the runtime is unknown or a number is out of range.
     """
     profile = get_profile(runtime)
-    text = read_text(Path(path))
+    text = read_text(as_path(path))
     try:
         program = parse_xml(text, profile)
     except XmlError as error:

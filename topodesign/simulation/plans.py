@@ -17,6 +17,7 @@ from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, form
 from topodesign.base.wording import counted, listed
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import part_of
+from topodesign.plans.files import as_plan
 from topodesign.plans.measure import cost_of
 from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Plan
@@ -185,7 +186,7 @@ class Simulation(Result):
 
 
 def simulate(
-    plan: Plan,
+    plan: Plan | str | Path,
     *,
     size: Quantity = "1MiB",
     alpha: Quantity = "10us",
@@ -201,7 +202,7 @@ def simulate(
     Parameters
     ----------
     plan
-        One that ``verify`` accepts; of another one the times mean little.
+        One that ``verify`` accepts, or its file; of another one the times mean little.
     size
         Whole data M: bytes, or text with a unit.
     alpha
@@ -239,6 +240,7 @@ def simulate(
     >>> simulate(schedule("circulant(12,2,3)", "allgather"), size="1MiB").time
     Fraction(3048813, 31250000000)
     """
+    plan = as_plan(plan)
     run = RUNS.get(type(plan.movement))
     if run is None:
         raise ScheduleError(f"there is no simulator of {type(plan.movement).__name__}")
@@ -293,7 +295,7 @@ def _dead(plan: Plan, without: tuple[str, ...]) -> list[Link]:
 
 
 def training_step(
-    plan: Plan,
+    plan: Plan | str | Path,
     layers: Iterable[Layer] | str | Path,
     *,
     alpha: Quantity = "10us",
@@ -318,6 +320,7 @@ def training_step(
     ParameterError
         If the plan is not of rounds, its halves differ, there are no layers, or a quantity is out of range.
     """
+    plan = as_plan(plan)
     if not isinstance(plan.movement, Rounds):
         raise ParameterError(f"a training step is timed with a plan of rounds, not of {plan.kind}")
     cost = cost_of(plan.topology, plan.movement)

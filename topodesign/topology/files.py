@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from topodesign.base.arguments import as_choice
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
 from topodesign.base.tables import fixed_columns, unexpected_row
 from topodesign.base.text_files import read_text
@@ -48,8 +49,10 @@ def write_links(topology: Topology, file_format: LinkFormat) -> str:
         ``json``: ``{"nodes": N, "links": [[u, v, capacity], ...]}``, and ``"switches"`` if there are any; ``csv``: a
         row a link with a header; ``dot`` for Graphviz; ``graphml``. CSV does not say which nodes are switches.
     """
+    if not isinstance(topology, Topology):
+        raise ParameterError(f"links are written of a topology, not of {topology!r:.60}")
     writers = {"json": _to_json, "csv": _to_csv, "dot": _to_dot, "graphml": _to_graphml}
-    return writers[file_format](topology)
+    return writers[as_choice("format", file_format, writers)](topology)
 
 
 def _from_json(text: str) -> Topology:

@@ -16,7 +16,7 @@ from topodesign.base.units import format_size, format_time
 from topodesign.expand.library import build
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import FABRICS, build_fabric
-from topodesign.plans.files import load_plan
+from topodesign.plans.files import as_plan, load_plan
 from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -117,16 +117,16 @@ class Report(Result):
         }
 
 
-def verify(plan: Plan) -> Report:
+def verify(plan: Plan | str | Path) -> Report:
     """Replay a plan and check all that it says about itself.
 
     Parameters
     ----------
     plan
-        Any. What moves is replayed independently of what made it: every send has its data and its link, nothing is
-        lost or added twice, everybody has what the collective promises, and links carry what they can. Claims are
-        compared with what the replay costs, exactly. A spec must rebuild the links, and a fabric's its names and
-        bandwidths too.
+        Any, or the file of one. What moves is replayed independently of what made it: every send has its data and its
+        link, nothing is lost or added twice, everybody has what the collective promises, and links carry what they can.
+        Claims are compared with what the replay costs, exactly. A spec must rebuild the links, and a fabric's its names
+        and bandwidths too.
 
     Returns
     -------
@@ -146,6 +146,7 @@ def verify(plan: Plan) -> Report:
     >>> print(verify(schedule("circulant(12,2,3)", "allgather")))
     allgather: ok, 2 steps, y = 11/12
     """
+    plan = as_plan(plan)
     check = CHECKS.get(type(plan.movement))
     if check is None:
         raise ScheduleError(f"there is no verifier of {type(plan.movement).__name__}")

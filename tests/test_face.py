@@ -1,0 +1,86 @@
+"""The Python face: every name is there, listed once, lazily imported, and wrong arguments get our errors."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import topodesign
+from topodesign.base.errors import TopodesignError
+
+NAMES = [name for name in topodesign.__all__ if name != "__version__"]
+FUNCTIONS = [name for name in NAMES if inspect.isfunction(getattr(topodesign, name))]
+
+
+def test_names_for_readers_and_for_programs_are_the_same() -> None:
+    """The list for type checkers and the table of homes say the same."""
+    tree = ast.parse(Path(topodesign.__file__).read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    typed = {
+        alias.name: str(node.module) for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    homes = {name: f"topodesign.{home}" for name, home in topodesign._HOMES.items()}
+    assert typed == homes
+    assert dir(topodesign) == sorted(topodesign.__all__)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_is_there_and_documented(name: str) -> None:
+    value = getattr(topodesign, name)
+    assert value.__doc__
+    if callable(value) and hasattr(value, "__module__"):
+        assert getattr(importlib.import_module(value.__module__), value.__name__) is value
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_name_hides_a_module(name: str) -> None:
+    home = Path(topodesign.__file__).parent
+    assert not (home / name).exists()
+    assert not (home / f"{name}.py").exists()
+
+
+def test_other_names_are_refused() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'song'"):
+        topodesign.song  # noqa: B018
+
+
+WRONG: list[Any] = [3, None, object(), "no such thing", [], 1.5]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_wrong_arguments_get_our_errors(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any argument may be anything: the function works, or says what is wrong in an error of ours."""
+    monkeypatch.chdir(tmp_path)
+    function = getattr(topodesign, name)
+    required = [
+        one
+        for one in inspect.signature(function).parameters.values()
+        if one.default is one.empty and one.kind in {one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD}
+    ]
+    if not required:
+        return
+    for wrong in WRONG:
+        try:
+            function(*[wrong] * len(required))
+        except TopodesignError:
+            continue
+        except Exception as error:  # noqa: BLE001  that is what is looked for
+            pytest.fail(f"{name}({wrong!r}) raises {type(error).__name__}: {error}")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: topodesign.evaluate("torus(4,4)"),
+        lambda: topodesign.pareto(64, 4, sizes=25e6, alpha=1e-5, bandwidth=1e11),
+        lambda: topodesign.pareto(64, 4, sizes=["1MiB", 2**30]),
+        lambda: topodesign.price("complete(4)"),
+    ],
+)
+def test_text_and_numbers_are_taken(call: Any) -> None:
+    assert repr(call())
