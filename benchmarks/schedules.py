@@ -12,15 +12,18 @@ import time
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from typing import cast
 
 from topodesign import build
 from topodesign.compiler.compilation import compile_plan
 from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Rounds
 from topodesign.runtime.check import check_program
 from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import get_profile
-from topodesign.schedulers import make_schedule
+from topodesign.schedulers import schedule as make_plan
 from topodesign.simulation.rounds import simulate_rounds
+from topodesign.topology.topology import Topology
 from topodesign.verification.rounds import verify_rounds
 
 LARGE = ("hypercube(10)", "torus(50,50)", "genkautz(4,1024)", "line(circulant(16,3,4),3)")
@@ -37,17 +40,21 @@ def seconds(action: Callable[[], object], runs: int = 3) -> float:
     return statistics.median(times)
 
 
+def rounds_of(topology: Topology, collective: str, method: str = "auto") -> Rounds:
+    return cast("Rounds", make_plan(topology, collective, method=method).movement)
+
+
 def main() -> None:
     small = build("genkautz(2,9)")
-    warm = make_schedule(small, "allreduce")
-    verify_rounds(small, warm.schedule)
-    timed(small, warm.schedule, mode="asynchronous")
+    warm = rounds_of(small, "allreduce")
+    verify_rounds(small, warm)
+    timed(small, warm, mode="asynchronous")
     print(f"{'':28}{'sends':>9} {'schedule':>9} {'verify':>8} {'lock-step':>10} {'asynchronous':>13}")
     for text in LARGE:
         topology = build(text)
-        schedule = make_schedule(topology, "reduce-scatter", method="spff").schedule
+        schedule = rounds_of(topology, "reduce-scatter", "spff")
         figures = (
-            seconds(partial(make_schedule, topology, "reduce-scatter", method="spff")),
+            seconds(partial(rounds_of, topology, "reduce-scatter", "spff")),
             seconds(partial(verify_rounds, topology, schedule)),
             seconds(partial(timed, topology, schedule)),
             seconds(partial(timed, topology, schedule, mode="asynchronous")),
@@ -57,7 +64,7 @@ def main() -> None:
     print(f"{'allreduce, in place':28}{'compile':>9} {'check':>9}")
     for text in PROGRAMS:
         topology = build(text)
-        schedule = make_schedule(topology, "allreduce").schedule
+        schedule = rounds_of(topology, "allreduce")
         program = compile_plan(Plan(topology, schedule), inplace=True).text
         times = (
             seconds(partial(compile_plan, Plan(topology, schedule), inplace=True)),

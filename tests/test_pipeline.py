@@ -8,6 +8,7 @@ from typing import Literal
 import pytest
 
 from tests.samples.programs import compile_movement
+from tests.samples.scheduled import scheduled
 from tests.samples.schedules import COLLECTIVES, Collective
 from topodesign import build
 from topodesign.base.errors import InfeasibleError
@@ -18,7 +19,6 @@ from topodesign.pricing.closed_form import price
 from topodesign.runtime.check import check_program
 from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import get_profile
-from topodesign.schedulers import make_schedule
 from topodesign.verification.rounds import verify_rounds
 
 TABLE_3 = [
@@ -62,7 +62,7 @@ def test_every_family_and_expansion_is_among_the_samples() -> None:
 @pytest.mark.parametrize("text", LARGE)
 def test_schedule_and_verify_larger_ones(text: str, collective: Collective) -> None:
     topology = build(text)
-    made = make_schedule(topology, collective)
+    made = scheduled(topology, collective)
     report = verify_rounds(topology, made.schedule, made.cost)
     assert report.ok, report
 
@@ -71,7 +71,7 @@ def test_schedule_and_verify_larger_ones(text: str, collective: Collective) -> N
 @pytest.mark.parametrize("text", SMALL + TABLE_3)
 def test_schedule_verify_compile_execute(text: str, collective: Collective) -> None:
     topology = build(text)
-    made = make_schedule(topology, collective)
+    made = scheduled(topology, collective)
     report = verify_rounds(topology, made.schedule, made.cost)
     assert report.ok, report
     inplace = collective != "allgather"
@@ -86,16 +86,16 @@ def test_schedule_verify_compile_execute(text: str, collective: Collective) -> N
 def test_spff_schedules_cost_their_price(text: str) -> None:
     topology = build(text)
     there, back = price(topology), price(topology.transpose())
-    assert make_schedule(topology, "reduce-scatter", method="spff").cost == there
-    assert make_schedule(topology, "allgather", method="spff").cost == back
-    both = make_schedule(topology, "allreduce", method="spff").cost
+    assert scheduled(topology, "reduce-scatter", method="spff").cost == there
+    assert scheduled(topology, "allgather", method="spff").cost == back
+    both = scheduled(topology, "allreduce", method="spff").cost
     assert (both.steps, both.bandwidth) == (2 * there.steps, there.bandwidth + back.bandwidth)
 
 
 @pytest.mark.parametrize("text", TABLE_3)
 def test_table_3_is_bandwidth_optimal_down_to_the_schedule(text: str) -> None:
     topology = build(text)
-    made = make_schedule(topology, "allreduce")
+    made = scheduled(topology, "allreduce")
     optimum = Fraction(topology.nodes - 1, topology.nodes)
     assert made.cost.bandwidth == 2 * optimum
     assert made.cost.steps == (2 if topology.nodes == 5 else 4)
@@ -117,7 +117,7 @@ def test_table_2_as_schedules(
 ) -> None:
     """N=1024, d=4; the diamond and de Bruijn rows have y = 1.004 and 1.000 by lifting stored schedules."""
     topology = build(text)
-    made = make_schedule(topology, collective, method=method)  # type: ignore[arg-type]
+    made = scheduled(topology, collective, method=method)
     assert verify_rounds(topology, made.schedule, made.cost).ok
     assert made.cost.steps == steps
     if bandwidth is not None:
@@ -130,7 +130,7 @@ def test_one_send_per_link_and_step_at_twelve_nodes() -> None:
     topology = build("circulant(12,2,3)")
     profile = get_profile("msccl")
     for collective in COLLECTIVES:
-        made = make_schedule(topology, collective)
+        made = scheduled(topology, collective)
         for channels in (1, 2):
             program = compile_movement(topology, made.schedule, channels=channels).text
             check = check_program(parse_xml(program, profile), profile, interleavings=1)
@@ -146,7 +146,7 @@ def test_other_runtimes_and_protocols(runtime: str, protocol: Literal["Simple", 
     topology = build("genkautz(3,10)")
     profile = get_profile(runtime)
     for collective in COLLECTIVES:
-        schedule = make_schedule(topology, collective).schedule
+        schedule = scheduled(topology, collective).schedule
         for inplace in (False, True):
             program = compile_movement(topology, schedule, runtime=runtime, protocol=protocol, inplace=inplace).text
             assert check_program(parse_xml(program, profile), profile, interleavings=1).ok
@@ -154,9 +154,9 @@ def test_other_runtimes_and_protocols(runtime: str, protocol: Literal["Simple", 
 
 def test_what_does_not_fit_names_limit_rank_and_number() -> None:
     topology = build("complete(32)")
-    schedule = make_schedule(topology, "allreduce").schedule
+    schedule = scheduled(topology, "allreduce").schedule
     with pytest.raises(InfeasibleError, match=r"108 threadblocks .* rank 0 needs 124"):
         compile_movement(topology, schedule, channels=2)
     ring = build("uniring(1,40)")
     with pytest.raises(InfeasibleError, match=r"64 steps .* rank 0 needs"):
-        compile_movement(ring, make_schedule(ring, "allreduce").schedule, runtime="rccl")
+        compile_movement(ring, scheduled(ring, "allreduce").schedule, runtime="rccl")

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from topodesign.compiler.fitting import compile_fitting as compile_fitting
     from topodesign.expand.library import as_topology as as_topology
     from topodesign.expand.library import build as build
+    from topodesign.expand.places import as_fabric as as_fabric
     from topodesign.fabrics.fabric import Fabric as Fabric
     from topodesign.fabrics.files import read_fabric as read_fabric
     from topodesign.fabrics.presets import build_fabric as build_fabric
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from topodesign.pricing.evaluation import evaluate as evaluate
     from topodesign.pricing.evaluation import price as price
     from topodesign.runtime.check import check_file as check_file
+    from topodesign.schedulers import schedule as schedule
     from topodesign.simulation.plans import simulate as simulate
     from topodesign.simulation.plans import training_step as training_step
     from topodesign.topology.files import write_links as write_links
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "as_collective": "collectives",
+    "as_fabric": "expand.places",
     "as_topology": "expand.library",
     "build": "expand.library",
     "build_catalog": "catalog.build",
@@ -106,6 +109,7 @@ _HOMES = {
     "Rounds": "plans.rounds",
     "save_plan": "plans.files",
     "save_wiring": "wiring.plan.files",
+    "schedule": "schedulers",
     "simulate": "simulation.plans",
     "Spec": "base.spec",
     "throughput": "forest.throughput",

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from numba.core import caching
 
 from tests.samples.forest import fabrics
+from tests.samples.scheduled import scheduled
 from tests.samples.topologies import regular_digraphs
 from tests.samples.wirings import bare
 from topodesign.base import compiled
@@ -26,7 +27,6 @@ from topodesign.forest.optimum import optimum
 from topodesign.forest.schedule import forest_schedule
 from topodesign.pricing import kernels as pricing_kernels
 from topodesign.pricing.closed_form import distances, price
-from topodesign.schedulers import make_schedule
 from topodesign.schedulers.spff import spff
 from topodesign.simulation.rounds import simulate_rounds
 from topodesign.solve import flow_kernels
@@ -70,7 +70,7 @@ def test_tiers_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     def agree(digraph: Topology, small: Topology, fabric: Topology) -> None:
         price(digraph)
         distances(digraph, 0)
-        schedules = (spff(digraph), make_schedule(small, "allreduce").schedule)
+        schedules = (spff(digraph), scheduled(small, "allreduce").schedule)
         for topology, schedule in zip((digraph, small), schedules, strict=True):
             assert verify_rounds(topology, schedule).ok
             verify_rounds(topology, replace(schedule, **{name: getattr(schedule, name)[1:] for name in COLUMNS}))

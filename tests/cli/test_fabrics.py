@@ -17,12 +17,12 @@ from tests.samples.trees import TREE_COLLECTIVES, TreeCollective
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import parse_size, parse_time
 from topodesign.cli.main import run
-from topodesign.cli.trees.shards import read_shards
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.presets import build_fabric
+from topodesign.fabrics.shards import read_shards
+from topodesign.forest.bottleneck import bottleneck_in_words
 from topodesign.forest.schedule import forest_schedule
 from topodesign.forest.throughput import frontier, limited, smallest_number_of_trees, throughput
-from topodesign.report.bottleneck import bottleneck_in_words
 from topodesign.simulation.trees import simulate_trees
 from topodesign.verification.trees import verify_trees
 

@@ -23,8 +23,8 @@ from topodesign.expand.library import build
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.files import read_fabric
 from topodesign.fabrics.presets import GB, build_fabric
+from topodesign.forest.bottleneck import bottleneck_in_words
 from topodesign.forest.throughput import limited, throughput, upgrades
-from topodesign.report.bottleneck import bottleneck_in_words
 from topodesign.topology.topology import Topology
 
 CONFIGS = Path(__file__).parents[2] / "configs"

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.samples.programs import compile_movement
+from tests.samples.scheduled import scheduled
 from tests.samples.schedules import COLLECTIVES as COPIED_AND_ADDED
 from tests.samples.schedules import make, valid
 from tests.samples.timed import timed_sample
@@ -30,7 +31,6 @@ from topodesign.compiler.limits import Limits
 from topodesign.expand.library import build
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import is_lean
-from topodesign.schedulers import make_schedule
 from topodesign.schedulers.spff import spff_orbit
 from topodesign.topology.topology import Topology
 
@@ -63,7 +63,7 @@ def listing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def sample(target: str = "msccl", **options: object) -> Compiled:
     topology = build("circulant(6,1,2)")
-    made = make_schedule(topology, "allreduce", chunks=3)
+    made = scheduled(topology, "allreduce", chunks=3)
     return compile_movement(topology, made.schedule, target, **options)
 
 
@@ -129,7 +129,7 @@ def test_the_name_is_made_of_the_spec_where_that_is_short() -> None:
     after = ",".join(f"{(node + jump) % 48}" for node in range(48) for jump in (1, 7))
     long = build(f"successors(2,{after})")
     assert len(str(long.spec)) > 255
-    assert compile_movement(long, make_schedule(long, "allgather").schedule).options.name == "topodesign-allgather-48"
+    assert compile_movement(long, scheduled(long, "allgather").schedule).options.name == "topodesign-allgather-48"
 
 
 @pytest.mark.parametrize("collective", COPIED_AND_ADDED)

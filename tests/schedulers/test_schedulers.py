@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.samples.scheduled import scheduled
 from tests.samples.schedules import COLLECTIVES, Collective
 from tests.samples.topologies import regular_digraphs
 from topodesign import build
@@ -29,7 +30,7 @@ from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.rounds_ops import assemble, is_lean, reverse
 from topodesign.pricing.closed_form import layer_loads, price
 from topodesign.pricing.programs import heterogeneous_steps
-from topodesign.schedulers import Unequal, lift, make_schedule
+from topodesign.schedulers import lift
 from topodesign.schedulers.spff import _rounded, spff, spff_heterogeneous, theorem_21_bound
 from topodesign.simulation.rounds import simulate_rounds
 from topodesign.topology.link_table import LinkTable
@@ -47,7 +48,7 @@ def claimed(topology: Topology, collective: Collective) -> Cost:
 @given(regular_digraphs(most_nodes=14), st.sampled_from(COLLECTIVES))
 @settings(max_examples=200, deadline=None)
 def test_schedules_are_right_and_cost_what_they_should(topology: Topology, collective: Collective) -> None:
-    made = make_schedule(topology, collective, method="spff")
+    made = scheduled(topology, collective, method="spff")
     cost = claimed(topology, collective)
     assert made.cost == cost == cost_of(topology, made.schedule)
     report = verify_rounds(topology, made.schedule, cost)
@@ -88,24 +89,24 @@ def test_known_numbers_of_units(text: str, units: int) -> None:
 
 def test_chunk_loss_is_reported() -> None:
     topology = build("circulant(12,2,3)")
-    made = make_schedule(topology, "allreduce", chunks=1)
+    made = scheduled(topology, "allreduce", chunks=1)
     assert made.lost == made.cost.bandwidth - 2 * Fraction(11, 12) > 0
     assert made.lost_at_most == 2 * theorem_21_bound(topology, 2, 1) >= made.lost
-    free = make_schedule(topology, "allreduce")
+    free = scheduled(topology, "allreduce")
     assert free.lost == free.lost_at_most == 0
 
 
 @pytest.mark.parametrize("collective", ["allgather", "reduce-scatter"])
 def test_loss_is_measured_against_the_schedule_of_the_same_collective(collective: Collective) -> None:
     topology = build("genkautz(2,9)")  # its transpose has another price
-    best = make_schedule(topology, collective, method="spff").cost.bandwidth
-    made = make_schedule(topology, collective, chunks=1)
+    best = scheduled(topology, collective, method="spff").cost.bandwidth
+    made = scheduled(topology, collective, chunks=1)
     assert made.lost == made.cost.bandwidth - best
 
 
 def test_a_limit_on_chunks_is_a_limit_and_not_a_number() -> None:
     topology = build("hypercube(3)")
-    three, four = (make_schedule(topology, "allgather", chunks=chunks) for chunks in (3, 4))
+    three, four = (scheduled(topology, "allgather", chunks=chunks) for chunks in (3, 4))
     assert three.cost == four.cost == price(topology)
     assert three.schedule.units == four.schedule.units == 3
     assert spff(topology, chunks=2**31).units == 3
@@ -175,7 +176,7 @@ def slow_cost(topology: Topology, schedule: Rounds) -> Cost:
 @given(regular_digraphs(most_nodes=14), st.sampled_from(COLLECTIVES))
 @settings(max_examples=60, deadline=None)
 def test_costs_are_added_up_as_row_by_row(topology: Topology, collective: Collective) -> None:
-    made = make_schedule(topology, collective, method="spff", chunks=3)
+    made = scheduled(topology, collective, method="spff", chunks=3)
     assert made.cost == slow_cost(topology, made.schedule)
 
 
@@ -197,14 +198,14 @@ def test_a_schedule_without_sends_costs_nothing() -> None:
 @pytest.mark.parametrize("collective", COLLECTIVES)
 def test_auto_tells_what_it_does_not_dominate(collective: Collective) -> None:
     topology = build("line(power(dbjmod(2,4),2))" if collective == "allreduce" else "line(diamond())")
-    made = make_schedule(topology, collective)
+    made = scheduled(topology, collective)
     costs = {}
     for method in ("spff", "lift"):
-        costs[method] = make_schedule(topology, collective, method=method).cost
+        costs[method] = scheduled(topology, collective, method=method).cost
     wanted = {name: cost for name, cost in costs.items() if not made.cost.dominates(cost)}
-    assert dict(made.others) == wanted
+    assert made.others == wanted
     assert wanted or collective != "allreduce"
-    assert make_schedule(topology, collective, method="spff").others == ()
+    assert scheduled(topology, collective, method="spff").others == {}
 
 
 def test_a_base_schedule_with_needless_sends_is_pruned_before_it_is_lifted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,7 +262,7 @@ def test_rounded_heterogeneous_schedules_are_right_and_close(topology: Topology,
     alpha, rate = table.columns(topology)
     least = sum(heterogeneous_steps(topology, alpha, rate, size))
     for chunks in (1, 7, 10**6):
-        made = make_schedule(topology, "reduce-scatter", chunks=chunks, unequal=Unequal(table, size))
+        made = scheduled(topology, "reduce-scatter", chunks=chunks, link_table=table, size=size)
         report = verify_rounds(topology, made.schedule, made.cost)
         assert report.ok, report
         assert report.redundant == report.refilled == 0
@@ -279,7 +280,7 @@ def test_rounded_heterogeneous_schedules_are_right_and_close(topology: Topology,
         # a link gets less than a unit too much for each destination behind it
         slack = Fraction(8) * size / topology.nodes / chunks / min(rate) * (topology.nodes - 1) * made.cost.steps
         assert least <= result.time <= least + slack
-    gather = make_schedule(topology.transpose(), "allgather", chunks=7, unequal=Unequal(table.transpose(), size))
+    gather = scheduled(topology.transpose(), "allgather", chunks=7, link_table=table.transpose(), size=size)
     assert verify_rounds(topology.transpose(), gather.schedule, gather.cost).ok
 
 
@@ -288,7 +289,7 @@ def test_allreduce_for_unequal_links_has_a_cost() -> None:
     rates = [Fraction(10**9 * (7 + 3 * (i % 7))) for i in range(len(topology.src))]
     pairs = [(u, v) for u, v, _ in topology.links()]
     table = LinkTable(dict.fromkeys(pairs, Fraction(1, 10**6)), dict(zip(pairs, rates, strict=True)))
-    made = make_schedule(topology, "allreduce", unequal=Unequal(table, Fraction(10**6)))
+    made = scheduled(topology, "allreduce", link_table=table, size=10**6)
     assert made.schedule.units * len(made.schedule) >= 2**53
     assert verify_rounds(topology, made.schedule, made.cost).ok
 
@@ -321,11 +322,11 @@ def test_what_cannot_be_scheduled_is_refused() -> None:
         spff(build("complete(70)"))
     with pytest.raises(ParameterError, match="chunks"):
         spff(build("complete(4)"), chunks=0)
-    for heterogeneous in (None, Unequal(LinkTable({}, {}), Fraction(1))):
+    for table in (None, LinkTable({}, {})):
         with pytest.raises(ParameterError, match="chunks"):
-            make_schedule(build("complete(4)"), "allgather", chunks=10**20, unequal=heterogeneous)
+            scheduled(build("complete(4)"), "allgather", chunks=10**20, link_table=table)
     with pytest.raises(ParameterError):
-        make_schedule(build("complete(4)"), "allgather", method="lift", chunks=3)
+        scheduled(build("complete(4)"), "allgather", method="lift", chunks=3)
     with pytest.raises(ParameterError):
         spff(build("complete(4)"), "allreduce")
     with pytest.raises(FileFormatError, match="lacks 6 link"):

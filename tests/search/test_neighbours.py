@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.samples.scheduled import scheduled
 from tests.samples.topologies import regular_digraphs
 from topodesign import build
 from topodesign.base.cost import Cost
 from topodesign.base.errors import SpecError
 from topodesign.expand import delete, insert, swap
 from topodesign.pricing.closed_form import price
-from topodesign.schedulers import make_schedule
 from topodesign.search.neighbours import _deleted, _inserted, _number, compact, search_neighbours
 from topodesign.search.target import Target
 from topodesign.topology.topology import Topology
@@ -137,7 +137,7 @@ def test_a_deleted_node_needs_as_many_links_in_as_out() -> None:
 )
 def test_their_schedules_are_spff(text: str) -> None:
     topology = build(text)
-    made = make_schedule(topology, "allreduce")
+    made = scheduled(topology, "allreduce")
     assert made.method == "spff"
     assert verify_rounds(topology, made.schedule, made.cost).ok
     assert swap.lift is None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -19,20 +18,16 @@ from topodesign.cli.options import (
     tree_options,
 )
 from topodesign.cli.sources import check_ending, names_schedule
-from topodesign.cli.trees.plan import AnyMethod, Wanted, goes_over_trees
-from topodesign.cli.trees.plan import plan as plan_trees
 from topodesign.collectives import Collective
 from topodesign.compiler.backends import BACKENDS
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.fitting import Settings, compile_fitting
 from topodesign.compiler.ir import PROTOCOLS, Protocol
-from topodesign.expand.library import as_topology
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import Trees
-from topodesign.schedulers import Method, make_schedule
+from topodesign.schedulers import schedule
 from topodesign.verification.plans import load_right
 
-_FOR_TREES = "--parts is for trees; leave it out"
 _RUNTIMES = list(dict.fromkeys(name for backend in BACKENDS.values() for name in backend.runtimes))
 
 
@@ -83,8 +78,6 @@ def command(
     /,
     source: str,
     collective: Collective,
-    method: AnyMethod,
-    chunks: int | None,
     target: str,
     runtime: str | None,
     protocol: Protocol,
@@ -95,7 +88,7 @@ def command(
     max_size: str | None,
     output: Path,
     as_json: bool,
-    **of_trees: Any,
+    **options: Any,
 ) -> None:
     """Compile a schedule to an MSCCL program.
 
@@ -116,25 +109,26 @@ def command(
         "min_size": min_size or 0,
         "max_size": max_size,
     }
-    wanted = Wanted(source, collective, **of_trees)
     if names_schedule(source):
-        _refuse_choices(context, source, ("collective", "method", "chunks", *of_trees))
-        plan = _right_plan(Path(source))
-        if parts > 1 and not isinstance(plan.movement, Trees):
-            raise ParameterError(_FOR_TREES)
+        _refuse_choices(context, source, ("collective", *options))
+        with progress_bar("verifying"):
+            plan = load_right(source)
+        _check_parts(plan, parts)
         with progress_bar("compiling"):
             made = compile_plan(plan, target, **settings)
-    elif goes_over_trees(wanted, method):
-        if chunks is not None:
-            raise ParameterError("--chunks is for schedules of steps; use --fixed-k and --parts for trees")
-        with progress_bar("scheduling and compiling"):
-            made = _compile_trees(wanted, target, settings)
     else:
-        if parts > 1:
-            raise ParameterError(_FOR_TREES)
-        plan = _plan_rounds(source, collective, cast("Method", method), chunks)
-        with progress_bar("compiling"):
-            made = compile_plan(plan, target, **settings)
+        with progress_bar("scheduling and compiling") as progress:
+
+            def make_plan(k: int | None) -> Plan:
+                fewer = {} if k is None else {"fixed_k": k}
+                plan = schedule(source, collective, progress=progress, **{**options, **fewer})
+                _check_parts(plan, parts)
+                return plan
+
+            if options["fixed_k"] is None:
+                made = compile_fitting(make_plan, target, **settings)
+            else:
+                made = compile_plan(make_plan(None), target, **settings)
     with progress_bar("checking"):
         made = made.checked()
     made.save(output)
@@ -149,41 +143,21 @@ def _refuse_choices(context: click.Context, source: str, names: tuple[str, ...])
         raise ParameterError(f"{source} is a schedule already, which decides {words}; leave that out")
 
 
-def _right_plan(path: Path) -> Plan:
-    """Read a schedule file that the verifier accepts."""
-    with progress_bar("verifying"):
-        return load_right(path)
-
-
-def _plan_rounds(source: str, collective: Collective, method: Method, chunks: int | None) -> Plan:
-    """Make a schedule of steps."""
-    topology = as_topology(source)
-    with progress_bar("scheduling") as progress:
-        made = make_schedule(topology, collective, method=method, chunks=chunks, progress=progress)
-    return Plan(topology, made.schedule)
-
-
-def _compile_trees(wanted: Wanted, target: str, settings: Settings) -> Compiled:
-    """Make as good trees as fit and compile them; if it is said how many, those."""
-
-    def make_plan(k: int | None) -> Plan:
-        made = plan_trees(wanted if k is None else replace(wanted, fixed_k=k))
-        return Plan(made.fabric, made.schedule, notes=() if made.kind is None else (made.kind,))
-
-    if wanted.fixed_k is not None:
-        return compile_plan(make_plan(None), target, **settings)
-    return compile_fitting(make_plan, target, **settings)
+def _check_parts(plan: Plan, parts: int) -> None:
+    if parts > 1 and not isinstance(plan.movement, Trees):
+        raise ParameterError("--parts is for trees; leave it out")
 
 
 def _print(made: Compiled, output: Path, as_json: bool) -> None:
     """Print what was found out about the program, and where it is."""
-    notes = made.notes or made.plan.notes
+    trees = isinstance(made.plan.movement, Trees)
+    notes = made.notes or (made.plan.notes if trees else ())
     if not as_json:
         found = made.heading() if made.report is None else str(made.report)
         click.echo("\n".join([found, *notes, f"written to {output}"]))
         return
     about: dict[str, Any] = {"program": made.heading()} if made.report is None else made.report.record()
-    if isinstance(made.plan.movement, Trees):
+    if trees:
         about["fewer_trees"] = made.notes[0] if made.notes else None
         about["allreduce"] = made.plan.notes[0] if made.plan.notes and not made.notes else None
     print_json({**about, "file": str(output)})

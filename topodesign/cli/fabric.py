@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
 
 import click
 
+from topodesign.base.atomic import write_whole
+from topodesign.base.errors import ParameterError
 from topodesign.cli.options import json_option, part_options
-
-if TYPE_CHECKING:
-    from topodesign.fabrics.files import FabricFormat
+from topodesign.expand.places import as_fabric
+from topodesign.fabrics.files import FabricFormat, write_fabric
+from topodesign.fabrics.part import Others, part_of
 
 
 @click.command(name="fabric")
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 def command(
     fabric: str,
     only: tuple[str, ...],
-    others: Literal["vanish", "forward"],
+    others: Others,
     without: tuple[str, ...],
     output: Path | None,
     file_format: FabricFormat | None,
@@ -41,14 +42,9 @@ def command(
     dgx1_v100(boxes), mi250(boxes), mi300x(boxes), tpu_torus(a,b,...), rail_optimised(boxes,gpus),
     fat_tree(leaves,hosts,spines[,over[,under]]) and dragonfly(groups,routers,hosts), such as 'dgx_a100(2)' (quote it).
     """
-    from topodesign.base.atomic import write_whole  # noqa: PLC0415
-    from topodesign.base.errors import ParameterError  # noqa: PLC0415
-    from topodesign.cli.sources import fabric_of, part_of  # noqa: PLC0415  heavy
-    from topodesign.fabrics.files import write_fabric  # noqa: PLC0415
-
     if as_json and file_format not in {None, "json"}:
         raise click.UsageError(f"--json and --format {file_format} exclude each other.")
-    part = part_of(fabric_of(fabric), only, others, without)
+    part = part_of(as_fabric(fabric), only, others, without)
     uneven = part.unequal(range(len(part.names)))
     if uneven:
         reason = "which no fabric file may have; give --without to the command that is to use what is left"

@@ -9,12 +9,18 @@ import click
 
 from topodesign.base.units import plain_number
 from topodesign.base.wording import counted
-from topodesign.cli.options import COLLECTIVES, alpha_option, json_option, print_json, progress_bar, tree_options
+from topodesign.cli.options import (
+    COLLECTIVES,
+    alpha_option,
+    json_option,
+    print_json,
+    progress_bar,
+    tree_options,
+)
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from topodesign.cli.trees.plan import Wanted
     from topodesign.collectives import Collective
     from topodesign.fabrics.fabric import Fabric
     from topodesign.forest.throughput import BestAllreduce, Limited, Throughput, Upgrade
@@ -82,8 +88,8 @@ def command(
     as pipelines of as many chunks as are best, as 'topodesign simulate' tells.
     """
     from topodesign.base.units import parse_size, parse_time  # noqa: PLC0415
-    from topodesign.cli.sources import fabric_of, part_of  # noqa: PLC0415  heavy
-    from topodesign.cli.trees.plan import Wanted  # noqa: PLC0415
+    from topodesign.expand.places import as_fabric as fabric_of  # noqa: PLC0415
+    from topodesign.fabrics.part import part_of  # noqa: PLC0415
 
     wanted = Wanted(fabric, collective, **of_trees)
     if sizes and not (scan or frontier or wanted.fixed_k):
@@ -96,6 +102,20 @@ def command(
         print_json(_document(answer))
     else:
         click.echo("\n".join(_lines(answer)))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the options say."""
+
+    source: str
+    collective: Collective
+    root: str | None = None
+    fixed_k: int | None = None
+    shards: str | None = None
+    only: tuple[str, ...] = ()
+    others: Any = "vanish"
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -133,7 +153,7 @@ class _Proof:
 
 
 def _answer(whole: Fabric, fabric: Fabric, wanted: Wanted, comparison: _Comparison, proof: bool) -> _Answer:
-    from topodesign.cli.trees.shards import read_shards  # noqa: PLC0415  heavy
+    from topodesign.fabrics.shards import read_shards  # noqa: PLC0415  heavy
     from topodesign.forest.throughput import frontier, limited, smallest_number_of_trees, throughput, upgrades  # noqa: PLC0415
 
     collective, root = wanted.collective, wanted.root
@@ -164,7 +184,7 @@ def _answer(whole: Fabric, fabric: Fabric, wanted: Wanted, comparison: _Comparis
 def _before(fabric: Fabric, wanted: Wanted) -> Throughput | None:
     """Return the throughput of the whole fabric; None if it had none, or the shards fit only what is left."""
     from topodesign.base.errors import InfeasibleError, ParameterError  # noqa: PLC0415
-    from topodesign.cli.trees.shards import read_shards  # noqa: PLC0415  heavy
+    from topodesign.fabrics.shards import read_shards  # noqa: PLC0415  heavy
     from topodesign.forest.throughput import throughput  # noqa: PLC0415
 
     try:
@@ -175,7 +195,7 @@ def _before(fabric: Fabric, wanted: Wanted) -> Throughput | None:
 
 
 def _document(answer: _Answer) -> dict[str, Any]:
-    from topodesign.report.bottleneck import bottleneck_in_words  # noqa: PLC0415
+    from topodesign.forest.bottleneck import bottleneck_in_words  # noqa: PLC0415
 
     fabric, best = answer.fabric, answer.best
     links = best.links(fabric)
@@ -262,12 +282,11 @@ def _rates(result: Throughput | Limited) -> dict[str, Any]:
 
 def _lines(answer: _Answer) -> list[str]:
     """Return the answer for people."""
-    from topodesign.cli.trees.words import headline  # noqa: PLC0415  heavy
     from topodesign.fabrics.fabric import format_rate  # noqa: PLC0415
-    from topodesign.report.bottleneck import bottleneck_in_words, speed  # noqa: PLC0415
+    from topodesign.forest.bottleneck import bottleneck_in_words, speed  # noqa: PLC0415
 
     fabric, best = answer.fabric, answer.best
-    lines = [headline(fabric), "", *_columns([_collective(other) for other in answer.others])]
+    lines = [str(fabric), "", *_columns([_collective(other) for other in answer.others])]
     if answer.proof is not None:
         lines += ["", answer.proof.words]
     if answer.before is not None:
@@ -294,7 +313,7 @@ def _lines(answer: _Answer) -> list[str]:
 def _table(rows: list[Limited], answer: _Answer) -> list[str]:
     """Return a line for each number of trees, with a star at the fastest for each size."""
     from topodesign.base.units import format_size, format_time  # noqa: PLC0415
-    from topodesign.report.bottleneck import speed  # noqa: PLC0415  heavy
+    from topodesign.forest.bottleneck import speed  # noqa: PLC0415  heavy
 
     titles = ["k", "bandwidth", "", "height", *map(format_size, answer.comparison.sizes)]
     cells = [
@@ -315,7 +334,7 @@ def _table(rows: list[Limited], answer: _Answer) -> list[str]:
 
 
 def _collective(result: Throughput) -> list[str]:
-    from topodesign.report.bottleneck import speed  # noqa: PLC0415  heavy
+    from topodesign.forest.bottleneck import speed  # noqa: PLC0415  heavy
 
     how = "reduce-scatter, then allgather" if len(result.collective.parts) > 1 else ""
     return [result.collective.name, speed(result.bandwidth), how]
@@ -323,8 +342,8 @@ def _collective(result: Throughput) -> list[str]:
 
 def _proof(fabric: Fabric, equal: bool) -> _Proof:
     """Look for a better allreduce; shares of the data are then as they are fastest."""
+    from topodesign.forest.bottleneck import speed  # noqa: PLC0415
     from topodesign.forest.throughput import best_allreduce  # noqa: PLC0415  heavy
-    from topodesign.report.bottleneck import speed  # noqa: PLC0415
 
     if not equal:
         return _Proof(None, "whether an allreduce of another kind is faster is not known: not asked with --shards")
@@ -340,7 +359,7 @@ def _proof(fabric: Fabric, equal: bool) -> _Proof:
 
 
 def _upgrade(upgrade: Upgrade, now: Fraction) -> list[str]:
-    from topodesign.report.bottleneck import speed  # noqa: PLC0415  heavy
+    from topodesign.forest.bottleneck import speed  # noqa: PLC0415  heavy
 
     doubled = f"doubled {_change(upgrade.doubled, now)}"
     if upgrade.limit is None or upgrade.useful_factor is None:

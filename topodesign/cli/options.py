@@ -73,6 +73,9 @@ runtime_option = click.option(
 
 def method_options(function: _Command) -> _Command:
     """Add ``--method`` and ``--chunks``, which belongs to some methods, to a command."""
+    from topodesign.schedulers import METHODS  # noqa: PLC0415  heavy, and only some commands schedule
+
+    *most, last = (method.help for method in METHODS.values())
     for option in (
         click.option(
             "--chunks",
@@ -82,11 +85,10 @@ def method_options(function: _Command) -> _Command:
         ),
         click.option(
             "--method",
-            type=click.Choice(["auto", "spff", "lift", "stored", "forest"]),
+            type=click.Choice(["auto", *METHODS]),
             default="auto",
             show_default=True,
-            help="How: SPFF, lifted from the bases of an expansion, found by exact search, or spanning trees, which "
-            "auto takes for fabrics with switches, broadcast and reduce.",
+            help=f"How: {', '.join(most)}, or {last}.",
         ),
     ):
         function = option(function)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 import topodesign
 from topodesign.base.text_files import begins_as_xml
 from topodesign.cli.options import json_option, print_json, progress_bar, runtime_option
-
-if TYPE_CHECKING:
-    from topodesign.verification.plans import Report
+from topodesign.forest.describe import tree_record, tree_summary
+from topodesign.plans.trees import Trees
+from topodesign.verification.plans import Report
 
 
 @click.command(name="verify")
@@ -53,20 +52,16 @@ def command(file: Path, runtime: str, interleavings: int, seed: int, as_json: bo
 def _document(report: Report) -> dict[str, object]:
     """Return the report's document; of right trees all that there is to say about them."""
     plan = report.plan
-    if not isinstance(plan.movement, topodesign.Trees):
+    if not isinstance(plan.movement, Trees):
         return report.record()
-    from topodesign.cli.trees.words import record  # noqa: PLC0415
-
-    found = record(plan.fabric, plan.movement) if report.ok else {"fabric": plan.fabric.name}
+    found = tree_record(plan.fabric, plan.movement) if report.ok else {"fabric": plan.fabric.name}
     return {**report.record(), **found}
 
 
 def _text(report: Report) -> str:
     plan = report.plan
-    if isinstance(plan.movement, topodesign.Trees):
-        from topodesign.cli.trees.words import headline, summary  # noqa: PLC0415
-
-        lines = [headline(plan.fabric), f"{plan.collective}: {'ok' if report.ok else 'WRONG'}"]
-        lines += [summary(plan.fabric, plan.movement)] if report.ok else [f"  {line}" for line in report.problems]
+    if isinstance(plan.movement, Trees):
+        lines = [str(plan.fabric), f"{plan.collective}: {'ok' if report.ok else 'WRONG'}"]
+        lines += [tree_summary(plan.fabric, plan.movement)] if report.ok else [f"  {line}" for line in report.problems]
         return "\n".join(lines)
     return f"{plan.spec or 'a topology without a spec'}, {plan.topology.nodes} nodes\n{report}"

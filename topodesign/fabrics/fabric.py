@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
+from topodesign.base.wording import counted
 from topodesign.topology.topology import MAX_CAPACITY, Topology
 
 LONGEST_NAME = 100
@@ -40,7 +41,7 @@ class FabricLink(NamedTuple):
     kind: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fabric:
     """Nodes, switches and links under their names, and the topology that the solvers work on.
 
@@ -84,6 +85,15 @@ class Fabric:
             raise TopologyError("a fabric needs one class for each link")
         if not self.multicast | self.aggregation <= self.topology.switches:
             raise TopologyError("only switches can multicast or aggregate")
+
+    def __str__(self) -> str:
+        """Return the name and the size."""
+        switches = counted(len(self.topology.switches), "switch", "switches")
+        return f"{self.name}: {counted(len(self.compute), 'node')}, {switches}"
+
+    def __repr__(self) -> str:
+        """Return the same and what it is."""
+        return f"<Fabric {self}>"
 
     @classmethod
     def from_links(

@@ -24,7 +24,7 @@ import re
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError, UnitError
@@ -33,6 +33,9 @@ from topodesign.base.text_files import read_text
 from topodesign.base.units import parse_bandwidth
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric, FabricLink, format_rate
 from topodesign.topology.files import graphml_graph, node_link_graph, read_topology
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 FabricFormat = Literal["yaml", "json", "graphml"]
 FABRIC_FORMATS: tuple[FabricFormat, ...] = get_args(FabricFormat)
@@ -68,6 +71,26 @@ def read_fabric(path: str | Path, node_bandwidth: Fraction | None = None) -> Fab
         return _READERS[path.suffix.lower()](path, text, node_bandwidth)
     except (FileFormatError, TopologyError, ParameterError, UnitError) as error:
         raise FileFormatError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from None
+
+
+def fabric_from_graph(graph: nx.Graph, name: str = "graph", node_bandwidth: Fraction | None = None) -> Fabric:
+    """Make a fabric from a networkx graph with the attributes that the head of this module tells.
+
+    Parameters
+    ----------
+    graph
+        The graph; undirected links go both ways.
+    name
+        What the fabric is called if the graph has no name.
+    node_bandwidth
+        As for :func:`read_fabric`.
+
+    Raises
+    ------
+    FileFormatError, TopologyError, TooLargeError
+        If an attribute cannot be read, or it makes no fabric; also if a bandwidth is given to one that has its own.
+    """
+    return _from_graph(graph, name, node_bandwidth)
 
 
 def write_fabric(fabric: Fabric, file_format: FabricFormat) -> str:

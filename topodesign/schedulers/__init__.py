@@ -1,172 +1,123 @@
-"""Schedulers: one algorithm a file; ``make_schedule`` chooses among them.
+"""Schedulers: one algorithm a file behind one contract; ``schedule`` asks one of them, or chooses among them.
 
-To add one, write a function (topology, collective) -> Rounds in a new file and list it in ``_MAKERS``.
+To add one, write a new file with a :class:`~topodesign.schedulers.method.Method`: its name, a few words of help, the
+options that it understands, the collectives that it makes, and a function that takes a
+:class:`~topodesign.schedulers.method.Request` and returns plans, or none where it does not apply. Then list it in
+``METHODS`` below. The commands offer it, and ``auto`` asks it unless it says otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Literal
+from collections.abc import Iterable
+from pathlib import Path
 
-from topodesign.base.cost import Cost
-from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.collectives import ALLREDUCE, Collective, as_collective
-from topodesign.plans.measure import cost_of
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import allreduce
-from topodesign.pricing.closed_form import price
-from topodesign.schedulers.lift import lifted
-from topodesign.schedulers.spff import Progress, spff, theorem_21_bound, unequal_spff
-from topodesign.schedulers.stored import stored_schedule
+from topodesign.base.units import Quantity, as_size
+from topodesign.collectives import Collective, as_collective
+from topodesign.expand.places import PlaceLike
+from topodesign.fabrics.part import Others
+from topodesign.fabrics.shards import Shards
+from topodesign.plans.plan import Plan
+from topodesign.schedulers.choice import make_plan
+from topodesign.schedulers.forest import FOREST
+from topodesign.schedulers.lift import LIFT
+from topodesign.schedulers.method import Method, Progress, Request
+from topodesign.schedulers.spff import SPFF
+from topodesign.schedulers.stored import STORED
 from topodesign.topology.link_table import LinkTable
-from topodesign.topology.topology import Topology
 
-Method = Literal["auto", "spff", "lift", "stored"]
-
-_MAKERS: dict[Method, Callable[[Topology, Collective], Rounds | None]] = {
-    "stored": lambda topology, collective: stored_schedule(topology.spec, collective),
-    "lift": lifted,
+METHODS: dict[str, Method] = {
+    one.name: one
+    for one in (
+        SPFF,
+        STORED,
+        LIFT,
+        FOREST,
+    )
 }
+"""Every scheduler by its name, in the order in which ``auto`` asks."""
 
 
-@dataclass(frozen=True)
-class Made:
-    """A schedule and how it came about.
-
-    Attributes
-    ----------
-    schedule
-        The schedule.
-    cost
-        Of the whole schedule; for an allreduce that of both halves together.
-    method
-        Which way it was made; both, if the halves of an allreduce differ.
-    lost
-        By how much y is larger than without the limit on chunks. For unequal links, whose schedule is made to be fast
-        and not for y, it may be below zero.
-    lost_at_most
-        What Theorem 21 promises about ``lost``; 0 without a limit on chunks.
-    others
-        The other methods that were tried and that this schedule does not dominate, and what they cost: fewer
-        bandwidth for more steps.
-    """
-
-    schedule: Rounds
-    cost: Cost
-    method: str
-    lost: Fraction = Fraction(0)
-    lost_at_most: Fraction = Fraction(0)
-    others: tuple[tuple[str, Cost], ...] = ()
-
-
-@dataclass(frozen=True)
-class Unequal:
-    """Links that are not alike, and the data size in bytes that a schedule is made for."""
-
-    table: LinkTable
-    size: Fraction
-
-
-def make_schedule(
-    topology: Topology,
-    collective: Collective | str,
+def schedule(
+    place: PlaceLike,
+    collective: Collective | str = "allreduce",
     *,
-    method: Method = "auto",
+    method: str = "auto",
     chunks: int | None = None,
-    unequal: Unequal | None = None,
+    root: str | int | None = None,
+    fixed_k: int | None = None,
+    shards: Shards | None = None,
+    only: str | Iterable[str] = (),
+    others: Others = "vanish",
+    without: str | Iterable[str] = (),
+    link_table: LinkTable | str | Path | None = None,
+    size: Quantity = "1MiB",
     progress: Progress | None = None,
-) -> Made:
-    """Schedule a collective.
+) -> Plan:
+    """Schedule a collective: make the plan that says who sends what to whom and when.
 
     Parameters
     ----------
-    topology
-        Strongly connected, without switches.
+    place
+        A topology or a fabric, the spec of one, a file, or a networkx graph.
     collective
-        An allreduce is a reduce-scatter followed by an allgather.
+        What; an allreduce is a reduce-scatter followed by an allgather, or over trees what is fastest.
     method
-        ``spff``; ``lift`` an expansion's bases; a ``stored`` schedule; or ``auto``: the one of these with the fewest
-        steps, then the least bandwidth factor.
+        One of ``METHODS``, or ``auto``. That makes rounds for plain topologies, with the fewest steps and then the
+        least bandwidth factor of all methods; and trees for fabrics with switches, and for broadcast and reduce.
     chunks
-        Most units per shard, for SPFF only; with unequal links their exact splits are rounded to it.
-    unequal
-        Links of unequal latency and bandwidth and a data size, to make the SPFF schedule fastest for.
+        Most units per shard, for ``spff``; with unequal links their exact splits are rounded to it.
+    root
+        Name or number of the node of a broadcast or reduce.
+    fixed_k
+        Number of trees per root, for ``forest``; as few as reach the optimum if None.
+    shards
+        Relative shard sizes, for ``forest``: text such as ``box0/*=2``, numbers, a mapping, or a .csv file.
+    only, others, without
+        Who takes part (``box0/*``), whether the others ``vanish`` or ``forward``, and what has failed (``A-B`` for a
+        link, ``A>B`` for one direction, or a name), for ``forest``.
+    link_table, size
+        Latency and bandwidth of links that are not alike, and the amount of data for which ``spff`` is to be fastest on
+        them.
     progress
         Called with the share of the work that is done.
 
+    Returns
+    -------
+    Plan
+        With its claim, not yet verified. Its notes say what a limit on chunks loses, what other methods offer, and of
+        which kind an allreduce over trees is; ``generator`` holds the figures.
+
     Raises
     ------
-    InfeasibleError
-        If the method has no schedule for this topology.
+    SpecError, FileFormatError, UnitError, TopologyError
+        If the place or a quantity cannot be read, or makes no topology or fabric.
     ParameterError
-        If ``chunks`` or ``unequal`` is given with another method than SPFF, or ``chunks`` is out of range.
+        If an option is not for the method, or out of range.
+    InfeasibleError
+        If no method makes such a collective, the one that is named has no schedule for this place, or some node cannot
+        be reached.
+
+    Examples
+    --------
+    >>> plan = schedule("circulant(12,2,3)")
+    >>> print(plan)
+    allreduce of 12 nodes on circulant(12,2,3) in rounds: steps 4, bandwidth 11/6
+    >>> schedule("dgx_a100(2)", "broadcast", root="box1/gpu3").claim["k"]
+    Fraction(13, 1)
     """
-    if (chunks is not None or unequal is not None) and method not in {"auto", "spff"}:
-        raise ParameterError("limits on chunks and unequal links are for the method spff")
-
-    def options(one: Collective) -> list[Made]:
-        if unequal is not None:
-            return [_unequal(topology, one, unequal, chunks)]
-        return _options(topology, one, method, chunks, progress)
-
-    collective = as_collective(collective)
-    if collective != ALLREDUCE:
-        made = options(collective)
-        chosen = min(made, key=_rank)
-        costs = [(one.method, one.cost) for one in made]
-    else:
-        first, second = (options(part) for part in ALLREDUCE.parts)
-        chosen = _joined(min(first, key=_rank), min(second, key=_rank))
-        costs = [(a.method, _both(a.cost, b.cost)) for a in first for b in second if a.method == b.method]
-    return replace(chosen, others=tuple(pair for pair in costs if not chosen.cost.dominates(pair[1])))
-
-
-def _rank(made: Made) -> tuple[int, Fraction]:
-    return made.cost.steps, made.cost.bandwidth
-
-
-def _both(first: Cost, second: Cost) -> Cost:
-    return Cost(first.steps + second.steps, first.bandwidth + second.bandwidth)
-
-
-def _joined(first: Made, second: Made) -> Made:
-    """Return the allreduce of a reduce-scatter and an allgather."""
-    return Made(
-        allreduce(first.schedule, second.schedule),
-        _both(first.cost, second.cost),
-        first.method if first.method == second.method else f"{first.method}, {second.method}",
-        first.lost + second.lost,
-        first.lost_at_most + second.lost_at_most,
+    asked = as_collective(collective)
+    request = Request(
+        place,
+        asked,
+        chunks=chunks,
+        root=asked.root if root is None else root,
+        fixed_k=fixed_k,
+        shards=shards,
+        only=only,
+        others=others,
+        without=without,
+        link_table=link_table,
+        size=as_size(size),
+        progress=progress,
     )
-
-
-def _options(
-    topology: Topology, collective: Collective, method: Method, chunks: int | None, progress: Progress | None
-) -> list[Made]:
-    """Return one schedule for each method that is asked for and has one."""
-    made = []
-    if method in {"auto", "spff"}:
-        schedule = spff(topology, collective, chunks=chunks, progress=progress)
-        cost = cost_of(topology, schedule)
-        if chunks is not None:
-            best = price(topology if collective.reduces else topology.transpose())
-            bound = theorem_21_bound(topology, cost.steps, chunks)
-            return [Made(schedule, cost, "spff", cost.bandwidth - best.bandwidth, bound)]
-        made.append(Made(schedule, cost, "spff"))
-        if method == "spff" or cost.bandwidth == Fraction(topology.nodes - 1, topology.nodes):
-            return made
-    for name, make in _MAKERS.items():
-        if method in {"auto", name} and (other := make(topology, collective)) is not None:
-            made.append(Made(other, cost_of(topology, other), name))
-    if not made:
-        raise InfeasibleError(f"the method '{method}' has no schedule for this topology; try --method spff")
-    return made
-
-
-def _unequal(topology: Topology, collective: Collective, unequal: Unequal, chunks: int | None) -> Made:
-    schedule, exact = unequal_spff(topology, unequal.table, unequal.size, collective, chunks)
-    cost = cost_of(topology, schedule)
-    bound = Fraction(0) if chunks is None else theorem_21_bound(topology, cost.steps, chunks)
-    return Made(schedule, cost, "spff for unequal links", cost.bandwidth - exact, bound)
+    return make_plan(request, method, METHODS)

@@ -6,13 +6,15 @@ from fractions import Fraction
 
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.base.spec import Spec
-from topodesign.collectives import Collective, as_collective
+from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective, as_collective
 from topodesign.expand import transpose
 from topodesign.expand.expansion import Expansion
 from topodesign.expand.library import LIBRARY, build
 from topodesign.plans.measure import cost_of
+from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
+from topodesign.schedulers.method import Method, Request, planned
 from topodesign.schedulers.spff import spff
 from topodesign.schedulers.stored import stored_schedule
 from topodesign.topology.topology import Topology
@@ -63,3 +65,11 @@ def thriftiest(topology: Topology, collective: Collective | str) -> Rounds:
         return cost.bandwidth, cost.steps
 
     return min((schedule for schedule in known if schedule is not None), key=rank)
+
+
+def _make(request: Request) -> list[Plan]:
+    schedule = lifted(request.topology, request.collective)
+    return [] if schedule is None else [planned(request.topology, schedule, "lift")]
+
+
+LIFT = Method("lift", "lifted from the bases of an expansion", frozenset(), (ALLGATHER, REDUCE_SCATTER), _make)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -12,11 +11,14 @@ import numpy as np
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
+from topodesign.plans.measure import cost_of
 from topodesign.plans.orbit import OrbitRounds, reverse_orbit
+from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import MAX_UNITS, allreduce, assemble, canonical, check_rows, reverse
-from topodesign.pricing.closed_form import layer_loads
+from topodesign.pricing.closed_form import layer_loads, price
 from topodesign.pricing.programs import best_split, node_blocks
+from topodesign.schedulers.method import Method, Progress, Request, planned
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import IntArray, Topology
 
@@ -31,7 +33,6 @@ _MIXED_TRIES = 8
 _FEWEST_TRIES = 1000
 Split = tuple[int, int, int, list[int], list[Fraction]]
 """Distance, source and destination; then the links on the way and the share of the shard that each carries."""
-Progress = Callable[[float], None]
 
 
 def spff(
@@ -410,3 +411,30 @@ def _batch(topology: Topology, sources: IntArray, units: int, limits: list[Fract
         sources, topology.indptr, topology.dst, topology.capacity, units, numerator, denominator, rows
     )
     return None if count < 0 else rows[:count].copy()
+
+
+def _make(request: Request) -> list[Plan]:
+    """Return the plan with the best split, for unequal links if there is a table of them."""
+    topology, collective, chunks = request.topology, request.collective, request.chunks
+    if request.unequal is not None:
+        name = "spff for unequal links"
+        schedule, exact = unequal_spff(topology, request.unequal, request.size, collective, chunks)
+    else:
+        name = "spff"
+        schedule = spff(topology, collective, chunks=chunks, progress=request.progress)
+        if chunks is None:
+            return [planned(topology, schedule, name, chunks=None)]
+        exact = price(topology if collective.reduces else topology.transpose()).bandwidth
+    cost = cost_of(topology, schedule)
+    bound = Fraction(0) if chunks is None else theorem_21_bound(topology, cost.steps, chunks)
+    lost = {"lost": str(cost.bandwidth - exact), "lost_at_most": str(bound)}
+    return [planned(topology, schedule, name, chunks=chunks, **lost)]
+
+
+SPFF = Method(
+    "spff",
+    "SPFF",
+    frozenset({"chunks", "link_table"}),
+    (ALLGATHER, REDUCE_SCATTER),
+    _make,
+)

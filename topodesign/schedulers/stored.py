@@ -27,11 +27,13 @@ from typing import Any
 from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ScheduleError
 from topodesign.base.spec import Spec, parse
-from topodesign.collectives import ALLREDUCE, COLLECTIVES, Collective, as_collective
+from topodesign.collectives import ALLGATHER, ALLREDUCE, COLLECTIVES, REDUCE_SCATTER, Collective, as_collective
 from topodesign.expand.library import build
 from topodesign.plans.measure import cost_of
+from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble
+from topodesign.schedulers.method import Method, Request, planned
 from topodesign.topology.topology import Topology
 
 DATA = Path(__file__).parent / "data"
@@ -185,3 +187,11 @@ def _fields(text: str) -> dict[str, Any]:
     if not isinstance(fields.get("spec"), str) or not isinstance(fields.get("schedules"), list):
         raise FileFormatError("stored schedules have a 'spec' and a list 'schedules'")
     return fields
+
+
+def _make(request: Request) -> list[Plan]:
+    schedule = stored_schedule(request.topology.spec, request.collective)
+    return [] if schedule is None else [planned(request.topology, schedule, "stored")]
+
+
+STORED = Method("stored", "found by exact search", frozenset(), (ALLGATHER, REDUCE_SCATTER), _make)

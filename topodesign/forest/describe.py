@@ -1,19 +1,18 @@
-"""What there is to say about trees and fabrics, for people and as JSON."""
+"""What there is to say about trees on a fabric, for people and as JSON."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from topodesign.base.units import format_time
-from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric
+from topodesign.forest.bottleneck import speed
 from topodesign.forest.multicast import Pruned, prune
 from topodesign.plans.measure import per_root, tree_figures
 from topodesign.plans.trees import Trees
-from topodesign.report.bottleneck import speed
 
 
-def record(fabric: Fabric, schedule: Trees) -> dict[str, Any]:
+def tree_record(fabric: Fabric, schedule: Trees) -> dict[str, Any]:
     """Return what there is to say about a schedule, for JSON."""
     reached = tree_figures(fabric, schedule)
     pruned = _in_network(fabric, schedule)
@@ -41,7 +40,7 @@ def record(fabric: Fabric, schedule: Trees) -> dict[str, Any]:
     }
 
 
-def summary(fabric: Fabric, schedule: Trees) -> str:
+def tree_summary(fabric: Fabric, schedule: Trees) -> str:
     """Return the same for people."""
     reached = tree_figures(fabric, schedule)
     time = format_time(reached.inverse_rate * 10**9)
@@ -51,12 +50,6 @@ def summary(fabric: Fabric, schedule: Trees) -> str:
     ]
     pruned = _in_network(fabric, schedule)
     return "\n".join(lines if pruned is None else [*lines, str(pruned)])
-
-
-def headline(fabric: Fabric) -> str:
-    """Return the name and the size of a fabric."""
-    switches = counted(len(fabric.topology.switches), "switch", "switches")
-    return f"{fabric.name}: {counted(len(fabric.compute), 'node')}, {switches}"
 
 
 def _shards(fabric: Fabric, schedule: Trees) -> dict[str, int] | None:

@@ -8,8 +8,8 @@ import pytest
 
 from topodesign.base.wording import listed
 from topodesign.fabrics.presets import build_fabric
+from topodesign.forest.bottleneck import bottleneck_in_words, brief_speed, names_in_words, speed
 from topodesign.forest.throughput import throughput
-from topodesign.report.bottleneck import bottleneck_in_words, brief_speed, names_in_words, speed
 
 
 @pytest.mark.parametrize(

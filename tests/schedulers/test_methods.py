@@ -1,0 +1,124 @@
+"""The contract of all schedulers: what they make is right and as claimed, and what is not theirs is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import networkx as nx
+import pytest
+
+from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
+from topodesign.cli.main import run
+from topodesign.collectives import ALLGATHER, ALLREDUCE, COLLECTIVES, REDUCE_SCATTER
+from topodesign.expand.library import build
+from topodesign.fabrics.presets import build_fabric
+from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import assemble
+from topodesign.schedulers import METHODS, schedule
+from topodesign.schedulers.method import OPTIONS, Method, Request, cost_in, planned
+from topodesign.verification.plans import verify
+
+PLACES = ("line(diamond())", "dbjmod(2,4)", "torus(3,3)", "dgx_a100(1)")
+
+
+def check(plan: Plan) -> None:
+    """The verifier accepts it, with what it claims."""
+    report = verify(plan)
+    assert report.ok, report.problems
+    assert plan.claim
+    assert not isinstance(plan.movement, Rounds) or cost_in(plan).bandwidth == plan.claim["bandwidth"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_keeps_the_contract(name: str, place: str) -> None:
+    method = METHODS[name]
+    assert method.name == name
+    assert method.options <= set(OPTIONS)
+    made = 0
+    for collective in COLLECTIVES.values():
+        root = 0 if collective.rooted else None
+        try:
+            plan = schedule(place, collective, method=name, root=root)
+        except (InfeasibleError, ParameterError):
+            assert not method.does(collective) or not method.fabrics
+            continue
+        made += 1
+        assert plan.collective == collective.at(root)
+        assert set(plan.generator["method"].split(", ")) == {name}
+        assert plan.spec == place
+        check(plan)
+    assert made or not method.fabrics
+
+
+def ring(request: Request) -> list[Plan]:
+    """All pass on what they got last, on every topology where node i has a link to i + 1."""
+    topology = request.topology
+    nodes = topology.nodes
+    if any((i + 1) % nodes not in topology.neighbours(i) for i in range(nodes)):
+        return []
+    rows = [(s, i, (i + 1) % nodes, (i - s + 1) % nodes, 0, 1) for s in range(1, nodes) for i in range(nodes)]
+    return [planned(topology, assemble(ALLGATHER, nodes, 1, nodes - 1, rows), "ring")]
+
+
+def test_a_new_scheduler_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setitem(METHODS, "ring", Method("ring", "round a ring", frozenset(), (ALLGATHER,), ring))
+    plan = schedule("circulant(6,1,2)", "allgather", method="ring")
+    check(plan)
+    assert plan.claim["steps"] == 5
+    assert schedule("circulant(6,1,2)", "allgather").claim["steps"] == 2  # auto asked it and took the better one
+    with pytest.raises(InfeasibleError, match="'ring' has no schedule"):
+        schedule("circulant(12,2,3)", "allgather", method="ring")
+    with pytest.raises(ParameterError, match="--chunks is not for --method ring, but for spff"):
+        schedule("circulant(6,1,2)", "allgather", method="ring", chunks=2)
+    assert run(["schedule", "uniring(1,5)", "--method", "spff", "-o", str(tmp_path / "x.npz")]) == 0
+
+
+def test_auto_chooses_by_place_and_collective() -> None:
+    assert schedule("torus(3,3)").kind == "rounds"
+    assert schedule("torus(3,3)", "broadcast", root=4).kind == "trees"
+    assert schedule("dgx_a100(1)").kind == "trees"
+    assert schedule(build_fabric("dgx_a100(1)")) == schedule("dgx_a100(1)")
+    assert schedule(nx.complete_graph(4), "allgather").claim == {"steps": 1, "bandwidth": Fraction(3, 4)}
+
+
+@pytest.mark.parametrize("collective", ["scatter", "gather", "all-to-all"])
+@pytest.mark.parametrize("method", ["auto", *METHODS])
+def test_what_nobody_schedules_yet_is_said(collective: str, method: str) -> None:
+    root = None if collective == "all-to-all" else 0
+    with pytest.raises(InfeasibleError, match=r"no method schedules .*spff allgather, reduce-scatter"):
+        schedule("complete(4)", collective, method=method, root=root)
+    with pytest.raises(InfeasibleError, match="among some of the nodes"):
+        schedule("complete(4)", ALLREDUCE.among([0, 1]), method=method)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"method": "sppf"}, "did you mean 'spff'"),
+        ({"root": 0}, "--root is for trees; use --method forest"),
+        ({"only": "0,1"}, "--only is for trees; use --method forest"),
+        ({"collective": "broadcast", "method": "spff", "root": 0}, "broadcast goes over trees; use --method forest"),
+        ({"collective": "broadcast"}, "give one with --root"),
+        ({"collective": "broadcast", "root": 16}, "root must be from 0 to 3"),
+        ({"method": "forest", "chunks": 2}, "--chunks is not for trees"),
+        ({"method": "forest", "others": "stay"}, "others 'stay' is not known"),
+        ({"size": "lots"}, "size 'lots'"),
+        ({"place": 7}, "is needed, not 7"),
+    ],
+)
+def test_wrong_arguments_are_our_errors(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(TopodesignError, match=words):
+        schedule(**{"place": "complete(4)", **options})
+
+
+def test_halves_of_an_allreduce_are_put_together() -> None:
+    topology = build("genkautz(2,9)")
+    halves = [cost_in(schedule(topology, one, chunks=2)) for one in (REDUCE_SCATTER, ALLGATHER)]
+    both = schedule(topology, chunks=2)
+    assert cost_in(both).steps == sum(half.steps for half in halves)
+    assert cost_in(both).bandwidth == sum(half.bandwidth for half in halves)
+    assert both.generator["method"] == "spff"
+    check(both)

@@ -1,0 +1,155 @@
+"""Who makes a plan: what is asked goes to one method or to all that may do it, and the best plan is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from topodesign.base.arguments import as_choice
+from topodesign.base.cost import Cost
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.collectives import Collective
+from topodesign.plans.measure import cost_claim
+from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import allreduce
+from topodesign.schedulers.method import Method, Request, cost_in
+
+Methods = Mapping[str, Method]
+
+
+def make_plan(request: Request, method: str, methods: Methods) -> Plan:
+    """Return the best plan of a method, or of several with ``auto``; see :func:`topodesign.schedulers.schedule`."""
+    as_choice("method", method, ("auto", *methods))
+    chosen = _able(request, method, methods)
+    if (request.root is None) == request.collective.rooted:
+        verb, what = ("needs", "give one with --root") if request.root is None else ("has no", "leave --root out")
+        raise ParameterError(f"{request.collective} {verb} root; {what}")
+    parts = [_plans(request.asking(part), chosen) for part in _steps(request.collective, chosen)]
+    if not all(parts):
+        raise InfeasibleError(f"the method '{method}' has no schedule for this topology; try --method spff")
+    best = _in_turn([min(plans, key=_rank) for plans in parts])
+    return _told(best, [_in_turn(plans) for plans in _alike(parts)])
+
+
+def _able(request: Request, name: str, methods: Methods) -> list[Method]:
+    """Return the methods that are asked: the one named, or those of one kind that can do all that is said.
+
+    Raises
+    ------
+    InfeasibleError
+        If no method makes such a collective.
+    ParameterError
+        If what is asked for is not for the one that is named, or for any that ``auto`` would take.
+    """
+    collective = request.collective
+    does = [one for one in methods.values() if one.does(collective)]
+    if not does or collective.group is not None:
+        known = "; ".join(f"{one.name} {', '.join(map(str, one.collectives))}" for one in methods.values())
+        among = "" if collective.group is None else " among some of the nodes (say --only)"
+        raise InfeasibleError(f"no method schedules {collective}{among}: there are {known}, and allreduces of these")
+    if name == "auto":
+        fit = [one for one in does if one.auto and (one.fabrics or request.plain)]
+        if not fit:
+            raise InfeasibleError(f"of fabrics, no method schedules {collective} unless it is named")
+        able = [one for one in fit if one.movement == fit[0].movement]
+    else:
+        able = [methods[name]]
+        if able[0] not in does:
+            raise ParameterError(f"{collective} goes over {does[-1].movement}; use --method {does[-1].name}")
+    for option in request.given():
+        those = [one for one in able if option in one.options]
+        if not those:
+            raise ParameterError(_misplaced(option, able[0], methods.values()))
+        able = those
+    return able
+
+
+def _misplaced(option: str, method: Method, methods: Iterable[Method]) -> str:
+    """Say that an option is not for a method, and for which."""
+    flag = f"--{option.replace('_', '-')}"
+    users = [one for one in methods if option in one.options]
+    if any(one.movement == method.movement for one in users):
+        return f"{flag} is not for --method {method.name}, but for {', '.join(one.name for one in users)}"
+    if method.fabrics or not users:
+        return f"{flag} is not for {method.movement}; leave it out"
+    return f"{flag} is for {users[0].movement}; use --method {users[0].name}"
+
+
+def _steps(collective: Collective, methods: list[Method]) -> tuple[Collective, ...]:
+    """Return what the methods are asked for one after the other: the whole, or its parts."""
+    return (collective,) if all(collective.like(*one.collectives) for one in methods) else collective.parts
+
+
+def _plans(request: Request, methods: list[Method]) -> list[Plan]:
+    """Return the plans of all methods, in their order, up to one that none of the others can beat."""
+    plans: list[Plan] = []
+    for one in methods:
+        plans += one.make(request)
+        if any(_unbeatable(plan) for plan in plans):
+            break
+    return plans
+
+
+def _unbeatable(plan: Plan) -> bool:
+    """Whether nobody needs to be asked after it: SPFF, which has the fewest steps, with the least bandwidth too."""
+    nodes = plan.topology.nodes
+    return plan.generator["method"] == "spff" and plan.claim["bandwidth"] == Fraction(nodes - 1, nodes)
+
+
+def _rank(plan: Plan) -> tuple[Fraction, ...]:
+    """Return what is better the smaller it is."""
+    claim = plan.claim
+    if "algorithmic_bandwidth" in claim:
+        return -claim["algorithmic_bandwidth"], claim["height"]
+    return (claim["time"],) if "time" in claim else (claim["steps"], claim["bandwidth"])
+
+
+def _alike(parts: list[list[Plan]]) -> list[list[Plan]]:
+    """Return the plans of each method, a list of one for every part."""
+    first, *rest = parts
+    rows = [[plan] for plan in first]
+    for plans in rest:
+        rows = [[*row, plan] for row in rows for plan in plans if _method(plan) == _method(row[0])]
+    return rows
+
+
+def _method(plan: Plan) -> str:
+    return str(plan.generator["method"])
+
+
+def _in_turn(plans: list[Plan]) -> Plan:
+    """Return the plan of a reduce-scatter and then an allgather; of one plan itself."""
+    if len(plans) == 1:
+        return plans[0]
+    first, second = plans
+    if not (isinstance(first.movement, Rounds) and isinstance(second.movement, Rounds)):
+        raise InfeasibleError(f"plans in {first.kind} and {second.kind} are not put after one another")
+    one, other = cost_in(first), cost_in(second)
+    cost = Cost(one.steps + other.steps, one.bandwidth + other.bandwidth)
+    made: dict[str, Any] = {**first.generator, "method": ", ".join(dict.fromkeys(map(_method, plans)))}
+    for name in ("lost", "lost_at_most"):
+        if name in made:
+            made[name] = str(sum(Fraction(plan.generator[name]) for plan in plans))
+    return Plan(first.place, allreduce(first.movement, second.movement), cost_claim(cost), first.spec, made)
+
+
+def _told(best: Plan, others: list[Plan]) -> Plan:
+    """Return the plan and what there is to say: what a limit on chunks loses, and plans that it does not dominate."""
+    if not isinstance(best.movement, Rounds):
+        return best
+    notes, made = [], dict(best.generator)
+    lost, at_most = (Fraction(made.get(name, 0)) for name in ("lost", "lost_at_most"))
+    if lost > 0:
+        bound = f" (Theorem 21: at most {float(at_most):.6f})" if at_most else ""
+        notes.append(f"{float(lost):.6f} more than without a limit on chunks{bound}")
+    beside = [(_method(plan), cost) for plan in others if not cost_in(best).dominates(cost := cost_in(plan))]
+    if beside:
+        made["others"] = [
+            {"method": name, "steps": cost.steps, "bandwidth": str(cost.bandwidth)} for name, cost in beside
+        ]
+    for name, cost in beside:
+        notes.append(f"with --method {name}: {cost.steps} steps, y = {cost.bandwidth} = {float(cost.bandwidth):.6f}")
+    return replace(best, generator=made, notes=(*best.notes, *notes))

@@ -1,0 +1,197 @@
+"""The contract of schedulers: what they are asked, and what they say of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from topodesign.base.arguments import as_integer
+from topodesign.base.cost import Cost
+from topodesign.base.errors import ParameterError
+from topodesign.collectives import Collective
+from topodesign.expand.places import PlaceLike, as_fabric, as_place
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.part import Others, listed, part_of
+from topodesign.fabrics.shards import Shards
+from topodesign.plans.measure import cost_claim, cost_of
+from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Rounds
+from topodesign.topology.link_table import LinkTable, read_link_table
+from topodesign.topology.topology import Topology
+
+Progress = Callable[[float], None]
+
+OPTIONS = ("chunks", "link_table", "root", "fixed_k", "shards", "only", "without")
+"""What may be asked beside place, collective and method, by its name in :class:`Request`."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a scheduler is asked for.
+
+    Attributes
+    ----------
+    place
+        Where, as it was given.
+    collective
+        What, of one movement unless the method says that it makes it otherwise.
+    chunks
+        Most units per shard.
+    root
+        Name or number of the node that a rooted collective starts or ends at.
+    fixed_k
+        Number of trees per root.
+    shards
+        Relative shard sizes, as :func:`topodesign.fabrics.shards.as_shards` takes them.
+    only, others, without
+        Who takes part and what has failed, as :func:`topodesign.fabrics.part.part_of` takes them.
+    link_table
+        Latency and bandwidth of links that are not alike: a table or its file.
+    size
+        Bytes of the whole data, where the best schedule depends on them.
+    progress
+        Called with the share of the work that is done, or None.
+    """
+
+    place: PlaceLike
+    collective: Collective
+    chunks: int | None = None
+    root: str | int | None = None
+    fixed_k: int | None = None
+    shards: Shards | None = None
+    only: str | Iterable[str] = ()
+    others: Others = "vanish"
+    without: str | Iterable[str] = ()
+    link_table: LinkTable | str | Path | None = None
+    size: Fraction = Fraction(2**20)
+    progress: Progress | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        """Keep what may be said in one text or several as several."""
+        object.__setattr__(self, "only", listed(self.only))
+        object.__setattr__(self, "without", listed(self.without))
+
+    @cached_property
+    def found(self) -> Topology | Fabric:
+        """The place as it is: a topology, or a fabric where it has switches, names or bandwidths."""
+        return as_place(self.place)
+
+    @property
+    def plain(self) -> bool:
+        """Whether the place is a topology of nodes alone."""
+        return isinstance(self.found, Topology)
+
+    @cached_property
+    def topology(self) -> Topology:
+        """The place as a plain topology.
+
+        Raises
+        ------
+        ParameterError
+            If it is a fabric.
+        """
+        if isinstance(self.found, Topology):
+            return self.found
+        raise ParameterError(f"{self.found.name} is a fabric; this method is for plain topologies, use --method forest")
+
+    @cached_property
+    def whole(self) -> Fabric:
+        """The place as a fabric."""
+        return as_fabric(self.place)
+
+    @cached_property
+    def fabric(self) -> Fabric:
+        """What takes part of it."""
+        return part_of(self.whole, self.only, self.others, self.without)
+
+    @cached_property
+    def root_name(self) -> str | None:
+        """The name of the root.
+
+        Raises
+        ------
+        ParameterError
+            If it is a number that no node has.
+        """
+        if self.root is None or isinstance(self.root, str):
+            return self.root
+        return self.whole.names[as_integer("root", self.root, 0, len(self.whole.names) - 1)]
+
+    @cached_property
+    def unequal(self) -> LinkTable | None:
+        """The link table for the links of the topology, if there is one."""
+        table = self.link_table
+        if table is None:
+            return None
+        return (table if isinstance(table, LinkTable) else read_link_table(table)).on(self.topology)
+
+    def given(self) -> list[str]:
+        """Return the names of the options in use."""
+        return [name for name in OPTIONS if getattr(self, name) not in (None, ())]
+
+    def asking(self, collective: Collective) -> Request:
+        """Return the same for another collective."""
+        other = replace(self, collective=collective)
+        other.__dict__.update({name: self.__dict__[name] for name in ("found", "topology") if name in self.__dict__})
+        return other
+
+
+@dataclass(frozen=True)
+class Method:
+    """A scheduler.
+
+    Attributes
+    ----------
+    name
+        As in ``--method``.
+    help
+        What it does, in a few words that end a sentence.
+    options
+        Which of :data:`OPTIONS` it understands; others are refused.
+    collectives
+        What it makes. A collective of several movements that is not among them is made of its parts.
+    make
+        Returns plans that do what is asked, with their claims: several where none is better than all others, and none
+        where the method does not apply to this place.
+    movement
+        What moves: ``rounds``, ``trees`` or ``sends``. ``auto`` chooses among methods of one kind.
+    fabrics
+        Whether it takes fabrics with switches, names and bandwidths; it then makes a fabric of any place.
+    auto
+        Whether ``auto`` asks it.
+    """
+
+    name: str
+    help: str
+    options: frozenset[str]
+    collectives: tuple[Collective, ...]
+    make: Callable[[Request], list[Plan]]
+    movement: str = "rounds"
+    fabrics: bool = False
+    auto: bool = True
+
+    def does(self, collective: Collective) -> bool:
+        """Return whether it makes a collective, as a whole or part by part."""
+        return all(one.like(*self.collectives) for one in collective.parts) or collective.like(*self.collectives)
+
+
+def planned(topology: Topology, movement: Rounds, method: str, **more: Any) -> Plan:
+    """Return the plan of rounds, with what they cost.
+
+    Parameters
+    ----------
+    topology, movement, method
+        Where, what, and what made it.
+    more
+        What else there is to say of how it was made, as JSON holds it.
+    """
+    return Plan(topology, movement, cost_claim(cost_of(topology, movement)), generator={"method": method, **more})
+
+
+def cost_in(plan: Plan) -> Cost:
+    """Return the cost that a plan of rounds claims."""
+    return Cost(int(plan.claim["steps"]), plan.claim["bandwidth"])
