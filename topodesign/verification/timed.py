@@ -277,9 +277,17 @@ def _copy(timed: Timed, cells: Cells, ready: Ints, source: Ints, goals: tuple[In
     wanted = np.where(target == EVERYONE, np.int64(0), target * pieces) + np.arange(pieces)
     every = wanted[target == EVERYONE]
     wanted = np.concatenate((wanted[target != EVERYONE], (members[:, None] * pieces + every).ravel()))
-    useful = width[there[~np.isin(there, own, assume_unique=True)] % pieces] if pieces else width
+    useful = width[there[~_among(there, np.sort(own))] % pieces] if pieces else width
     extra = sum(width[cells.received % max(1, pieces)].tolist()) - sum(useful.tolist())
-    return _Fate(np.unique(cells.row[late]), np.setdiff1d(wanted, there), ready, extra)
+    return _Fate(np.unique(cells.row[late]), wanted[~_among(wanted, there)], ready, extra)
+
+
+def _among(values: Ints, known: Ints) -> Flags:
+    """Return which values are among others, which ascend; many times faster than NumPy's functions of sets."""
+    if not len(known):
+        return np.zeros(len(values), dtype=np.bool_)
+    found: Flags = known[np.minimum(np.searchsorted(known, values), len(known) - 1)] == values
+    return found
 
 
 def _add(timed: Timed, cells: Cells, members: Ints, sink: Ints) -> _Fate:
