@@ -177,6 +177,9 @@ class Pigeons:
     def columns(self) -> dict[str, NDArray[Any]]:
         return {}
 
+    def table(self) -> dict[str, NDArray[Any]]:
+        return {}
+
     def fits(self, topology: Topology) -> bool:
         return topology.nodes > 1
 

@@ -158,6 +158,9 @@ def test_what_cannot_be_saved_leaves_the_old_file(tmp_path: Path) -> None:
         def columns(self) -> dict[str, Any]:
             return {}
 
+        def table(self) -> dict[str, Any]:
+            return {}
+
         def fits(self, topology: Topology) -> bool:
             return topology.nodes > 0
 

@@ -30,6 +30,8 @@ def test_records_are_the_sends() -> None:
     records = plan.to_records()
     assert len(records) == len(plan.movement)  # type: ignore[arg-type]
     assert [row["src"] for row in records] == plan.movement.columns()["src"].tolist()
+    for kind in PLANS.values():
+        assert kind().to_records()[0].keys() == kind().movement.table().keys()
     assert len(trees_plan().to_records()) == len(trees_plan().movement)  # type: ignore[arg-type]
 
 

@@ -111,6 +111,9 @@ def test_what_nobody_can_verify_is_refused() -> None:
         def columns(self) -> dict[str, Any]:
             return {}
 
+        def table(self) -> dict[str, Any]:
+            return {}
+
         def fits(self, topology: object) -> bool:
             return topology is not None
 

@@ -119,6 +119,10 @@ class OrbitRounds:
         chosen = np.array(self.representatives, dtype=np.int64)
         return {**self.rounds.columns(), "generators": self.generators.ravel(), "representatives": chosen}
 
+    def table(self) -> dict[str, NDArray[Any]]:
+        """Return the columns of its own rows."""
+        return self.rounds.columns()
+
     def unfold(self) -> Rounds:
         """Return the whole schedule, in canonical form.
 

@@ -27,6 +27,9 @@ class Movement(Protocol):
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return the columns by name."""
 
+    def table(self) -> dict[str, NDArray[Any]]:
+        """Return those of its sends, or of its trees: all of one length."""
+
     def fits(self, topology: Topology) -> bool:
         """Return whether it is for as many nodes, or these very links, as far as it says."""
 
@@ -105,10 +108,8 @@ class Plan(Result):
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row for every send of rounds and timed sends, and for every tree."""
-        columns = self.movement.columns()
-        first = len(next(iter(columns.values())))
-        alike = {name: column.tolist() for name, column in columns.items() if len(column) == first}
-        return [dict(zip(alike, row, strict=True)) for row in zip(*alike.values(), strict=True)]
+        columns = {name: column.tolist() for name, column in self.movement.table().items()}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def heading(self) -> str:
         """Return what it is for, where, and what it claims."""

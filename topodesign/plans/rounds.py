@@ -132,6 +132,10 @@ class Rounds:
         """Return the columns by name, ready for a data frame."""
         return {name: getattr(self, name) for name in COLUMNS}
 
+    def table(self) -> dict[str, NDArray[Any]]:
+        """Return the columns by name; all are of sends."""
+        return self.columns()
+
     def rows(self, chosen: NDArray[Any]) -> Rounds:
         """Return the schedule of some rows, by a mask or their numbers."""
         return self.having(**{name: column[chosen] for name, column in self.columns().items()})

@@ -161,9 +161,13 @@ class Timed:
         """Return the columns by name, those of sends first."""
         return {name: getattr(self, name) for name in (*COLUMNS, *LINK_COLUMNS)}
 
+    def table(self) -> dict[str, NDArray[Any]]:
+        """Return the columns of sends."""
+        return {name: getattr(self, name) for name in COLUMNS}
+
     def rows(self, chosen: NDArray[Any]) -> Timed:
         """Return the same with some of the sends, by a mask or their numbers."""
-        return self.having(**{name: getattr(self, name)[chosen] for name in COLUMNS})
+        return self.having(**{name: column[chosen] for name, column in self.table().items()})
 
     def having(self, **changes: Any) -> Timed:
         """Return the same with other fields; arrays among them are taken over, and must be nobody else's."""

@@ -263,6 +263,10 @@ class Trees:
         """Return the columns by name."""
         return {name: getattr(self, name) for group in COLUMN_GROUPS for name in group}
 
+    def table(self) -> dict[str, NDArray[Any]]:
+        """Return the columns of whole trees."""
+        return {name: getattr(self, name) for name in COLUMN_GROUPS[0]}
+
 
 COLUMN_GROUPS = (("root", "weight"), ("tree", "src", "dst"), ("route_edge", "route_weight"), ("hop_start",), ("hop",))
 
