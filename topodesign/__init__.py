@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from topodesign.fabrics.fabric import Fabric as Fabric
     from topodesign.fabrics.files import read_fabric as read_fabric
     from topodesign.fabrics.presets import build_fabric as build_fabric
+    from topodesign.forest.fabric_optimum import optimum as optimum
     from topodesign.forest.schedule import forest_schedule as forest_schedule
     from topodesign.forest.throughput import throughput as throughput
     from topodesign.plans.files import load_plan as load_plan
@@ -97,6 +98,7 @@ _HOMES = {
     "load_wiring": "wiring.plan.files",
     "lower_bound": "base.cost",
     "moore_bound": "base.cost",
+    "optimum": "forest.fabric_optimum",
     "Pareto": "catalog.pareto",
     "pareto": "catalog.pareto",
     "parse": "base.spec",

@@ -22,7 +22,7 @@ from topodesign.fabrics.presets import build_fabric
 from topodesign.fabrics.shards import read_shards
 from topodesign.forest.bottleneck import bottleneck_in_words
 from topodesign.forest.schedule import forest_schedule
-from topodesign.forest.throughput import frontier, limited, smallest_number_of_trees, throughput
+from topodesign.forest.throughput import limited, smallest_number_of_trees, throughput, trade_offs
 from topodesign.simulation.trees import simulate_trees
 from topodesign.verification.trees import verify_trees
 
@@ -61,7 +61,7 @@ def root_of(fabric: Fabric, collective: TreeCollective) -> str | None:
 def test_the_frontier_has_what_no_other_number_beats(spec: str, collective: TreeCollective) -> None:
     fabric = build_fabric(spec)
     root = root_of(fabric, collective)
-    rows = frontier(fabric, collective, root=root)
+    rows = trade_offs(fabric, collective, root=root)
     best = smallest_number_of_trees(fabric, collective, root=root)
     assert rows[0].bandwidth == throughput(fabric, collective, root=root).bandwidth
     assert rows[0].trees == best

@@ -22,7 +22,7 @@ from topodesign import build
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopologyError
 from topodesign.forest.fixed import fixed_optimum, smallest_trees
 from topodesign.forest.optimum import optimum
-from topodesign.forest.schedule import forest_schedule, frontier
+from topodesign.forest.schedule import forest_schedule, trade_offs
 from topodesign.plans.trees import MAX_WEIGHT, Trees
 from topodesign.topology.topology import Topology
 from topodesign.verification.trees import verify_trees
@@ -114,8 +114,8 @@ def test_allreduce_with_halves_of_different_rates() -> None:
     assert right(forest_schedule(topology, "allreduce", shard=[1, 1, 1])).inverse_rate == sum(halves)
 
 
-def test_frontier() -> None:
-    rows = frontier(a100(2))
+def test_trade_offs() -> None:
+    rows = trade_offs(a100(2))
     assert rows[0].inverse_rate == optimum(a100(2)).inverse_rate
     for row, slower in itertools.pairwise(rows):
         assert row.inverse_rate < slower.inverse_rate
@@ -123,7 +123,7 @@ def test_frontier() -> None:
     for row in rows:
         schedule = forest_schedule(a100(2), "allgather", k=row.k)
         assert (schedule.inverse_rate, schedule.height) == (row.inverse_rate, row.height)
-    assert [row.k for row in frontier(a100(2), [3])] == [3]
+    assert [row.k for row in trade_offs(a100(2), [3])] == [3]
 
 
 @pytest.mark.parametrize(

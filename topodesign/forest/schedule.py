@@ -21,13 +21,13 @@ from topodesign.solve.maxflow import compute_nodes, violated_cut
 from topodesign.topology.topology import IntArray, Topology
 
 MOST_SMALL = 8
-"""Largest number of trees per root that a frontier tries besides the best."""
+"""Largest number of trees per root that trade-offs try besides the best."""
 
 _TRIES = 100
 
 
 @dataclass(frozen=True, eq=False)
-class FrontierRow:
+class TradeOff:
     """What so many trees per root reach: the time by bandwidth, and the height that small sizes feel."""
 
     k: int
@@ -126,14 +126,14 @@ def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None
         return _in_turn(topology, None, None, names), words
 
 
-def frontier(
+def trade_offs(
     topology: Topology,
     numbers: Iterable[int] | None = None,
     collective: Collective | str = ALLGATHER,
     *,
     root: int | None = None,
     shard: Sequence[int] | None = None,
-) -> list[FrontierRow]:
+) -> list[TradeOff]:
     """Return which numbers of trees per root pay: time by bandwidth against height.
 
     Parameters
@@ -147,7 +147,7 @@ def frontier(
 
     Returns
     -------
-    list of FrontierRow
+    list of TradeOff
         Those that no other beats in both, fastest first; of equals the smallest k.
 
     Raises
@@ -159,7 +159,7 @@ def frontier(
     if numbers is None:
         best = _smallest_best(topology, collective, _sizes(topology, collective, shard))
         numbers = {*range(1, min(best, MOST_SMALL + 1)), best}
-    rows = [FrontierRow(k, forest_schedule(topology, collective, k=k, shard=shard)) for k in sorted(numbers)]
+    rows = [TradeOff(k, forest_schedule(topology, collective, k=k, shard=shard)) for k in sorted(numbers)]
     rows.sort(key=lambda row: (row.inverse_rate, row.height, row.k))
     return [row for i, row in enumerate(rows) if all(row.height < other.height for other in rows[:i])]
 

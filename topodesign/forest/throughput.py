@@ -13,6 +13,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.collectives import ALLGATHER, Collective
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.forest import schedule as forest
+from topodesign.forest.allreduce import allreduce_optimum
 from topodesign.forest.fixed import smallest_trees
 from topodesign.forest.optimum import Gain, Optimum, optimum, sensitivity, shard_sizes
 from topodesign.plans.measure import tree_figures
@@ -272,7 +273,7 @@ def limited(
     return [made(k) for k in trees]
 
 
-def frontier(
+def trade_offs(
     fabric: Fabric,
     collective: Collective | str = ALLGATHER,
     *,
@@ -291,14 +292,14 @@ def frontier(
     Returns
     -------
     list of Limited
-        Fastest first, of the numbers that :func:`topodesign.forest.schedule.frontier` tries.
+        Fastest first, of the numbers that :func:`topodesign.forest.schedule.trade_offs` tries.
 
     Raises
     ------
     ParameterError, InfeasibleError
         As :func:`throughput`.
     """
-    rows = forest.frontier(fabric.topology, None, collective, root=_root(fabric, root), shard=shards)
+    rows = forest.trade_offs(fabric.topology, None, collective, root=_root(fabric, root), shard=shards)
     return [_measured(fabric, row.k, row.schedule, alpha, sizes) for row in rows]
 
 
@@ -310,8 +311,6 @@ def best_allreduce(fabric: Fabric) -> BestAllreduce:
     InfeasibleError
         As :func:`throughput`.
     """
-    from topodesign.forest.allreduce import allreduce_optimum  # noqa: PLC0415  scipy is heavy
-
     best = allreduce_optimum(fabric.topology)
     return BestAllreduce(*(rate * fabric.unit for rate in (best.throughput, best.bound, best.composed)))
 

@@ -1,0 +1,65 @@
+"""The optimum of a fabric from Python: what the command prints, computed as it is asked for."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from topodesign.base.errors import InfeasibleError, TopodesignError
+from topodesign.cli.main import run
+from topodesign.fabrics.presets import GB, build_fabric
+from topodesign.forest import fabric_optimum
+from topodesign.forest.fabric_optimum import optimum
+from topodesign.forest.throughput import throughput
+
+
+def test_the_command_prints_the_record_and_the_text(capsys: pytest.CaptureFixture[str]) -> None:
+    asked: dict[str, Any] = {"scan": 2, "fixed_k": 3, "sizes": ["1MiB", 10**8], "without": "box0/gpu3"}
+    result = optimum("dgx_a100(2)", "allreduce", compare=True, **asked)
+    args = ["optimum", "dgx_a100(2)", "--collective", "allreduce", "--frontier", "--scan", "2", "--fixed-k", "3"]
+    args += ["--size", "1MiB", "--size", "100MB", "--without", "box0/gpu3"]
+    assert run([*args, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == result.record()
+    assert run(args) == 0
+    assert capsys.readouterr().out == f"{result}\n"
+    assert result.before is not None
+    assert result.before.bandwidth == throughput(build_fabric("dgx_a100(2)"), "allreduce").bandwidth
+    assert [row["collective"] for row in result.to_records()] == ["allgather", "reduce-scatter", "allreduce"]
+
+
+def test_what_is_dear_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    def dear(*_: object, **__: object) -> None:
+        pytest.fail("nobody asked for it")
+
+    for name in ("best_allreduce", "smallest_number_of_trees", "upgrades", "limited", "trade_offs"):
+        monkeypatch.setattr(fabric_optimum, name, dear)
+    result = optimum(build_fabric("mi250(1)"), "allreduce", scan=3, compare=True)
+    assert repr(result) == "<FabricOptimum: allreduce on part of mi250(1): 171.429 GB/s>".replace("part of ", "")
+
+
+@pytest.mark.parametrize(("spec", "capable"), [("dgx_h100(1)", True), ("dgx_a100(1)", False)])
+def test_proofs_say_what_they_cover(spec: str, capable: bool) -> None:
+    """In-switch reduction reaches 450 GB/s on a DGX H100, which trees of nodes do not."""
+    result = optimum(spec, "allreduce")
+    record = result.record()
+    for part in (record, record["best_allreduce"]):
+        assert part["proven"]
+        assert "switches that only forward" in part["proof_covers"]
+        assert ("may be faster" in part["proof_covers"]) == capable
+    assert ("if switches only forward" in str(result)) == capable
+    assert Fraction(record["algorithmic_bandwidth"]) < 450 * GB
+
+
+def test_numbers_and_values_as_arguments() -> None:
+    assert optimum("torus(4,4)", bandwidth=10**11).best == optimum("torus(4,4)", bandwidth="100Gbps").best
+    named, numbered = (optimum("dgx_a100(1)", "reduce", root=root) for root in ("box0/gpu5", 5))
+    assert named == numbered
+    assert optimum("dgx_a100(1)", shards={"box0/gpu1": 2}).shards == optimum("dgx_a100(1)", shards="box0/gpu1=2").shards
+    for wrong in ({"root": 99}, {"scan": -1}, {"fixed_k": 0}, {"sizes": "much"}, {"collective": "allgathr"}):
+        with pytest.raises(TopodesignError):
+            optimum("dgx_a100(1)", **wrong)
+    with pytest.raises(InfeasibleError):
+        optimum("torus(4,4)", "all-to-all")

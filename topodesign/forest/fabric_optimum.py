@@ -1,0 +1,433 @@
+"""The optimum of a fabric: how fast collectives can be, what keeps them from being faster, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from topodesign.base.arguments import as_integer
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.records import Result
+from topodesign.base.units import Quantity, as_size, as_time, format_size, format_time, plain_number
+from topodesign.base.wording import counted
+from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
+from topodesign.expand.places import PlaceLike, as_fabric
+from topodesign.fabrics.fabric import Fabric, format_rate
+from topodesign.fabrics.part import Others, listed, part_of
+from topodesign.fabrics.shards import Shards, as_shards
+from topodesign.forest.bottleneck import bottleneck_in_words, speed
+from topodesign.forest.throughput import (
+    BestAllreduce,
+    Limited,
+    Throughput,
+    Upgrade,
+    best_allreduce,
+    limited,
+    smallest_number_of_trees,
+    throughput,
+    trade_offs,
+    upgrades,
+)
+
+MOST_SCANNED = 1000
+"""Largest number of trees per root that a scan goes to."""
+_MOST_LINKS = 8
+"""Links of a bottleneck that are shown one by one."""
+_COVERS = "schedules over trees of nodes, with switches that only forward"
+_CAPABLE = ", if switches only forward; those here can copy or add, which may be faster"
+
+
+def optimum(
+    place: PlaceLike,
+    collective: Collective | str = "allgather",
+    *,
+    root: str | int | None = None,
+    shards: Shards | None = None,
+    only: str | Iterable[str] = (),
+    others: Others = "vanish",
+    without: str | Iterable[str] = (),
+    bandwidth: Quantity | None = None,
+    fixed_k: int | None = None,
+    scan: int = 0,
+    compare: bool = False,
+    sizes: Quantity | Sequence[Quantity] = (),
+    alpha: Quantity = "10us",
+    proof: bool = True,
+) -> FabricOptimum:
+    """Find the best throughput of collectives on a fabric, and the links that keep it from being higher.
+
+    Parameters
+    ----------
+    place
+        A fabric or a topology, the spec of one, a file, or a networkx graph.
+    collective
+        Whose bottleneck and number of trees to tell.
+    root
+        Name or number of the node of a broadcast or reduce.
+    shards, only, others, without
+        Relative shard sizes, who takes part and what has failed, as for :func:`topodesign.schedulers.schedule`.
+    bandwidth
+        Bandwidth of a node over all its links, for a place that says none: text, or bits per second.
+    fixed_k, scan, compare
+        Numbers of trees per root to look at: this one, 1 to this one, and those that pay.
+    sizes, alpha
+        Data sizes for which to tell the time of each number of trees, and the latency of a step.
+    proof
+        Whether to ask if any allreduce beats reduce-scatter and then allgather; above 128 nodes by cuts alone.
+
+    Returns
+    -------
+    FabricOptimum
+        What costs more than the throughput is computed when it is asked for; ``print`` asks for all.
+
+    Raises
+    ------
+    SpecError, FileFormatError, UnitError, TopologyError
+        If the place or a quantity cannot be read, or makes no fabric.
+    ParameterError
+        If the root or the shards do not fit, or a number is out of range.
+    InfeasibleError
+        If some node cannot be reached; the message names it.
+
+    Examples
+    --------
+    >>> best = optimum("dgx_a100(2)")
+    >>> best
+    <FabricOptimum: allgather on dgx_a100(2): 346.667 GB/s>
+    >>> best.trees
+    13
+    """
+    whole = as_fabric(place, bandwidth)
+    fabric = part_of(whole, only, others, without)
+    name = root if root is None or isinstance(root, str) else _name(whole, root)
+    kind = as_collective(collective)
+    many = [sizes] if isinstance(sizes, str | int | float | Fraction) else sizes
+    sized = None if shards is None else as_shards(fabric, shards)
+    best = throughput(fabric, kind, root=name, shards=sized)
+    return FabricOptimum(
+        fabric,
+        best,
+        root=name,
+        sizes_of_shards=sized,
+        before=_before(whole, kind, name, shards) if listed(only) or listed(without) else None,
+        fixed_k=None if fixed_k is None else as_integer("fixed_k", fixed_k, 1, 10**6),
+        scan=as_integer("scan", scan, 0, MOST_SCANNED),
+        compare=compare,
+        sizes=tuple(map(as_size, many)),
+        alpha=as_time(alpha),
+        asks_for_proof=proof,
+    )
+
+
+def _name(fabric: Fabric, number: int) -> str:
+    return fabric.names[as_integer("root", number, 0, len(fabric.names) - 1)]
+
+
+def _before(whole: Fabric, collective: Collective, root: str | None, shards: Shards | None) -> Throughput | None:
+    """Return the throughput of the whole fabric; None if it had none, or the shards fit only what is left."""
+    try:
+        sized = None if shards is None else as_shards(whole, shards)
+        return throughput(whole, collective, root=root, shards=sized)
+    except (InfeasibleError, ParameterError):
+        return None
+
+
+@dataclass(frozen=True, repr=False)
+class FabricOptimum(Result):
+    """The best throughput of collectives on a fabric, what limits it, and what other choices reach.
+
+    Attributes
+    ----------
+    fabric
+        What takes part.
+    best
+        The best throughput of the collective that was asked for, with its bottleneck.
+    root, sizes_of_shards
+        As they were asked for: a name, and sizes of the nodes in their order.
+    before
+        The best throughput of the whole fabric, where only a part of it is left and the whole had one.
+    fixed_k, scan, compare
+        Which numbers of trees per root were asked for.
+    sizes, alpha
+        Bytes and seconds of latency for the times of numbers of trees.
+    asks_for_proof
+        Whether the best allreduce of any kind was asked for.
+    """
+
+    fabric: Fabric
+    best: Throughput
+    root: str | None = None
+    sizes_of_shards: tuple[int, ...] | None = None
+    before: Throughput | None = None
+    fixed_k: int | None = None
+    scan: int = 0
+    compare: bool = False
+    sizes: tuple[Fraction, ...] = ()
+    alpha: Fraction = Fraction(0)
+    asks_for_proof: bool = True
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {"root": self.root, "shards": self.sizes_of_shards}
+
+    @property
+    def _timed(self) -> dict[str, Any]:
+        return {**self._options, "alpha": self.alpha, "sizes": self.sizes}
+
+    @property
+    def shards(self) -> dict[str, int] | None:
+        """Relative shard sizes by name, where they differ."""
+        if self.sizes_of_shards is None:
+            return None
+        names = (self.fabric.names[node] for node in self.fabric.compute)
+        return dict(zip(names, self.sizes_of_shards, strict=True))
+
+    @cached_property
+    def trees(self) -> int:
+        """The smallest number of trees per root that reaches the optimum."""
+        return smallest_number_of_trees(self.fabric, self.best.collective, **self._options)
+
+    @cached_property
+    def collectives(self) -> list[Throughput]:
+        """The best throughput of allgather, reduce-scatter and allreduce, or of the one with a root."""
+        if self.root is not None:
+            return [self.best]
+        every = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE)
+        return [throughput(self.fabric, one, shards=self.sizes_of_shards) for one in every]
+
+    @cached_property
+    def upgrades(self) -> list[Upgrade]:
+        """What more bandwidth on each class of links would buy."""
+        return upgrades(self.fabric, self.best.collective, **self._options)
+
+    @cached_property
+    def fixed(self) -> Limited | None:
+        """What ``fixed_k`` trees per root reach, if that was asked for."""
+        if self.fixed_k is None:
+            return None
+        return limited(self.fabric, [self.fixed_k], self.best.collective, **self._timed)[0]
+
+    @cached_property
+    def scanned(self) -> list[Limited]:
+        """What 1 to ``scan`` trees per root reach."""
+        return limited(self.fabric, range(1, self.scan + 1), self.best.collective, **self._timed)
+
+    @cached_property
+    def trade_offs(self) -> list[Limited]:
+        """The numbers of trees per root that pay: none beats them in both bandwidth and height."""
+        return trade_offs(self.fabric, self.best.collective, **self._timed)
+
+    @cached_property
+    def best_allreduce(self) -> BestAllreduce | None:
+        """The best allreduce that need not be a reduce-scatter and then an allgather; not known with shard sizes."""
+        return None if self.sizes_of_shards is not None else best_allreduce(self.fabric)
+
+    @property
+    def proven(self) -> bool:
+        """Whether nothing exceeds the throughput of the collective, with switches that only forward."""
+        return self.best.bandwidth == self.best.bound
+
+    @property
+    def proof_covers(self) -> str:
+        """Which schedules the proofs are about."""
+        return f"{_COVERS}; some here can copy or add, which may be faster" if self._capable else _COVERS
+
+    @property
+    def _capable(self) -> bool:
+        return bool(self.fabric.multicast | self.fabric.aggregation)
+
+    def proof_in_words(self) -> str:
+        """Say whether an allreduce of another kind is faster."""
+        best = self.best_allreduce
+        if best is None:
+            return "whether an allreduce of another kind is faster is not known: not asked with --shards"
+        where = _CAPABLE if self._capable else ""
+        if best.composed_is_best:
+            return f"no allreduce beats a reduce-scatter followed by an allgather{where}"
+        bound = "the best" if best.proven else f"none reaches more than {speed(best.bound)}"
+        if best.bandwidth == best.composed:
+            return f"an allreduce of another kind may be faster, but {bound}{where}"
+        return f"an allreduce of another kind reaches {speed(best.bandwidth)}, {bound}{where}"
+
+    @property
+    def _has_proof(self) -> bool:
+        return self.asks_for_proof and len(self.best.collective.parts) > 1
+
+    def heading(self) -> str:
+        """Return the throughput."""
+        return f"{self.best.collective} on {self.fabric.name}: {speed(self.best.bandwidth)}"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for each collective."""
+        return [
+            {
+                "collective": one.collective.name,
+                "algorithmic_bandwidth": one.bandwidth,
+                "inv_x_star": one.inverse_rate,
+                "bound": one.bound,
+            }
+            for one in self.collectives
+        ]
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        fabric, best = self.fabric, self.best
+        document: dict[str, Any] = {
+            "fabric": fabric.name,
+            "nodes": len(fabric.compute),
+            "switches": len(fabric.topology.switches),
+            "links": len(fabric.classes),
+            "collective": best.collective.name,
+            "shards": self.shards,
+            "k": self.trees,
+            **_rates(best),
+            "bound": str(best.bound),
+            "proven": self.proven,
+            "proof_covers": self.proof_covers,
+            "proposition_3_k": best.trees,
+            "bottleneck_cut": [fabric.names[vertex] for vertex in sorted(best.cut)],
+            "bottleneck_links": [
+                {"from": link.src, "to": link.dst, "bandwidth": str(link.bandwidth), "class": link.kind}
+                for link in best.links(fabric)
+            ],
+            "bottleneck": bottleneck_in_words(fabric, best),
+            "collectives": {other.collective.name: _rates(other) for other in self.collectives},
+            "sensitivity": [_sensitivity(upgrade, best.bandwidth) for upgrade in self.upgrades],
+        }
+        if self._has_proof:
+            document["best_allreduce"] = self._allreduce_record()
+        if self.fixed is not None:
+            document["optimum"] = {"k": self.trees, **_rates(best)}
+            document |= _row(self.fixed)
+        if self.scan:
+            document["scan"] = [_row(row) for row in self.scanned]
+        if self.compare:
+            document["frontier"] = [_row(row) for row in self.trade_offs]
+        if self.sizes:
+            document["alpha_s"] = float(self.alpha)
+            document["sizes_bytes"] = [plain_number(size) for size in self.sizes]
+        if self.before is not None:
+            document["before"] = _rates(self.before)
+        return document
+
+    def _allreduce_record(self) -> dict[str, Any]:
+        """Return what is known of the best allreduce, beside a reduce-scatter and then an allgather."""
+        best, composed = self.best_allreduce, self.best
+        bandwidth = composed.bandwidth if best is None else best.bandwidth
+        return {
+            "algorithmic_bandwidth": str(bandwidth),
+            "algorithmic_bandwidth_GBps": float(bandwidth / 10**9),
+            "bound": None if best is None else str(best.bound),
+            "proven": best is not None and best.proven,
+            "proof_covers": self.proof_covers,
+            "composed": _rates(composed),
+            "composed_is_best": None if best is None else best.composed_is_best,
+            "in_words": self.proof_in_words(),
+        }
+
+    def __str__(self) -> str:
+        """Return all that was asked for, for people."""
+        fabric, best = self.fabric, self.best
+        lines = [str(fabric), "", *_columns([_collective(other) for other in self.collectives])]
+        if self._has_proof:
+            lines += ["", self.proof_in_words()]
+        if self.before is not None:
+            before = self.before.bandwidth
+            lines += ["", f"before: {speed(before)}; {_change(best.bandwidth, before)} now"]
+        unit = "" if self.shards is None else " and unit of shard size"
+        reach = "reaches" if self.trees == 1 else "reach"
+        lines += [
+            "",
+            f"bottleneck of {best.collective} ({counted(self.trees, 'tree')} per root{unit} {reach} the optimum)",
+        ]
+        lines.append(f"  {bottleneck_in_words(fabric, best)}")
+        links = best.links(fabric)
+        lines += _columns([[f"  {k.src} -> {k.dst}", format_rate(k.bandwidth), k.kind] for k in links[:_MOST_LINKS]])
+        lines += [f"    and {len(links) - _MOST_LINKS} more"] if len(links) > _MOST_LINKS else []
+        lines += ["", "more bandwidth on all links of a class"]
+        lines += _columns([_upgrade(upgrade, best.bandwidth) for upgrade in self.upgrades])
+        turn = "; a reduce-scatter, then an allgather" if len(best.collective.parts) > 1 else ""
+        given = [*self.scanned, *([] if self.fixed is None else [self.fixed])]
+        if given:
+            lines += ["", f"with a given number of trees per root{unit}{turn}", *self._rows(given)]
+        if self.compare:
+            lines += ["", f"numbers of trees per root{unit} that pay{turn}", *self._rows(self.trade_offs)]
+        return "\n".join(lines)
+
+    def _rows(self, rows: list[Limited]) -> list[str]:
+        """Return a line for each number of trees, with a star at the fastest for each size."""
+        titles = ["k", "bandwidth", "", "height", *map(format_size, self.sizes)]
+        cells = [
+            [str(row.trees), speed(row.bandwidth), _change(row.bandwidth, self.best.bandwidth), str(row.height)]
+            + [
+                f"{format_time(time)}{' *' if time == min(other.times[at] for other in rows) else '  '}"
+                for at, time in enumerate(row.times)
+            ]
+            for row in rows
+        ]
+        widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
+        lines = [
+            "  " + "  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in [titles, *cells]
+        ]
+        if self.sizes:
+            lines.append(f"  * fastest of its column, with a latency of {format_time(self.alpha)} a step")
+        return lines
+
+    def _repr_html_(self) -> str:
+        """Return the same for a notebook."""
+        import html  # noqa: PLC0415  for notebooks alone
+
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def _rates(result: Throughput | Limited) -> dict[str, Any]:
+    return {
+        "inv_x_star": str(result.inverse_rate),
+        "algorithmic_bandwidth": str(result.bandwidth),
+        "algorithmic_bandwidth_GBps": float(result.bandwidth / 10**9),
+    }
+
+
+def _row(result: Limited) -> dict[str, Any]:
+    """Return what a number of trees reaches."""
+    times = [float(time) for time in result.times]
+    return {"k": result.trees, **_rates(result), "height": result.height, "times_s": times}
+
+
+def _sensitivity(upgrade: Upgrade, now: Fraction) -> dict[str, Any]:
+    return {
+        "class": upgrade.kind,
+        "doubled": str(upgrade.doubled),
+        "doubled_gain": float(upgrade.doubled / now - 1),
+        "useful_factor": None if upgrade.useful_factor is None else str(upgrade.useful_factor),
+        "limit": None if upgrade.limit is None else str(upgrade.limit),
+    }
+
+
+def _collective(result: Throughput) -> list[str]:
+    how = "reduce-scatter, then allgather" if len(result.collective.parts) > 1 else ""
+    return [result.collective.name, speed(result.bandwidth), how]
+
+
+def _upgrade(upgrade: Upgrade, now: Fraction) -> list[str]:
+    doubled = f"doubled {_change(upgrade.doubled, now)}"
+    if upgrade.limit is None or upgrade.useful_factor is None:
+        beyond = "of use at any factor"
+    elif upgrade.useful_factor == 1:
+        beyond = "of no use alone"
+    else:
+        beyond = f"of use up to x{float(upgrade.useful_factor):.4g} ({speed(upgrade.limit)})"
+    return [upgrade.kind or "links of no class", doubled, beyond]
+
+
+def _change(now: Fraction, then: Fraction) -> str:
+    return f"{float(now / then - 1) * 100:+.1f}%"
+
+
+def _columns(rows: list[list[str]]) -> list[str]:
+    """Align rows: the first column to the left, numbers below each other."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
+    return ["  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
