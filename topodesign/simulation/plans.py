@@ -373,8 +373,8 @@ def _trees(plan: Plan, trees: Trees, now: Conditions) -> TreeSimulation:
 
 
 def _timed(plan: Plan, timed: Timed, now: Conditions) -> TimedSimulation:
-    if now.chunks is not None or now.bandwidth is not None or now.mode != "lock-step":
-        raise ParameterError("timed sends have their times; leave chunks, bandwidth and mode out")
+    if now.chunks is not None or now.mode != "lock-step":
+        raise ParameterError("timed sends say when they start; leave chunks and mode out")
     if now.failed:
         raise ParameterError("what failures do to timed sends is not simulated; lower them to rounds first")
     return simulate_timed(plan.topology, timed, size=now.size, links=now.links)
