@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from topodesign import collectives
 from topodesign.base.records import Result
 
 if TYPE_CHECKING:
@@ -44,12 +45,10 @@ class _CollectiveChoice(click.ParamType["Collective"]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Collective:
         """Return the collective."""
-        from topodesign.collectives import as_collective  # noqa: PLC0415  NumPy, which help does without
-
-        return as_collective(self.choice.convert(value, param, ctx) if isinstance(value, str) else value)
+        return collectives.as_collective(self.choice.convert(value, param, ctx) if isinstance(value, str) else value)
 
 
-COLLECTIVES = _CollectiveChoice(["allgather", "reduce-scatter", "allreduce", "broadcast", "reduce"])
+COLLECTIVES = _CollectiveChoice(list(collectives.COLLECTIVES))
 collective_option = click.option(
     "--collective", type=COLLECTIVES, default="allreduce", show_default=True, help="What to schedule."
 )
