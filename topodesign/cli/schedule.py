@@ -18,7 +18,6 @@ from topodesign.cli.options import (
 )
 from topodesign.cli.sources import check_ending
 from topodesign.collectives import Collective
-from topodesign.forest.describe import tree_record, tree_summary
 from topodesign.plans.files import save_plan
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -72,6 +71,8 @@ def _record(plan: Plan) -> dict[str, Any]:
     """Return what there is to say about a plan, as JSON."""
     movement, made = plan.movement, plan.generator
     if isinstance(movement, Trees):
+        from topodesign.forest.describe import tree_record  # noqa: PLC0415  not for rounds
+
         return {**tree_record(plan.fabric, movement), "allreduce": plan.notes[0] if plan.notes else None}
     record = {
         "spec": plan.spec,
@@ -100,6 +101,8 @@ def _text(plan: Plan, written: str) -> str:
     """Return the same for people."""
     movement, notes = plan.movement, list(plan.notes)
     if isinstance(movement, Trees):
+        from topodesign.forest.describe import tree_summary  # noqa: PLC0415  not for rounds
+
         summary = f"{plan.collective}: {tree_summary(plan.fabric, movement)}"
         return "\n".join([str(plan.fabric), summary, *notes, f"verified, {written}"])
     if not isinstance(movement, Rounds):

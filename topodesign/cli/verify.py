@@ -9,7 +9,6 @@ import click
 import topodesign
 from topodesign.base.text_files import begins_as_xml
 from topodesign.cli.options import json_option, print_json, progress_bar, runtime_option
-from topodesign.forest.describe import tree_record, tree_summary
 from topodesign.plans.trees import Trees
 from topodesign.verification.plans import Report
 
@@ -54,6 +53,8 @@ def _document(report: Report) -> dict[str, object]:
     plan = report.plan
     if not isinstance(plan.movement, Trees):
         return report.record()
+    from topodesign.forest.describe import tree_record  # noqa: PLC0415  not for rounds
+
     found = tree_record(plan.fabric, plan.movement) if report.ok else {"fabric": plan.fabric.name}
     return {**report.record(), **found}
 
@@ -62,6 +63,8 @@ def _text(report: Report) -> str:
     plan = report.plan
     if isinstance(plan.movement, Trees):
         lines = [str(plan.fabric), f"{plan.collective}: {'ok' if report.ok else 'WRONG'}"]
+        from topodesign.forest.describe import tree_summary  # noqa: PLC0415  not for rounds
+
         lines += [tree_summary(plan.fabric, plan.movement)] if report.ok else [f"  {line}" for line in report.problems]
         return "\n".join(lines)
     return f"{plan.spec or 'a topology without a spec'}, {plan.topology.nodes} nodes\n{report}"
