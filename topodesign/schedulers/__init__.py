@@ -103,7 +103,7 @@ def schedule(
     >>> print(plan)
     allreduce of 12 nodes on circulant(12,2,3) in rounds: steps 4, bandwidth 11/6
     >>> schedule("dgx_a100(2)", "broadcast", root="box1/gpu3").claim["k"]
-    Fraction(13, 1)
+    Fraction(8, 1)
     """
     asked = as_collective(collective)
     request = Request(
