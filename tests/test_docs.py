@@ -1,0 +1,70 @@
+"""What README and the pages of docs/ show is what the program prints; the tutorial runs; links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests import pages
+from tests.pages import PAGES, ROOT, TUTORIAL, agree, blocks, empty_directory, mismatches, rendered
+
+RENDERED = TUTORIAL.with_suffix(".md")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != RENDERED], ids=lambda page: page.name)
+def test_pages_show_what_is_printed(page: Path) -> None:
+    with empty_directory():
+        wrong = list(mismatches(page))
+    assert not wrong, f"{page.relative_to(ROOT)} (python -m tests.pages corrects it):\n" + "\n".join(map(str, wrong))
+
+
+def test_the_tutorial_runs_and_is_rendered_as_it_is() -> None:
+    with empty_directory():
+        assert RENDERED.read_text(encoding="utf-8") == rendered(TUTORIAL)
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_tables_and_blocks_fit_80_columns(page: Path) -> None:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    wide = [line for line in lines if line.startswith("|") and len(line) > 80]
+    wide += [f"{block.language}: {line}" for block in blocks(lines) for line in block.lines if len(line) > WIDEST]
+    assert not wide, "\n".join(wide)
+
+
+WIDEST = 100
+"""Characters of a line of a block, for what cannot be broken."""
+
+
+def test_elisions_stand_for_any_lines_and_any_text() -> None:
+    assert agree(("a", "...", "d"), ("a", "b", "c", "d"))
+    assert agree(("a", "...", "d"), ("a", "d"))
+    assert agree(("took ... s",), ("took 3 s",))
+    assert not agree(("a", "d"), ("a", "b", "d"))
+    assert not agree(("took ... s",), ("took 3 s", "more"))
+    assert not agree(("1.0",), ("1x0",))
+
+
+def test_pages_are_really_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text(
+        "Text.\n\n    $ topodesign evaluate 'ring'\n    wrong\n\n"
+        "<!-- file: a.txt -->\n```text\nheld\n```\n\n    $ cat a.txt\n    held\n    $ topodesign nothing\n\n"
+        "<!-- not run: it is a test -->\n\n    $ reboot\n\n```python\n>>> x = 2\n>>> x + 1\n4\n```\n"
+    )
+    found = list(mismatches(page))
+    assert [one.step.source for one in found] == ["topodesign evaluate 'ring'", "topodesign nothing", "x + 1"]
+    assert found[-1].got == ("3",)
+    assert list(pages.corrected(page).splitlines()[-3:]) == [">>> x + 1", "3", "```"]
+    page.write_text("    $ reboot\n")
+    with pytest.raises(pages.PageError, match="not run"):
+        list(mismatches(page))
