@@ -31,16 +31,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
+from topodesign.base.errors import TopodesignError
 from topodesign.base.records import Result
 from topodesign.cli.main import run
+from topodesign.report.table import print_result
 
 ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 TUTORIAL = ROOT / "docs" / "tutorial.py"
-TERMINAL = {"TERM": "dumb", "COLUMNS": "80", "NO_COLOR": "1"}
+TERMINAL = {"TERM": "xterm", "COLUMNS": "80", "NO_COLOR": "1"}
 SHELL = frozenset({"cat", "head", "ls", "wc"})
 """Programs that pages may call beside ours."""
+WIDEST = 120
+"""Characters of a line of what the tutorial shows; wider tables are drawn as for a terminal."""
 
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _DIRECTIVE = re.compile(r"<!-- (file|not run): (.+) -->")
 
 
@@ -95,7 +102,7 @@ def blocks(lines: list[str]) -> Iterator[Block]:
             end = lines.index("```", place + 1)
             yield Block(place + 1, tuple(lines[place + 1 : end]), fence[1], *directive)
             directive, place = ("", ""), end + 1
-        elif line.startswith("    ") and not lines[place - 1].strip():
+        elif line.startswith("    ") and not (place and lines[place - 1].strip()):
             end = place
             while end < len(lines) and (lines[end].startswith("    ") or not lines[end].strip()):
                 end += 1
@@ -163,7 +170,7 @@ class _Messages(io.TextIOBase):
 
 
 def printed(screen: io.StringIO) -> tuple[str, ...]:
-    return without_blank_end(tuple(screen.getvalue().split("\n")))
+    return without_blank_end(tuple(_STYLE.sub("", screen.getvalue()).split("\n")))
 
 
 def run_command(source: str) -> tuple[int, tuple[str, ...]]:
@@ -186,7 +193,7 @@ def run_statement(source: str, names: dict[str, Any]) -> tuple[str, ...]:
     with contextlib.redirect_stdout(screen):
         try:
             exec(compile(source + "\n", "<page>", "single"), names)  # noqa: S102  our own pages
-        except Exception as error:  # noqa: BLE001  shown as Python shows it
+        except TopodesignError as error:  # shown as Python shows it; any other is a mistake of the page
             screen.write("Traceback (most recent call last):\n  ...\n")
             screen.write("".join(traceback.format_exception_only(error)))
     return printed(screen)
@@ -265,8 +272,17 @@ def run_cell(source: str, names: dict[str, Any]) -> tuple[str, ...]:
         if isinstance(last, ast.Expr):
             value = eval(compile(ast.Expression(last.value), "<cell>", "eval"), names)  # noqa: S307
             if value is not None:
-                print(str(value) if isinstance(value, Result) else repr(value))
+                show(value, screen)
     return printed(screen)
+
+
+def show(value: object, screen: io.StringIO) -> None:
+    """Write what a notebook shows of a value; of a table that is too wide for a page what a terminal does."""
+    text = str(value) if isinstance(value, Result) else repr(value)
+    if isinstance(value, Result) and max(map(len, text.splitlines()), default=0) > WIDEST:
+        print_result(value, Console(file=screen, width=int(TERMINAL["COLUMNS"]), force_terminal=True))
+    else:
+        screen.write(f"{text}\n")
 
 
 @contextlib.contextmanager

@@ -159,6 +159,7 @@ class Qualities(ResultList[Quality]):
             ("degree", "sizes", *columns, "near-optimal", "cabling"),
             tuple(rows),
             words=frozenset(("cabling",)),
+            spare=frozenset(("sizes", *columns[3:])),
             footnote="near-optimal: share of N with optimal bandwidth within two steps of Moore's bound",
         )
 

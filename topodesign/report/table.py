@@ -15,6 +15,8 @@ from topodesign.base.records import Result, Table
 _PLAIN_WIDTH = 160
 _NAME_WIDTH = 40
 """Columns that a name of fair length takes."""
+_SHORT_NAME = 12
+"""Columns that a name may take and stay in its row."""
 
 
 def print_result(result: Result, console: Console | None = None) -> None:
@@ -34,7 +36,7 @@ def print_table(table: Table, console: Console) -> None:
     """Print a table: what is the best of its column is green, and what is there to compare with is dim.
 
     Where there is too little room for all columns the figures stay whole: the spare columns are left out, and the texts
-    of the last one stand below, by number.
+    of the last one stand below, by number, unless they are short.
     """
     if not console.is_terminal:
         console.width = _PLAIN_WIDTH  # a file or pipe has no width of its own
@@ -50,7 +52,9 @@ def print_table(table: Table, console: Console) -> None:
     names = [cells[-1] for cells in table.rows]
     longest = max(map(len, names), default=0)
     narrow = table.titled and console.width < min(longest, _NAME_WIDTH) + _width(drawn, console) - longest
-    if narrow:
+    if narrow and longest <= _SHORT_NAME:
+        console.print(_drawn(_without_spare(table)), highlight=False)
+    elif narrow:
         drawn = _drawn(_without_names(table))
         terminal, console.width = console.width, _width(drawn, console)
         console.print(drawn)
@@ -65,11 +69,18 @@ def print_table(table: Table, console: Console) -> None:
         console.print(table.footnote, highlight=False, soft_wrap=True)
 
 
+def _without_spare(table: Table) -> Table:
+    """Return the table without its spare columns."""
+    kept = [place for place, title in enumerate(table.columns) if title not in table.spare]
+    rows = tuple(tuple(cells[place] for place in kept) for cells in table.rows)
+    return replace(table, columns=tuple(table.columns[place] for place in kept), rows=rows)
+
+
 def _without_names(table: Table) -> Table:
     """Return the table without its spare columns, and with numbers of rows for the texts of the last one."""
-    kept = [place for place, title in enumerate(table.columns[:-1]) if title not in table.spare]
-    rows = tuple((*(cells[place] for place in kept), str(row)) for row, cells in enumerate(table.rows, start=1))
-    return replace(table, columns=(*(table.columns[place] for place in kept), "row"), rows=rows)
+    less = _without_spare(table)
+    rows = tuple((*cells[:-1], str(row)) for row, cells in enumerate(less.rows, start=1))
+    return replace(less, columns=(*less.columns[:-1], "row"), rows=rows)
 
 
 def _drawn(table: Table) -> rich.table.Table:

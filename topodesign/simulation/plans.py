@@ -238,7 +238,7 @@ def simulate(
     --------
     >>> from topodesign import schedule, simulate
     >>> simulate(schedule("circulant(12,2,3)", "allgather"), size="1MiB").time
-    Fraction(3048813, 31250000000)
+    Fraction(227099, 2343750000)
     """
     plan = as_plan(plan)
     run = RUNS.get(type(plan.movement))
