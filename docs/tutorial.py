@@ -136,7 +136,7 @@ td.failure_impact(wiring, host="host01")
 
 # %%
 boxes = td.build_fabric("dgx_a100(2)")
-float(td.throughput(boxes).bandwidth / 10**9)
+print(td.optimum(boxes))
 
 # %%
 trees = td.schedule(boxes, "allgather")
