@@ -17,8 +17,8 @@ result
 
 # %% [markdown]
 # A result shows itself as a table. It has rows for programs, too: `result.to_records()` and `result.to_dataframe()`.
-# There is one topology here that reaches the bound in both terms. (The catalog knew it; where nothing is known, `pareto`
-# searches.)
+# There is one topology here that reaches the bound in both terms. (The catalog knew it; where nothing is known,
+# `pareto` searches.)
 
 # %%
 best = result.best
@@ -131,8 +131,8 @@ td.failure_impact(wiring, host="host01")
 # %% [markdown]
 # ## Boxes behind switches
 #
-# Where the accelerators sit in boxes with a switch, the links are what they are; the best that any plan can do on them is
-# a number with a proof, and the plan that does it goes over spanning trees.
+# Where the accelerators sit in boxes with a switch, the links are what they are; the best that any plan can do on them
+# is a number with a proof, and the plan that does it goes over spanning trees.
 
 # %%
 boxes = td.build_fabric("dgx_a100(2)")
