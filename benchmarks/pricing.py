@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from topodesign import build, price
+from topodesign import build
+from topodesign.pricing.closed_form import price
 
 GRAPHS = ("hypercube(10)", "torus(50,50)", "genkautz(4,1024)", "genkautz(4,2000)", "genkautz(16,2000)")
 FRONTIERS = ((1024, 4), (2000, 16), (1680, 16), (1920, 16), (1980, 14), (1800, 12), (1999, 16))
