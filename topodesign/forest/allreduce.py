@@ -35,6 +35,7 @@ from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.forest.balance import switch_balance
 from topodesign.forest.optimum import optimum, with_capacity
 from topodesign.forest.splitting import remove_switches
+from topodesign.solve import flow_kernels
 from topodesign.solve.certificate import Certificate, common_denominator
 from topodesign.solve.maxflow import (
     LARGEST,
@@ -180,8 +181,6 @@ def _apart(topology: Topology, nodes: list[int], times: Sequence[Fraction]) -> I
 
 def _tight_sets(topology: Topology, nodes: list[int], time: Fraction) -> list[frozenset[int]]:
     """Return the smallest sets around nodes that can take in no more than an allgather in that time needs."""
-    from topodesign.solve import flow_kernels  # noqa: PLC0415  numba is heavy
-
     demand = scaled(np.ones(len(nodes), dtype=np.int64), time.denominator)
     network = rooted_network(topology, scaled(topology.capacity, time.numerator), demand)
     rows = flow_kernels.least_tight_sets(network, np.array(nodes), int(demand.sum()))

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.forest.balance import always_balanced, usable_part
+from topodesign.solve import flow_kernels
 from topodesign.solve.maxflow import (
     LARGEST,
     Side,
@@ -215,8 +216,6 @@ def shard_sizes(topology: Topology, weights: Sequence[int] | None) -> IntArray:
 
 def _check_reach(topology: Topology, demand: IntArray, names: Sequence[str] | None) -> None:
     """Raise InfeasibleError if a compute node cannot get the shard of another."""
-    from topodesign.solve import flow_kernels  # noqa: PLC0415  numba is heavy
-
     nodes = compute_nodes(topology)
     roots = nodes[demand > 0]
     # if the first root reaches all nodes, and all roots reach it, then all roots reach all nodes
@@ -232,8 +231,6 @@ def _check_reach(topology: Topology, demand: IntArray, names: Sequence[str] | No
 
 def _bottleneck(topology: Topology, capacity: IntArray, demand: IntArray, ratio: Fraction) -> Side:
     """Return the sending side of a cut that meets the ratio exactly, with few links; empty if there is none."""
-    from topodesign.solve import flow_kernels  # noqa: PLC0415  numba is heavy
-
     wanted = scaled(demand, ratio.denominator)
     network = rooted_network(topology, scaled(capacity, ratio.numerator), wanted)
     return flow_kernels.narrowest_tight_cut(network, len(topology.src), compute_nodes(topology), wanted)

@@ -11,16 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
+from topodesign.forest import flattening_kernels
+from topodesign.forest import packing_kernels as kernels
 from topodesign.topology.topology import IntArray, Topology
-
-if TYPE_CHECKING:
-    from topodesign.forest import packing_kernels as kernels
 
 MAX_TREES = 2**31 - 1
 _SPLITS = 4
@@ -102,8 +100,6 @@ def pack_trees(topology: Topology, roots: Sequence[tuple[int, int]]) -> Packing:
 
 def _grow(network: kernels.Network, roots: list[tuple[int, int]]) -> kernels.Forest:
     """Grow trees until all are complete."""
-    from topodesign.forest import packing_kernels as kernels  # noqa: PLC0415  numba is heavy
-
     nodes = len(network.first) - 1
     forest = _empty_forest(nodes, 2 * len(roots) + 62)
     entries, search = _scratch(nodes, len(forest.weight))
@@ -128,8 +124,6 @@ def _grow(network: kernels.Network, roots: list[tuple[int, int]]) -> kernels.For
 
 def _network(topology: Topology) -> kernels.Network:
     """Return the links as arcs by node, without self-loops."""
-    from topodesign.forest import packing_kernels as kernels  # noqa: PLC0415  numba is heavy
-
     proper = topology.src != topology.dst
     src, dst = topology.src[proper], topology.dst[proper]
     at = np.concatenate((src, dst))
@@ -146,7 +140,6 @@ def _network(topology: Topology) -> kernels.Network:
 
 def _empty_forest(nodes: int, trees: int) -> kernels.Forest:
     """Return a forest with room for so many trees."""
-    from topodesign.forest import packing_kernels as kernels  # noqa: PLC0415  numba is heavy
 
     def by_tree() -> NDArray[np.int32]:
         return np.full((trees, nodes), -1, dtype=np.int32)
@@ -164,7 +157,6 @@ def _empty_forest(nodes: int, trees: int) -> kernels.Forest:
 
 def _scratch(nodes: int, trees: int) -> tuple[kernels.Entries, kernels.Search]:
     """Return what the growth of so many trees needs besides."""
-    from topodesign.forest import packing_kernels as kernels  # noqa: PLC0415  numba is heavy
 
     def ints(length: int) -> IntArray:
         return np.empty(length, dtype=np.int64)
@@ -197,10 +189,8 @@ def _scratch(nodes: int, trees: int) -> tuple[kernels.Entries, kernels.Search]:
 
 def _lower(network: kernels.Network, forest: kernels.Forest) -> kernels.Forest:
     """Lower the highest trees, level by level as long as all of them come down; what is tried in vain is undone."""
-    from topodesign.forest import flattening_kernels as lowering_kernels  # noqa: PLC0415  numba is heavy
-
     nodes, arcs, trees = len(network.first) - 1, len(network.link), int(forest.trees[0])
-    chain = lowering_kernels.Chain(
+    chain = flattening_kernels.Chain(
         before=np.empty(arcs, dtype=np.int64),
         mover=np.empty(arcs, dtype=np.int64),
         queue=np.empty(arcs, dtype=np.int64),
@@ -212,9 +202,9 @@ def _lower(network: kernels.Network, forest: kernels.Forest) -> kernels.Forest:
     while True:
         lower = _enlarged(forest, len(forest.weight))
         for tree in range(int(lower.trees[0])):
-            lowering_kernels.measure(tree, lower, deepest, chain)
+            flattening_kernels.measure(tree, lower, deepest, chain)
         height = int(lower.depth[: lower.trees[0]].max(initial=0))
-        if height <= 1 or not lowering_kernels.lower(height - 1, network, lower, deepest, chain):
+        if height <= 1 or not flattening_kernels.lower(height - 1, network, lower, deepest, chain):
             return forest
         forest = lower
 

@@ -12,17 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
+from topodesign.solve import flow_kernels
+from topodesign.solve.flow_kernels import Network
 from topodesign.solve.maxflow import compute_nodes, rooted_network
 from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
-
-if TYPE_CHECKING:
-    from topodesign.solve.flow_kernels import Network
 
 _TIGHT_CUTS = 256
 """Tight cuts that are remembered, to save the search that would find them again."""
@@ -108,8 +106,6 @@ def _check_balance(topology: Topology) -> None:
 
 def _splits(topology: Topology, nodes: IntArray, demand: IntArray, fan: int) -> list[tuple[int, int, int, int]]:
     """Remove the switches one by one; return (u, w, t, amount) for every split in order."""
-    from topodesign.solve import flow_kernels  # noqa: PLC0415  numba is heavy
-
     network = rooted_network(topology, topology.capacity, demand)
     flows = np.zeros((len(nodes), len(network.capacity)), dtype=np.int64)
     if not flow_kernels.aim_all(network, nodes, flows, int(demand.sum())):
@@ -141,8 +137,6 @@ def _order(topology: Topology) -> list[int]:
 
 def _fresh(network: Network, flows: IntArray, switch: int) -> tuple[Network, IntArray, int]:
     """Return the network without links that have no capacity left, with room to remove a switch, and its links."""
-    from topodesign.solve import flow_kernels  # noqa: PLC0415  numba is heavy
-
     kept = np.flatnonzero(network.capacity)
     src, dst, capacity = network.head[2 * kept + 1], network.head[2 * kept], network.capacity[kept]
     into, outs = dst == switch, src == switch

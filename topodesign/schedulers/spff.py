@@ -16,6 +16,7 @@ from topodesign.plans.orbit import OrbitRounds, reverse_orbit
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import MAX_UNITS, allreduce, assemble, canonical, check_rows, reverse
+from topodesign.pricing import kernels
 from topodesign.pricing.closed_form import layer_loads, price
 from topodesign.pricing.programs import best_split, node_blocks
 from topodesign.schedulers.method import Method, Progress, Request, planned
@@ -399,8 +400,6 @@ def _rows(topology: Topology, units: int, limits: list[Fraction], progress: Prog
 
 def _batch(topology: Topology, sources: IntArray, units: int, limits: list[Fraction]) -> IntArray | None:
     """Return the rows of some sources, or None if the limits are too small."""
-    from topodesign.pricing import kernels  # noqa: PLC0415  compiled code, slow to import
-
     room = max(limit.numerator for limit in limits) * int(topology.capacity.max())
     if max(room, topology.nodes * units) >= 2**62:
         raise TooLargeError(f"{units} units per shard are too many to split; set a (lower) limit on chunks")

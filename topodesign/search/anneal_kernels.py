@@ -1,4 +1,4 @@
-"""Compiled inner loops of link-swap annealing; imported only when something is annealed.
+"""Compiled inner loops of link-swap annealing.
 
 A side holds, for every source, the distances and next-hop masks of all nodes (see :mod:`topodesign.pricing.kernels`),
 how many nodes of each mask there are in each layer, and the load U(u, x) of every layer. A swap of the heads of two

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +19,10 @@ from topodesign.base.cost import Cost, moore_bound
 from topodesign.base.errors import TopodesignError
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.expand.library import build
+from topodesign.search import anneal_kernels as kernels
+from topodesign.search.anneal_kernels import UNIT, Rules, Side
 from topodesign.search.target import Found, undominated
 from topodesign.topology.topology import IntArray, Topology
-
-if TYPE_CHECKING:
-    from topodesign.search.anneal_kernels import Rules, Side
 
 MOST_PORTS = 8
 """Degrees up to this can be annealed: nodes are counted for every set of ports."""
@@ -82,8 +80,6 @@ class Walk:
     @property
     def bandwidth(self) -> Fraction:
         """Bandwidth factor of the dearer collective as it is now."""
-        from topodesign.search import anneal_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
-
         return self._bandwidth(max(kernels.side_cost(self.side)[1], kernels.side_cost(self.other)[1]))
 
     def steps_but_for(self, pairs: Fraction) -> int:
@@ -112,8 +108,6 @@ class Walk:
         hot
             At first an exchange may be worse by so many shards per port on average.
         """
-        from topodesign.search import anneal_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
-
         for turn in range(_ROUNDS):
             temperature = int(hot * _unit(self.topology.degree) * (_ROUNDS - 1 - turn) / _ROUNDS)
             kernels.walk(
@@ -167,8 +161,6 @@ def start_walk(
     Walk or None
         None if it is not connected, or needs far more steps than Moore's bound.
     """
-    from topodesign.search import anneal_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
-
     nodes, degree = topology.nodes, topology.degree
     out = np.repeat(topology.dst, topology.capacity).reshape(nodes, degree).astype(np.int32)
     into = (np.argsort(out.ravel(), kind="stable") // degree).reshape(nodes, degree).astype(np.int32)
@@ -270,14 +262,10 @@ def _random_walk(nodes: int, degree: int, duplex: bool, rng: np.random.Generator
 
 def _unit(degree: int) -> int:
     """Return the energy of one shard per port."""
-    from topodesign.search.anneal_kernels import UNIT  # noqa: PLC0415  compiled code, slow to import
-
     return math.lcm(*range(1, degree + 1)) * UNIT
 
 
 def _rules(degree: int, layers: int) -> Rules:
-    from topodesign.search.anneal_kernels import Rules  # noqa: PLC0415  compiled code, slow to import
-
     scale = math.lcm(*range(1, degree + 1))
     sizes = [ports.bit_count() for ports in range(1, 1 << degree)]
     # weights from 2^4 to 2^48, so that those of 2^13 sources add up in 64 bits; the largest loads have 2^30

@@ -22,6 +22,7 @@ from topodesign.base.errors import ParameterError, TopodesignError
 from topodesign.base.spec import Spec
 from topodesign.expand import delete, insert, line, swap
 from topodesign.expand.library import build
+from topodesign.search import anneal_kernels as kernels
 from topodesign.search.annealing import MOST_PORTS, Walk, start_walk
 from topodesign.search.symmetric import cayley_spec, groups_to_search
 from topodesign.search.target import Found, Target, undominated
@@ -295,8 +296,6 @@ def _least_sum(target: Target) -> int:
 
 def _climb(target: Target, group: Group, seed: int, tries: int) -> tuple[int, Spec | None]:
     """Return the least sum of cubed distances that some tries find, and its Cayley digraph."""
-    from topodesign.search import anneal_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
-
     rng = np.random.Generator(np.random.PCG64([seed, target.nodes, target.degree]))
     elements = np.arange(1, group.order, dtype=np.int64)
     if len(elements) > _POOL:

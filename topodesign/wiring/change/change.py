@@ -18,6 +18,7 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.topology.topology import Topology
+from topodesign.wiring.change import field_kernels as kernels
 from topodesign.wiring.change.instructions import instructions
 from topodesign.wiring.change.kept_bound import most_kept
 from topodesign.wiring.change.pairing import Pairing, Spot
@@ -253,8 +254,6 @@ class _Wiring:
         list
             Hosts and field of every link to be made.
         """
-        from topodesign.wiring.change import field_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
-
         room = self._room()
         self._check_lanes(missing, room)
         names, keys = list(dict.fromkeys(self.field.values())), list(dict.fromkeys(key for key, _ in room))

@@ -1,4 +1,4 @@
-"""Compiled search for fields of panels in which links have a free fibre at both ends; imported only when needed.
+"""Compiled search for fields of panels in which links have a free fibre at both ends.
 
 An edge colouring: links are edges between keys (a host and the side of its fibres), fields are colours, and a key has
 room for a given number of links of each colour. A link whose two keys have room only in different colours gets some by

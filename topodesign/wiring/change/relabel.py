@@ -10,6 +10,7 @@ import numpy as np
 from topodesign.base.errors import ParameterError
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.topology.topology import IntArray, Topology
+from topodesign.wiring.change import relabel_kernels as kernels
 from topodesign.wiring.change.kept_bound import most_kept
 
 if TYPE_CHECKING:
@@ -120,8 +121,6 @@ def _same(have: NDArray[np.int32], want: NDArray[np.int32]) -> Relabelling:
 
 
 def _anneal(have: NDArray[np.int32], want: NDArray[np.int32], best: Relabelling, seed: int) -> Relabelling:
-    from topodesign.wiring.change import relabel_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
-
     nodes = len(have)
     rows = [np.flatnonzero(matrix[row] + matrix[:, row]) for matrix in (want, have) for row in range(nodes)]
     near = np.concatenate(rows).astype(np.int64)
@@ -140,8 +139,6 @@ def _anneal(have: NDArray[np.int32], want: NDArray[np.int32], best: Relabelling,
 
 def _exhaust(have: NDArray[np.int32], want: NDArray[np.int32], best: Relabelling) -> Relabelling:
     """Improve a relabelling or prove that it is the best, if that can be done with the effort."""
-    from topodesign.wiring.change import relabel_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
-
     groups = [_symmetries(matrix) for matrix in (have, want)]
     one, other, group = (want, have, groups[0]) if len(groups[0]) >= len(groups[1]) else (have, want, groups[1])
     match = np.full(len(have), -1, dtype=np.int64)
@@ -158,8 +155,6 @@ def _exhaust(have: NDArray[np.int32], want: NDArray[np.int32], best: Relabelling
 
 def _symmetries(matrix: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return a group of automorphisms, a row each: all, or those that fix so many nodes that they can be listed."""
-    from topodesign.wiring.change import relabel_kernels as kernels  # noqa: PLC0415  compiled code, slow to import
-
     nodes = len(matrix)
     found = np.empty((_GROUP, nodes), dtype=np.int32)
     order = _search_order(matrix)

@@ -1,4 +1,4 @@
-"""Compiled search for the relabelling of a topology that keeps most links of another; imported only when needed.
+"""Compiled search for the relabelling of a topology that keeps most links of another.
 
 Both topologies are square matrices of link capacities, ``have[h, k]`` between hosts and ``want[u, v]`` between nodes. A
 placement gives every node a host of its own and keeps ``sum of min(want[u, v], have[place[u], place[v]])`` links. All
