@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import copy
 import errno
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 
 import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from numba.core import caching
 
 from tests.samples.forest import fabrics
@@ -23,8 +26,9 @@ from topodesign.base import compiled
 from topodesign.base.compiled import Kernel, next_random
 from topodesign.forest import flattening_kernels, packing_kernels
 from topodesign.forest.allreduce import allreduce_optimum
-from topodesign.forest.optimum import optimum
+from topodesign.forest.optimum import optimum, with_capacity
 from topodesign.forest.schedule import forest_schedule
+from topodesign.forest.splitting import remove_switches
 from topodesign.pricing import kernels as pricing_kernels
 from topodesign.pricing.closed_form import distances, price
 from topodesign.schedulers.spff import spff
@@ -37,11 +41,9 @@ from topodesign.verification.rounds import verify_rounds
 from topodesign.wiring.change import field_kernels
 from topodesign.wiring.change.change import fewest_moves
 
+PACKAGE = Path(compiled.__file__).parents[1]
 COLUMNS = ("step", "src", "dst", "block", "lo", "hi")
 timed = partial(simulate_rounds, alpha=Fraction(1, 10**5), size=Fraction(2**20), bandwidth=Fraction(10**11))
-
-MODULES = (pricing_kernels, flow_kernels, packing_kernels, flattening_kernels, field_kernels, replay)
-KERNELS = [kernel for module in MODULES for kernel in vars(module).values() if isinstance(kernel, Kernel)]
 
 
 def same(one: object, other: object) -> bool:
@@ -53,11 +55,67 @@ def same(one: object, other: object) -> bool:
     return type(one) is type(other) and one == other
 
 
-def test_tiers_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every call of a tiered kernel is made in both tiers, with a copy of the same arrays."""
+def is_entrance(kernel: object) -> bool:
+    """Whether it is a kernel that runs in both tiers."""
+    return isinstance(kernel, Kernel) and kernel.tiered
+
+
+def priced(digraph: Topology) -> None:
+    price(digraph)
+    distances(digraph, 0)
+    spff(digraph)
+
+
+def replayed(digraph: Topology) -> None:
+    schedules = (spff(digraph), scheduled(digraph, "allreduce").schedule)
+    for schedule in schedules:
+        assert verify_rounds(digraph, schedule).ok
+        verify_rounds(digraph, replace(schedule, **{name: getattr(schedule, name)[1:] for name in COLUMNS}))
+        timed(digraph, schedule, mode="asynchronous")
+        timed(digraph, schedule, failed_links=[(u, v) for u, v, _ in digraph.links() if u != v][:1])
+
+
+def moved(digraph: Topology) -> None:
+    wiring = fewest_moves(bare(digraph.nodes, digraph.degree, 2), digraph)
+    fewest_moves(wiring.after, digraph.transpose())
+
+
+def flowed(fabric: Topology) -> None:
+    optimum(fabric)
+    balanced_part(fabric, fabric.capacity + 1)
+    remove_switches(with_capacity(fabric, 3 * fabric.capacity), 1)
+    if not fabric.switches:
+        allreduce_optimum(fabric)
+
+
+def packed(fabric: Topology) -> None:
+    forest_schedule(fabric, "allgather")
+
+
+EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.SearchStrategy[Topology]]] = [
+    ((pricing_kernels,), priced, regular_digraphs()),
+    ((replay,), replayed, regular_digraphs(5, 2)),
+    ((field_kernels,), moved, regular_digraphs(5, 2)),
+    ((flow_kernels,), flowed, fabrics(6)),
+    ((packing_kernels, flattening_kernels), packed, fabrics(6)),
+]
+
+
+@pytest.mark.parametrize(("modules", "exercise", "networks"), EXERCISES, ids=[part[1].__name__ for part in EXERCISES])
+def test_tiers_agree(
+    modules: tuple[ModuleType, ...],
+    exercise: Callable[[Topology], None],
+    networks: st.SearchStrategy[Topology],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every call of a module's tiered kernels is made in both tiers, with copies of the same arrays."""
+    entrances = {kernel for module in modules for kernel in vars(module).values() if is_entrance(kernel)}
     checked = set()
+    usual = Kernel.__call__
 
     def call(kernel: Kernel[..., object], *args: object) -> object:
+        if kernel not in entrances:
+            return usual(kernel, *args)
         mine, others = copy.deepcopy(args), copy.deepcopy(args)
         plain, machine = kernel.plain(*mine), kernel.machine(*others)
         assert same(plain, machine), kernel
@@ -65,27 +123,21 @@ def test_tiers_agree(monkeypatch: pytest.MonkeyPatch) -> None:
         checked.add(kernel)
         return kernel.machine(*args)
 
-    @given(regular_digraphs(), regular_digraphs(5, 2), fabrics())
+    @given(networks)
     @settings(max_examples=25)
-    def agree(digraph: Topology, small: Topology, fabric: Topology) -> None:
-        price(digraph)
-        distances(digraph, 0)
-        schedules = (spff(digraph), scheduled(small, "allreduce").schedule)
-        for topology, schedule in zip((digraph, small), schedules, strict=True):
-            assert verify_rounds(topology, schedule).ok
-            verify_rounds(topology, replace(schedule, **{name: getattr(schedule, name)[1:] for name in COLUMNS}))
-            timed(topology, schedule, mode="asynchronous")
-            timed(topology, schedule, failed_links=[(u, v) for u, v, _ in topology.links() if u != v][:1])
-        optimum(fabric)
-        balanced_part(fabric, fabric.capacity + 1)
-        forest_schedule(fabric, "allgather")
-        allreduce_optimum(small)
-        wiring = fewest_moves(bare(small.nodes, small.degree, 2), small)
-        fewest_moves(wiring.after, small.transpose())
+    def agree(network: Topology) -> None:
+        exercise(network)
 
     monkeypatch.setattr(Kernel, "__call__", call)
     agree()
-    assert checked == {kernel for kernel in KERNELS if kernel.tiered}
+    assert checked == entrances
+
+
+def test_all_modules_with_two_tiers_are_exercised() -> None:
+    exercised = {module.__name__ for modules, *_ in EXERCISES for module in modules}
+    names = [".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts) for path in PACKAGE.rglob("*.py")]
+    tiers = [name for name in names if "\n@tiered(" in (PACKAGE.parent / f"{name.replace('.', '/')}.py").read_text()]
+    assert exercised == set(tiers)
 
 
 def test_random_numbers_wrap_round_in_both_tiers() -> None:
