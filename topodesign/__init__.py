@@ -38,14 +38,18 @@ if TYPE_CHECKING:
     from topodesign.expand.places import as_fabric as as_fabric
     from topodesign.fabrics.fabric import Fabric as Fabric
     from topodesign.fabrics.files import read_fabric as read_fabric
+    from topodesign.fabrics.files import write_fabric as write_fabric
+    from topodesign.fabrics.part import part_of as part_of
     from topodesign.fabrics.presets import build_fabric as build_fabric
     from topodesign.forest.fabric_optimum import optimum as optimum
     from topodesign.forest.schedule import forest_schedule as forest_schedule
     from topodesign.forest.throughput import throughput as throughput
     from topodesign.plans.files import load_plan as load_plan
     from topodesign.plans.files import save_plan as save_plan
+    from topodesign.plans.orbit import OrbitRounds as OrbitRounds
     from topodesign.plans.plan import Plan as Plan
     from topodesign.plans.rounds import Rounds as Rounds
+    from topodesign.plans.timed import Timed as Timed
     from topodesign.plans.trees import Trees as Trees
     from topodesign.pricing.evaluation import evaluate as evaluate
     from topodesign.pricing.evaluation import price as price
@@ -99,9 +103,11 @@ _HOMES = {
     "lower_bound": "base.cost",
     "moore_bound": "base.cost",
     "optimum": "forest.fabric_optimum",
+    "OrbitRounds": "plans.orbit",
     "Pareto": "catalog.pareto",
     "pareto": "catalog.pareto",
     "parse": "base.spec",
+    "part_of": "fabrics.part",
     "plain_inventory": "wiring.inventory.plain",
     "Plan": "plans.plan",
     "price": "pricing.evaluation",
@@ -115,6 +121,7 @@ _HOMES = {
     "simulate": "simulation.plans",
     "Spec": "base.spec",
     "throughput": "forest.throughput",
+    "Timed": "plans.timed",
     "Topology": "topology.topology",
     "training_step": "simulation.plans",
     "Trees": "plans.trees",
@@ -122,6 +129,7 @@ _HOMES = {
     "verify_catalog": "catalog.verify",
     "wire": "wiring.plan.wire",
     "WiringPlan": "wiring.plan.plan",
+    "write_fabric": "fabrics.files",
     "write_links": "topology.files",
 }
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import ParameterError
 from topodesign.cli.options import json_option, part_options
-from topodesign.expand.places import as_fabric
-from topodesign.fabrics.files import FabricFormat, write_fabric
-from topodesign.fabrics.part import Others, part_of
+
+if TYPE_CHECKING:
+    from topodesign.fabrics.files import FabricFormat
+    from topodesign.fabrics.part import Others
 
 
 @click.command(name="fabric")
@@ -44,12 +47,12 @@ def command(
     """
     if as_json and file_format not in {None, "json"}:
         raise click.UsageError(f"--json and --format {file_format} exclude each other.")
-    part = part_of(as_fabric(fabric), only, others, without)
+    part = topodesign.part_of(topodesign.as_fabric(fabric), only, others, without)
     uneven = part.unequal(range(len(part.names)))
     if uneven:
         reason = "which no fabric file may have; give --without to the command that is to use what is left"
         raise ParameterError(f"{part.imbalance(uneven[0])}, {reason}")
-    text = write_fabric(part, "json" if as_json else file_format or _format_of(output))
+    text = topodesign.write_fabric(part, "json" if as_json else file_format or _format_of(output))
     if output is None:
         click.echo(text, nl=False)
     else:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 import topodesign
 from topodesign.base.text_files import begins_as_xml
 from topodesign.cli.options import json_option, print_json, progress_bar, runtime_option
-from topodesign.plans.trees import Trees
-from topodesign.verification.plans import Report
+
+if TYPE_CHECKING:
+    from topodesign.verification.plans import Report
 
 
 @click.command(name="verify")
@@ -51,7 +53,7 @@ def command(file: Path, runtime: str, interleavings: int, seed: int, as_json: bo
 def _document(report: Report) -> dict[str, object]:
     """Return the report's document; of right trees all that there is to say about them."""
     plan = report.plan
-    if not isinstance(plan.movement, Trees):
+    if not isinstance(plan.movement, topodesign.Trees):
         return report.record()
     from topodesign.forest.describe import tree_record  # noqa: PLC0415  not for rounds
 
@@ -61,7 +63,7 @@ def _document(report: Report) -> dict[str, object]:
 
 def _text(report: Report) -> str:
     plan = report.plan
-    if isinstance(plan.movement, Trees):
+    if isinstance(plan.movement, topodesign.Trees):
         lines = [str(plan.fabric), f"{plan.collective}: {'ok' if report.ok else 'WRONG'}"]
         from topodesign.forest.describe import tree_summary  # noqa: PLC0415  not for rounds
 

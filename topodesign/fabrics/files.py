@@ -26,7 +26,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from topodesign.base.arguments import as_path
+from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError, UnitError
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
@@ -95,7 +95,10 @@ def fabric_from_graph(graph: nx.Graph, name: str = "graph", node_bandwidth: Frac
 
 def write_fabric(fabric: Fabric, file_format: FabricFormat) -> str:
     """Return a fabric as text that :func:`read_fabric` takes, with nodes numbered before switches."""
-    return {"yaml": _to_yaml, "json": _to_json, "graphml": _to_graphml}[file_format](fabric)
+    if not isinstance(fabric, Fabric):
+        raise ParameterError(f"a fabric is needed, not {fabric!r:.60}")
+    writers = {"yaml": _to_yaml, "json": _to_json, "graphml": _to_graphml}
+    return writers[as_choice("format", file_format, writers)](fabric)
 
 
 def _from_yaml(path: Path, text: str, node_bandwidth: Fraction | None) -> Fabric:

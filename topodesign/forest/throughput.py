@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import ALLGATHER, Collective
+from topodesign.expand.places import PlaceLike, as_fabric
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.forest import schedule as forest
 from topodesign.forest.allreduce import allreduce_optimum
@@ -151,7 +152,7 @@ class _Phase:
 
 
 def throughput(
-    fabric: Fabric,
+    fabric: PlaceLike,
     collective: Collective | str = ALLGATHER,
     *,
     root: str | None = None,
@@ -177,6 +178,7 @@ def throughput(
     InfeasibleError
         If some node cannot be reached; the message names it.
     """
+    fabric = as_fabric(fabric)
     phases = _phases(fabric, collective, root, shards)
     optima = [optimum(phase.topology, weights=phase.weights, names=fabric.names) for phase in phases]
     whole = sum(phases[0].weights) * fabric.unit
