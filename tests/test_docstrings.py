@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 from pathlib import Path
 
 import pytest
@@ -26,3 +27,9 @@ def test_examples_show_what_is_printed(name: str) -> None:
         done = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert done.attempted, f"{name} has examples that no test finds"
     assert not done.failed, "see what is printed above"
+
+
+def test_every_public_function_has_an_example() -> None:
+    functions = (getattr(topodesign, name) for name in topodesign.__all__)
+    without = [one.__name__ for one in functions if inspect.isfunction(one) and ">>> " not in (one.__doc__ or "")]
+    assert not without, f"no example: {', '.join(without)}"

@@ -86,6 +86,11 @@ def moore_bound(nodes: int, degree: int, *, duplex: bool = False) -> int:
     Notes
     -----
     Efficient Direct-Connect Topologies, Definition 11 and Table 4 (T_L* and T_L**).
+
+    Examples
+    --------
+    >>> moore_bound(1024, 4), moore_bound(1024, 4, duplex=True)
+    (5, 6)
     """
     check_size(nodes, degree)
     if degree == 1:
@@ -108,6 +113,11 @@ def lower_bound(nodes: int, degree: int, *, duplex: bool = False) -> Cost:
     Notes
     -----
     Efficient Direct-Connect Topologies, Definition 11 and Theorem 4.
+
+    Examples
+    --------
+    >>> lower_bound(1024, 4)
+    Cost(steps=5, bandwidth=Fraction(1023, 1024))
     """
     return Cost(moore_bound(nodes, degree, duplex=duplex), Fraction(nodes - 1, nodes))
 

@@ -61,7 +61,16 @@ class Example(Result):
 
 
 def examples() -> ResultList[Example]:
-    """Return the example files that come with the package, by name."""
+    """Return the example files that come with the package, by name.
+
+    Examples
+    --------
+    >>> from topodesign import examples
+    >>> for example in examples()[:2]:
+    ...     print(example.name)
+    fabric_dgx1_v100.yaml
+    fabric_dgx_a100.yaml
+    """
     index = shipped_folder("configs") / _INDEX
     try:
         rows = list(parse_csv(index.read_text(encoding="utf-8"), ("name", "about"), ()))
@@ -79,6 +88,12 @@ def copy_examples(names: str | Iterable[str], directory: str | Path) -> list[Pat
         If there is no example of a name.
     FileFormatError
         If a file of that name is there already (nothing is copied then), or one cannot be written.
+
+    Examples
+    --------
+    >>> from topodesign import copy_examples
+    >>> copy_examples(["fabric_mi250.yaml"], "examples")[0].name
+    'fabric_mi250.yaml'
     """
     known = {example.name: example for example in examples()}
     directory = as_path(directory)

@@ -59,6 +59,11 @@ def parse(text: str) -> Spec:
     ------
     SpecError
         With the offset of the character at fault.
+
+    Examples
+    --------
+    >>> print(parse("degree( biring(2, 6), 2 )"))
+    degree(biring(2,6),2)
     """
     as_text("a spec", text)
     if len(text) > LONGEST_SPEC:

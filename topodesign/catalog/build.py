@@ -67,6 +67,13 @@ def build_catalog(
         If the journal belongs to another build, a file there is damaged, or workers die.
     ParameterError
         If a size is too small, or the cluster cannot be reached.
+
+    Examples
+    --------
+    >>> from topodesign import Catalog, Effort, build_catalog
+    >>> paths = build_catalog("mine", range(3, 6), [2], effort=Effort(percent=0), jobs=1)
+    >>> [str(row.spec) for row in Catalog("mine").frontier(5, 2)]
+    ['paley(5)']
     """
     directory = as_path(directory)
     if not isinstance(nodes, range) or not nodes:

@@ -120,6 +120,15 @@ def known_topologies(
         If a quantity cannot be read.
     CatalogError
         If a file is damaged.
+
+    Examples
+    --------
+    >>> from topodesign import known_topologies
+    >>> for one in known_topologies(range(103, 106), 4, sizes="100MiB"):
+    ...     print(one.nodes, one.best.spec)
+    103 dicirculant(103,1,5,22,25)
+    104 cayley(metacyclic(13,8,5),12,13,42,85)
+    105 cayley(metacyclic(35,3,11),2,50,58,66)
     """
     work, source, share = as_workload(alpha, sizes, bandwidth), as_catalog(catalog), _share(within)
     degree = as_count(degree, "degree", 1)

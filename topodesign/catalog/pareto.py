@@ -320,6 +320,14 @@ def pareto(
         If a quantity cannot be read.
     InfeasibleError
         If none is known.
+
+    Examples
+    --------
+    >>> from topodesign import pareto
+    >>> for one in pareto(1024, 4, sizes="25MB"):
+    ...     print(one.spec, one.cost.steps, one.cost.bandwidth)
+    line(cayley(metacyclic(8,2,7),1,6,8,11),3) 5 277/256
+    line(cayley(metacyclic(32,8,3),2,62,96,117)) 6 1023/1024
     """
     nodes, degree = as_count(nodes, "number of nodes"), as_count(degree, "degree")
     check_question(nodes, degree, bidirectional=bidirectional)

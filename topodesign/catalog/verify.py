@@ -143,6 +143,12 @@ def verify_catalog(
     ------
     CatalogError, FileFormatError
         If a file is missing, truncated or edited, and as :func:`verify`.
+
+    Examples
+    --------
+    >>> from topodesign import verify_catalog
+    >>> verify_catalog(degrees=[2], nodes=range(3, 20), sample=5)
+    <Verification: 5 rows rebuilt and priced: no fault(s)>
     """
     source = as_catalog(catalog)
     rows = places(source, source.wanted(degrees), *((nodes[0], nodes[-1]) if nodes else ()))

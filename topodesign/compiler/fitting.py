@@ -55,6 +55,12 @@ def compile_fitting(
         If nothing fits, as :func:`~topodesign.compiler.compilation.compile_plan` says of the smallest.
     TopodesignError
         As ``make_plan`` and :func:`~topodesign.compiler.compilation.compile_plan`.
+
+    Examples
+    --------
+    >>> from topodesign import compile_fitting, schedule
+    >>> compile_fitting(lambda k: schedule("dgx_a100(1)", "allgather", fixed_k=k), inplace=True)
+    <Compiled: allgather of 8 ranks in place for msccl, 19549 bytes>
     """
     if not callable(make_plan):
         raise ParameterError(f"a function that makes a plan is needed, not {make_plan!r:.60}")

@@ -46,6 +46,12 @@ def build(spec: Spec | str) -> Topology:
     ------
     SpecError
         If the text is no spec, a name is unknown, or arguments do not fit; it points at the character.
+
+    Examples
+    --------
+    >>> from topodesign import build
+    >>> build("line(diamond())")
+    <Topology line(diamond()), 16 nodes, degree 2, simplex>
     """
     text = spec if isinstance(spec, str) else str(spec)
     return _build(parse(text), text)
@@ -68,6 +74,15 @@ def as_topology(value: TopologyLike) -> Topology:
         If a graph does not make a topology.
     ParameterError
         If it names a fabric, or is none of these.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from topodesign import as_topology
+    >>> as_topology(nx.petersen_graph().to_directed())
+    <Topology 10 nodes, degree 3, duplex>
+    >>> as_topology("torus(4,4)").vertex_transitive
+    True
     """
     if isinstance(value, Topology):
         return value

@@ -64,6 +64,13 @@ def read_fabric(path: str | Path, node_bandwidth: Fraction | None = None) -> Fab
     FileFormatError
         If the file is missing, too large, not of its format, or makes no fabric; the message names the file and the
         field or the line. Also if ``node_bandwidth`` is given and the file says bandwidths itself.
+
+    Examples
+    --------
+    >>> from topodesign import copy_examples, read_fabric
+    >>> [path] = copy_examples(["fabric_mi250.yaml"], ".")
+    >>> len(read_fabric(path).compute)
+    32
     """
     path = as_path(path)
     try:

@@ -37,6 +37,12 @@ def build_fabric(text: str) -> Fabric:
     ------
     SpecError
         If the text is no spec, the name is unknown, or arguments do not fit; it points at the character.
+
+    Examples
+    --------
+    >>> from topodesign import build_fabric
+    >>> print(build_fabric("mi250(2)").names[:3])
+    ('box0/gcd0', 'box0/gcd1', 'box0/gcd2')
     """
     spec = parse(text)
     generator = FABRICS.get(spec.name)

@@ -82,6 +82,13 @@ def forest_schedule(
         If some compute node cannot be reached from another.
     TooLargeError
         If the capacities and shards need more than 64 bits.
+
+    Examples
+    --------
+    >>> from topodesign import build_fabric, forest_schedule
+    >>> trees = forest_schedule(build_fabric("dgx_a100(1)").topology, "allgather")
+    >>> trees.collective, len(trees.root)
+    (<allgather>, 8)
     """
     collective = spanning(collective, root)
     sizes = _sizes(topology, collective, shard)

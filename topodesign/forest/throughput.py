@@ -177,6 +177,12 @@ def throughput(
         If the root is missing, superfluous or no node, or the shards do not fit.
     InfeasibleError
         If some node cannot be reached; the message names it.
+
+    Examples
+    --------
+    >>> from topodesign import build_fabric, throughput
+    >>> throughput(build_fabric("dgx_a100(2)")).bandwidth
+    Fraction(1040000000000, 3)
     """
     fabric = as_fabric(fabric)
     phases = _phases(fabric, collective, root, shards)

@@ -113,6 +113,12 @@ def save_plan(path: str | Path, plan: Plan) -> Path:
         If it is too large for a file, or nobody knows how to keep such a movement.
     TopodesignError
         If the file cannot be written or ``generator`` is not fit for JSON.
+
+    Examples
+    --------
+    >>> from topodesign import save_plan, schedule
+    >>> save_plan("ring.npz", schedule("biring(2,4)")).name
+    'ring.npz'
     """
     if not isinstance(plan, Plan):
         raise ParameterError(f"a plan is needed, not {plan!r:.60}")
@@ -155,6 +161,13 @@ def load_plan(path: str | Path) -> Plan:
     ------
     FileFormatError
         If the file cannot be read, is damaged, or is no plan file of a known version.
+
+    Examples
+    --------
+    >>> from topodesign import load_plan, save_plan, schedule
+    >>> path = save_plan("ring.npz", schedule("biring(2,4)"))
+    >>> load_plan(path)
+    <Plan: allreduce of 4 nodes on biring(2,4) in rounds: steps 4, bandwidth 3/2>
     """
     with open_archive(as_path(path)) as archive:
         fields = _header(archive)

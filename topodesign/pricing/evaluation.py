@@ -183,6 +183,22 @@ def evaluate(
         If a quantity cannot be read.
     DisconnectedError, TopologyError
         As :func:`topodesign.pricing.closed_form.price`.
+
+    Examples
+    --------
+    >>> from topodesign import evaluate
+    >>> print(evaluate("torus(4,4)", sizes="1GB"))
+    torus(4,4)
+    nodes              16
+    degree             4
+    steps              4 (bound 2)
+    bandwidth factor   15/16 = 0.937500 (bound 15/16, +0.0%)
+    cabling            duplex: every link has its reverse
+    symmetry           vertex-transitive by construction; priced from 1 node(s)
+    diameter, girth    4, 2
+    nodes by distance  4 6 4 1
+    links              64
+    allreduce 1GB      150.1ms (bound 150ms)
     """
     graph, work = as_topology(topology), as_workload(alpha, sizes, bandwidth)
     there, back = price_both(graph, all_sources=all_sources)
@@ -203,6 +219,12 @@ def price(topology: TopologyLike, *, all_sources: bool = False) -> Cost:
     """Return what the best SPFF reduce-scatter and allgather cost at most: the price of the dearer one, exactly.
 
     Parameters and errors are those of :func:`evaluate`, which tells both.
+
+    Examples
+    --------
+    >>> from topodesign import price
+    >>> price("line(circulant(16,3,4),3)")
+    Cost(steps=6, bandwidth=Fraction(261, 256))
     """
     return dearer(*price_both(as_topology(topology), all_sources=all_sources))
 

@@ -117,6 +117,13 @@ def check_file(
         If the file cannot be read at all.
     ParameterError
         If the runtime is unknown or a number is out of range.
+
+    Examples
+    --------
+    >>> from topodesign import check_file, compile_plan, schedule
+    >>> paths = compile_plan(schedule("biring(2,4)")).save("ring.xml")
+    >>> check_file("ring.xml").ok
+    True
     """
     profile = get_profile(runtime)
     text = read_text(as_path(path))

@@ -319,6 +319,14 @@ def training_step(
     ------
     ParameterError
         If the plan is not of rounds, its halves differ, there are no layers, or a quantity is out of range.
+
+    Examples
+    --------
+    >>> from topodesign import copy_examples, schedule, training_step
+    >>> [layers] = copy_examples(["workload_resnet50.csv"], ".")
+    >>> step = training_step(schedule("circulant(12,2,3)"), layers, bucket="25MiB")
+    >>> len(step.layers)
+    4
     """
     plan = as_plan(plan)
     if not isinstance(plan.movement, Rounds):

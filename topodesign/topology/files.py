@@ -48,6 +48,15 @@ def write_links(topology: Topology, file_format: LinkFormat) -> str:
     file_format
         ``json``: ``{"nodes": N, "links": [[u, v, capacity], ...]}``, and ``"switches"`` if there are any; ``csv``: a
         row a link with a header; ``dot`` for Graphviz; ``graphml``. CSV does not say which nodes are switches.
+
+    Examples
+    --------
+    >>> from topodesign import build, write_links
+    >>> print(write_links(build("uniring(1,3)"), "csv"), end="")
+    src,dst,capacity
+    0,1,1
+    1,2,1
+    2,0,1
     """
     if not isinstance(topology, Topology):
         raise ParameterError(f"links are written of a topology, not of {topology!r:.60}")

@@ -116,6 +116,13 @@ def read_inventory(path: str | Path) -> Inventory:
     FileFormatError
         If a file is missing, too large, not of its format, or makes no inventory; the message names the file, and
         where it can the line and the field.
+
+    Examples
+    --------
+    >>> from topodesign import copy_examples, read_inventory
+    >>> [path] = copy_examples(["inventory_testbed.yaml"], ".")
+    >>> len(read_inventory(path).hosts)
+    12
     """
     path = as_path(path)
     draft = _Draft()

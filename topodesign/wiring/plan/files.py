@@ -72,6 +72,13 @@ def save_wiring(plan: WiringLike, path: str | Path) -> None:
         If the name does not end in .json.
     FileFormatError
         If it cannot be written.
+
+    Examples
+    --------
+    >>> from topodesign import load_wiring, plain_inventory, save_wiring, wire
+    >>> save_wiring(wire("biring(2,6)", plain_inventory(6, 2)), "ring.json")
+    >>> load_wiring("ring.json")
+    <WiringPlan: biring(2,6), 6 nodes, duplex: 6 cross-connects>
     """
     plan, target = as_wiring(plan), as_path(path)
     if target.suffix.lower() != ENDING:
