@@ -12,7 +12,7 @@ from tests.samples.trees import fabric, tree_schedule
 from topodesign.base.errors import InfeasibleError
 from topodesign.compiler.fitting import compile_fitting
 from topodesign.plans.plan import Plan
-from topodesign.runtime import get_profile
+from topodesign.runtime.profiles import get_profile
 
 BEST = 12
 

@@ -39,7 +39,9 @@ from topodesign.compiler.limits import Limits
 from topodesign.graphs.circulant import circulant, dicirculant
 from topodesign.graphs.genkautz import genkautz
 from topodesign.plans.rounds import Rounds
-from topodesign.runtime import PROFILES, CheckReport, check_program, get_profile, parse_xml
+from topodesign.runtime.check import CheckReport, check_program
+from topodesign.runtime.parse import parse_xml
+from topodesign.runtime.profiles import PROFILES, get_profile
 from topodesign.topology.topology import Topology
 
 # -- schedules --------------------------------------------------------------------------------------------------------
@@ -327,7 +329,7 @@ def test_computes_the_collective(name: str, collective: Collective, inplace: boo
 @pytest.mark.parametrize("name", TOPOLOGIES)
 def test_the_checker_agrees_on_every_runtime_and_protocol(name: str, collective: Collective, inplace: bool) -> None:
     topology = TOPOLOGIES[name]
-    for channels, (runtime, protocol) in zip((1, 2, 4, 1, 2), sorted(MIXED), strict=True):
+    for channels, (runtime, protocol) in zip((1, 2, 4, 1, 2, 1), sorted(MIXED), strict=True):
         schedule = schedule_on(topology, collective, units=4, pieces=2, late=0.3, seed=channels)
         text = compiled(
             topology, schedule, runtime=runtime, protocol=protocol, inplace=inplace, channels=channels, max_size=2**20
@@ -558,7 +560,7 @@ STEP = ["s", "type", "srcbuf", "srcoff", "dstbuf", "dstoff", "cnt", "depid", "de
 def test_text_has_the_form_that_runtimes_read(runtime: str) -> None:
     topology = circulant(12, 2, 3)
     schedule = schedule_on(topology, "reduce-scatter", units=4, pieces=3)
-    text = compiled(topology, schedule, runtime=runtime, protocol="LL128", min_size=1, max_size=2, name="x.y")
+    text = compiled(topology, schedule, runtime=runtime, protocol="LL128", min_size=1, max_size=2**20, name="x.y")
     attribute = r' [A-Za-z_]+="[A-Za-z0-9_.,()+-]+"'
     tag = re.compile(rf" *<(/?)(algo|gpu|tb|step)((?:{attribute})*)(/?)>")
     for line in text.splitlines():
@@ -570,7 +572,7 @@ def test_text_has_the_form_that_runtimes_read(runtime: str) -> None:
     assert root.get("name") == "x.y"
     assert root.get("proto") == "LL128"
     assert root.get("coll") == get_profile(runtime).coll(REDUCE_SCATTER)
-    assert (root.get("minBytes"), root.get("maxBytes")) == ("1", "2")
+    assert (root.get("minBytes"), root.get("maxBytes")) == ("1", str(2**20 + (runtime == "msccl")))
     assert [gpu.get("id") for gpu in root] == [str(rank) for rank in range(12)]
     for gpu in root:
         assert list(gpu.attrib) == ["id", "i_chunks", "o_chunks", "s_chunks"]

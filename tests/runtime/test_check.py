@@ -27,10 +27,12 @@ from tests.runtime.test_programs import (
 )
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import GATHER, SCATTER, Collective
-from topodesign.runtime import PROFILES, CheckReport, RuntimeProfile, check_file, check_program, parse_xml
+from topodesign.runtime.check import CheckReport, check_file, check_program
 from topodesign.runtime.execute import add_sums
+from topodesign.runtime.parse import parse_xml
+from topodesign.runtime.profiles import PROFILES, RuntimeProfile
 
-EXECUTOR = PROFILES["msccl-executor"]
+EXECUTOR = PROFILES["msccl-executor-256"]
 
 
 def check(program: P | str, profile: RuntimeProfile = EXECUTOR, interleavings: int = 5) -> CheckReport:
@@ -546,7 +548,7 @@ LIMITS: dict[str, tuple[Callable[[], str], str, str | None]] = {
     "chunks not a multiple": (lambda: swap('nchunksperloop="3"', 'nchunksperloop="4"'), "multiple of ngpus", None),
     "no chunks": (lambda: swap('nchunksperloop="3"', 'nchunksperloop="0"'), "nchunksperloop", None),
     "chunks huge": (lambda: swap('nchunksperloop="3"', f'nchunksperloop="{2**31 - 1}"'), "offsets can reach", None),
-    "sizes": (lambda: swap('minBytes="0"', 'minBytes="65537"'), "no range", swap('minBytes="0"', 'minBytes="65536"')),
+    "sizes": (lambda: swap('minBytes="0"', 'minBytes="65537"'), "no range", swap('minBytes="0"', 'minBytes="65535"')),
     "never": (lambda: swap('inplace="1" outofplace="1"', 'inplace="0" outofplace="0"'), "never used", None),
     "two to one peer": (
         lambda: write(
@@ -605,13 +607,15 @@ def test_at_most_sixteen_reductions_are_fused(count: int, head: int, legal: bool
     assert ("more than 16 consecutive" in str(report)) == (not legal)
 
 
-@pytest.mark.parametrize("name", ["steps", "threadblocks"])
-def test_rccl_holds_less(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "runtime"), [("steps", "rccl"), ("threadblocks", "rccl"), ("steps", "msccl-executor")]
+)
+def test_some_runtimes_hold_less(name: str, runtime: str) -> None:
     build = {"steps": many_steps, "threadblocks": many_threadblocks}[name]
-    assert check(build(64), PROFILES["rccl"], 0).ok
-    report = check(build(65), PROFILES["rccl"], 0)
+    assert check(build(64), PROFILES[runtime], 0).ok
+    report = check(build(65), PROFILES[runtime], 0)
     assert report.verdict == "illegal"
-    assert "rccl holds 64" in str(report)
+    assert f"{runtime} holds 64" in str(report)
 
 
 def test_resident_threadblocks_of_another_gpu() -> None:
@@ -662,6 +666,81 @@ def test_warnings() -> None:
     two = tuple((*tbs, T((S("cpy", "i0", "s0"),), chan=1)) for tbs in ring.ranks)
     assert warned(replace(ring, ranks=two, channels=2, scratch=1), "2 channels, but no link carries more than 1")
     assert check(ring).warnings == ()
+
+
+def sized(smallest: int, largest: int) -> str:
+    return write(ring_allgather(4)).replace(
+        'minBytes="0" maxBytes="65536"', f'minBytes="{smallest}" maxBytes="{largest}"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("smallest", "largest", "strict", "loose"),
+    [
+        (5, 0, "refuses the file", None),
+        (9, 8, "refuses the file", "never used"),
+        (8, 8, "never used", None),
+        (0, 0, "never used", None),
+        (0, 1, "never used", "never used"),
+        (8, 9, None, None),
+        (5, 8, "no size in between is a multiple of the 4 chunks", None),
+        (5, 7, "no size in between is a multiple of the 4 chunks", "no size in between is a multiple of the 4 chunks"),
+        (-1, 64, "negative", "negative"),
+        (0, -1, "negative", "negative"),
+        (0, 2**63 - 1, None, None),
+    ],
+)
+def test_sizes_by_the_rule_of_the_runtime(smallest: int, largest: int, strict: str | None, loose: str | None) -> None:
+    """Sizes below maxBytes, where 0 is a limit and a range the wrong way round refused; or up to it, 0 for any."""
+    for name, words in (("msccl", strict), ("msccl-executor", loose), ("rccl", loose)):
+        report = check(sized(smallest, largest), PROFILES[name])
+        assert (report.verdict == "ok") == (words is None), str(report)
+        assert words is None or words in str(report)
+
+
+def test_which_calls_a_file_serves_is_told() -> None:
+    for name, largest in (("msccl", 7), ("msccl-executor", 8)):
+        calls = check(sized(2, 8), PROFILES[name]).calls
+        assert calls is not None
+        assert (calls.smallest, calls.largest) == (2, largest)
+    unlimited = check(sized(0, 0)).calls
+    assert unlimited is not None
+    assert unlimited.largest is None
+
+
+def test_scratch_is_told_and_what_no_device_has_is_refused() -> None:
+    """pairs_allreduce(4) has as much scratch as data."""
+
+    def report(largest: int, name: str) -> CheckReport:
+        return check(replace(pairs_allreduce(4), max_bytes=largest), PROFILES[name])
+
+    small = report(2**20, "msccl")
+    assert small.calls is not None
+    assert (small.calls.scratch_share, small.calls.scratch_bytes, small.calls.scratch_at_start) == ("1", 2**20, True)
+    assert f"{2**20} bytes, taken when the communicator starts" in str(small)
+    assert not any("scratch" in warning for warning in small.warnings)
+    assert not any("scratch" in warning for warning in report(2**30 + 1, "msccl").warnings)
+    assert any(f"{2**31} bytes of scratch" in warning for warning in report(2**31, "msccl").warnings)
+    for largest in (2**40 + 1, 2**62, 2**63 - 1):
+        refused = report(largest, "msccl")
+        assert refused.verdict == "illegal"
+        assert f"takes {largest} bytes of scratch on a rank when the communicator starts" in str(refused)
+        grows = report(largest, "rccl")
+        assert grows.ok
+        assert "taken by the first call of that size" in str(grows)
+    anything = report(0, "msccl-executor").calls
+    assert anything is not None
+    assert anything.scratch_bytes is None
+    assert "1 of a call" in str(anything)
+
+
+@pytest.mark.parametrize("runtime", PROFILES)
+def test_what_has_a_root_is_said_to_serve_calls_of_every_root(runtime: str) -> None:
+    for name, program in FAMILIES.items():
+        report = check(program, PROFILES[runtime])
+        warned = [text for text in report.warnings if "of every root, with wrong data" in text]
+        assert len(warned) == (program.coll in {"broadcast", "reduce"}), name
+        assert all(f"have root {report.root} " in text for text in warned)
 
 
 def test_reports_print_and_serialise() -> None:

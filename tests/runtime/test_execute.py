@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from tests.runtime.test_programs import FAMILIES, P, S, T, ring_allgather, ring_allreduce, write
-from topodesign.runtime import PROFILES, check_program, parse_xml
+from topodesign.runtime.check import check_program
 from topodesign.runtime.execute import Network, analyse, interleave
 from topodesign.runtime.memory import Layout
 from topodesign.runtime.operations import Operation, Thread, load
+from topodesign.runtime.parse import parse_xml
+from topodesign.runtime.profiles import PROFILES
 
-EXECUTOR = PROFILES["msccl-executor"]
+EXECUTOR = PROFILES["msccl-executor-256"]
 
 
 def threads_of(program: P) -> tuple[list[Thread], Layout]:

@@ -25,7 +25,9 @@ from tests.runtime.test_programs import (
     tree_reduce,
     write,
 )
-from topodesign.runtime import PROFILES, CheckReport, check_program, parse_xml
+from topodesign.runtime.check import CheckReport, check_program
+from topodesign.runtime.parse import parse_xml
+from topodesign.runtime.profiles import PROFILES
 
 EXECUTOR = PROFILES["msccl-executor"]
 MAX_STATES = 3000

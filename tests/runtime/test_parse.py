@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from tests.runtime.test_programs import FAMILIES, ring_allgather, write
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER
-from topodesign.runtime import PROFILES, Program, XmlError, check_file, get_profile, parse_xml
+from topodesign.runtime.check import check_file
+from topodesign.runtime.parse import Program, XmlError, parse_xml
+from topodesign.runtime.profiles import PROFILES, get_profile
 
 EXECUTOR = PROFILES["msccl-executor"]
 TEXT = write(ring_allgather(3))
@@ -172,6 +174,7 @@ def test_the_word_for_reduce_scatter_depends_on_the_runtime() -> None:
     assert {name: profile.coll(REDUCE_SCATTER) for name, profile in PROFILES.items()} == {
         "msccl": "reduce_scatter",
         "msccl-executor": "reducescatter",
+        "msccl-executor-256": "reducescatter",
         "rccl": "reducescatter",
     }
 
@@ -225,7 +228,7 @@ def test_unreadable_files(tmp_path: Path) -> None:
         file.truncate(2**40)
     with pytest.raises(FileFormatError, match="are read"):
         check_file(huge)
-    with pytest.raises(ParameterError, match="known are msccl, msccl-executor, rccl"):
+    with pytest.raises(ParameterError, match="known are msccl, msccl-executor, msccl-executor-256, rccl"):
         get_profile("nccl")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from topodesign.base.units import Quantity, as_size
 from topodesign.base.wording import listed
 from topodesign.collectives import Collective
 from topodesign.compiler.backends import BACKENDS
-from topodesign.compiler.backends.backend import LARGEST_SIZE, Backend, Files, Options
+from topodesign.compiler.backends.backend import Backend, Files, Options
 from topodesign.compiler.frontends import rounds, trees
 from topodesign.compiler.ir import PROTOCOLS, Program, Protocol
 from topodesign.compiler.limits import Limits
@@ -249,8 +250,9 @@ def compile_plan(
     parts
         Of trees: parts of the data of a tree that follow one another.
     min_size, max_size
-        The range of sizes for which the runtime should use the program: text such as ``1MiB``, or bytes; by default
-        all.
+        The smallest and the largest call, by the collective's whole data, for which the runtime should use the program:
+        text such as ``1MiB``, or bytes. By default all; with a runtime that takes scratch memory for the largest call
+        at its start, as many as :func:`~topodesign.compiler.backends.msccl.default_largest` says.
     name
         What the runtime's log calls it; by default made of the collective and the spec.
 
@@ -292,8 +294,8 @@ def compile_plan(
         inplace=inplace,
         channels=channels,
         parts=parts,
-        min_bytes=int(as_size(min_size)) if min_size else 0,
-        max_bytes=LARGEST_SIZE if max_size is None else int(as_size(max_size)),
+        min_bytes=math.ceil(as_size(min_size)) if min_size else 0,
+        max_bytes=None if max_size is None else math.floor(as_size(max_size)),
     )
     program = front_end.program(plan.topology, plan.movement, options, backend.limits(options))
     return Compiled(plan, program, backend, options, backend.emit(program, options))
@@ -325,4 +327,10 @@ def _title(plan: Plan, front_end: FrontEnd) -> str:
     spec = str((plan.topology if isinstance(plan.place, Fabric) else plan).spec or "")
     if not 0 < len(spec) <= _LONGEST_SPEC:
         spec = str(plan.topology.nodes - len(plan.topology.switches))
-    return "-".join(["topodesign", str(plan.collective), *front_end.title, spec])
+    root = [] if plan.collective.root is None else [f"root{_rank(plan, plan.collective.root)}"]
+    return "-".join(["topodesign", str(plan.collective), *root, *front_end.title, spec])
+
+
+def _rank(plan: Plan, node: int) -> int:
+    """Return the rank of a node: switches have none."""
+    return node - sum(switch < node for switch in plan.topology.switches)

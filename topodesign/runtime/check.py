@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ from topodesign.runtime.legal import limits, links, mismatches, out_of_bounds, x
 from topodesign.runtime.memory import Layout
 from topodesign.runtime.operations import Finding, Thread, Verdict, load
 from topodesign.runtime.parse import Program, XmlError, parse_xml, read_text
-from topodesign.runtime.profiles import RuntimeProfile, get_profile
+from topodesign.runtime.profiles import SCRATCH_COMFORT, RuntimeProfile, get_profile
 
 LL_COMFORT = 2**20
 """Bytes up to which LL is a natural choice: half of what it moves are flags (a rule of thumb, not a limit)."""
@@ -43,6 +44,38 @@ class Usage:
 
 
 @dataclass(frozen=True)
+class Calls:
+    """The calls that a runtime uses a program for, by the bytes of the collective's whole data, and what they take.
+
+    Attributes
+    ----------
+    smallest, largest
+        Bytes; ``largest`` is None where there is no limit.
+    scratch_share
+        Scratch memory of a rank over the size of a call, ``p/q``.
+    scratch_bytes
+        The most scratch memory of a rank; None where that is the share of whatever the largest call will be.
+    scratch_at_start
+        Whether it is taken when the communicator starts, and not by the first call that needs it.
+    """
+
+    smallest: int
+    largest: int | None
+    scratch_share: str
+    scratch_bytes: int | None
+    scratch_at_start: bool
+
+    def __str__(self) -> str:
+        """Return both for people."""
+        sizes = f"from {self.smallest} bytes on" if self.largest is None else f"{self.smallest} to {self.largest} bytes"
+        if self.scratch_share == "0":
+            return f"calls: {sizes}; no scratch memory"
+        when = "taken when the communicator starts" if self.scratch_at_start else "taken by the first call of that size"
+        most = f"{self.scratch_share} of a call" if self.scratch_bytes is None else f"{self.scratch_bytes} bytes"
+        return f"calls: {sizes}; scratch memory of a rank: {most}, {when}"
+
+
+@dataclass(frozen=True)
 class CheckReport:
     """The answer of the checker.
 
@@ -66,7 +99,7 @@ class CheckReport:
         Root of a collective that has one, which the file does not say: found out, or given.
     interleavings, seed
         Random orders run in each mode, and their first seed.
-    usage
+    usage, calls
         None where the program is illegal.
     """
 
@@ -80,6 +113,7 @@ class CheckReport:
     interleavings: int = 0
     seed: int = 0
     usage: Usage | None = None
+    calls: Calls | None = None
 
     @property
     def ok(self) -> bool:
@@ -102,6 +136,8 @@ class CheckReport:
             lines.append(f"  root {self.root}")
         if self.usage is not None:
             lines += [f"  {name.replace('_', ' ')}: {number}" for name, number in asdict(self.usage).items()]
+        if self.calls is not None:
+            lines.append(f"  {self.calls}")
         lines += [f"  warning: {warning}" for warning in self.warnings]
         return "\n".join(lines)
 
@@ -187,7 +223,7 @@ def check_program(
     return CheckReport(
         verdict=findings[0].verdict if findings else "ok",
         findings=tuple(findings),
-        warnings=(*program.warnings, *_first(loaded.warnings), *_advice(program, loaded.threads)),
+        warnings=(*program.warnings, *_first(loaded.warnings), *_advice(program, profile, loaded.threads, root)),
         runtime=profile.name,
         program=title,
         modes=tuple(modes),
@@ -195,6 +231,7 @@ def check_program(
         interleavings=interleavings,
         seed=seed,
         usage=_usage(program, loaded.threads, longest),
+        calls=_calls(program, profile),
     )
 
 
@@ -217,7 +254,7 @@ def _run(
     if findings:
         return findings, 0
     slots = profile.slots[program.proto]
-    piece = profile.smallest_piece(program.proto, program.max_bytes, program.nchunksperloop)
+    piece = profile.smallest_piece(program.proto, profile.largest_call(program.max_bytes), program.nchunksperloop)
     unsettled = program.proto == "LL" and not profile.ll_send_barrier
     analysis = analyse(threads, layout, slots, piece=piece, unsettled_sends=unsettled)
     if not analysis.findings:
@@ -242,8 +279,31 @@ def _usage(program: Program, threads: Sequence[Thread], longest_chain: int) -> U
     )
 
 
-def _advice(program: Program, threads: Sequence[Thread]) -> Iterator[str]:
+def _calls(program: Program, profile: RuntimeProfile) -> Calls:
+    most, chunks = max(gpu.s_chunks for gpu in program.gpus), program.nchunksperloop
+    return Calls(
+        smallest=max(1, program.min_bytes),
+        largest=profile.largest_call(program.max_bytes),
+        scratch_share=str(Fraction(most, chunks)),
+        scratch_bytes=profile.scratch_bytes(program.max_bytes, most, chunks),
+        scratch_at_start=profile.scratch_at_start,
+    )
+
+
+def _advice(program: Program, profile: RuntimeProfile, threads: Sequence[Thread], root: int | None) -> Iterator[str]:
     """Yield what works but is likely not meant."""
+    if program.collective.rooted:
+        yield (
+            f"{profile.name} uses it for a {program.collective} of every root, with wrong data wherever that is not "
+            f"{root}: load it only where all calls of its sizes have root {root} (a narrow minBytes and maxBytes "
+            "helps), or use an allgather or allreduce, which has no root"
+        )
+    calls = _calls(program, profile)
+    if calls.scratch_at_start and (calls.largest or 0) * Fraction(calls.scratch_share) > SCRATCH_COMFORT:
+        yield (
+            f"{calls.scratch_bytes} bytes of scratch on a rank, taken when the communicator starts whatever calls "
+            "come; a smaller maxBytes (--max-size of compile) takes less"
+        )
     used = {tb.chan for gpu in program.gpus for tb in gpu.threadblocks}
     parallel = Counter(thread.send[:2] for thread in threads if thread.send)
     needed = max(parallel.values(), default=1)
@@ -251,8 +311,8 @@ def _advice(program: Program, threads: Sequence[Thread]) -> Iterator[str]:
         yield f"nchannels is {program.nchannels}, but {len(used)} are used; the others are connected for nothing"
     elif len(used) > needed:
         yield f"{len(used)} channels, but no link carries more than {needed} at once; fewer use less memory"
-    if program.proto == "LL" and not 0 < program.max_bytes <= LL_COMFORT:
-        limit = f"{program.max_bytes} bytes" if program.max_bytes else "any size"
+    if program.proto == "LL" and (calls.largest is None or calls.largest > LL_COMFORT):
+        limit = "any size" if calls.largest is None else f"{calls.largest} bytes"
         yield f"LL up to {limit}: half of what LL moves are flags; use Simple or LL128 for large data"
     if program.inplace != program.outofplace:
         only, other = ("in", "out of") if program.inplace else ("out of", "in")

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from topodesign.runtime.memory import Layout, buffer_chunks, distinct_blocks
 from topodesign.runtime.operations import READS_SOURCE, RECEIVES, SENDS, Connection, Finding, Operation, Thread
 from topodesign.runtime.parse import Gpu, Program, Step, Threadblock
-from topodesign.runtime.profiles import RuntimeProfile
+from topodesign.runtime.profiles import MOST_SCRATCH, RuntimeProfile
 
 _CHECKED_TARGET = frozenset({"r", "rcs", "rrcs", "cpy", "re"})  # the parser forgets rrc
 _CHECKED_SOURCE = READS_SOURCE - {"rrc"}
@@ -42,10 +42,16 @@ def _algo(program: Program, profile: RuntimeProfile) -> Iterator[Finding]:
             f'nchunksperloop="{program.nchunksperloop}" of {program.collective} counts the chunks of all ranks '
             f"and must be a multiple of ngpus, {program.ngpus}"
         )
-    if program.min_bytes < 0 or program.max_bytes < 0 or 0 < program.max_bytes < program.min_bytes:
-        yield illegal(
-            f"minBytes {program.min_bytes} and maxBytes {program.max_bytes} are no range; the file is never used"
-        )
+    if unused := profile.why_unused(program.min_bytes, program.max_bytes, max(1, program.nchunksperloop)):
+        yield illegal(unused)
+    elif profile.scratch_at_start:
+        most = max((gpu.s_chunks for gpu in program.gpus), default=0)
+        scratch = profile.scratch_bytes(program.max_bytes, most, max(1, program.nchunksperloop)) or 0
+        if scratch > MOST_SCRATCH:
+            yield illegal(
+                f"maxBytes {program.max_bytes} takes {scratch} bytes of scratch on a rank when the communicator "
+                "starts, which no device has; write a smaller one (--max-size of compile)"
+            )
     if not (program.inplace or program.outofplace):
         yield illegal("inplace and outofplace are both 0; the file is never used")
     if len(program.gpus) > profile.children_per_node:

@@ -16,6 +16,14 @@ from topodesign.collectives import COLLECTIVES, Collective
 PROTOCOLS = ("Simple", "LL", "LL128")
 """Values of ``proto``."""
 
+LARGEST_SIZE = 2**63 - 1
+"""Largest ``maxBytes`` that a file can say; stands for any size."""
+
+SCRATCH_COMFORT = 2**30
+"""Bytes of scratch of a rank that a runtime may take at its start without a warning (a rule of thumb)."""
+
+MOST_SCRATCH = 2**40
+"""Bytes of scratch of a rank that no device has: about four times the largest."""
 
 _SLOTS = MappingProxyType({"Simple": 2, "LL": 8, "LL128": 8})
 # Half of 4 MiB; 512 threads x 8 lines x 8 bytes of data; 640 threads x 120 words, 15 of 16 of them data.
@@ -32,6 +40,8 @@ class RuntimeProfile:
     ----------
     name
         The word for ``--runtime``.
+    dialect
+        Name of the runtime whose words for collectives it has; its own name where empty.
     xml_nodes_per_rank
         Elements one rank keeps: the algo, every gpu, and its own tbs and steps. The table has 4096 entries, but the
         parser gives up as soon as it is full, even if only closing tags follow: 4095 are usable.
@@ -40,7 +50,8 @@ class RuntimeProfile:
     attributes_per_node, value_length
         Attributes of an element, and characters of a value; unchecked too.
     steps_per_threadblock
-        ``step`` elements in a tb, ``nop`` included. A build-time constant of msccl-executor: some builds hold 64 only.
+        ``step`` elements in a tb, ``nop`` included. A build-time constant of msccl-executor (MSCCL_MAX_NUM_STEPS): 64
+        by default since November 2024, 256 on request. A file with more makes start-up fail.
     threadblocks_per_rank
         ``tb`` elements of a gpu; a dependency names its threadblock in a signed byte, so ids end at 127.
     resident_threadblocks
@@ -69,12 +80,20 @@ class RuntimeProfile:
         Attributes of ``algo`` that this runtime does without; others may not, so the checker warns.
     checks_chunk_counts
         Whether ``i_chunks`` and ``o_chunks``, unless 0, must agree with ``nchunksperloop``.
+    strict_sizes
+        Whether a file serves calls below ``maxBytes`` only, 0 is a limit like any other, and ``minBytes`` above it is
+        refused. Other runtimes take calls of just ``maxBytes`` too, 0 stands for any size, and a range without a size
+        is never used.
+    scratch_at_start
+        Whether scratch for a call of ``maxBytes`` is allocated when the communicator starts. Other runtimes allocate
+        for a call what it needs, and keep the largest.
     ll_send_barrier
         Whether the threads of a threadblock meet after an LL send. Where they do not, a flag set by that step, or the
         next step itself, may overtake the reading of what is sent (Simple and LL128 always meet).
     """
 
     name: str
+    dialect: str = ""
     steps_per_threadblock: int = 256
     threadblocks_per_rank: int = 128
     resident_threadblocks: int = 108
@@ -92,16 +111,74 @@ class RuntimeProfile:
     optional: frozenset[str] = frozenset()
     checks_chunk_counts: bool = False
     ll_send_barrier: bool = True
+    strict_sizes: bool = False
+    scratch_at_start: bool = False
 
-    def smallest_piece(self, proto: str, max_bytes: int, chunks: int) -> int:
-        """Return the fewest chunks that a full piece has in a program of ``chunks`` for data up to ``max_bytes``.
+    def smallest_piece(self, proto: str, largest: int | None, chunks: int) -> int:
+        """Return the fewest chunks that a full piece has in a program of ``chunks`` for calls up to ``largest`` bytes.
 
-        ``max_bytes`` 0 stands for any size.
+        None stands for any size.
         """
-        if not max_bytes:
+        if not largest:
             return 1
-        size = -(-max_bytes // chunks)
+        size = -(-largest // chunks)
         return max(1, min(self.chunks_per_step, self.slot_bytes[proto] // size))
+
+    def largest_call(self, max_bytes: int) -> int | None:
+        """Return the bytes of the largest call that a file with this ``maxBytes`` serves, None for any."""
+        if max_bytes == LARGEST_SIZE or (max_bytes == 0 and not self.strict_sizes):
+            return None
+        return max_bytes - self.strict_sizes
+
+    def max_bytes(self, largest: int | None) -> int:
+        """Return the ``maxBytes`` of a file that serves calls up to ``largest`` bytes, None for any."""
+        return LARGEST_SIZE if largest is None else min(LARGEST_SIZE, largest + self.strict_sizes)
+
+    def why_unused(self, min_bytes: int, max_bytes: int, chunks: int) -> str | None:
+        """Return why a file with these sizes serves no call, None if it serves some.
+
+        Parameters
+        ----------
+        min_bytes, max_bytes
+            As the file says them.
+        chunks
+            Its ``nchunksperloop``: the elements of a call are a multiple of it, and so are the bytes.
+        """
+        said = f"minBytes {min_bytes} and maxBytes {max_bytes}"
+        if min_bytes < 0 or max_bytes < 0:
+            return f"{said} must not be negative"
+        if self.strict_sizes and min_bytes > max_bytes:
+            return f"{said} are no range; {self.name} refuses the file"
+        largest = self.largest_call(max_bytes)
+        if largest is None:
+            return None
+        if largest < max(1, min_bytes):
+            rule = f"{self.name} takes calls below maxBytes; " if self.strict_sizes else ""
+            return f"{said} are no range: {rule}the file is never used"
+        if -(-max(1, min_bytes) // chunks) * chunks > largest:
+            return f"{said}: no size in between is a multiple of the {chunks} chunks; the file is never used"
+        return None
+
+    def scratch_bytes(self, max_bytes: int, scratch: int, chunks: int) -> int | None:
+        """Return the most bytes of scratch that a rank takes, None where that depends on calls of any size.
+
+        Parameters
+        ----------
+        max_bytes
+            As the file says it.
+        scratch, chunks
+            Chunks of scratch of the rank, and of the whole collective.
+        """
+        if self.scratch_at_start:
+            return max_bytes * scratch // chunks
+        largest = self.largest_call(max_bytes)
+        if largest is None:
+            return None if scratch else 0
+        return largest * scratch // chunks
+
+    @property
+    def _dialect(self) -> str:
+        return self.dialect or self.name
 
     @property
     def collectives(self) -> Mapping[str, Collective]:
@@ -109,7 +186,7 @@ class RuntimeProfile:
 
         Which they are is said by the collectives themselves. With a wrong one the file is silently ignored.
         """
-        return {label: one for one in COLLECTIVES.values() if (label := one.label(self.name)) is not None}
+        return {label: one for one in COLLECTIVES.values() if (label := one.label(self._dialect)) is not None}
 
     def coll(self, collective: Collective) -> str:
         """Return the ``coll`` of a collective: ``reducescatter``.
@@ -119,7 +196,7 @@ class RuntimeProfile:
         ParameterError
             If the runtime has no such collective.
         """
-        label = collective.label(self.name)
+        label = collective.label(self._dialect)
         if label is None:
             known = ", ".join(one.name for one in self.collectives.values())
             raise ParameterError(f"the runtime {self.name} has no collective {collective.name!r}; it knows {known}")
@@ -134,8 +211,11 @@ PROFILES: Mapping[str, RuntimeProfile] = MappingProxyType(
                 "msccl",
                 optional=frozenset({"minBytes", "maxBytes", "outofplace"}),
                 checks_chunk_counts=True,
+                strict_sizes=True,
+                scratch_at_start=True,
             ),
-            RuntimeProfile("msccl-executor", optional=frozenset({"name"})),
+            RuntimeProfile("msccl-executor", steps_per_threadblock=64, optional=frozenset({"name"})),
+            RuntimeProfile("msccl-executor-256", dialect="msccl-executor", optional=frozenset({"name"})),
             RuntimeProfile(
                 "rccl",
                 steps_per_threadblock=64,

@@ -1,6 +1,7 @@
 """Back ends: one a file, each writes the instructions of all ranks as one target reads them.
 
-Imports the instruction IR and the runtimes, and knows no front end. To add one, write a subclass of
+Imports the instruction IR and the runtimes, and knows no front end. The command line takes its choices from here, so
+that nothing here imports NumPy before there is work. To add one, write a subclass of
 :class:`~topodesign.compiler.backends.backend.Backend` in a file of its own and list it in ``_LISTED``.
 """
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from topodesign.compiler.ir import Program, Protocol
 from topodesign.compiler.limits import Limits
-from topodesign.runtime.check import CheckReport
 from topodesign.runtime.profiles import RuntimeProfile
 
-LARGEST_SIZE = 2**63 - 1
-"""Bytes; stands for any size."""
+if TYPE_CHECKING:
+    from topodesign.runtime.check import CheckReport
 
 Files = Mapping[str, bytes]
 """What a back end writes: contents by what follows the name that the user gives, such as ``.xml`` or ``.0.et``."""
@@ -38,7 +37,8 @@ class Options:
     parts
         Of trees: parts of the data of a tree that follow one another.
     min_bytes, max_bytes
-        The range of sizes that it is for.
+        The smallest and the largest call that it is for, in bytes of the collective's whole data; without a largest one
+        the target takes as many as it can.
     """
 
     runtime: str | RuntimeProfile
@@ -48,7 +48,7 @@ class Options:
     channels: int = 1
     parts: int = 1
     min_bytes: int = 0
-    max_bytes: int = LARGEST_SIZE
+    max_bytes: int | None = None
 
 
 class Backend(ABC):

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.compiler.backends.backend import LARGEST_SIZE, Backend, Files, Options
-from topodesign.compiler.ir import Buffer, Instruction, Kind, Program, RankProgram
+from topodesign.compiler.backends.backend import Backend, Files, Options
+from topodesign.compiler.ir import Buffer, Instruction, Kind, Program, RankProgram, Region
 from topodesign.compiler.limits import HELP, Limits
-from topodesign.runtime.check import CheckReport, check_program
 from topodesign.runtime.parse import parse_xml
-from topodesign.runtime.profiles import PROFILES, RuntimeProfile, get_profile
+from topodesign.runtime.profiles import (
+    LARGEST_SIZE,
+    MOST_SCRATCH,
+    PROFILES,
+    SCRATCH_COMFORT,
+    RuntimeProfile,
+    get_profile,
+)
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
+
+    from topodesign.runtime.check import CheckReport
 
 _TYPES = {
     Kind.SEND: "s",
@@ -29,6 +38,7 @@ _TYPES = {
 }
 _BUFFERS = {Buffer.INPUT: "i", Buffer.OUTPUT: "o", Buffer.SCRATCH: "s"}
 _NAME = re.compile(r"[A-Za-z0-9_.,()+-]+")
+_USUAL_LARGEST = 2**32  # bytes of a call; beyond, scratch is taken for what hardly ever comes
 
 
 class Msccl(Backend):
@@ -53,18 +63,25 @@ class Msccl(Backend):
 
     def emit(self, program: Program, options: Options) -> Files:
         """Return the XML."""
-        sizes = {"min_bytes": options.min_bytes, "max_bytes": options.max_bytes}
-        text = to_xml(program, profile=get_profile(options.runtime), name=options.name, **sizes)
+        text = to_xml(
+            program,
+            profile=get_profile(options.runtime),
+            name=options.name,
+            min_bytes=options.min_bytes,
+            max_bytes=options.max_bytes,
+        )
         return {self.ending: text.encode()}
 
     def check(self, files: Files, options: Options, interleavings: int) -> CheckReport:
         """Read the XML as the runtime does, and decide whether it then does what it should."""
+        from topodesign.runtime.check import check_program  # noqa: PLC0415  NumPy, which help does without
+
         profile = get_profile(options.runtime)
         return check_program(parse_xml(files[self.ending].decode(), profile), profile, interleavings=interleavings)
 
 
 def to_xml(
-    program: Program, *, profile: RuntimeProfile, name: str, min_bytes: int = 0, max_bytes: int = LARGEST_SIZE
+    program: Program, *, profile: RuntimeProfile, name: str, min_bytes: int = 0, max_bytes: int | None = None
 ) -> str:
     """Write a program as XML in the exact form that the runtime reads, after checking its limits.
 
@@ -77,14 +94,15 @@ def to_xml(
     name
         What the runtime's log calls it.
     min_bytes, max_bytes
-        The range of sizes for which the runtime should use this file.
+        The smallest and the largest call for which the runtime should use this file, in bytes of the whole data; by
+        default all, and with a runtime that takes scratch for the largest at its start as :func:`default_largest` says.
 
     Raises
     ------
     InfeasibleError
         If the program exceeds a limit of the runtime; the message names limit, rank and number.
     ParameterError
-        If the name has characters that the runtime's parser might trip over, or the sizes are not a range.
+        If the name has characters that the runtime's parser might trip over, or no call has such a size.
     """
     from lxml import etree  # noqa: PLC0415  heavy
 
@@ -92,8 +110,7 @@ def to_xml(
         raise ParameterError(
             f"the name {name[:40]!r} must be of letters, digits and _.,()+- and at most {profile.value_length} long"
         )
-    if not 0 <= min_bytes <= max_bytes <= LARGEST_SIZE:
-        raise ParameterError(f"sizes must satisfy 0 <= min_bytes <= max_bytes < 2^63, not {min_bytes} and {max_bytes}")
+    limit = _max_bytes(program, profile, min_bytes, max_bytes)
     algo = etree.Element(
         "algo",
         name=name,
@@ -105,8 +122,9 @@ def to_xml(
         inplace=str(int(program.inplace)),
         outofplace=str(int(not program.inplace)),
         minBytes=str(min_bytes),
-        maxBytes=str(max_bytes),
+        maxBytes=str(limit),
     )
+    others = _other_ends(program)
     for rank, body in enumerate(program.ranks):
         gpu = etree.SubElement(
             algo,
@@ -116,46 +134,134 @@ def to_xml(
             o_chunks=str(program.output_chunks),
             s_chunks=str(body.scratch),
         )
-        _write_threadblocks(gpu, body)
+        _write_threadblocks(gpu, rank, body, others)
     _check_limits(program, algo, profile)
     return etree.tostring(algo, encoding="unicode", pretty_print=True)
 
 
-def _write_threadblocks(gpu: _Element, rank: RankProgram) -> None:
+def default_largest(program: Program, profile: RuntimeProfile) -> int | None:
+    """Return the bytes of the largest call that a program is for if nobody says it, None for any.
+
+    Without scratch, and where a runtime takes scratch as calls need it: any. Where it takes scratch for the largest
+    call at its start: the largest power of two up to 4 GiB with which no rank takes more than 1 GiB.
+    """
+    most = max(body.scratch for body in program.ranks)
+    if not most or not profile.scratch_at_start:
+        return None
+    fitting = SCRATCH_COMFORT * program.chunks // most
+    return min(_USUAL_LARGEST, 1 << fitting.bit_length() - 1)
+
+
+def _max_bytes(program: Program, profile: RuntimeProfile, smallest: int, largest: int | None) -> int:
+    """Return the ``maxBytes`` for a range of calls.
+
+    Raises
+    ------
+    ParameterError
+        If no call has such a size.
+    """
+    if largest is None:
+        largest = default_largest(program, profile)
+        if largest is not None and largest < smallest:
+            raise ParameterError(
+                f"{profile.name} takes scratch for the largest call when it starts, and without --max-size that is one "
+                f"of {largest} bytes: calls from {smallest} bytes on need --max-size"
+            )
+    elif not 1 <= largest < LARGEST_SIZE:
+        raise ParameterError(f"the largest call must be from 1 byte to less than 2^63 - 1, not {largest} bytes")
+    limit = profile.max_bytes(largest)
+    if unused := profile.why_unused(smallest, limit, program.chunks):
+        raise ParameterError(f"calls from {smallest} to {largest} bytes: {unused}")
+    scratch = profile.scratch_bytes(limit, max(body.scratch for body in program.ranks), program.chunks)
+    if profile.scratch_at_start and scratch is not None and scratch > MOST_SCRATCH:
+        raise ParameterError(
+            f"calls up to {largest} bytes take {scratch} bytes of scratch on a rank; use less --max-size"
+        )
+    return limit
+
+
+_Place = tuple[str, int]
+"""Name of a buffer in the file, and the offset."""
+
+_NOWHERE: tuple[_Place, _Place] = ("i", -1), ("o", -1)  # what the MSCCL tools wrote in a nop
+
+_Position = tuple[int, int, int]
+"""Rank, threadblock and index of an instruction."""
+
+
+def _other_ends(program: Program) -> dict[_Position, Region]:
+    """Return for what is sent where its receiver puts it, and for what is received where its sender had it.
+
+    The runtimes ignore these fields, but other tools compare them, and they tell people what goes where. A receiver
+    that only adds and passes on stands for what it adds.
+    """
+    ends: dict[tuple[int, int, int], tuple[list[_Position], list[_Position]]] = defaultdict(lambda: ([], []))
+    ones: dict[_Position, Instruction] = {}
+    for rank, body in enumerate(program.ranks):
+        for tb, block in enumerate(body.threadblocks):
+            for index, one in enumerate(block.instructions):
+                ones[rank, tb, index] = one
+                if one.kind.sends and block.send is not None:
+                    ends[rank, block.send, block.channel][0].append((rank, tb, index))
+                if one.kind.receives and block.receive is not None:
+                    ends[block.receive, rank, block.channel][1].append((rank, tb, index))
+    found: dict[_Position, Region | None] = {}
+    for sends, receives in ends.values():
+        for at, to in zip(sends, receives, strict=False):  # the check of the file says where they are not as many
+            sender, receiver = ones[at], ones[to]
+            if sender.target is None:
+                found[at] = receiver.target or receiver.source
+            if receiver.kind is Kind.RECEIVE:
+                found[to] = sender.source if sender.kind is Kind.SEND else sender.target or sender.source
+    return {place: region for place, region in found.items() if region is not None}
+
+
+def _write_threadblocks(gpu: _Element, rank: int, body: RankProgram, others: dict[_Position, Region]) -> None:
     """Add the threadblocks of a rank, with a nop before a step for each dependency but its last."""
     from lxml import etree  # noqa: PLC0415  heavy
 
     number: dict[tuple[int, int], int] = {}  # of the step that ends the instruction
-    for tb, block in enumerate(rank.threadblocks):
+    for tb, block in enumerate(body.threadblocks):
         ends = itertools.accumulate(max(1, len(one.depends)) for one in block.instructions)
         number.update(((tb, index), end - 1) for index, end in enumerate(ends))
-    wanted = {pair for block in rank.threadblocks for one in block.instructions for pair in one.depends}
-    for tb, block in enumerate(rank.threadblocks):
+    wanted = {pair for block in body.threadblocks for one in block.instructions for pair in one.depends}
+    for tb, block in enumerate(body.threadblocks):
         send, recv = (-1 if peer is None else peer for peer in (block.send, block.receive))
         element = etree.SubElement(gpu, "tb", id=str(tb), send=str(send), recv=str(recv), chan=str(block.channel))
         for index, one in enumerate(block.instructions):
-            *others, last = [(other, number[other, at]) for other, at in one.depends] or [(-1, -1)]
-            for wait in others:
-                _write_step(element, None, wait, hasdep=False)
-            _write_step(element, one, last, hasdep=(tb, index) in wanted)
+            *first, last = [(other, number[other, at]) for other, at in one.depends] or [(-1, -1)]
+            for wait in first:
+                _write_step(element, "nop", _NOWHERE, 0, wait, hasdep=False)
+            operands = _operands(one, others.get((rank, tb, index)))
+            _write_step(element, _TYPES[one.kind], operands, one.count, last, hasdep=(tb, index) in wanted)
 
 
-def _write_step(tb: _Element, one: Instruction | None, wait: tuple[int, int], *, hasdep: bool) -> None:
-    """Add an instruction, or a nop that only waits."""
+def _operands(one: Instruction, other: Region | None) -> tuple[_Place, _Place]:
+    """Return source and target: what an instruction has not itself is at the other end."""
+    source = one.source or (one.target if one.kind is Kind.RECEIVE_COPY_SEND else other)
+    return _place(source), _place(one.target or other)
+
+
+def _place(region: Region | None) -> _Place:
+    return ("i", -1) if region is None else (_BUFFERS[region.buffer], region.offset)
+
+
+def _write_step(
+    tb: _Element, kind: str, operands: tuple[_Place, _Place], count: int, wait: tuple[int, int], *, hasdep: bool
+) -> None:
     from lxml import etree  # noqa: PLC0415  heavy
 
-    source = one.source if one is not None else None
-    target = one.target if one is not None else None
+    (source, source_offset), (target, target_offset) = operands
     etree.SubElement(
         tb,
         "step",
         s=str(len(tb)),
-        type="nop" if one is None else _TYPES[one.kind],
-        srcbuf="i" if source is None else _BUFFERS[source.buffer],
-        srcoff="-1" if source is None else str(source.offset),
-        dstbuf="o" if target is None else _BUFFERS[target.buffer],
-        dstoff="-1" if target is None else str(target.offset),
-        cnt="0" if one is None else str(one.count),
+        type=kind,
+        srcbuf=source,
+        srcoff=str(source_offset),
+        dstbuf=target,
+        dstoff=str(target_offset),
+        cnt=str(count),
         depid=str(wait[0]),
         deps=str(wait[1]),
         hasdep=str(int(hasdep)),
