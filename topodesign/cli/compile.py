@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+import topodesign
 from topodesign.base.errors import ParameterError
 from topodesign.cli.options import (
     collective_option,
@@ -18,15 +19,14 @@ from topodesign.cli.options import (
     tree_options,
 )
 from topodesign.cli.sources import check_ending, names_schedule
-from topodesign.collectives import Collective
 from topodesign.compiler.backends import BACKENDS
-from topodesign.compiler.compilation import Compiled, compile_plan
-from topodesign.compiler.fitting import Settings, compile_fitting
 from topodesign.compiler.ir import PROTOCOLS, Protocol
-from topodesign.plans.plan import Plan
-from topodesign.plans.trees import Trees
-from topodesign.schedulers import schedule
-from topodesign.verification.plans import load_right
+
+if TYPE_CHECKING:
+    from topodesign.collectives import Collective
+    from topodesign.compiler.compilation import Compiled
+    from topodesign.compiler.fitting import Settings
+    from topodesign.plans.plan import Plan
 
 _RUNTIMES = list(dict.fromkeys(name for backend in BACKENDS.values() for name in backend.runtimes))
 
@@ -42,7 +42,9 @@ _RUNTIMES = list(dict.fromkeys(name for backend in BACKENDS.values() for name in
 @click.option(
     "--runtime",
     type=click.Choice(_RUNTIMES),
-    help="Whose limits the program has to keep; without it those of the first runtime of the target, msccl for msccl.",
+    help="Whose limits and rules the program has to keep; without it those of the first runtime of the target, msccl "
+    "for msccl. msccl-executor is built for 64 steps per threadblock by default; msccl-executor-256 is a build of it "
+    "with MSCCL_MAX_NUM_STEPS=256.",
 )
 @click.option(
     "--protocol",
@@ -66,8 +68,19 @@ _RUNTIMES = list(dict.fromkeys(name for backend in BACKENDS.values() for name in
     show_default=True,
     help="Of trees: parts of the data of a tree that follow one another.",
 )
-@click.option("--min-size", default=None, metavar="SIZE", help="Smallest call that the runtime uses the program for.")
-@click.option("--max-size", default=None, metavar="SIZE", help="Largest call that the runtime uses the program for.")
+@click.option(
+    "--min-size",
+    metavar="SIZE",
+    help="Smallest call that the runtime uses the program for, such as 1MiB of the collective's whole data.",
+)
+@click.option(
+    "--max-size",
+    metavar="SIZE",
+    help="Largest call that the runtime uses the program for, itself included; a built-in algorithm runs larger ones. "
+    "Without it there is none, but for msccl, which takes scratch memory for the largest call when a communicator "
+    "starts: there it is the largest power of two up to 4 GiB for which no rank takes more than 1 GiB, if the program "
+    "has scratch.",
+)
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="File to write (.xml)."
 )
@@ -97,6 +110,9 @@ def command(
     does before it is written. Where the best trees of a fabric are too many for the runtime, fewer are taken, and it
     is said. --root, --fixed-k, --shards, --only, --without and --parts are for trees.
 
+    No runtime looks at the root of a call: a program of a broadcast or reduce is used for calls of every root, with
+    wrong data unless that is the program's. Load it only where all calls have this root.
+
     Example: topodesign compile 'circulant(12,2,3)' --collective allreduce --inplace -o allreduce.xml
     """
     check_ending(output, "program")
@@ -112,23 +128,25 @@ def command(
     if names_schedule(source):
         _refuse_choices(context, source, ("collective", *options))
         with progress_bar("verifying"):
+            from topodesign.verification.plans import load_right  # noqa: PLC0415  NumPy, which help does without
+
             plan = load_right(source)
         _check_parts(plan, parts)
         with progress_bar("compiling"):
-            made = compile_plan(plan, target, **settings)
+            made = topodesign.compile_plan(plan, target, **settings)
     else:
         with progress_bar("scheduling and compiling") as progress:
 
             def make_plan(k: int | None) -> Plan:
                 fewer = {} if k is None else {"fixed_k": k}
-                plan = schedule(source, collective, progress=progress, **{**options, **fewer})
+                plan = topodesign.schedule(source, collective, progress=progress, **{**options, **fewer})
                 _check_parts(plan, parts)
                 return plan
 
             if options["fixed_k"] is None:
-                made = compile_fitting(make_plan, target, **settings)
+                made = topodesign.compile_fitting(make_plan, target, **settings)
             else:
-                made = compile_plan(make_plan(None), target, **settings)
+                made = topodesign.compile_plan(make_plan(None), target, **settings)
     with progress_bar("checking"):
         made = made.checked()
     made.save(output)
@@ -144,13 +162,13 @@ def _refuse_choices(context: click.Context, source: str, names: tuple[str, ...])
 
 
 def _check_parts(plan: Plan, parts: int) -> None:
-    if parts > 1 and not isinstance(plan.movement, Trees):
+    if parts > 1 and not isinstance(plan.movement, topodesign.Trees):
         raise ParameterError("--parts is for trees; leave it out")
 
 
 def _print(made: Compiled, output: Path, as_json: bool) -> None:
     """Print what was found out about the program, and where it is."""
-    trees = isinstance(made.plan.movement, Trees)
+    trees = isinstance(made.plan.movement, topodesign.Trees)
     notes = made.notes or (made.plan.notes if trees else ())
     if not as_json:
         found = made.heading() if made.report is None else str(made.report)

@@ -15,6 +15,7 @@ import click
 
 from topodesign import collectives
 from topodesign.base.records import Result
+from topodesign.runtime.profiles import PROFILES
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
@@ -63,10 +64,11 @@ alpha_option = click.option(
 )
 runtime_option = click.option(
     "--runtime",
-    type=click.Choice(["msccl", "msccl-executor", "rccl"]),
+    type=click.Choice(list(PROFILES)),
     default="msccl",
     show_default=True,
-    help="Whose limits an XML program has to keep.",
+    help="Whose limits and rules an XML program has to keep; msccl-executor-256 is a build of msccl-executor with "
+    "MSCCL_MAX_NUM_STEPS=256 instead of 64.",
 )
 
 
