@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import nullcontext
@@ -196,6 +197,19 @@ def test_journal_of_another_build_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CatalogError, match="not the journal"):
         Journal(tmp_path / "text", EFFORT)
     assert (tmp_path / "text").read_text() == "a letter\nto a friend\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "{}", "3", "[3, 2, 9]", '[3, 2, 0, "x"]', "[3, 2, 0, 7]", '["3", 2, 0]', "[3", "[NaN, 2, 0]"]
+)
+def test_lines_of_a_journal_that_say_nonsense_are_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with Journal(path, EFFORT):
+        pass
+    with path.open("ab") as stream:
+        stream.write(b"%08x %s\n" % (zlib.crc32(text.encode()), text.encode()))
+    with pytest.raises(CatalogError, match=r"journal:2: this is no result"):
+        Journal(path, EFFORT)
 
 
 def test_torn_line_of_a_journal_is_done_again(tmp_path: Path) -> None:

@@ -165,6 +165,17 @@ CAPACITY = (
     '<edge source="0" target="1"><data key="c">{}</data></edge></graph></graphml>'
 )
 DEEP = "[" * 900 + "]" * 900
+
+
+def keyed(name: str, kind: str, value: str) -> str:
+    """GraphML of two nodes, the first with an attribute."""
+    return (
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+        f'<key id="k" for="node" attr.name="{name}" attr.type="{kind}"/><graph edgedefault="undirected">'
+        f'<node id="a"><data key="k">{value}</data></node><node id="b"/><edge source="a" target="b"/></graph></graphml>'
+    )
+
+
 HOSTILE: list[tuple[str, str | bytes, str]] = [
     *((f"a.{ending}", "", "") for ending in ("json", "csv", "graphml")),
     *((f"a.{ending}", "   \n", "") for ending in ("json", "csv", "graphml")),
@@ -188,9 +199,9 @@ HOSTILE: list[tuple[str, str | bytes, str]] = [
     ("a.json", '{"nodes":null,"links":[]}', '"nodes"'),
     ("a.json", '{"nodes":2.0,"links":[]}', '"nodes"'),
     ("a.json", '{"nodes":true,"links":[]}', '"nodes"'),
-    ("a.json", '{"nodes":NaN,"links":[]}', '"nodes"'),
+    ("a.json", '{"nodes":NaN,"links":[]}', "NaN is no number"),
     ("a.json", '{"nodes":"2","links":[]}', '"nodes"'),
-    ("a.json", '{"nodes":-Infinity,"links":[]}', '"nodes"'),
+    ("a.json", '{"nodes":-Infinity,"links":[]}', "-Infinity is no number"),
     ("a.json", f'{{"nodes":{10**30},"links":[]}}', '"nodes"'),
     ("a.json", f'{{"nodes":{"9" * 5000},"links":[]}}', "not JSON"),
     ("a.json", f'{{"nodes":{MAX_NODES + 1},"links":[]}}', "too many"),
@@ -225,13 +236,27 @@ HOSTILE: list[tuple[str, str | bytes, str]] = [
     ("a.json", f'{{"nodes":[{{"id":{DEEP}}}],"links":[]}}', ""),
     ("a.json", '{"nodes":[{"id":0},{"id":0}],"links":[]}', "repeated"),
     ("a.json", '{"nodes":[{"id":0}],"links":[{"source":0,"target":1}]}', "unknown ones"),
+    ("a.json", '{"nodes":[{"id":0}],"links":[{"source":0,"target":0,"capacity":NaN}]}', "NaN is no number"),
+    ("a.json", '{"nodes":2,"nodes":3,"links":[[0,1],[1,0]]}', "'nodes' is there twice"),
+    ("a.json", '{"nodes":2,"links":[[0,1],[1,0]],"swiches":[0]}', "unknown field 'swiches'"),
+    ("a.json", '{"nodes":[{"id":0}],"links":[],"graph":[]}', "node-link"),
+    ("a.json", '{"nodes":[{"id":0}],"links":[],"edges":[]}', "node-link"),
+    ("a.json", '{"nodes":[{"id":0}],"links":[],"more":0}', "unknown field 'more'"),
+    ("a.json", '{"nodes":[{"id":0,"swich":true},{"id":1}],"links":[]}', "did you mean 'switch'"),
+    ("a.json", '{"nodes":[{"id":0,"switch":"true"},{"id":1}],"links":[]}', "switch of node"),
+    ("a.json", '{"nodes":[{"id":0,"switch":1},{"id":1}],"links":[]}', "switch of node"),
+    ("a.json", '{"nodes":[{"id":0}],"links":[{"source":0,"target":0,"capcity":2}]}', "did you mean 'capacity'"),
+    ("a.graphml", keyed("switch", "string", "true"), "switch of node"),
+    ("a.graphml", keyed("swicth", "boolean", "true"), "did you mean 'switch'"),
+    ("a.graphml", keyed("Switch", "boolean", "true"), "did you mean 'switch'"),
+    ("a.graphml", keyed("color", "string", "red").replace('id="b"', 'id="a"'), "repeated"),
     ("a.json", '{"nodes":[{"id":0}],"links":7}', "node-link"),
     ("a.json", '{"nodes":[{"id":0}],"links":[7]}', "node-link"),
     ("a.json", '{"nodes":[{"id":0}],"links":[{}]}', "node-link"),
     ("a.json", '{"nodes":[{"id":0}],"links":[{"source":0}]}', "node-link"),
     *(
         ("a.json", f'{{"nodes":[{{"id":0}}],"links":[{{"source":0,"target":0,"capacity":{capacity}}}]}}', "capacit")
-        for capacity in ("1.5", '"2"', "null", "true", "[1]", "NaN", "-1", "0", 2**70)
+        for capacity in ("1.5", '"2"', "null", "true", "[1]", "-1", "0", 2**70)
     ),
     ("a.csv", "0,1\n1,0\n", "expected the header"),
     ("a.csv", "src,dst,weight\n0,1,2\n", "expected the header"),
@@ -315,7 +340,7 @@ def test_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     def forbid(*_args: object, **_options: object) -> str:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    monkeypatch.setattr(Path, "read_text", forbid)  # the permission bits of a file do not bind every user
+    monkeypatch.setattr(os, "open", forbid)  # the permission bits of a file do not bind every user
     assert refused(write(tmp_path, "a.json", "{}")) == "Permission denied"
 
 

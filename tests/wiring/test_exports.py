@@ -539,3 +539,22 @@ def test_links_that_circuits_make_rest_on_the_cabling_alone() -> None:
     plan = plan_of(TESTBED)
     wrong = replace(plan, topology=Topology.from_links(12, [(0, 1)]))
     assert topology_of(circuits(wrong), wrong) == TESTBED
+
+
+def test_a_plan_is_not_exported_over_itself(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    save_wiring(plan_of(build("circulant(4,1)")), path)
+    before = path.read_bytes()
+    with pytest.raises(ParameterError, match="name another file"):
+        export_wiring(path, "json", path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("file_format", SWITCHES)
+def test_a_switch_without_a_circuit_is_told_of(file_format: str, tmp_path: Path) -> None:
+    inventory = inventory_of(4, 2, (8, 8), kind="ocs")
+    first = replace(inventory, panels=inventory.panels[:1])
+    plan = make_plan(build("circulant(4,1)"), first)
+    assert export_wiring(plan, file_format, tmp_path / "one") == ()
+    (note,) = export_wiring(replace(plan, inventory=inventory), file_format, tmp_path / "both")
+    assert "'P1' gets no circuit" in note

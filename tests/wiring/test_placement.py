@@ -132,3 +132,11 @@ def test_breakout_cables_are_as_long_as_their_longest_leg() -> None:
     inventory = inventory_of(12, 4, (12,) * 4, racks=True)
     items = make_plan(build("genkautz(4,12)"), inventory).bill().items
     assert Counter({(item.kind, item.length): item.count for item in items}) == {("MPO-12 breakout", Fraction(2)): 12}
+
+
+def test_a_panel_that_no_host_is_cabled_to_does_no_harm() -> None:
+    inventory = inventory_of(4, 2, (8, 8), kind="ocs", racks=True)
+    first = inventory.panels[0]
+    cabling = make_plan(build("circulant(4,1)"), replace(inventory, panels=(first,))).fixed
+    plan = place_hosts(build("circulant(4,1)"), replace(inventory, cabling=cabling))
+    assert {connect.a.panel for connect in plan.connects} == {first.name}

@@ -1,53 +1,161 @@
-"""Output files and directories that appear whole or not at all."""
+"""The one way out: output files and directories that appear whole or not at all.
+
+Only a regular file is ever replaced. What is not one keeps being what it is: a pipe that somebody reads and a character
+device such as ``/dev/null`` are written to, and everything else is refused. Through a symbolic link what it points to
+is written, and the link stays.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import secrets
 import shutil
+import stat
+import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
 from topodesign.base.errors import FileFormatError, ParameterError
 
+_unfinished: set[Path] = set()
+
 
 def write_whole(path: Path, content: str | bytes | Callable[[IO[bytes]], None]) -> None:
-    """Write a file under a temporary name beside it, then rename it.
+    """Write a file under a temporary name beside it, then rename it; or write to a pipe or device that is there.
+
+    An old file keeps its permissions. What a program prints to (``/dev/stdout``) is written to as it is open, also if
+    it is a file.
 
     Parameters
     ----------
     path
         Where.
     content
-        What, or a function that writes it.
+        What, or a function that writes it to a stream in which places can be sought.
 
     Raises
     ------
     FileFormatError
-        If it cannot be written, an old file being still there then, or the path is a directory, a pipe or a device.
+        If it cannot be written, an old file being still there then, or the path is a directory, a block device, a
+        socket or a pipe that nobody reads.
     """
     try:
-        if path.exists() and not path.is_file():
-            raise FileFormatError(f"{path}: not a file")
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                if callable(content):
-                    content(stream)
-                else:
-                    stream.write(content.encode() if isinstance(content, str) else content)
-            Path(name).chmod(0o644)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        status = _status(path)
+        target = Path(os.path.realpath(path))
+        regular = status is not None and stat.S_ISREG(status.st_mode) and target.exists()
+        if status is None or (regular and _printed_to(status) is None):
+            _replace(target, content, None if status is None else stat.S_IMODE(status.st_mode))
+        else:
+            _pour(path, status, content)
     except OSError as error:
         raise FileFormatError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:  # no name, or a null byte in it
         if isinstance(error, FileFormatError):
             raise
         raise FileFormatError(f"{path}: {error}") from None
+
+
+def check_not_input(path: Path, source: Path) -> None:
+    """Refuse to write over the file that something is made from.
+
+    Raises
+    ------
+    ParameterError
+        If both paths lead to one file.
+    """
+    try:
+        same = path.samefile(source)
+    except (OSError, ValueError):
+        same = False
+    if same:
+        raise ParameterError(f"{path} is read for this; name another file to write")
+
+
+def clear_unfinished() -> None:
+    """Remove the temporary files and directories of outputs that are being written, for a program that ends at once."""
+    for path in list(_unfinished):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """Return what is at a path, following links; None if there is nothing."""
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _printed_to(status: os.stat_result) -> int | None:
+    """Return the handle if this is what standard output or error goes to: what is printed must not be lost, either."""
+    for handle, stream in ((1, sys.stdout), (2, sys.stderr)):
+        with contextlib.suppress(OSError):
+            if os.path.samestat(status, os.fstat(handle)):
+                if stream is not None:
+                    stream.flush()
+                return handle
+    return None
+
+
+@contextlib.contextmanager
+def _unless_finished(temporary: Path) -> Iterator[None]:
+    """Remove a temporary file or directory if the context ends with an error."""
+    _unfinished.add(temporary)
+    try:
+        yield
+    except BaseException:
+        clear = shutil.rmtree if temporary.is_dir() else os.unlink
+        with contextlib.suppress(OSError):
+            clear(temporary)
+        raise
+    finally:
+        _unfinished.discard(temporary)
+
+
+def _replace(path: Path, content: str | bytes | Callable[[IO[bytes]], None], mode: int | None) -> None:
+    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(6)}")
+    with _unless_finished(temporary):
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        with os.fdopen(handle, "wb") as stream:
+            _write(stream, content)
+        if mode is not None:
+            temporary.chmod(mode)
+        temporary.replace(path)
+
+
+def _pour(path: Path, status: os.stat_result, content: str | bytes | Callable[[IO[bytes]], None]) -> None:
+    """Write to what is not replaced; nothing of it if making the content fails."""
+    kinds = (stat.S_ISFIFO, stat.S_ISCHR, stat.S_ISREG)
+    if not any(is_kind(status.st_mode) for is_kind in kinds):
+        raise FileFormatError(f"{path}: not a file")
+    with tempfile.TemporaryFile() as whole:
+        _write(whole, content)
+        whole.seek(0)
+        printed = _printed_to(status)
+        try:  # without waiting for who reads a pipe
+            handle = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0)) if printed is None else os.dup(printed)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                raise FileFormatError(f"{path}: nobody reads this pipe") from None
+            raise
+        if printed is None:
+            os.set_blocking(handle, True)
+        with os.fdopen(handle, "wb") as stream:
+            shutil.copyfileobj(whole, stream)
+
+
+def _write(stream: IO[bytes], content: str | bytes | Callable[[IO[bytes]], None]) -> None:
+    if callable(content):
+        content(stream)
+    else:
+        stream.write(content.encode() if isinstance(content, str) else content)
 
 
 def write_directory(path: Path, files: Mapping[str, str]) -> None:
@@ -73,15 +181,12 @@ def write_directory(path: Path, files: Mapping[str, str]) -> None:
     try:
         if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
             raise FileFormatError(f"{path} is there already; name a new directory")
-        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-        try:
+        temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(6)}")
+        with _unless_finished(temporary):
+            temporary.mkdir()
             for name, text in files.items():
                 (temporary / names[name]).write_text(text, encoding="utf-8", newline="\n")
-            temporary.chmod(0o755)
             temporary.rename(path)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
     except OSError as error:
         raise FileFormatError(f"{path}: {error.strerror or error}") from None
 

@@ -9,8 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from topodesign.base.errors import FileFormatError
+from topodesign.base.memory import check_memory
 
 _DEEPEST = 8
+LARGEST_YAML = 16 * 2**20
+"""Letters of a YAML document: its parser takes a second for each MiB."""
+_PER_YAML_LETTER, _PER_LINE = 32, 300
+"""Bytes of memory that a letter of YAML and a line of CSV may become."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,9 @@ def parse_yaml(text: str) -> Located:
     """
     import yaml  # noqa: PLC0415  heavy
 
+    if len(text) > LARGEST_YAML:
+        raise FileFormatError(f"{len(text)} letters of YAML, and {LARGEST_YAML} are read; larger files can be JSON")
+    check_memory(_PER_YAML_LETTER * len(text), f"{len(text)} letters of YAML")
     try:
         events = yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         if not any(isinstance(event, yaml.DocumentStartEvent) for event in events):
@@ -157,6 +165,7 @@ def csv_rows(text: str, *, comments: bool = False) -> Iterator[tuple[int, list[s
     FileFormatError
         If it is not CSV; with the line.
     """
+    check_memory(2 * len(text) + _PER_LINE * text.count("\n"), f"{len(text)} letters of CSV")
     lines: Iterable[str] = io.StringIO(text)
     if comments:
         lines = ("\n" if line.lstrip().startswith("#") else line for line in lines)

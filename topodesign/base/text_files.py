@@ -1,11 +1,17 @@
-"""Text files, opened only after a look at them from outside."""
+"""Input files: the one way in, for text and for bytes, after a look at what a file is and how large.
+
+A pipe, a device or a socket may never end, so only regular files are read. The look is at what was opened, so that
+nothing can be put in its place in between, and opening does not wait for a writer of a pipe.
+"""
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from topodesign.base.errors import FileFormatError
 from topodesign.base.shipped import shipped_folder
@@ -13,15 +19,67 @@ from topodesign.base.shipped import shipped_folder
 LARGEST_FILE = 256 * 2**20
 """Bytes of a file that is read, where the reader says no other limit."""
 _HEAD = 4096
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
-def read_text(path: Path, endings: Collection[str] | None = None, largest: int = LARGEST_FILE) -> str:
-    """Return the text of a file in UTF-8.
+def open_input(path: Path, largest: int = LARGEST_FILE) -> IO[bytes]:
+    """Open a regular file to read its bytes; links are followed.
 
     Parameters
     ----------
     path
-        A regular file: a pipe or a device may never end.
+        Where.
+    largest
+        Bytes that it may have.
+
+    Raises
+    ------
+    FileFormatError
+        If it is missing, too large, or a directory, a pipe, a device or a socket; the message does not name the file.
+    """
+    try:
+        regular = stat.S_ISREG(path.stat().st_mode)  # opening a device can do something
+        stream = os.fdopen(os.open(path, _FLAGS), "rb") if regular else None
+    except FileNotFoundError as error:
+        raise FileFormatError(f"{error.strerror}{_copy_first(path.name)}") from None
+    except OSError as error:
+        raise FileFormatError(error.strerror or str(error)) from None
+    except ValueError:  # a null byte in the name
+        stream = None
+    if stream is None:
+        raise FileFormatError("not a file")
+    status = os.fstat(stream.fileno())
+    if not stat.S_ISREG(status.st_mode) or status.st_size > largest:
+        stream.close()
+        raise FileFormatError("not a file" if status.st_size <= largest else f"larger than {largest} bytes")
+    return stream
+
+
+def read_bytes(path: Path, largest: int = LARGEST_FILE) -> bytes:
+    """Return the content of a regular file.
+
+    Raises
+    ------
+    FileFormatError
+        As :func:`open_input`, or if reading fails.
+    """
+    with open_input(path, largest) as stream:
+        try:
+            data = stream.read(largest + 1)
+        except OSError as error:
+            raise FileFormatError(error.strerror or str(error)) from None
+    if len(data) > largest:  # it has grown
+        raise FileFormatError(f"larger than {largest} bytes")
+    return data
+
+
+def read_text(path: Path, endings: Collection[str] | None = None, largest: int = LARGEST_FILE) -> str:
+    """Return the text of a file in UTF-8, with or without a mark at its start, and with any line ends.
+
+    Parameters
+    ----------
+    path
+        A regular file.
     endings
         How the name may end, in small letters; None for any way.
     largest
@@ -33,21 +91,15 @@ def read_text(path: Path, endings: Collection[str] | None = None, largest: int =
         If it is missing, no file, too large, not text, or its ending is none of the known ones; the message does not
         name the file.
     """
+    with open_input(path, largest):  # first what is worst, then what is not known
+        pass
+    if endings is not None and path.suffix.lower() not in endings:
+        raise FileFormatError(f"unknown ending '{path.suffix}'; known are {', '.join(endings)}")
     try:
-        status = path.stat() if "\0" not in str(path) else None
-        if status is None or not stat.S_ISREG(status.st_mode):
-            raise FileFormatError("not a file")
-        if endings is not None and path.suffix.lower() not in endings:
-            raise FileFormatError(f"unknown ending '{path.suffix}'; known are {', '.join(endings)}")
-        if status.st_size > largest:
-            raise FileFormatError(f"larger than {largest} bytes")
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise FileFormatError(f"{error.strerror}{_copy_first(path.name)}") from None
-    except OSError as error:
-        raise FileFormatError(error.strerror or str(error)) from None
+        text = read_bytes(path, largest).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FileFormatError("not a text file in UTF-8") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _copy_first(name: str) -> str:
@@ -66,24 +118,29 @@ def naming(path: Path) -> Iterator[None]:
         raise FileFormatError(f"{path}: {error}") from None
 
 
+def read_head(path: Path) -> bytes:
+    """Return how a file begins, whatever its name is.
+
+    Raises
+    ------
+    FileFormatError
+        If it cannot be read, or is a directory, a pipe or a device; the message names the file.
+    """
+    try:
+        with open_input(path, 2**63) as stream:
+            return stream.read(_HEAD)
+    except FileFormatError as error:
+        raise FileFormatError(f"cannot read {path}: {error}") from None
+    except OSError as error:
+        raise FileFormatError(f"cannot read {path}: {error.strerror or error}") from None
+
+
 def begins_as_xml(path: Path) -> bool:
     """Return whether a file begins as XML does, whatever its name is.
 
     Raises
     ------
     FileFormatError
-        If it cannot be read, or is a directory, a pipe or a device.
+        As :func:`read_head`.
     """
-    try:
-        regular = stat.S_ISREG(path.stat().st_mode)  # a pipe or device may never end
-        head = b""
-        if regular:
-            with path.open("rb") as stream:
-                head = stream.read(_HEAD)
-    except OSError as error:
-        raise FileFormatError(f"cannot read {path}: {error.strerror or error}") from None
-    except ValueError as error:  # a null byte in the name
-        raise FileFormatError(f"cannot read {path}: {error}") from None
-    if not regular:
-        raise FileFormatError(f"{path} is not a file")
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<")
+    return read_head(path).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<")

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from topodesign.base.atomic import write_whole
-from topodesign.base.errors import CatalogError
+from topodesign.base.errors import CatalogError, FileFormatError
 from topodesign.base.shipped import shipped_folder
+from topodesign.base.text_files import open_input
 from topodesign.catalog.rows import COLUMNS, Row, read_row
 
 NO_LIMIT = 2**62
@@ -94,13 +95,18 @@ def read_rows(directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT
 def _mapped(path: Path) -> Iterator[mmap.mmap]:
     """Yield the bytes of a file without reading them all."""
     try:
-        with path.open("rb") as stream:
-            if not os.fstat(stream.fileno()).st_size:
-                raise CatalogError(f"{path}:1: the file is empty")
-            with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                yield data
-    except OSError as error:
-        raise CatalogError(f"{path}: {error.strerror or error}") from None
+        stream = open_input(path)
+    except FileFormatError as error:
+        raise CatalogError(f"{path}: {error}") from None
+    with stream:
+        if not os.fstat(stream.fileno()).st_size:
+            raise CatalogError(f"{path}:1: the file is empty")
+        try:
+            data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        except OSError as error:
+            raise CatalogError(f"{path}: {error.strerror or error}") from None
+        with data:
+            yield data
 
 
 def _end_of_rows(path: Path, data: mmap.mmap) -> int:

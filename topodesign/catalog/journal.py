@@ -10,7 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from topodesign.base.errors import CatalogError
+from topodesign.base.errors import CatalogError, FileFormatError
+from topodesign.base.strict_json import parse_json
+from topodesign.base.text_files import read_bytes
+from topodesign.base.units import as_count
 from topodesign.catalog.budgets import Effort
 from topodesign.catalog.rows import VERSION, Row, read_row
 from topodesign.catalog.tasks import Stage, Task
@@ -55,7 +58,11 @@ class Journal:
     def _read(self, path: Path, head: str) -> int:
         """Take over the results, and return where the lines that can be believed end."""
         good = 0
-        for number, line in enumerate(path.read_bytes().splitlines(keepends=True)):
+        try:
+            lines = read_bytes(path).splitlines(keepends=True)
+        except FileFormatError as error:
+            raise CatalogError(f"{path}: {error}") from None
+        for number, line in enumerate(lines):
             text = _checked(line)
             if number == 0 and text is None and line.endswith(b"\n"):
                 raise CatalogError(f"{path} is not the journal of a build; name another file")
@@ -65,8 +72,8 @@ class Journal:
                 break
             good += len(line)
             if number:
-                nodes, degree, stage, *rows = json.loads(text)
-                self.results[Task(nodes, degree, Stage(stage))] = [read_row(row) for row in rows]
+                task, rows = _result(text, f"{path}:{number + 1}")
+                self.results[task] = rows
         return good
 
     def add(self, task: Task, rows: Iterable[Row]) -> None:
@@ -91,7 +98,17 @@ class Journal:
         self._stream.close()
 
 
+def _result(text: str, where: str) -> tuple[Task, list[Row]]:
+    """Return what a line with the right check says; it may be of another program all the same."""
+    try:
+        nodes, degree, stage, *rows = parse_json(text)
+        return Task(as_count(nodes, "nodes"), as_count(degree, "degree"), Stage(stage)), [read_row(row) for row in rows]
+    except (TypeError, ValueError, AttributeError) as error:
+        why = f": {error}" if isinstance(error, FileFormatError) else ""
+        raise CatalogError(f"{where}: this is no result of a task{why}; remove the file to start anew") from None
+
+
 def _checked(line: bytes) -> str | None:
     """Return the text of a line, or None if it is not what was written."""
     check, _, data = line[:-1].partition(b" ")
-    return data.decode() if line.endswith(b"\n") and check == b"%08x" % zlib.crc32(data) else None
+    return data.decode(errors="replace") if line.endswith(b"\n") and check == b"%08x" % zlib.crc32(data) else None

@@ -19,6 +19,7 @@ from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, FileFormatError, TopodesignError
 from topodesign.base.records import Result
 from topodesign.base.spec import Spec, parse
+from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import as_count
 from topodesign.catalog.files import NO_LIMIT, catalog_file
 from topodesign.catalog.lookup import Catalog, as_catalog
@@ -355,15 +356,14 @@ class _Progress:
         self.path = path
         header = _HEADER + (", from all sources" if all_sources else "")
         try:
-            text = path.read_text(encoding="utf-8") if path.exists() else ""
+            with naming(path):
+                text = read_text(path) if path.exists() else ""
             if text and text.partition("\n")[0] != header:
                 raise FileFormatError(f"{path}:1: this is not a file of '{header.removeprefix('# ')}'")
             lines = text.split("\n")
             self.rows = set(lines[1:-1])  # what follows the last line break was torn off
             if not text or lines[-1]:
                 write_whole(path, "\n".join([header, *lines[1:-1], ""]))
-        except UnicodeDecodeError:
-            raise FileFormatError(f"{path}: this is no text file") from None
         except OSError as error:
             raise FileFormatError(f"{path}: {error.strerror or error}") from None
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import stat
 from pathlib import Path
 from typing import Literal
 
 from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.base.text_files import read_head
 
 Kind = Literal["schedule", "program"]
 _ENDING: dict[Kind, str] = {"schedule": ".npz", "program": ".xml"}
-_HEAD = 4096
 
 
 def kind_of(path: Path) -> Kind | None:
@@ -21,23 +20,10 @@ def kind_of(path: Path) -> Kind | None:
     FileFormatError
         If it cannot be read, or is a directory, a pipe or a device.
     """
-    try:
-        regular = stat.S_ISREG(path.stat().st_mode)  # a pipe or device may never end
-        head = _head(path) if regular else b""
-    except OSError as error:
-        raise FileFormatError(f"cannot read {path}: {error.strerror or error}") from None
-    except ValueError as error:  # a null byte in the name
-        raise FileFormatError(f"cannot read {path}: {error}") from None
-    if not regular:
-        raise FileFormatError(f"{path} is not a file")
+    head = read_head(path)
     if head.startswith(b"PK"):
         return "schedule"
     return "program" if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<") else None
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as stream:
-        return stream.read(_HEAD)
 
 
 def names_schedule(text: str) -> bool:

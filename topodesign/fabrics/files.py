@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError, UnitError
+from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
 from topodesign.base.units import parse_bandwidth
@@ -113,7 +114,7 @@ def _from_yaml(path: Path, text: str, node_bandwidth: Fraction | None) -> Fabric
 
 
 def _from_json(path: Path, text: str, node_bandwidth: Fraction | None) -> Fabric:
-    data = _parse_json(text)
+    data = parse_json(text)
     if isinstance(data, dict) and isinstance(data.get("nodes"), int):
         return _from_links(path, text, node_bandwidth)
     if isinstance(data, dict) and {"directed", "multigraph", "graph"} & data.keys() and "nodes" in data:
@@ -140,25 +141,6 @@ _READERS = {
 }
 FABRIC_ENDINGS = tuple(_READERS)
 """How the name of a file ends that :func:`read_fabric` takes."""
-
-
-def _parse_json(text: str) -> Any:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        fields = dict(pairs)
-        if len(fields) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for number, name in enumerate(names) if name in names[:number])
-            raise FileFormatError(f"the field '{twice[:50]}' is there twice in one place")
-        return fields
-
-    try:
-        return json.loads(text, object_pairs_hook=once)
-    except FileFormatError:
-        raise
-    except RecursionError:
-        raise FileFormatError("not JSON that makes sense: nested too deep") from None
-    except ValueError as error:
-        raise FileFormatError(f"not JSON: {error}") from None
 
 
 def _unlocated(located: Located) -> Any:

@@ -24,11 +24,14 @@ from numpy.typing import NDArray
 from topodesign.base.arrays import sealed
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError, ParameterError, ScheduleError, TopodesignError, TopologyError
-from topodesign.base.text_files import begins_as_xml
+from topodesign.base.memory import check_memory
+from topodesign.base.text_files import begins_as_xml, open_input
 from topodesign.plans.rounds_ops import MAX_ROWS
 from topodesign.topology.topology import MAX_LINKS, MAX_NODES, Topology
 
 MAX_HEADER = 2**20
+LARGEST_ARCHIVE = 2**33
+"""Bytes of a file: more than the longest columns need."""
 MAX_INTEGER = 2**63 - 1
 """What a column holds."""
 LINK_COLUMNS = ("link_src", "link_dst", "link_capacity")
@@ -83,7 +86,7 @@ def open_archive(source: Path) -> Iterator[zipfile.ZipFile]:
     program = False
     try:
         program = begins_as_xml(source)  # which also refuses what may never end
-        with zipfile.ZipFile(source) as archive:
+        with open_input(source, LARGEST_ARCHIVE) as stream, zipfile.ZipFile(stream) as archive:
             yield archive
     except FileFormatError as error:
         named = str(source) in str(error)
@@ -130,32 +133,6 @@ def read_member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
     return data
 
 
-def read_header(archive: zipfile.ZipFile, form: str, versions: Collection[int]) -> dict[str, Any]:
-    """Return the fields of the header.
-
-    Raises
-    ------
-    FileFormatError
-        If there is no header of this format and one of these versions, or a member occurs twice.
-    """
-    names = archive.namelist()
-    if "header.json" not in names:
-        raise FileFormatError("it has no header.json, so it is no schedule file")
-    if len(names) != len(set(names)):
-        raise FileFormatError("a member occurs twice")
-    try:
-        fields = json.loads(read_member(archive, "header.json", MAX_HEADER))
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"header.json is not JSON: {error}") from None
-    if not isinstance(fields, dict) or fields.get("format") != form:
-        raise FileFormatError(f"header.json does not say {form!r}")
-    version = read_integer(fields, "version", 1, 10**6)
-    if version not in versions:
-        known = ", ".join(map(str, versions))
-        raise FileFormatError(f"it has format version {version}, this program reads {known}; use a newer program")
-    return fields
-
-
 def read_integer(fields: Mapping[str, Any], key: str, least: int, most: int) -> int:
     """Return an integer of the header.
 
@@ -182,6 +159,9 @@ def read_links(archive: zipfile.ZipFile, fields: Mapping[str, Any]) -> Topology:
 
 def read_column(archive: zipfile.ZipFile, name: str, rows: int, kind: type[np.signedinteger[Any]]) -> NDArray[Any]:
     """Return one array; its length must be the header's, and its values fit into the type."""
+    if archive.getinfo(f"{name}.npy").file_size > rows:  # else it is refused for that
+        columns = len(archive.namelist()) - 1
+        check_memory(16 * rows * columns, f"{columns} columns of {rows} rows")  # as stored, and as they are used
     data = read_member(archive, f"{name}.npy", _NPY_HEADER + 8 * rows)
     match = _NPY_HEAD.match(data)
     stored = np.dtype(match["type"].decode()) if match else np.dtype(np.uint8)

@@ -22,7 +22,6 @@ files (version 1) and tree schedule files (version 2) of earlier programs are st
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -32,6 +31,7 @@ from zipfile import ZipFile
 
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError, ParameterError, ScheduleError
+from topodesign.base.strict_json import parse_json
 from topodesign.base.version import __version__
 from topodesign.collectives import Collective, from_record
 from topodesign.fabrics.fabric import Fabric
@@ -220,9 +220,9 @@ def _header(archive: ZipFile) -> dict[str, Any]:
     if len(names) != len(set(names)):
         raise FileFormatError("a member occurs twice")
     try:
-        fields = json.loads(read_member(archive, "header.json", MAX_HEADER))
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"header.json is not JSON: {error}") from None
+        fields = parse_json(read_member(archive, "header.json", MAX_HEADER))
+    except FileFormatError as error:
+        raise FileFormatError(f"header.json: {error}") from None
     if not isinstance(fields, dict) or fields.get("format") not in READERS:
         raise FileFormatError(f"header.json does not say {FORMAT!r}")
     return fields

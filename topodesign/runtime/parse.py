@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from topodesign.base.errors import FileFormatError
+from topodesign.base.text_files import read_bytes
 from topodesign.collectives import Collective
 from topodesign.runtime.profiles import PROTOCOLS, RuntimeProfile
 
@@ -176,15 +177,11 @@ def read_text(path: Path) -> str:
         If it cannot be read, is larger than MAX_BYTES or is not UTF-8.
     """
     try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise FileFormatError(f"{path} has {size} bytes; files up to {MAX_BYTES} bytes are read")
-        with path.open(encoding="utf-8", newline="") as file:
-            return file.read()
-    except OSError as error:
-        raise FileFormatError(f"cannot read {path}: {error.strerror}") from None
+        return read_bytes(path, MAX_BYTES).decode("utf-8")  # line ends as they are: the runtime sees them
     except UnicodeDecodeError as error:
         raise FileFormatError(f"{path} is not text: byte {error.start} is not UTF-8") from None
+    except FileFormatError as error:
+        raise FileFormatError(f"cannot read {path}: {error}") from None
 
 
 def parse_xml(source: str | Path, profile: RuntimeProfile) -> Program:

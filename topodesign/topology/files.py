@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import re
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from topodesign.base.arguments import as_choice
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
+from topodesign.base.memory import check_memory
+from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import fixed_columns, unexpected_row
 from topodesign.base.text_files import read_text
 from topodesign.topology.topology import Topology
@@ -17,6 +20,13 @@ if TYPE_CHECKING:
 
 LinkFormat = Literal["json", "csv", "dot", "graphml"]
 LINK_FORMATS: tuple[LinkFormat, ...] = get_args(LinkFormat)
+_NODE_LINK_KEYS = {"directed", "multigraph", "graph", "nodes", "links", "edges"}
+_NODE_ATTRIBUTES = ("switch", "multicast", "aggregation")
+_EDGE_ATTRIBUTES = ("capacity", "bandwidth", "class")
+_SIMILAR = 0.75  # swich, Switch and is_switch are; unit, site and weight are not
+_PER_GRAPHML_LETTER = 40
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_NODE = re.compile(r"<(?:[\w.-]+:)?node\s[^<>]*?\bid\s*=\s*(\"[^\"]*\"|'[^']*')")
 _ROW = "src,dst and perhaps capacity as integers"
 
 
@@ -65,14 +75,14 @@ def write_links(topology: Topology, file_format: LinkFormat) -> str:
 
 
 def _from_json(text: str) -> Topology:
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"not JSON: {error}") from None
+    data = parse_json(text)
     if not isinstance(data, dict) or "nodes" not in data:
         raise FileFormatError('expected {"nodes": N, "links": [[u, v, capacity], ...]}')
     if isinstance(data["nodes"], list):
         return _from_networkx(node_link_graph(data))
+    unknown = sorted(data.keys() - {"nodes", "links", "switches"})
+    if unknown:
+        raise FileFormatError(f"unknown field {unknown[0][:50]!r}; known are nodes, links, switches")
     links, switches = data.get("links"), data.get("switches", [])
     if not isinstance(links, list) or not isinstance(switches, list) or not _whole(data["nodes"]):
         raise FileFormatError('"nodes" must be an integer, "links" and "switches" lists')
@@ -88,12 +98,18 @@ def node_link_graph(data: dict[str, Any]) -> Any:
     """Return the networkx graph of node-link data; raises FileFormatError if it is no such."""
     import networkx as nx  # noqa: PLC0415  heavy
 
+    unknown = sorted(data.keys() - _NODE_LINK_KEYS)
+    if unknown:
+        raise FileFormatError(f"unknown field {unknown[0][:50]!r} in node-link data")
+    if {"links", "edges"} <= data.keys() or not isinstance(data.get("graph", {}), dict):
+        raise FileFormatError("not networkx node-link data: 'links' or 'edges', and 'graph' an object")
     try:
         graph = nx.node_link_graph(data, edges="edges" if "edges" in data else "links")
     except Exception as error:  # noqa: BLE001  networkx does not check the form, so that anything may come of it
         raise FileFormatError(f"not networkx node-link data: {error!r}") from None
     if len(graph) != len(data["nodes"]):
         raise FileFormatError("nodes are repeated, or links name unknown ones")
+    _check_attributes(graph)
     return graph
 
 
@@ -103,13 +119,37 @@ def graphml_graph(text: str) -> Any:
 
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise FileFormatError("document type declarations are not accepted")
+    check_memory(_PER_GRAPHML_LETTER * len(text), f"{len(text)} letters of GraphML")
     try:
         graph = nx.parse_graphml(text)
     except Exception as error:  # noqa: BLE001  the parser raises whatever its XML library does
         raise FileFormatError(f"not GraphML: {error}") from None
     if "None" in graph:  # networkx takes what is missing for a name
         raise FileFormatError("not GraphML: a node has no id, or an edge lacks one of its ends")
+    names = _NODE.findall(_COMMENT.sub("", text))
+    if not len(graph) == len(names) == len(set(names)):
+        raise FileFormatError("nodes are repeated, or edges name unknown ones")
+    _check_attributes(graph)
     return graph
+
+
+def _check_attributes(graph: nx.Graph) -> None:
+    """Refuse attributes whose names are nearly those that mean something; others do no harm.
+
+    Raises
+    ------
+    FileFormatError
+        If there is one.
+    """
+    _check_names({name for _, fields in graph.nodes(data=True) for name in fields}, _NODE_ATTRIBUTES, "nodes")
+    _check_names({name for _, _, fields in graph.edges(data=True) for name in fields}, _EDGE_ATTRIBUTES, "edges")
+
+
+def _check_names(names: set[Any], known: tuple[str, ...], where: str) -> None:
+    for name in sorted(map(str, names - set(known))):
+        close = get_close_matches(name[:50].lower(), known, n=1, cutoff=_SIMILAR)
+        if close:
+            raise FileFormatError(f"unknown attribute {name[:50]!r} of {where}; did you mean {close[0]!r}?")
 
 
 def _from_graphml(text: str) -> Topology:
@@ -144,7 +184,10 @@ def from_graph(graph: nx.Graph) -> Topology:
         links.append((number[u], number[v], capacity))
         if not graph.is_directed() and u != v:
             links.append((number[v], number[u], capacity))
-    switches = [number[name] for name, switch in graph.nodes(data="switch", default=False) if switch is True]
+    for name, switch in graph.nodes(data="switch", default=False):
+        if not isinstance(switch, bool):
+            raise TopologyError(f"switch of node {str(name)[:50]!r} must be True or False, not {str(switch)[:50]!r}")
+    switches = [number[name] for name, switch in graph.nodes(data="switch", default=False) if switch]
     return Topology.from_links(len(names), links, switches=switches)
 
 

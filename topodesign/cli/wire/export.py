@@ -27,5 +27,6 @@ _HELP = "Write a wiring plan for those who carry it out.\n\n\b\n" + "\n".join(
 )
 def command(plan: Path, file_format: str, output: Path) -> None:
     """Write a plan in one of the formats."""
-    export_wiring(plan, file_format, output)
+    for note in export_wiring(plan, file_format, output):
+        click.echo(note, err=True)
     click.echo(f"wrote {output}", err=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from topodesign.base.atomic import check_not_input
 from topodesign.cli.options import json_option, print_json
 from topodesign.expand.library import as_topology
 from topodesign.wiring.inventory.files import read_inventory
@@ -42,6 +43,9 @@ def command(
 
     Example: topodesign wire plan 'circulant(12,2,3)' --inventory inventory_testbed.yaml -o plan.json
     """
+    if output is not None:
+        check_not_input(output, inventory)
+        check_not_input(output, Path(topology))
     wanted, room = as_topology(topology), read_inventory(inventory)
     unplaced = plan = wire(wanted, room, mode=mode, seed=seed)
     if place:

@@ -264,7 +264,11 @@ class _View:
             [self._misled(receiver, sender) for receiver, sender in wrong.items() if receiver not in ringed]
         )
         for receiver, words in self.observed.strangers.items():
-            yield Finding("wrong port", self._cables(receiver), f"{self._at(receiver, 1)} hears {words}, no host")
+            yield Finding(
+                "wrong port",
+                self._cables(receiver),
+                f"{self._at(receiver, 1)} hears {words}, which the inventory lacks",
+            )
         silent = [r for r in self.wanted if r not in self.observed.heard and r not in self.observed.strangers]
         yield from self._once([self._silent(r) for r in silent if r.host not in self.observed.unseen])
 

@@ -12,7 +12,6 @@ has gone is remembered for some minutes. So hosts count rather than strangers, a
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from typing import Any, NamedTuple
 
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError
+from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import named_columns
 from topodesign.base.text_files import naming, read_text
 from topodesign.wiring.exports.switch import TABLE, ports_of
@@ -88,7 +88,7 @@ def read_lldp(path: str | Path, plan: WiringPlan) -> Observed:
     Raises
     ------
     FileFormatError
-        If it cannot be read, or names a port that the inventory does not have; the message says where.
+        If it cannot be read, or tells of a host that the inventory does not have; the message says where.
     """
     path = as_path(path)
     if path.suffix.lower() == ".csv":
@@ -205,7 +205,7 @@ class _Told(NamedTuple):
 def _observed(entries: Iterable[_Neighbour], plan: WiringPlan, hosts: set[str]) -> Observed:
     told: list[_Told] = []
     strangers: dict[Lane, str] = {}
-    nameless: dict[Lane, tuple[_Neighbour, str]] = {}
+    nameless: dict[Lane, tuple[_Neighbour, str]] = {}  # what hosts say with a name that the inventory lacks
     lanes = _interfaces(plan.inventory)
     for entry in entries:
         lane = lanes.get((_host(plan.inventory, entry.host, entry.where), entry.interface))
@@ -222,12 +222,11 @@ def _observed(entries: Iterable[_Neighbour], plan: WiringPlan, hosts: set[str]) 
             told.append(_Told(lane, sender, entry))
     heard = _latest(told)
     for lane, (entry, other) in nameless.items():
-        if lane not in heard:
-            raise FileFormatError(
-                f"{entry.where}: '{other}' has no interface {' or '.join(filter(None, entry.ports))[:80]!r} in the "
-                "inventory; ports must be told by name (lldpcli configure lldp portidsubtype ifname), lanes as "
-                "PORT/LANE or PORTs0"
-            )
+        ports = " or ".join(filter(None, entry.ports))[:80]
+        strangers[lane] = (
+            f"{other} {ports!r} (ports must be told by name, lldpcli configure lldp portidsubtype ifname, and lanes as "
+            "PORT/LANE or PORTs0)"
+        )
     strangers = {lane: words for lane, words in strangers.items() if lane not in heard}
     return Observed(heard, strangers, frozenset(plan.hosts) - hosts)
 
@@ -364,13 +363,8 @@ def _value(data: Any) -> str:
 
 
 def _json(path: Path) -> Any:
-    text = _text(path, ".json")
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise FileFormatError(f"{path}, line {error.lineno}: not JSON: {error.msg}") from None
-    except (ValueError, RecursionError):
-        raise FileFormatError(f"{path}: not JSON that can be read") from None
+    with naming(path):
+        return parse_json(read_text(path, (".json",)))
 
 
 def _text(path: Path, *endings: str) -> str:

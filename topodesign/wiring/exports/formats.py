@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from topodesign.base.arguments import as_choice, as_path
-from topodesign.base.atomic import write_directory, write_whole
+from topodesign.base.atomic import check_not_input, write_directory, write_whole
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.graphs import from_graph, to_dot, to_graphml, to_node_link
 from topodesign.wiring.exports.labels import to_pdf, to_svg
 from topodesign.wiring.exports.netbox import from_netbox, to_netbox
 from topodesign.wiring.exports.patches import from_patches, to_patches
 from topodesign.wiring.exports.racks import to_racks
-from topodesign.wiring.exports.switch import from_scpi, from_sonic, to_scpi, to_sonic
+from topodesign.wiring.exports.switch import from_scpi, from_sonic, idle, to_scpi, to_sonic
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -33,6 +33,8 @@ class Format(NamedTuple):
         Makes its content of a plan.
     read
         Returns the links that a file (or directory) says, its nodes numbered as in the plan; None if it is not read.
+    notes
+        Says in words what of the plan is not in it; None if there is never anything to say.
     pdf
         Makes the content instead where the path ends in .pdf; None if there is no such thing.
     """
@@ -41,13 +43,16 @@ class Format(NamedTuple):
     write: Callable[[WiringPlan], Content]
     read: Callable[[Path, WiringPlan], Topology] | None = None
     pdf: Callable[[WiringPlan], Content] | None = None
+    notes: Callable[[WiringPlan], tuple[str, ...]] | None = None
 
 
 FORMATS: dict[str, Format] = {
     "patches": Format("list of all cables and circuits (CSV)", to_patches, from_patches),
     "netbox": Format("cables for NetBox's bulk import (CSV)", to_netbox, from_netbox),
-    "sonic": Format("cross-connects of SONiC circuit switches: CONFIG_DB (JSON) and commands", to_sonic, from_sonic),
-    "scpi": Format("commands for circuit switches as Polatis makes them", to_scpi, from_scpi),
+    "sonic": Format(
+        "cross-connects of SONiC circuit switches: CONFIG_DB (JSON) and commands", to_sonic, from_sonic, notes=idle
+    ),
+    "scpi": Format("commands for circuit switches as Polatis makes them", to_scpi, from_scpi, notes=idle),
     "dot": Format("drawing for Graphviz", to_dot),
     "graphml": Format("graph; also a topology for other commands, as is json (node-link)", to_graphml, from_graph),
     "json": Format("the same graph as node-link data", to_node_link, from_graph),
@@ -60,7 +65,7 @@ READERS = {name: known.read for name, known in FORMATS.items() if known.read is 
 """What reads back those that are."""
 
 
-def export_wiring(plan: WiringLike, file_format: str, path: str | Path) -> None:
+def export_wiring(plan: WiringLike, file_format: str, path: str | Path) -> tuple[str, ...]:
     """Write a plan in one of the ``FORMATS``, whole or not at all.
 
     Parameters
@@ -73,10 +78,16 @@ def export_wiring(plan: WiringLike, file_format: str, path: str | Path) -> None:
         The file to write. ``sonic``, ``scpi`` and ``labels`` make a new directory with a file for every switch or
         sheet; ``labels`` one PDF if the path ends in .pdf.
 
+    Returns
+    -------
+    tuple of str
+        What the files do not hold although one may look for it there, in words: switches that get no circuit.
+
     Raises
     ------
     ParameterError
-        If there is no such format, or it cannot hold the plan; the message says why.
+        If there is no such format, the file would take the place of the plan's own, or it cannot hold the plan; the
+        message says why.
     FileFormatError
         If it cannot be written, or there is a directory with something in it.
 
@@ -88,11 +99,13 @@ def export_wiring(plan: WiringLike, file_format: str, path: str | Path) -> None:
     >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     path = Path(directory) / "patches.csv"
-    ...     export_wiring(plan, "patches", path)
+    ...     _ = export_wiring(plan, "patches", path)
     ...     print(path.read_text().splitlines()[-1].split(",")[0])
     C12
     """
     wiring, target = as_wiring(plan), as_path(path)
+    if not isinstance(plan, WiringPlan):
+        check_not_input(target, as_path(plan))
     known = FORMATS[as_choice("format", file_format, FORMATS)]
     write = known.pdf if known.pdf is not None and target.suffix.lower() == ".pdf" else known.write
     content = write(wiring)
@@ -100,3 +113,4 @@ def export_wiring(plan: WiringLike, file_format: str, path: str | Path) -> None:
         write_directory(target, content)
     else:
         write_whole(target, content)
+    return () if known.notes is None else known.notes(wiring)

@@ -100,7 +100,7 @@ def import_wiring(plan: WiringLike, file_format: str, path: str | Path) -> ReadB
     >>> from topodesign.wiring.plan.wire import wire
     >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
     >>> with tempfile.TemporaryDirectory() as directory:
-    ...     export_wiring(plan, "netbox", Path(directory) / "cables.csv")
+    ...     _ = export_wiring(plan, "netbox", Path(directory) / "cables.csv")
     ...     import_wiring(plan, "netbox", Path(directory) / "cables.csv")
     <ReadBack: it makes the links of the plan>
     """

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from topodesign.base.atomic import file_name
 from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import read_text
 from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.inventory import Panel
@@ -79,9 +80,9 @@ def from_sonic(path: Path, plan: WiringPlan) -> Topology:
     made = []
     for panel, text in _switch_files(path, plan, CONFIG_ENDING):
         try:
-            table = json.loads(text)[TABLE]
+            table = parse_json(text)[TABLE]
             pairs = {name: (entry["a_side"], entry["b_side"]) for name, entry in table.items()}
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (TypeError, KeyError, AttributeError):
             raise FileFormatError(
                 f'{panel}{CONFIG_ENDING}: expected {{"{TABLE}": {{"1A-2B": {{"a_side": ...}}}}}}'
             ) from None
@@ -126,6 +127,15 @@ def ports_of(panel: Panel) -> int:
     if sorted(_number(panel, port.label) for port in panel.ports) != list(range(1, len(panel.ports) + 1)):
         raise ParameterError(f"SCPI numbers all ports of a switch: those of '{panel.name}' must be labelled from 1 on")
     return len(panel.ports)
+
+
+def idle(plan: WiringPlan) -> tuple[str, ...]:
+    """Return, in words, which circuit switches get no circuit."""
+    return tuple(
+        f"switch '{panel.name}' gets no circuit: what is written for it is empty"
+        for panel, made in _switches(plan)
+        if not made
+    )
 
 
 def _switches(plan: WiringPlan) -> list[tuple[Panel, list[Circuit]]]:

@@ -35,6 +35,7 @@ from typing import Any, TypeAlias
 from topodesign.base.arguments import as_path
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError, ParameterError, SpecError, TopologyError
+from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import read_text
 from topodesign.expand.library import build
 from topodesign.topology.topology import Topology
@@ -151,17 +152,14 @@ def as_wiring(value: WiringLike) -> WiringPlan:
 def names_wiring(path: Path) -> bool:
     """Return whether a file says that it is a wiring plan."""
     try:
-        document = json.loads(read_text(path, (ENDING,)))
-    except (FileFormatError, ValueError, RecursionError):
+        document = parse_json(read_text(path, (ENDING,)))
+    except FileFormatError:
         return False
     return isinstance(document, dict) and document.get("format") == FORMAT
 
 
 def _document(text: str) -> dict[str, Any]:
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"not JSON: {error}") from None
+    data = parse_json(text)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise FileFormatError(f"it does not say that it is a {FORMAT}")
     if data.get("version") != VERSION:

@@ -116,7 +116,7 @@ def _problem(plan: WiringPlan) -> _Problem:
         number = {panel.name: row for row, panel in enumerate(panels)}
         home = np.array([number[_home(inventory, host, field, groups)] for host in inventory.hosts])
         homes.append([panels[row].name for row in home])
-        lanes = max(len(group) for (_, name), group in groups.items() if name == field) if groups else 0
+        lanes = max((len(group) for (_, name), group in groups.items() if name == field), default=0)
         if panels[0].kind != "ocs":
             kind = PATCH[plan.mode]
             table = np.array([[_millimetres(inventory, a.name, b.name, kind) for b in panels] for a in panels])

@@ -1,0 +1,57 @@
+"""The limit of memory, and estimates that are above what is really taken."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+
+from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.base.memory import DEFAULT, VARIABLE, check_memory, memory_limit
+from topodesign.base.strict_json import parse_json
+from topodesign.base.tables import LARGEST_YAML, csv_rows, parse_yaml
+
+
+def test_the_limit_and_how_to_raise_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert memory_limit() == DEFAULT
+    check_memory(DEFAULT, "this")
+    with pytest.raises(FileFormatError, match=f"this would need about 4.5 GiB .* limit is 4.0 GiB; set {VARIABLE}"):
+        check_memory(DEFAULT * 9 // 8, "this")
+    monkeypatch.setenv(VARIABLE, "5GiB")
+    check_memory(DEFAULT * 9 // 8, "this")
+    monkeypatch.setenv(VARIABLE, "much")
+    with pytest.raises(ParameterError, match=VARIABLE):
+        memory_limit()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" + ",".join(["[1000,2000,1]"] * 20_000) + "]",
+        "[" + ",".join(["[]"] * 50_000) + "]",
+        "[" + ",".join(["{}"] * 50_000) + "]",
+        "[" + ",".join(['{"a":"b"}'] * 30_000) + "]",
+        "[" + ",".join(str(10**6 + i) for i in range(50_000)) + "]",
+        "[" + ",".join(f'"{i}"' for i in range(50_000)) + "]",
+    ],
+)
+def test_the_estimate_of_json_is_no_less_than_it_takes(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tracemalloc.start()
+    value = parse_json(text)
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert value
+    monkeypatch.setenv(VARIABLE, f"{taken - taken // 8}B")
+    with pytest.raises(FileFormatError, match="bytes of JSON would need about"):
+        parse_json(text)
+
+
+def test_yaml_and_csv_have_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(FileFormatError, match="larger files can be JSON"):
+        parse_yaml("#" * (LARGEST_YAML + 1))
+    monkeypatch.setenv(VARIABLE, "1kB")
+    with pytest.raises(FileFormatError, match="letters of YAML would need"):
+        parse_yaml("a: b\n" * 100)
+    with pytest.raises(FileFormatError, match="letters of CSV would need"):
+        list(csv_rows("a,b\n" * 100))

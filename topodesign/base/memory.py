@@ -1,0 +1,54 @@
+"""How much memory an input may need, estimated before it is taken."""
+
+from __future__ import annotations
+
+import os
+
+from topodesign.base.errors import FileFormatError, ParameterError, UnitError
+from topodesign.base.units import parse_size
+
+VARIABLE = "TOPODESIGN_MAX_MEMORY"
+"""The environment variable that sets the limit, such as ``16GiB``."""
+DEFAULT = 4 * 2**30
+"""Bytes, where it is not set."""
+_GIB = 2**30
+
+
+def memory_limit() -> int:
+    """Return how many bytes the content of one input file may need.
+
+    Raises
+    ------
+    ParameterError
+        If the environment variable is no size.
+    """
+    text = os.environ.get(VARIABLE, "")
+    if not text:
+        return DEFAULT
+    try:
+        return int(parse_size(text))
+    except UnitError as error:
+        raise ParameterError(f"{VARIABLE}: {error}") from None
+
+
+def check_memory(needed: int, what: str) -> None:
+    """Refuse what would need more memory than the limit; call it before allocating anything.
+
+    Parameters
+    ----------
+    needed
+        Bytes, estimated.
+    what
+        What needs them, for the message.
+
+    Raises
+    ------
+    FileFormatError
+        If that is more than :func:`memory_limit`; the message has the estimate and says how to raise the limit.
+    """
+    limit = memory_limit()
+    if needed > limit:
+        raise FileFormatError(
+            f"{what} would need about {needed / _GIB:.1f} GiB of memory, and the limit is {limit / _GIB:.1f} GiB; "
+            f"set {VARIABLE} to raise it"
+        )
