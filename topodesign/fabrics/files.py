@@ -102,7 +102,20 @@ def fabric_from_graph(graph: nx.Graph, name: str = "graph", node_bandwidth: Frac
 
 
 def write_fabric(fabric: Fabric, file_format: FabricFormat) -> str:
-    """Return a fabric as text that :func:`read_fabric` takes, with nodes numbered before switches."""
+    """Return a fabric as text that :func:`read_fabric` takes, with nodes numbered before switches.
+
+    Examples
+    --------
+    >>> from topodesign import as_fabric, write_fabric
+    >>> print(write_fabric(as_fabric("uniring(1,2)"), "yaml"), end="")
+    name: "uniring(1,2)"
+    nodes:
+      - "0"
+      - "1"
+    switches: []
+    links:
+      - {from: "0", to: "1", bandwidth: 12.5GB/s, duplex: true}
+    """
     if not isinstance(fabric, Fabric):
         raise ParameterError(f"a fabric is needed, not {fabric!r:.60}")
     writers = {"yaml": _to_yaml, "json": _to_json, "graphml": _to_graphml}
