@@ -144,6 +144,14 @@ def default_largest(program: Program, profile: RuntimeProfile) -> int | None:
 
     Without scratch, and where a runtime takes scratch as calls need it: any. Where it takes scratch for the largest
     call at its start: the largest power of two up to 4 GiB with which no rank takes more than 1 GiB.
+
+    Examples
+    --------
+    >>> from topodesign import compile_plan, schedule
+    >>> from topodesign.runtime.profiles import get_profile
+    >>> program = compile_plan(schedule("circulant(12,2,3)")).program
+    >>> default_largest(program, get_profile("msccl")), default_largest(program, get_profile("rccl"))
+    (268435456, None)
     """
     most = max(body.scratch for body in program.ranks)
     if not most or not profile.scratch_at_start:
