@@ -87,7 +87,7 @@ def main() -> None:
             seconds = time.perf_counter() - begin
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
             print(
-                f"{collective:15} {schedule.nodes} nodes {len(schedule):>9} rows {schedule.units} units: "
+                f"{collective!s:15} {schedule.nodes} nodes {len(schedule):>9} rows {schedule.units} units: "
                 f"ok={report.ok} y={float(report.cost.bandwidth):.4f} {seconds:6.2f} s, peak so far {peak:.2f} GiB"
             )
 

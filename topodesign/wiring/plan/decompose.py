@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, TopologyError
+from topodesign.pricing.closed_form import distances
 from topodesign.solve.maxflow import maximum_flow
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.plan.edge_search import search_split
@@ -280,30 +281,21 @@ def _pairs(ends: IntArray) -> IntArray:
 
 
 def _orbits(image: IntArray) -> IntArray:
-    """Return the number of the orbit of each entry under a permutation."""
-    from scipy.sparse import csr_array  # noqa: PLC0415  heavy
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
-
-    size = len(image)
-    graph = csr_array((np.ones(size, dtype=np.int8), image, np.arange(size + 1)), shape=(size, size))
-    orbit: IntArray = connected_components(graph, directed=False)[1]
-    return orbit
+    """Return the smallest entry of the orbit of each entry under a permutation."""
+    first = np.arange(len(image))
+    while not np.array_equal(first, further := np.minimum(first, first[image])):  # at first of 2, then of 4 in a row
+        first, image = further, image[image]
+    return first
 
 
 def _two_sides(topology: Topology) -> NDArray[np.bool_] | None:
-    """Return the side of each node of a bipartite topology, or None if it is not bipartite."""
-    from scipy.sparse import csr_array  # noqa: PLC0415  heavy
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
-
-    nodes, kept = topology.nodes, topology.src != topology.dst
-    src, dst = topology.src[kept], topology.dst[kept]
-    # in the double cover, where links change the side, both copies of a node are joined unless the graph is bipartite
-    ones = np.ones(len(src), dtype=np.int8)
-    cover = csr_array((ones, (src, dst + nodes)), shape=(2 * nodes, 2 * nodes))
-    component = connected_components(cover, directed=False)[1]
-    first, second = component[:nodes], component[nodes:]
-    sides: NDArray[np.bool_] = first > second
-    return None if np.any(first == second) else sides
+    """Return the side of each node of a duplex topology that is bipartite, or None if it is not."""
+    side = np.full(topology.nodes, -1)
+    while len(left := np.flatnonzero(side < 0)):
+        distance = distances(topology, int(left[0]))
+        side[distance >= 0] = distance[distance >= 0] % 2
+    proper = topology.src != topology.dst
+    return None if np.any(side[topology.src[proper]] == side[topology.dst[proper]]) else side == 1
 
 
 def _two_parts(nodes: int, src: IntArray, dst: IntArray, lanes: IntArray) -> IntArray:
