@@ -19,8 +19,10 @@ import pytest
 import topodesign
 from topodesign.base.cost import moore_bound
 from topodesign.base.errors import InfeasibleError
+from topodesign.cli import options
 from topodesign.cli.main import COMMANDS, run
 from topodesign.expand.library import build
+from topodesign.schedulers import METHODS
 from topodesign.topology.files import write_links
 from topodesign.topology.topology import Topology
 
@@ -453,19 +455,18 @@ def test_help_and_version(cli: Cli) -> None:
 HEAVY = ["numpy", "scipy", "numba", "networkx", "sympy", "lxml", "rich", "pandas"]
 
 
-CHOOSING = {"schedule", "compile"}
-"""Commands whose choices are those of a registry, whose entries need NumPy."""
-
-
 @pytest.mark.parametrize("args", [["--help"], ["--version"], ["nonsense"], *([name, "--help"] for name in COMMANDS)])
 def test_nothing_heavy_is_imported_before_there_is_work(args: list[str]) -> None:
-    heavy = HEAVY[1:] if CHOOSING & set(args) else HEAVY
     code = (
         "import sys; from topodesign.cli.main import run; run(sys.argv[1:]); "
-        f"sys.exit(','.join(name for name in {heavy} if name in sys.modules) or 0)"
+        f"sys.exit(','.join(name for name in {HEAVY} if name in sys.modules) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code, *args], text=True, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_methods_to_choose_from_are_the_schedulers() -> None:
+    assert list(options.METHODS.items()) == [(name, one.help) for name, one in METHODS.items()]
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:

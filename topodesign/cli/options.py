@@ -72,11 +72,18 @@ runtime_option = click.option(
 )
 
 
+METHODS = {
+    "spff": "SPFF",
+    "stored": "found by exact search",
+    "lift": "lifted from the bases of an expansion",
+    "forest": "spanning trees, which auto takes for fabrics with switches, broadcast and reduce",
+}
+"""What there is to choose by what its scheduler says of itself; they need NumPy, which help does without."""
+
+
 def method_options(function: _Command) -> _Command:
     """Add ``--method`` and ``--chunks``, which belongs to some methods, to a command."""
-    from topodesign.schedulers import METHODS  # noqa: PLC0415  heavy, and only some commands schedule
-
-    *most, last = (method.help for method in METHODS.values())
+    *most, last = METHODS.values()
     for option in (
         click.option(
             "--chunks",

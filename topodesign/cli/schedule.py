@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+import topodesign
 from topodesign.cli.options import (
     collective_option,
     json_option,
@@ -17,14 +18,10 @@ from topodesign.cli.options import (
     tree_options,
 )
 from topodesign.cli.sources import check_ending
-from topodesign.collectives import Collective
-from topodesign.plans.files import save_plan
-from topodesign.plans.plan import Plan
-from topodesign.plans.rounds import Rounds
-from topodesign.plans.trees import Trees
-from topodesign.schedulers import schedule
-from topodesign.schedulers.method import cost_in
-from topodesign.verification.plans import verify
+
+if TYPE_CHECKING:
+    from topodesign.collectives import Collective
+    from topodesign.plans.plan import Plan
 
 
 @click.command(name="schedule")
@@ -55,12 +52,12 @@ def command(topology: str, collective: Collective, output: Path, as_json: bool, 
     """
     check_ending(output, "schedule")
     with progress_bar("scheduling") as progress:
-        plan = schedule(topology, collective, progress=progress, **options)
+        plan = topodesign.schedule(topology, collective, progress=progress, **options)
     with progress_bar("verifying"):
-        report = verify(plan)
+        report = topodesign.verify(plan)
     if not report.ok:
         raise click.ClickException(f"the schedule fails verification, and nothing was written:\n{report}")
-    save_plan(output, plan)
+    topodesign.save_plan(output, plan)
     if as_json:
         print_json({**_record(plan), "verified": True, "file": str(output)})
     else:
@@ -70,7 +67,7 @@ def command(topology: str, collective: Collective, output: Path, as_json: bool, 
 def _record(plan: Plan) -> dict[str, Any]:
     """Return what there is to say about a plan, as JSON."""
     movement, made = plan.movement, plan.generator
-    if isinstance(movement, Trees):
+    if isinstance(movement, topodesign.Trees):
         from topodesign.forest.describe import tree_record  # noqa: PLC0415  not for rounds
 
         return {**tree_record(plan.fabric, movement), "allreduce": plan.notes[0] if plan.notes else None}
@@ -81,8 +78,10 @@ def _record(plan: Plan) -> dict[str, Any]:
         "collective": plan.collective.name,
         "method": made["method"],
     }
-    if not isinstance(movement, Rounds):
+    if not isinstance(movement, topodesign.Rounds):
         return {**record, **{name: str(value) for name, value in plan.claim.items()}}
+    from topodesign.schedulers.method import cost_in  # noqa: PLC0415  NumPy, which help does without
+
     cost = cost_in(plan)
     return {
         **record,
@@ -100,13 +99,15 @@ def _record(plan: Plan) -> dict[str, Any]:
 def _text(plan: Plan, written: str) -> str:
     """Return the same for people."""
     movement, notes = plan.movement, list(plan.notes)
-    if isinstance(movement, Trees):
+    if isinstance(movement, topodesign.Trees):
         from topodesign.forest.describe import tree_summary  # noqa: PLC0415  not for rounds
 
         summary = f"{plan.collective}: {tree_summary(plan.fabric, movement)}"
         return "\n".join([str(plan.fabric), summary, *notes, f"verified, {written}"])
-    if not isinstance(movement, Rounds):
+    if not isinstance(movement, topodesign.Rounds):
         return f"{plan}\nverified, {written}"
+    from topodesign.schedulers.method import cost_in  # noqa: PLC0415  NumPy, which help does without
+
     cost = cost_in(plan)
     lost = f", {notes.pop(0)}" if Fraction(plan.generator.get("lost", 0)) > 0 else ""
     head = f"{plan.collective} on {plan.topology.nodes} nodes: {cost.steps} steps, y = {cost.bandwidth}"

@@ -3,7 +3,8 @@
 To add one, write a new file with a :class:`~topodesign.schedulers.method.Method`: its name, a few words of help, the
 options that it understands, the collectives that it makes, and a function that takes a
 :class:`~topodesign.schedulers.method.Request` and returns plans, or none where it does not apply. Then list it in
-``METHODS`` below. The commands offer it, and ``auto`` asks it unless it says otherwise.
+``METHODS`` below, and in that of ``topodesign/cli/options.py``, by which the commands offer it. ``auto`` asks it unless
+it says otherwise.
 """
 
 from __future__ import annotations
