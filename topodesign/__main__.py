@@ -1,8 +1,26 @@
-"""``python -m topodesign``: the same as the program ``topodesign``."""
+"""The program ``topodesign``, also as ``python -m topodesign``."""
 
 from __future__ import annotations
 
-from topodesign.cli import main
+import os
+import signal
+from typing import NoReturn
+
+
+def start() -> None:
+    """Run the program and exit; an interrupt while it is still being loaded ends it with one line, too."""
+    signal.signal(signal.SIGINT, _end)
+    from topodesign.cli import main  # noqa: PLC0415  only now, for it takes the time
+    from topodesign.cli.interrupt import listen  # noqa: PLC0415
+
+    listen()
+    main()
+
+
+def _end(number: int, _frame: object) -> NoReturn:
+    os.write(2, b"topodesign: interrupted\n")
+    os._exit(128 + number)
+
 
 if __name__ == "__main__":
-    main()
+    start()

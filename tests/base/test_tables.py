@@ -10,7 +10,7 @@ import pytest
 
 import topodesign
 from topodesign.base.errors import FileFormatError
-from topodesign.base.tables import csv_rows, fixed_columns, named_columns, parse_csv
+from topodesign.base.tables import csv_rows, fixed_columns, named_columns, parse_csv, write_csv
 
 READERS: list[Callable[[str], Iterator[Any]]] = [
     csv_rows,
@@ -49,3 +49,14 @@ def test_nobody_else_reads_csv() -> None:
     root = Path(topodesign.__file__).parent
     users = {path.relative_to(root).as_posix() for path in root.rglob("*.py") if "csv.reader" in path.read_text()}
     assert users == {"base/tables.py"}
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "'=", " +", "''@", "'", "", "a"])
+def test_no_cell_is_a_formula_and_all_are_read_back(start: str) -> None:
+    cell = f"{start}cmd|' /C calc'!A0"
+    text = write_csv([("name", "count"), (cell, -1)])
+    ((_, (raw, number)),) = list(csv_rows(text))[1:]
+    assert not raw.lstrip().startswith(("=", "+", "-", "@"))
+    assert number == "-1"
+    ((_, row),) = named_columns(text, ("name",))
+    assert row["name"] == cell

@@ -424,7 +424,7 @@ def test_interruption(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("topodesign.catalog.pareto.pareto", interrupt)
     result = cli(*SMALL)
-    assert (result.status, result.out, result.err.strip()) == (2, "", "topodesign: interrupted")
+    assert (result.status, result.out, result.err.strip()) == (130, "", "topodesign: interrupted")
 
 
 # -- help and the process ---------------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ def named_columns(
     for line, cells in rows:
         if len(cells) != len(header):
             raise FileFormatError(f"line {line}: expected {len(header)} cells, not {len(cells)}")
-        yield line, dict(zip(header, cells, strict=True))
+        yield line, dict(zip(header, map(plain_cell, cells), strict=True))
 
 
 def fixed_columns(
@@ -155,6 +155,28 @@ def fixed_columns(
 def unexpected_row(line: int, cells: Sequence[str], expected: str) -> FileFormatError:
     """Return the error for a row that is not as expected."""
     return FileFormatError(f"line {line}: expected {expected}, not {','.join(cells)[:40]!r}")
+
+
+def write_csv(rows: Iterable[Iterable[object]]) -> str:
+    """Return a CSV in which no cell is a formula to a spreadsheet.
+
+    An apostrophe goes before text that begins with ``=``, ``+``, ``-`` or ``@``, perhaps behind apostrophes or blanks;
+    :func:`plain_cell` takes it off again. Numbers stay as they are.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    guarded = ([f"'{cell}" if isinstance(cell, str) and _is_formula(cell) else cell for cell in row] for row in rows)
+    writer.writerows(guarded)
+    return out.getvalue()
+
+
+def plain_cell(cell: str) -> str:
+    """Return what :func:`write_csv` was given for a cell."""
+    return cell[1:] if cell.startswith("'") and _is_formula(cell[1:]) else cell
+
+
+def _is_formula(cell: str) -> bool:
+    return cell.lstrip("' \t\r\n").startswith(("=", "+", "-", "@"))
 
 
 def csv_rows(text: str, *, comments: bool = False) -> Iterator[tuple[int, list[str]]]:

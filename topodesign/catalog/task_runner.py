@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import multiprocessing.connection
 import os
+import signal
 import threading
-import time
 from collections.abc import Iterable, Sequence
 
 from topodesign.base.cost import Cost
@@ -77,12 +79,17 @@ def _row(task: Task, candidate: Candidate) -> Row:
 
 
 def end_with_parent() -> None:
-    """Make this process end when the one that started it is gone, however that ended."""
-    parent = os.getppid()
+    """Make this process, of a pool, end when the one that started it is gone, however that ended.
+
+    An interrupt of the keyboard goes to both; what becomes of it is the parent's business.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
+        multiprocessing.connection.wait([parent.sentinel])
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

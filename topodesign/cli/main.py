@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -11,6 +13,7 @@ import click
 
 from topodesign.base.errors import InfeasibleError, TopodesignError
 from topodesign.base.version import __version__
+from topodesign.cli.interrupt import Ended, will_tell
 from topodesign.cli.lazy import LazyGroup
 
 COMMANDS = {
@@ -42,13 +45,24 @@ def program() -> None:
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run the program and exit: 0 on success, 1 where the answer is no, 2 on bad usage or bad input."""
+    """Run the program and exit.
+
+    The status is 0 on success, 1 where the answer is no, 2 on bad usage or bad input or where it cannot be printed, and
+    128 and the number of the signal where one ended it: 130 for an interrupt.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a letter that the terminal lacks is no reason to stop
     status = run(args)
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
-    except OSError:  # said already; what is left in the buffer must not fail again while Python shuts down
+    except OSError as error:  # what is left in the buffer must not fail again while Python shuts down
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not status and not isinstance(error, BrokenPipeError):
+            with contextlib.suppress(OSError):
+                click.echo(f"topodesign: cannot print: {error.strerror or error}", err=True)
+            status = 2
     sys.exit(status)
 
 
@@ -61,15 +75,30 @@ def run(args: Sequence[str] | None = None) -> int:
         return 2
     except SystemExit:  # so click and rich end when the reader of our output is gone: nothing is left to say
         return 0
-    except (click.ClickException, click.exceptions.Abort, TopodesignError, MemoryError, OSError) as error:
-        click.echo(f"topodesign: {_words(error)}", err=True)
-        return 1 if isinstance(error, InfeasibleError) else 2
+    except (Ended, KeyboardInterrupt, click.exceptions.Abort) as error:  # click makes aborts of interrupts
+        will_tell()
+        return _said(error, error.status if isinstance(error, Ended) else 130)
+    except (click.ClickException, TopodesignError, MemoryError, OSError) as error:
+        return _said(error, 1 if isinstance(error, InfeasibleError) else 2)
+    except RuntimeError as error:
+        if "can't start new thread" not in str(error):
+            raise
+        return _said(MemoryError(), 2)
     return status if isinstance(status, int) else 0
 
 
-def _words(error: Exception) -> str:
+def _said(error: BaseException, status: int) -> int:
+    """Print what is wrong, where that can be, and return the exit status."""
+    with contextlib.suppress(OSError):
+        click.echo(f"topodesign: {_words(error)}", err=True)
+    return status
+
+
+def _words(error: BaseException) -> str:
+    if isinstance(error, Ended | KeyboardInterrupt | click.exceptions.Abort):
+        return "interrupted"
     if isinstance(error, MemoryError):
         return "not enough memory for a topology of this size"
     if isinstance(error, click.UsageError) and error.ctx is not None:
         return f"{' '.join(error.format_message().split())} See '{error.ctx.command_path} --help'."
-    return str(error) or "interrupted"
+    return str(error)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +13,7 @@ import click
 
 from topodesign import collectives
 from topodesign.base.records import Result
+from topodesign.base.tables import write_csv
 from topodesign.runtime.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -186,12 +185,9 @@ def print_for_people(result: Result) -> None:
 
 def print_csv(records: Sequence[Mapping[str, Any]]) -> None:
     """Print records as comma-separated values, with a header line of all their keys."""
-    out = io.StringIO()
-    names = dict.fromkeys(name for record in records for name in record)
-    writer = csv.DictWriter(out, list(names), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    click.echo(out.getvalue(), nl=False)
+    names = list(dict.fromkeys(name for record in records for name in record))
+    rows = [[record.get(name, "") for name in names] for record in records]
+    click.echo(write_csv([names, *rows]), nl=False)
 
 
 @contextmanager

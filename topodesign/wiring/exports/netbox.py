@@ -11,13 +11,11 @@ How things are modelled there, and have to be before the import:
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.base.tables import named_columns
+from topodesign.base.tables import named_columns, write_csv
 from topodesign.base.text_files import read_text
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import COLOURS, Cable, cables
@@ -58,9 +56,7 @@ def to_netbox(plan: WiringPlan) -> str:
         duplex one, which is one cable at the one end and two at the other.
     """
     lanes = {(host.name, port.name): port.lanes for host in plan.inventory.hosts for port in host.ports}
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows: list[tuple[object, ...]] = [COLUMNS]
     for cable in cables(plan):
         length = format_metres(cable.length)
         tail = (_TYPE, "planned", cable.name, COLOURS[cable.colour], length, "m" if length else "")
@@ -68,8 +64,8 @@ def to_netbox(plan: WiringPlan) -> str:
             wrong = next((name for name in (*a, *b) if "," in name), None)
             if wrong is not None:
                 raise ParameterError(f"NetBox takes a comma for the end of a name; rename {wrong!r}")
-            writer.writerow((*a, *b, *tail))
-    return out.getvalue()
+            rows.append((*a, *b, *tail))
+    return write_csv(rows)
 
 
 def _terminations(plan: WiringPlan, cable: Cable, lanes: Lanes) -> Iterator[tuple[_End, _End]]:

@@ -6,12 +6,10 @@ the host lanes behind them. Lengths are in metres.
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 
 from topodesign.base.errors import FileFormatError
-from topodesign.base.tables import named_columns
+from topodesign.base.tables import named_columns, write_csv
 from topodesign.base.text_files import read_text
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import Termination, cables
@@ -37,9 +35,7 @@ COLUMNS = (
 
 def to_patches(plan: WiringPlan) -> str:
     """Return the patch list."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    rows: list[tuple[object, ...]] = [COLUMNS]
     for cable in cables(plan):
         ends = (*_cells(cable.a), *_cells(cable.b))
         tail = (
@@ -50,8 +46,8 @@ def to_patches(plan: WiringPlan) -> str:
             format_metres(cable.length),
             cable.colour,
         )
-        writer.writerow((cable.name, cable.kind, *ends, *tail))
-    return out.getvalue()
+        rows.append((cable.name, cable.kind, *ends, *tail))
+    return write_csv(rows)
 
 
 def _cells(end: Termination) -> tuple[str | int, ...]:
