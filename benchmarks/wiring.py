@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from topodesign import build
-from topodesign.base import compiled
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Inventory
 from topodesign.wiring.plan.placement import place_hosts
@@ -53,7 +52,6 @@ def read(text: str) -> Inventory:
 
 
 def main() -> None:
-    compiled.PATIENCE = 0.0  # machine code from the first call on: what is measured is how fast it is when warm
     for racks, lanes, panels, ports, specs in (
         (32, 4, 4, 1100, ("genkautz(4,1024)", "torus(32,32)", "circulant(1024,3,41)")),
         (64, 16, 16, 2100, ("genkautz(16,2048)", "circulant(2048,1,2,3,4,5,6,7,8)")),
