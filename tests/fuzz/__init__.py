@@ -1,0 +1,1 @@
+"""Files made wrong on purpose, for every reader and for the command line."""

@@ -1,0 +1,141 @@
+"""Every reader of files with a file that it takes, and what kinds of wrong input its format can have.
+
+A module that opens input files must be named here; ``test_fuzz.py`` finds those that are not.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.samples.plans import plan_of
+from topodesign.base.shipped import shipped_folder
+from topodesign.catalog.budgets import Effort
+from topodesign.catalog.files import read_rows, write_rows
+from topodesign.catalog.journal import Journal
+from topodesign.catalog.verify import _Progress
+from topodesign.cli.sources import kind_of
+from topodesign.compiler.compilation import compile_plan
+from topodesign.expand.library import build
+from topodesign.fabrics.files import FABRIC_FORMATS, read_fabric, write_fabric
+from topodesign.fabrics.presets import build_fabric
+from topodesign.fabrics.shards import read_shards
+from topodesign.plans.files import load_plan, save_plan
+from topodesign.runtime.check import check_file
+from topodesign.runtime.parse import parse_xml
+from topodesign.runtime.profiles import PROFILES
+from topodesign.schedulers import schedule
+from topodesign.simulation.workload import load_workload
+from topodesign.topology.files import LinkFormat, read_topology, write_links
+from topodesign.topology.link_table import read_link_table
+from topodesign.wiring.check.observed import read_lldp, read_switch
+from topodesign.wiring.exports.netbox import from_netbox, to_netbox
+from topodesign.wiring.exports.patches import from_patches, to_patches
+from topodesign.wiring.exports.switch import from_scpi, to_scpi, to_sonic
+from topodesign.wiring.inventory.files import read_inventory
+from topodesign.wiring.plan.files import load_wiring, plan_text
+
+
+class Reader(NamedTuple):
+    """A reader.
+
+    Attributes
+    ----------
+    module
+        Where it is, below ``topodesign/``.
+    name
+        Of a file that it takes.
+    sample
+        Makes the content of one.
+    read
+        Reads one.
+    """
+
+    module: str
+    name: str
+    sample: Callable[[], bytes]
+    read: Callable[[Path], Any]
+
+
+def shipped(name: str) -> bytes:
+    return (shipped_folder("configs") / name).read_bytes()
+
+
+def plan_bytes() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        return save_plan(Path(folder) / "p.npz", schedule(RING, "allgather")).read_bytes()
+
+
+def program() -> bytes:
+    (content,) = compile_plan(schedule(RING, "allgather")).files.values()
+    return content if isinstance(content, bytes) else content.encode()
+
+
+def journal() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "journal"
+        with Journal(path, Effort()):
+            pass
+        return path.read_bytes()
+
+
+def rows() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        return write_rows(Path(folder), 2, read_rows(shipped_folder("catalog"), 2, 3, 40)).read_bytes()
+
+
+LINK_ENDINGS: tuple[LinkFormat, ...] = ("json", "csv", "graphml")
+RING = build("circulant(6,1,2)")
+WIRING = plan_of(RING)
+SWITCHED = plan_of(RING, kind="ocs")
+FABRIC = build_fabric("dgx_a100(2)")
+HEARD = "host,port,neighbour_host,neighbour_port\n" + "".join(
+    f"{one.b.host},{one.b.port},{one.a.host},{one.a.port}\n" for one in WIRING.connects
+)
+
+READERS = (
+    *(
+        Reader("topology/files", f"t.{ending}", write_links(RING, ending).encode, read_topology)
+        for ending in LINK_ENDINGS
+    ),
+    *(
+        Reader("fabrics/files", f"f.{ending}", write_fabric(FABRIC, ending).encode, read_fabric)
+        for ending in FABRIC_FORMATS
+    ),
+    Reader(
+        "fabrics/shards",
+        "s.csv",
+        lambda: b"node,size\n" + b"".join(b"%s,2\n" % name.encode() for name in FABRIC.names[:4]),
+        lambda path: read_shards(FABRIC, str(path)),
+    ),
+    Reader("topology/link_table", "l.csv", lambda: b"src,dst,alpha,bandwidth\n0,1,1us,25Gbps\n", read_link_table),
+    Reader("simulation/workload", "w.csv", lambda: shipped("workload_gpt2.csv"), load_workload),
+    Reader("plans/archive", "p.npz", plan_bytes, load_plan),
+    Reader("plans/files", "q.npz", plan_bytes, load_plan),
+    Reader("runtime/parse", "p.xml", program, lambda path: parse_xml(path, PROFILES["msccl"])),
+    Reader("runtime/check", "c.xml", program, lambda path: check_file(path).ok),
+    Reader("cli/sources", "k.npz", plan_bytes, kind_of),
+    Reader("catalog/files", "degree_02.tsv", rows, lambda path: read_rows(path.parent, 2)),
+    Reader("catalog/journal", "journal", journal, lambda path: Journal(path, Effort()).__exit__(None, None, None)),
+    Reader("catalog/verify", "resume", lambda: b"", lambda path: _Progress(path, all_sources=False)),
+    Reader("wiring/inventory/files", "i.yaml", lambda: shipped("inventory_room1024.yaml"), read_inventory),
+    Reader("wiring/inventory/files", "i.csv", lambda: shipped("inventory_testbed.csv"), read_inventory),
+    Reader("wiring/plan/files", "w.json", lambda: plan_text(WIRING).encode(), load_wiring),
+    Reader("wiring/check/observed", "o.csv", HEARD.encode, lambda path: read_lldp(path, WIRING)),
+    Reader(
+        "wiring/check/observed",
+        "P1.json",
+        to_sonic(SWITCHED)["P1.json"].encode,
+        lambda path: read_switch(path, SWITCHED),
+    ),
+    Reader(
+        "wiring/exports/switch",
+        "P1.scpi",
+        to_scpi(SWITCHED)["P1.scpi"].encode,
+        lambda path: from_scpi(path.parent, SWITCHED),
+    ),
+    Reader("wiring/exports/patches", "e.csv", to_patches(WIRING).encode, lambda path: from_patches(path, WIRING)),
+    Reader("wiring/exports/netbox", "n.csv", to_netbox(WIRING).encode, lambda path: from_netbox(path, WIRING)),
+)
