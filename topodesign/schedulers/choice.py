@@ -47,9 +47,11 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
     collective = request.collective
     does = [one for one in methods.values() if one.does(collective)]
     if not does or collective.group is not None:
-        known = "; ".join(f"{one.name} {', '.join(map(str, one.collectives))}" for one in methods.values())
+        known = "; ".join(f"{one.name} makes {' and '.join(map(str, one.collectives))}" for one in methods.values())
         among = "" if collective.group is None else " among some of the nodes (say --only)"
-        raise InfeasibleError(f"no method schedules {collective}{among}: there are {known}, and allreduces of these")
+        raise InfeasibleError(
+            f"no method schedules {collective}{among} yet: {known}; an allreduce is made of two of these"
+        )
     if name == "auto":
         fit = [one for one in does if one.auto and (one.fabrics or request.plain)]
         if not fit:
