@@ -22,7 +22,7 @@ from topodesign.plans.rounds import Rounds
 from topodesign.runtime.check import check_program
 from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import get_profile
-from topodesign.schedulers import schedule as make_plan
+from topodesign.schedulers.scheduling import schedule as make_plan
 from topodesign.simulation.rounds import simulate_rounds
 from topodesign.topology.topology import Topology
 from topodesign.verification.rounds import verify_rounds

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from topodesign.pricing.evaluation import evaluate as evaluate
     from topodesign.pricing.evaluation import price as price
     from topodesign.runtime.check import check_file as check_file
-    from topodesign.schedulers import schedule as schedule
+    from topodesign.schedulers.scheduling import schedule as schedule
     from topodesign.simulation.plans import simulate as simulate
     from topodesign.simulation.plans import training_step as training_step
     from topodesign.topology.files import write_links as write_links
@@ -117,7 +117,7 @@ _HOMES = {
     "Rounds": "plans.rounds",
     "save_plan": "plans.files",
     "save_wiring": "wiring.plan.files",
-    "schedule": "schedulers",
+    "schedule": "schedulers.scheduling",
     "simulate": "simulation.plans",
     "Spec": "base.spec",
     "throughput": "forest.throughput",

@@ -19,10 +19,10 @@ import pytest
 import topodesign
 from topodesign.base.cost import moore_bound
 from topodesign.base.errors import InfeasibleError
-from topodesign.cli import options
 from topodesign.cli.main import COMMANDS, run
 from topodesign.expand.library import build
-from topodesign.schedulers import METHODS
+from topodesign.schedulers import SCHEDULERS
+from topodesign.schedulers.scheduling import METHODS
 from topodesign.topology.files import write_links
 from topodesign.topology.topology import Topology
 
@@ -465,8 +465,10 @@ def test_nothing_heavy_is_imported_before_there_is_work(args: list[str]) -> None
     assert done.returncode == 0, done.stderr
 
 
-def test_the_methods_to_choose_from_are_the_schedulers() -> None:
-    assert list(options.METHODS.items()) == [(name, one.help) for name, one in METHODS.items()]
+def test_the_methods_to_choose_from_are_the_schedulers(cli: Cli) -> None:
+    assert [one.name for one in METHODS.values()] == list(METHODS) == list(SCHEDULERS)
+    text = " ".join(cli("schedule", "--help").out.split())
+    assert all(words in text for words in SCHEDULERS.values())
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:

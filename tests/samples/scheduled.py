@@ -10,8 +10,8 @@ from topodesign.base.cost import Cost
 from topodesign.collectives import Collective
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.schedulers import schedule
 from topodesign.schedulers.method import cost_in
+from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
 
 

@@ -16,8 +16,8 @@ from topodesign.fabrics.presets import build_fabric
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble
-from topodesign.schedulers import METHODS, schedule
 from topodesign.schedulers.method import OPTIONS, Method, Request, cost_in, planned
+from topodesign.schedulers.scheduling import METHODS, schedule
 from topodesign.verification.plans import verify
 
 PLACES = ("line(diamond())", "dbjmod(2,4)", "torus(3,3)", "dgx_a100(1)")
@@ -64,7 +64,7 @@ def ring(request: Request) -> list[Plan]:
 
 
 def test_a_new_scheduler_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    monkeypatch.setitem(METHODS, "ring", Method("ring", "round a ring", frozenset(), (ALLGATHER,), ring))
+    monkeypatch.setitem(METHODS, "ring", Method("ring", frozenset(), (ALLGATHER,), ring))
     plan = schedule("circulant(6,1,2)", "allgather", method="ring")
     check(plan)
     assert plan.claim["steps"] == 5

@@ -15,6 +15,7 @@ from topodesign import collectives
 from topodesign.base.records import Result
 from topodesign.base.tables import write_csv
 from topodesign.runtime.profiles import PROFILES
+from topodesign.schedulers import SCHEDULERS
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
@@ -71,18 +72,9 @@ runtime_option = click.option(
 )
 
 
-METHODS = {
-    "spff": "SPFF",
-    "stored": "found by exact search",
-    "lift": "lifted from the bases of an expansion",
-    "forest": "spanning trees, which auto takes for fabrics with switches, broadcast and reduce",
-}
-"""What there is to choose by what its scheduler says of itself; they need NumPy, which help does without."""
-
-
 def method_options(function: _Command) -> _Command:
     """Add ``--method`` and ``--chunks``, which belongs to some methods, to a command."""
-    *most, last = METHODS.values()
+    *most, last = SCHEDULERS.values()
     for option in (
         click.option(
             "--chunks",
@@ -92,7 +84,7 @@ def method_options(function: _Command) -> _Command:
         ),
         click.option(
             "--method",
-            type=click.Choice(["auto", *METHODS]),
+            type=click.Choice(["auto", *SCHEDULERS]),
             default="auto",
             show_default=True,
             help=f"How: {', '.join(most)}, or {last}.",

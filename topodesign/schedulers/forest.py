@@ -46,9 +46,8 @@ def _make(request: Request) -> list[Plan]:
     ]
 
 
-FOREST = Method(
+METHOD = Method(
     "forest",
-    "spanning trees, which auto takes for fabrics with switches, broadcast and reduce",
     frozenset({"root", "fixed_k", "shards", "only", "without"}),
     TREE_COLLECTIVES,
     _make,

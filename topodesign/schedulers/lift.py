@@ -72,4 +72,4 @@ def _make(request: Request) -> list[Plan]:
     return [] if schedule is None else [planned(request.topology, schedule, "lift")]
 
 
-LIFT = Method("lift", "lifted from the bases of an expansion", frozenset(), (ALLGATHER, REDUCE_SCATTER), _make)
+METHOD = Method("lift", frozenset(), (ALLGATHER, REDUCE_SCATTER), _make)

@@ -148,8 +148,6 @@ class Method:
     ----------
     name
         As in ``--method``.
-    help
-        What it does, in a few words that end a sentence.
     options
         Which of :data:`OPTIONS` it understands; others are refused.
     collectives
@@ -166,7 +164,6 @@ class Method:
     """
 
     name: str
-    help: str
     options: frozenset[str]
     collectives: tuple[Collective, ...]
     make: Callable[[Request], list[Plan]]

@@ -430,9 +430,8 @@ def _make(request: Request) -> list[Plan]:
     return [planned(topology, schedule, name, chunks=chunks, **lost)]
 
 
-SPFF = Method(
+METHOD = Method(
     "spff",
-    "SPFF",
     frozenset({"chunks", "link_table"}),
     (ALLGATHER, REDUCE_SCATTER),
     _make,

@@ -194,4 +194,4 @@ def _make(request: Request) -> list[Plan]:
     return [] if schedule is None else [planned(request.topology, schedule, "stored")]
 
 
-STORED = Method("stored", "found by exact search", frozenset(), (ALLGATHER, REDUCE_SCATTER), _make)
+METHOD = Method("stored", frozenset(), (ALLGATHER, REDUCE_SCATTER), _make)

@@ -22,7 +22,7 @@ from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.runtime.check import CheckReport, check_program
 from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import MOST_SCRATCH, PROFILES, SCRATCH_COMFORT, get_profile
-from topodesign.schedulers import schedule
+from topodesign.schedulers.scheduling import schedule
 
 TREE_COLLECTIVES = ("allgather", "reduce-scatter", "allreduce", "broadcast", "reduce")
 MIB = 2**20
@@ -55,15 +55,15 @@ def test_the_default_file_can_be_started(spec: str, collective: str) -> None:
     calls = reported(made(spec, collective)).calls
     assert calls is not None
     share = Fraction(calls.scratch_share)
-    if not share:
+    if share:
+        assert calls.largest is not None
+        assert calls.scratch_bytes is not None
+        assert calls.largest.bit_count() == 1
+        assert calls.largest * share <= SCRATCH_COMFORT
+        assert calls.largest == 2**32 or 2 * calls.largest * share > SCRATCH_COMFORT
+        assert calls.scratch_bytes <= SCRATCH_COMFORT + share
+    else:
         assert (calls.largest, calls.scratch_bytes) == (None, 0)
-        return
-    assert calls.largest is not None
-    assert calls.scratch_bytes is not None
-    assert calls.largest.bit_count() == 1
-    assert calls.largest * share <= SCRATCH_COMFORT
-    assert calls.largest == 2**32 or 2 * calls.largest * share > SCRATCH_COMFORT
-    assert calls.scratch_bytes <= SCRATCH_COMFORT + share
 
 
 @pytest.mark.parametrize("runtime", ["msccl-executor", "msccl-executor-256", "rccl"])

@@ -1,0 +1,109 @@
+"""``schedule``: one function for all schedulers, which asks one of them or chooses among them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from topodesign.base.units import Quantity, as_size
+from topodesign.collectives import Collective, as_collective
+from topodesign.expand.places import PlaceLike
+from topodesign.fabrics.part import Others
+from topodesign.fabrics.shards import Shards
+from topodesign.plans.plan import Plan
+from topodesign.schedulers import SCHEDULERS
+from topodesign.schedulers.choice import make_plan
+from topodesign.schedulers.method import Method, Progress, Request
+from topodesign.topology.link_table import LinkTable
+
+METHODS: dict[str, Method] = {
+    name: importlib.import_module(f"topodesign.schedulers.{name}").METHOD for name in SCHEDULERS
+}
+"""Every scheduler by its name, in the order in which ``auto`` asks."""
+
+
+def schedule(
+    place: PlaceLike,
+    collective: Collective | str = "allreduce",
+    *,
+    method: str = "auto",
+    chunks: int | None = None,
+    root: str | int | None = None,
+    fixed_k: int | None = None,
+    shards: Shards | None = None,
+    only: str | Iterable[str] = (),
+    others: Others = "vanish",
+    without: str | Iterable[str] = (),
+    link_table: LinkTable | str | Path | None = None,
+    size: Quantity = "1MiB",
+    progress: Progress | None = None,
+) -> Plan:
+    """Schedule a collective: make the plan that says who sends what to whom and when.
+
+    Parameters
+    ----------
+    place
+        A topology or a fabric, the spec of one, a file, or a networkx graph.
+    collective
+        What; an allreduce is a reduce-scatter followed by an allgather, or over trees what is fastest.
+    method
+        One of ``METHODS``, or ``auto``. That makes rounds for plain topologies, with the fewest steps and then the
+        least bandwidth factor of all methods; and trees for fabrics with switches, and for broadcast and reduce.
+    chunks
+        Most units per shard, for ``spff``; with unequal links their exact splits are rounded to it.
+    root
+        Name or number of the node of a broadcast or reduce.
+    fixed_k
+        Number of trees per root, for ``forest``; as few as reach the optimum if None.
+    shards
+        Relative shard sizes, for ``forest``: text such as ``box0/*=2``, numbers, a mapping, or a .csv file.
+    only, others, without
+        Who takes part (``box0/*``), whether the others ``vanish`` or ``forward``, and what has failed (``A-B`` for a
+        link, ``A>B`` for one direction, or a name), for ``forest``.
+    link_table, size
+        Latency and bandwidth of links that are not alike, and the amount of data for which ``spff`` is to be fastest on
+        them.
+    progress
+        Called with the share of the work that is done.
+
+    Returns
+    -------
+    Plan
+        With its claim, not yet verified. Its notes say what a limit on chunks loses, what other methods offer, and of
+        which kind an allreduce over trees is; ``generator`` holds the figures.
+
+    Raises
+    ------
+    SpecError, FileFormatError, UnitError, TopologyError
+        If the place or a quantity cannot be read, or makes no topology or fabric.
+    ParameterError
+        If an option is not for the method, or out of range.
+    InfeasibleError
+        If no method makes such a collective, the one that is named has no schedule for this place, or some node cannot
+        be reached.
+
+    Examples
+    --------
+    >>> plan = schedule("circulant(12,2,3)")
+    >>> print(plan)
+    allreduce of 12 nodes on circulant(12,2,3) in rounds: steps 4, bandwidth 11/6
+    >>> schedule("dgx_a100(2)", "broadcast", root="box1/gpu3").claim["k"]
+    Fraction(8, 1)
+    """
+    asked = as_collective(collective)
+    request = Request(
+        place,
+        asked,
+        chunks=chunks,
+        root=asked.root if root is None else root,
+        fixed_k=fixed_k,
+        shards=shards,
+        only=only,
+        others=others,
+        without=without,
+        link_table=link_table,
+        size=as_size(size),
+        progress=progress,
+    )
+    return make_plan(request, method, METHODS)
