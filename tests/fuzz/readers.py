@@ -26,7 +26,7 @@ from topodesign.plans.files import load_plan, save_plan
 from topodesign.runtime.check import check_file
 from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import PROFILES
-from topodesign.schedulers import schedule
+from topodesign.schedulers.scheduling import schedule
 from topodesign.simulation.workload import load_workload
 from topodesign.topology.files import LinkFormat, read_topology, write_links
 from topodesign.topology.link_table import read_link_table

@@ -16,6 +16,7 @@ from topodesign.fabrics.presets import build_fabric
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble
+from topodesign.schedulers import SCHEDULERS, forest, lift, spff, stored
 from topodesign.schedulers.method import OPTIONS, Method, Request, cost_in, planned
 from topodesign.schedulers.scheduling import METHODS, schedule
 from topodesign.verification.plans import verify
@@ -122,3 +123,8 @@ def test_halves_of_an_allreduce_are_put_together() -> None:
     assert cost_in(both).bandwidth == sum(half.bandwidth for half in halves)
     assert both.generator["method"] == "spff"
     check(both)
+
+
+def test_every_file_listed_has_its_method() -> None:
+    assert list(METHODS) == list(SCHEDULERS)
+    assert {spff.METHOD, stored.METHOD, lift.METHOD, forest.METHOD} <= set(METHODS.values())
