@@ -66,16 +66,16 @@ def test_a_pipe_is_written_to_or_refused_and_stays(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="nobody reads"):
         write_whole(pipe, "x")
     heard: list[bytes] = []
-    handle = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # a reader that is there before
-    os.set_blocking(handle, True)
+    handle = os.open(pipe, os.O_RDWR)  # a reader that is there before, and hears no end while nobody writes yet
+    data = b"x" * 2**18  # more than a pipe holds
 
     def read() -> None:
-        with os.fdopen(handle, "rb") as stream:
-            heard.append(stream.read())
+        with os.fdopen(handle, "rb", buffering=0) as stream:
+            while sum(map(len, heard)) < len(data):
+                heard.append(stream.read(len(data)))
 
     reader = threading.Thread(target=read)
     reader.start()
-    data = b"x" * 2**18  # more than a pipe holds
 
     def write(stream: IO[bytes]) -> None:
         stream.write(b"?" * len(data))
@@ -84,7 +84,7 @@ def test_a_pipe_is_written_to_or_refused_and_stays(tmp_path: Path) -> None:
 
     write_whole(pipe, write)
     reader.join(10)
-    assert heard == [data]
+    assert b"".join(heard) == data
     assert kind(pipe) == stat.S_IFIFO
     assert list(tmp_path.iterdir()) == [pipe]
 
