@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.shipped import copy_examples, examples, shipped_folder
-from topodesign.cli.examples import command
+from topodesign.cli.main import program
 from topodesign.fabrics.files import read_fabric
 
 NAMES = [example.name for example in examples()]
@@ -67,10 +67,10 @@ def test_a_missing_file_that_is_an_example_says_so(tmp_path: Path) -> None:
 
 
 def test_command(tmp_path: Path) -> None:
-    listed = CliRunner().invoke(command, [], standalone_mode=False)
+    listed = CliRunner().invoke(program, ["examples"], standalone_mode=False)
     assert [line.split()[0] for line in listed.output.splitlines()] == NAMES
-    document = json.loads(CliRunner().invoke(command, ["--json"], standalone_mode=False).output)
+    document = json.loads(CliRunner().invoke(program, ["examples", "--json"], standalone_mode=False).output)
     assert [example["name"] for example in document["examples"]] == NAMES
-    done = CliRunner().invoke(command, [NAMES[0], "-o", str(tmp_path), "--json"], standalone_mode=False)
+    done = CliRunner().invoke(program, ["examples", NAMES[0], "-o", str(tmp_path), "--json"], standalone_mode=False)
     assert json.loads(done.output) == {"files": [str(tmp_path / NAMES[0])]}
-    assert CliRunner().invoke(command, ["-o", str(tmp_path)]).exit_code == 2
+    assert CliRunner().invoke(program, ["examples", "-o", str(tmp_path)]).exit_code == 2

@@ -38,8 +38,6 @@ class LazyGroup(click.Group):
             return None
         module = f"{cmd_name}_" if cmd_name == "import" else cmd_name
         command: click.Command = importlib.import_module(f"{self.package}.{module}").command
-        # Said here, since a command keeps the help option of its first caller, which may not have been this group.
-        command.context_settings.setdefault("help_option_names", ["-h", "--help"])
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
