@@ -21,7 +21,7 @@ from tests.samples.topologies import regular_digraphs
 from tests.samples.wirings import bare, wired
 from topodesign import build
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.cli.wire.diff import command as diff
+from topodesign.cli.main import program
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change import relabel_kernels
@@ -336,13 +336,13 @@ def test_strength_is_that_of_a_library(topology: Topology) -> None:
 def test_command(tmp_path: Path) -> None:
     save_wiring(wired(build("circulant(12,2,3)"), 4), tmp_path / "old.json")
     arguments = [str(tmp_path / "old.json"), "degree(biring(2,6),2)", "-o", str(tmp_path / "new.json")]
-    text = CliRunner().invoke(diff, arguments, catch_exceptions=False)
+    text = CliRunner().invoke(program, ["wire", "diff", *arguments], catch_exceptions=False)
     assert "12 moves; 36 patches of 48 stay (proven" in text.output
     assert text.output.count("move from") == 12
     assert load_wiring(tmp_path / "new.json").topology == build("degree(biring(2,6),2)")
     again = [str(tmp_path / "old.json"), str(tmp_path / "new.json"), "--keep-hosts", "--json"]
-    document = json.loads(CliRunner().invoke(diff, again, catch_exceptions=False).stdout)
+    document = json.loads(CliRunner().invoke(program, ["wire", "diff", *again], catch_exceptions=False).stdout)
     assert document["moves"] == sum(len(stage["made"]) for stage in document["stages"]) == 12
     assert document["stages"][-1]["after"]["connectivity"] == 4
-    none = CliRunner().invoke(diff, [arguments[0], "circulant(12,2,3)"], catch_exceptions=False)
+    none = CliRunner().invoke(program, ["wire", "diff", arguments[0], "circulant(12,2,3)"], catch_exceptions=False)
     assert none.output == "nothing has to move\n"

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.records import Result
-from topodesign.cli.wire import command
+from topodesign.cli.main import program
 from topodesign.expand.library import build
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.check.check import WiringCheck, check_wiring
@@ -136,9 +136,9 @@ def test_commands_print_what_the_functions_return(tmp_path: Path) -> None:
         (["import", path, patches, "--format", "patches"], import_wiring(plan, "patches", patches)),
     ]
     for arguments, result in cases:
-        said = CliRunner().invoke(command, [*arguments, "--json"], catch_exceptions=False)
+        said = CliRunner().invoke(program, ["wire", *arguments, "--json"], catch_exceptions=False)
         assert json.loads(said.stdout) == json.loads(json.dumps(result.record())), arguments
-        text = CliRunner().invoke(command, arguments, catch_exceptions=False).stdout
+        text = CliRunner().invoke(program, ["wire", *arguments], catch_exceptions=False).stdout
         assert text.rstrip("\n") == str(result) or arguments[0] == "import", arguments
 
 
@@ -152,12 +152,12 @@ def heard_by_lanes(folder: Path, plan: WiringPlan) -> Path:
 
 
 def test_help_names_every_format_and_command() -> None:
-    said = CliRunner().invoke(command, ["export", "--help"]).output
+    said = CliRunner().invoke(program, ["wire", "export", "--help"]).output
     assert all(f"\n  {name} " in said and known.summary in said for name, known in FORMATS.items())
-    top = CliRunner().invoke(command, ["--help"]).output
+    top = CliRunner().invoke(program, ["wire", "--help"]).output
     for name in ("plan", "export", "import", "diff", "check", "impact"):
         assert f"  {name} " in top
-        assert CliRunner().invoke(command, [name, "--help"]).exit_code == 0
+        assert CliRunner().invoke(program, ["wire", name, "--help"]).exit_code == 0
     assert set(READERS) < set(FORMATS)
 
 
