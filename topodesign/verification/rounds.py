@@ -83,12 +83,7 @@ class RoundsReport:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is right but wasteful."""
-        notes = []
-        if self.redundant:
-            notes.append(f"{self.redundant} units are delivered to nodes that have them already")
-        if self.refilled:
-            notes.append(f"{self.refilled} units are added at nodes that have sent their partial sum before")
-        return tuple(notes)
+        return wasteful(self.redundant, self.refilled)
 
     def __str__(self) -> str:
         """Return the verdict and the problems, one a line."""
@@ -96,6 +91,16 @@ class RoundsReport:
         lines = [f"{self.collective}: {verdict}, {self.cost.steps} steps, y = {self.cost.bandwidth}"]
         lines += [f"  {problem}" for problem in self.problems]
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+
+def wasteful(redundant: int, refilled: int) -> tuple[str, ...]:
+    """Say what is right but wasteful: so many units delivered in vain, and so many added to a new sum."""
+    notes = []
+    if redundant:
+        notes.append(f"{redundant} units are delivered to nodes that have them already")
+    if refilled:
+        notes.append(f"{refilled} units are added at nodes that have sent their partial sum before")
+    return tuple(notes)
 
 
 def verify_rounds(topology: Topology, schedule: Rounds, claim: Cost | None = None) -> RoundsReport:

@@ -34,6 +34,7 @@ from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.timed import Timed
 from topodesign.topology.topology import Topology
+from topodesign.verification.rounds import wasteful
 
 SHOWN = 3
 """Examples given of each kind of problem."""
@@ -78,12 +79,7 @@ class TimedReport:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is right but wasteful."""
-        notes = []
-        if self.redundant:
-            notes.append(f"{self.redundant} units are delivered to nodes that have them already")
-        if self.refilled:
-            notes.append(f"{self.refilled} units are added at nodes that have sent their partial sum before")
-        return tuple(notes)
+        return wasteful(self.redundant, self.refilled)
 
     def __str__(self) -> str:
         """Return the verdict and the problems, one a line."""
