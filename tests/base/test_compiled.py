@@ -31,6 +31,9 @@ from topodesign.forest.schedule import forest_schedule
 from topodesign.forest.splitting import remove_switches
 from topodesign.pricing import kernels as pricing_kernels
 from topodesign.pricing.closed_form import distances, price
+from topodesign.pricing.flows import kernels as concurrent_kernels
+from topodesign.pricing.flows.concurrent import price_bound
+from topodesign.pricing.flows.quotient import quotient
 from topodesign.schedulers.spff import spff
 from topodesign.simulation.rounds import simulate_rounds
 from topodesign.solve import flow_kernels
@@ -66,6 +69,11 @@ def priced(digraph: Topology) -> None:
     spff(digraph)
 
 
+def shared(digraph: Topology) -> None:
+    problem = quotient(digraph)
+    price_bound(problem, np.arange(len(problem.room)) % 3 + 1)
+
+
 def replayed(digraph: Topology) -> None:
     schedules = (spff(digraph), scheduled(digraph, "allreduce").schedule)
     for schedule in schedules:
@@ -94,6 +102,7 @@ def packed(fabric: Topology) -> None:
 
 EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.SearchStrategy[Topology]]] = [
     ((pricing_kernels,), priced, regular_digraphs()),
+    ((concurrent_kernels,), shared, regular_digraphs()),
     ((replay,), replayed, regular_digraphs(5, 2)),
     ((field_kernels,), moved, regular_digraphs(5, 2)),
     ((flow_kernels,), flowed, fabrics(6)),

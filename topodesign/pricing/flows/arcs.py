@@ -1,0 +1,71 @@
+"""The linear program of all-to-all with a variable for every source and link, solved and proved exactly.
+
+    minimise U  where every source brings a shard to every other, and no link carries more than U times its capacity.
+
+The flows of a source to all its destinations are added up (source-aggregated), so that there are sources * links
+variables; one source of every orbit is enough. The prices of the load rows prove the optimum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from topodesign.base.errors import InfeasibleError
+from topodesign.pricing.flows.concurrent import ConcurrentFlow
+from topodesign.pricing.flows.quotient import Quotient
+from topodesign.solve.program import Entries, Program
+
+
+def arc_flow(quotient: Quotient) -> ConcurrentFlow:
+    """Return an optimal flow by linear programming.
+
+    Parameters
+    ----------
+    quotient
+        Sources and links; sources times links should be some thousands at most.
+
+    Raises
+    ------
+    InfeasibleError
+        If the solver's answer cannot be proved, as in a large program; other methods have their own proofs.
+    """
+    nodes, arcs, many = quotient.topology.nodes, len(quotient.arcs), len(quotient.sources)
+    program = Program()
+    program.add_columns(1, cost=1)
+    program.add_columns(many * arcs)
+    column = 1 + np.arange(many * arcs).reshape(many, arcs)
+    row = np.arange(many * nodes).reshape(many, nodes)
+    into, out = row[:, quotient.dst], row[:, quotient.src]
+    wanted = np.ones((many, nodes), dtype=np.int64)
+    wanted[np.arange(many), quotient.sources] = 1 - nodes
+    kept = Entries(
+        np.concatenate((into.ravel(), out.ravel())),
+        np.concatenate((column.ravel(), column.ravel())),
+        np.repeat((1, -1), many * arcs),
+    )
+    program.add_rows(many * nodes, kept, lower=wanted.ravel(), upper=wanted.ravel())
+    kinds = len(quotient.room)
+    pairs = np.broadcast_to(quotient.kind, (many, arcs))
+    loaded = Entries(
+        np.concatenate((pairs.ravel(), np.arange(kinds))),
+        np.concatenate((column.ravel(), np.zeros(kinds, dtype=np.int64))),
+        np.concatenate((np.repeat(quotient.weight, arcs), -quotient.room)),
+    )
+    loads = program.add_rows(kinds, loaded, upper=0)
+    program.solve()
+    proof = program.certificate() if program.solved else None
+    if proof is None or not proof.proven:
+        raise InfeasibleError("the linear program of all-to-all could not be solved exactly")
+    amounts, denominator = _whole(proof.columns[1:])
+    prices, _ = _whole([-proof.prices[load] for load in loads.tolist()])
+    return ConcurrentFlow(quotient, amounts.reshape(many, arcs), denominator, prices, "linear program")
+
+
+def _whole(numbers: Sequence[Fraction]) -> tuple[np.ndarray, int]:
+    """Return numbers as integers over a common denominator."""
+    common = math.lcm(*(number.denominator for number in numbers))
+    return np.array([number.numerator * (common // number.denominator) for number in numbers], dtype=object), common

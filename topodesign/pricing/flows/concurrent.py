@@ -1,0 +1,168 @@
+"""The value that every method returns: a flow that is reached and prices of links that bound it, in whole numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from topodesign.base.arrays import sealed
+from topodesign.base.errors import ParameterError
+from topodesign.pricing.flows.kernels import shortest_tree
+from topodesign.pricing.flows.quotient import Quotient
+from topodesign.topology.topology import Topology
+
+Amounts = Any
+"""Integers: int64, or Python's own (dtype object) where 64 bits are too few."""
+
+_SAFE = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class ConcurrentFlow:
+    """All-to-all as a flow, every node sending a shard to every other, with proofs of what it costs.
+
+    Both bounds are computed from the numbers here, whoever found them: the upper one from the flow, the lower one from
+    prices of the links. :meth:`check` does so once more and looks at every node.
+
+    Attributes
+    ----------
+    quotient
+        The topology with the orbits that were used.
+    amounts
+        What the sources ``quotient.sources`` send over each arc (in order of ``quotient.arcs``), all their
+        destinations together, in parts of a shard: integers of shape ``(sources, arcs)``.
+    denominator
+        Parts of a shard.
+    prices
+        One integer for every orbit of arcs, none negative: a price of its capacity, which proves ``lower``.
+    method
+        What found it.
+    """
+
+    quotient: Quotient
+    amounts: Amounts
+    denominator: int
+    prices: Amounts
+    method: str
+
+    @property
+    def topology(self) -> Topology:
+        """The topology."""
+        return self.quotient.topology
+
+    @property
+    def factor(self) -> Fraction:
+        """Bandwidth factor y of this flow: it takes y * M/B, M the data of a node and B the bandwidth of its links."""
+        return self.upper
+
+    @cached_property
+    def upper(self) -> Fraction:
+        """The bandwidth factor that this flow reaches: that of its fullest link."""
+        loads, room = self.quotient.loads(self.amounts), self.quotient.room.tolist()
+        fullest = max(Fraction(load, capacity) for load, capacity in zip(loads, room, strict=True))
+        return as_factor(self.topology, fullest / self.denominator)
+
+    @cached_property
+    def lower(self) -> Fraction:
+        """The bandwidth factor that no flow undercuts, as the prices of the links prove."""
+        return price_bound(self.quotient, self.prices)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the two bounds meet, so that this flow is proved to be optimal."""
+        return self.lower == self.upper
+
+    @cached_property
+    def scale(self) -> int:
+        """Parts of a shard in which :meth:`source_amounts` counts: a multiple of ``denominator``."""
+        return self.denominator * self._symmetric[1]
+
+    @cached_property
+    def _symmetric(self) -> tuple[Amounts, int]:
+        return self.quotient.symmetric(self.amounts)
+
+    def source_amounts(self, source: int) -> Amounts:
+        """Return what a node sends over each of the topology's links, in parts 1/``scale`` of a shard.
+
+        All destinations are added up. With symmetry it is the image of what the node's representative sends, so all sources
+        together load every link of an orbit equally.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such node.
+        """
+        quotient, topology = self.quotient, self.topology
+        if not 0 <= source < topology.nodes:
+            raise ParameterError(f"sources are nodes 0 to {topology.nodes - 1}, not {source}")
+        amounts = self._symmetric[0]
+        every = np.zeros(len(topology.src), dtype=amounts.dtype)
+        if quotient.symmetry is None:
+            every[quotient.arcs] = amounts[source]
+            return sealed(every)
+        home = int(quotient.symmetry.represented_by[source])
+        way = quotient.symmetry.transversal(source)
+        row = int(np.searchsorted(quotient.sources, home))
+        every[topology.link_index(way[quotient.src], way[quotient.dst])] = amounts[row]
+        return sealed(every)
+
+    def check(self) -> None:
+        """Look at every node of every source, and at every link of the whole, in whole numbers.
+
+        Raises
+        ------
+        ValueError
+            If some source does not bring a shard to every other node, or a link carries more than ``upper`` says.
+        """
+        topology = self.topology
+        total = np.zeros(len(topology.src), dtype=object)
+        for source in range(topology.nodes):
+            amounts = self.source_amounts(source)
+            gain = np.zeros(topology.nodes, dtype=object)
+            np.add.at(gain, topology.dst, amounts)
+            np.subtract.at(gain, topology.src, amounts)
+            wanted = np.full(topology.nodes, self.scale, dtype=object)
+            wanted[source] = -self.scale * (topology.nodes - 1)
+            if np.any(amounts < 0) or np.any(gain != wanted):
+                raise ValueError(f"node {source} does not bring a shard to every other")
+            total += amounts
+        fullest = max(Fraction(load, room) for load, room in zip(total, topology.capacity.tolist(), strict=True))
+        if as_factor(topology, fullest / self.scale) != self.upper:
+            raise ValueError("the fullest link is not as full as the flow says")
+
+
+def as_factor(topology: Topology, load: Fraction) -> Fraction:
+    """Return the bandwidth factor of a load in shards per unit of capacity: y = load * d/N."""
+    return load * topology.degree / topology.nodes
+
+
+def price_bound(quotient: Quotient, prices: Amounts) -> Fraction:
+    """Return the bandwidth factor that prices of links prove necessary (weak duality).
+
+    Every shard pays the prices of the links that it crosses, at least those of a cheapest path, and a link of capacity
+    c at load U takes in c * U times its price: so U is at least the sum of all distances over that of all capacities at
+    their prices.
+
+    Parameters
+    ----------
+    quotient
+        The topology with its orbits.
+    prices
+        Integers, one for every orbit of arcs, none negative and not all zero.
+    """
+    nodes = quotient.topology.nodes
+    length = np.asarray(prices)[quotient.kind]
+    whole = int(length.max()) * nodes * nodes * int(quotient.weight.max()) < _SAFE
+    length = length.astype(np.int64 if whole else object)
+    search = shortest_tree if whole else shortest_tree.plain
+    distance, via, order = np.empty(nodes, length.dtype), np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    total = 0
+    for source, weight in zip(quotient.sources.tolist(), quotient.weight.tolist(), strict=True):
+        search(source, quotient.indptr, quotient.dst, length, distance, via, order)
+        total += weight * int(distance.sum())
+    paid = sum(map(int.__mul__, quotient.room.tolist(), [int(price) for price in prices]))
+    return as_factor(quotient.topology, Fraction(total, paid))

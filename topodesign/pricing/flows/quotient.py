@@ -1,0 +1,177 @@
+"""All-to-all seen through symmetry: one source of every orbit of nodes, one load for every orbit of links.
+
+An optimal flow may be taken symmetric (average it over the group), so that the flows of the sources of one orbit are
+images of each other, and the links of one orbit are equally full. Without symmetry every node and link is an orbit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.arrays import sealed
+from topodesign.base.errors import DisconnectedError, TooLargeError, TopologyError
+from topodesign.pricing.closed_form import distances
+from topodesign.topology.symmetry import Symmetry, joined
+from topodesign.topology.topology import IntArray, Topology
+
+_MOST_IMAGES = 2**27
+"""Nodes times nodes of an orbit for which permutations are compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class Quotient:
+    """Sources and links of a topology up to symmetry.
+
+    Attributes
+    ----------
+    topology
+        N nodes, no switches.
+    symmetry
+        The automorphisms that were used, proved on the links; None if none were.
+    sources
+        A node of every orbit, shape ``(sources,)``.
+    weight
+        How many nodes each of them stands for.
+    arcs
+        The links that are no self-loops, as positions among the topology's.
+    kind
+        For every arc the number of its orbit, from 0.
+    room
+        For every orbit of arcs the sum of their capacities.
+    """
+
+    topology: Topology
+    symmetry: Symmetry | None
+    sources: IntArray
+    weight: IntArray
+    arcs: IntArray
+    kind: IntArray
+    room: IntArray
+
+    @cached_property
+    def src(self) -> IntArray:
+        """Where the arcs start."""
+        return sealed(self.topology.src[self.arcs])
+
+    @cached_property
+    def dst(self) -> IntArray:
+        """Where they end."""
+        return sealed(self.topology.dst[self.arcs])
+
+    @cached_property
+    def indptr(self) -> IntArray:
+        """Where the arcs of every node begin among the arcs, shape ``(nodes + 1,)``."""
+        return sealed(np.searchsorted(self.src, np.arange(self.topology.nodes + 1)))
+
+    def loads(self, amounts: Any) -> list[int]:
+        """Return what all sources together bring on every orbit of arcs, from the flows of one source an orbit.
+
+        Parameters
+        ----------
+        amounts
+            Integers, shape ``(sources, arcs)``.
+        """
+        total = [0] * len(self.room)
+        for weight, row in zip(self.weight.tolist(), amounts, strict=True):
+            for kind, amount in zip(self.kind.tolist(), row.tolist(), strict=True):
+                total[kind] += weight * amount
+        return total
+
+    def symmetric(self, amounts: Any) -> tuple[Any, int]:
+        """Return flows that every automorphism which leaves the source in its place keeps, and by what they are scaled.
+
+        They are averages over such automorphisms, so the loads stay as they are times the scale.
+        """
+        if self.symmetry is None:
+            return amounts, 1
+        orbits = [fixed_orbits(self.topology, self.symmetry, source)[self.arcs] for source in self.sources.tolist()]
+        counts = [np.bincount(orbit, minlength=len(self.topology.src)) for orbit in orbits]
+        scale = int(np.lcm.reduce([np.lcm.reduce(count[count > 0]) for count in counts]))
+        if scale == 1:
+            return amounts, 1
+        rows = []
+        for row, orbit, count in zip(amounts, orbits, counts, strict=True):
+            total = np.zeros(len(self.topology.src), dtype=object)
+            np.add.at(total, orbit, row.astype(object))
+            rows.append(total[orbit] * (scale // count[orbit].astype(object)))
+        return np.array(rows, dtype=object), scale
+
+
+def quotient(topology: Topology, *, symmetric: bool = True) -> Quotient:
+    """Return the sources and links of a topology up to the symmetry that its construction knows.
+
+    Parameters
+    ----------
+    topology
+        Strongly connected, without switches.
+    symmetric
+        Whether to use symmetry, which is proved on the links first.
+
+    Raises
+    ------
+    TopologyError
+        If there are switches or fewer than two nodes.
+    DisconnectedError
+        If some node does not reach some other.
+    """
+    if topology.switches:
+        raise TopologyError("all-to-all over shortest flows needs a direct-connect topology, without switches")
+    if topology.nodes < 2:
+        raise TopologyError("a collective needs at least 2 nodes")
+    _check_connected(topology)
+    arcs = np.flatnonzero(topology.src != topology.dst)
+    symmetry = topology.symmetry if symmetric else None
+    if symmetry is None:
+        nodes, links = np.arange(topology.nodes), np.arange(len(arcs))
+        weight = np.ones(topology.nodes, dtype=np.int64)
+        return Quotient(topology, None, *map(sealed, (nodes, weight, arcs, links, topology.capacity[arcs].copy())))
+    symmetry.check(topology)
+    sources, weight = np.unique(symmetry.represented_by, return_counts=True)
+    orbit = np.arange(len(topology.src))
+    for generator in symmetry.generators:
+        orbit = joined(orbit, topology.link_index(generator[topology.src], generator[topology.dst]))
+    first, kind = np.unique(orbit[arcs], return_inverse=True)
+    room = np.zeros(len(first), dtype=np.int64)
+    np.add.at(room, kind, topology.capacity[arcs])
+    return Quotient(topology, symmetry, *map(sealed, (sources, weight, arcs, kind, room)))
+
+
+def fixed_orbits(topology: Topology, symmetry: Symmetry, source: int) -> IntArray:
+    """Return the smallest link of every link's orbit under the automorphisms that leave a representative in its place.
+
+    They are generated by what becomes of a generator between two nodes when both are brought home (Schreier's lemma).
+
+    Raises
+    ------
+    TooLargeError
+        If the orbit and the topology are too large for that.
+    """
+    first = np.arange(len(topology.src))
+    orbit = int(np.count_nonzero(symmetry.represented_by == source))
+    if orbit * topology.nodes > _MOST_IMAGES:
+        raise TooLargeError(f"the flows of {orbit} nodes that are images of one another are too many to compare")
+    nodes, images = symmetry.images(source, np.arange(topology.nodes))
+    row_of = np.zeros(topology.nodes, dtype=np.int64)
+    row_of[nodes] = np.arange(orbit)
+    met: set[bytes] = set()
+    for generator in symmetry.generators:
+        there, moved = row_of[generator[nodes]], generator[images]
+        for row in np.flatnonzero(np.any(images[there] != moved, axis=1)).tolist():
+            home = np.empty(topology.nodes, dtype=np.int64)
+            home[images[there[row]]] = np.arange(topology.nodes)
+            permutation: NDArray[np.int64] = home[moved[row]]
+            if permutation.tobytes() not in met:
+                met.add(permutation.tobytes())
+                first = joined(first, topology.link_index(permutation[topology.src], permutation[topology.dst]))
+    return first
+
+
+def _check_connected(topology: Topology) -> None:
+    for graph in (topology, topology.transpose()):
+        if np.any(distances(graph, 0) < 0):
+            raise DisconnectedError("not every node reaches every other, so no collective runs on this topology")
