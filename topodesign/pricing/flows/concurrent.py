@@ -88,8 +88,8 @@ class ConcurrentFlow:
     def source_amounts(self, source: int) -> Amounts:
         """Return what a node sends over each of the topology's links, in parts 1/``scale`` of a shard.
 
-        All destinations are added up. With symmetry it is the image of what the node's representative sends, so all sources
-        together load every link of an orbit equally.
+        All destinations are added up. With symmetry it is the image of what the node's representative sends, so that
+        all sources together load every link of an orbit equally.
 
         Raises
         ------
