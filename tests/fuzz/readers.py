@@ -21,6 +21,7 @@ from topodesign.compiler.compilation import compile_plan
 from topodesign.expand.library import build
 from topodesign.fabrics.files import FABRIC_FORMATS, read_fabric, write_fabric
 from topodesign.fabrics.presets import build_fabric
+from topodesign.fabrics.ready import read_ready
 from topodesign.fabrics.shards import read_shards
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.runtime.check import check_file
@@ -109,6 +110,12 @@ READERS = (
         "s.csv",
         lambda: b"node,size\n" + b"".join(b"%s,2\n" % name.encode() for name in FABRIC.names[:4]),
         lambda path: read_shards(FABRIC, str(path)),
+    ),
+    Reader(
+        "fabrics/ready",
+        "r.csv",
+        lambda: b"node,ready\n" + b"".join(b"%s,20us\n" % name.encode() for name in FABRIC.names[:4]),
+        lambda path: read_ready(FABRIC, str(path)),
     ),
     Reader("topology/link_table", "l.csv", lambda: b"src,dst,alpha,bandwidth\n0,1,1us,25Gbps\n", read_link_table),
     Reader("simulation/workload", "w.csv", lambda: shipped("workload_gpt2.csv"), load_workload),

@@ -12,6 +12,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignEr
 from topodesign.cli.main import run
 from topodesign.collectives import ALLGATHER, ALLREDUCE, COLLECTIVES, REDUCE_SCATTER
 from topodesign.expand.library import build
+from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import build_fabric
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -19,6 +20,8 @@ from topodesign.plans.rounds_ops import assemble
 from topodesign.schedulers import SCHEDULERS, forest, lift, spff, stored
 from topodesign.schedulers.method import OPTIONS, Method, Request, cost_in, planned
 from topodesign.schedulers.scheduling import METHODS, schedule
+from topodesign.topology.link_table import LinkTable
+from topodesign.topology.topology import Topology
 from topodesign.verification.plans import verify
 
 PLACES = ("line(diamond())", "dbjmod(2,4)", "torus(3,3)", "dgx_a100(1)")
@@ -107,6 +110,13 @@ def test_what_nobody_schedules_yet_is_said(collective: str, method: str) -> None
         ({"method": "forest", "chunks": 2}, "--chunks is not for trees"),
         ({"method": "forest", "others": "stay"}, "others 'stay' is not known"),
         ({"size": "lots"}, "size 'lots'"),
+        ({"tries": 0}, "tries must be from 1"),
+        ({"seed": -1}, "seed must be from 0"),
+        ({"jobs": 1.5}, "jobs must be an integer"),
+        ({"time_limit": 0}, "time_limit must be above zero"),
+        ({"tick": "1m"}, "unit 'm'|time '1m'"),
+        ({"method": "spff", "seed": 0}, "--seed is "),
+        ({"method": "spff", "overlap": True}, "--overlap is "),
         ({"place": 7}, "is needed, not 7"),
     ],
 )
@@ -128,3 +138,26 @@ def test_halves_of_an_allreduce_are_put_together() -> None:
 def test_every_file_listed_has_its_method() -> None:
     assert list(METHODS) == list(SCHEDULERS)
     assert {spff.METHOD, stored.METHOD, lift.METHOD, forest.METHOD} <= set(METHODS.values())
+
+
+def test_times_of_links_are_those_of_the_part_that_is_asked() -> None:
+    """Bandwidths of a topology are per node, whatever has failed; a table names links by their numbers in the whole."""
+    table = LinkTable({(2, 3): Fraction(1, 10**6)}, {(2, 3): Fraction(10**9)})
+    asked: dict[str, Any] = {
+        "alpha": Fraction(0),
+        "bandwidth": Fraction(8 * 10**9),
+        "link_table": table,
+        "size": Fraction(4000),
+    }
+    whole = Request("torus(4)", ALLGATHER, **asked)
+    part = Request("torus(4)", ALLGATHER, without="1", **asked)
+    assert isinstance(whole.where, Topology)
+    assert isinstance(part.where, Fabric)
+    for request, shard in ((whole, 1000), (part, Fraction(4000, 3))):
+        times = request.link_times(ALLGATHER, 1)
+        where = request.where if isinstance(request.where, Topology) else request.where.topology
+        names = range(4) if where.nodes == 4 else (0, 2, 3)
+        for (u, v, _), latency, unit in zip(where.links(), times.latency, times.per_unit, strict=True):
+            slow = (names[u], names[v]) == (2, 3)
+            assert latency * times.tick == (Fraction(1, 10**6) if slow else 0)
+            assert unit * times.tick == 8 * shard / Fraction(10**9 if slow else 4 * 10**9)

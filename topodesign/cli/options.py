@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from topodesign import collectives
+from topodesign.base.arguments import MOST_SEED
 from topodesign.base.records import Result
 from topodesign.base.tables import write_csv
 from topodesign.runtime.profiles import PROFILES
@@ -89,6 +90,36 @@ def method_options(function: _Command) -> _Command:
             show_default=True,
             help=f"How: {', '.join(most)}, or {last}.",
         ),
+    ):
+        function = option(function)
+    return function
+
+
+def timed_options(function: _Command) -> _Command:
+    """Add what belongs to methods that make timed sends, and to searches, to a command."""
+    for option in (
+        click.option(
+            "--jobs", type=click.IntRange(1, 1024), metavar="N", help="Processes that search at the same time."
+        ),
+        click.option("--time-limit", metavar="TIME", help="Time after which a search ends with what it has."),
+        click.option("--tries", type=click.IntRange(1, 10**6), metavar="N", help="Seeds that the best is taken of."),
+        click.option("--seed", type=click.IntRange(0, MOST_SEED), metavar="S", help="Settles what is drawn by chance."),
+        click.option(
+            "--ready",
+            metavar="TIMES",
+            help="When nodes are ready that are not from the start: NODE=TIME,... with names or patterns, times for "
+            "the nodes in their order, or a .csv file with the columns node,ready.",
+        ),
+        click.option(
+            "--tick", metavar="TIME", help="Length of a step of time, to which times are rounded up; else exact."
+        ),
+        click.option(
+            "--overlap",
+            is_flag=True,
+            help="A link is free as soon as it has transmitted; else when all data have arrived.",
+        ),
+        click.option("--bandwidth", metavar="RATE", help="Bandwidth of a node over all its links (100Gbps)."),
+        click.option("--alpha", metavar="TIME", help="Latency of a link (10us)."),
     ):
         function = option(function)
     return function

@@ -15,6 +15,7 @@ from topodesign.cli.options import (
     method_options,
     print_json,
     progress_bar,
+    timed_options,
     tree_options,
 )
 from topodesign.cli.sources import check_ending
@@ -35,7 +36,14 @@ if TYPE_CHECKING:
     metavar="CSV",
     help="Make it fastest for links of unequal latency and bandwidth (src,dst,alpha,bandwidth) and --size.",
 )
-@click.option("--size", default="1MiB", show_default=True, metavar="SIZE", help="Data size that --link-table is for.")
+@click.option(
+    "--size",
+    default="1MiB",
+    show_default=True,
+    metavar="SIZE",
+    help="Data size that --link-table and timed sends are for.",
+)
+@timed_options
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="File to write (.npz)."
 )

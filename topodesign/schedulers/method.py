@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -14,18 +14,37 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import Collective
 from topodesign.expand.places import PlaceLike, as_fabric, as_place
-from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.part import Others, listed, part_of
+from topodesign.fabrics.ready import Ready, as_ready
 from topodesign.fabrics.shards import Shards
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.topology.link_table import LinkTable, read_link_table
+from topodesign.plans.timed_ops import LinkTimes, link_times
+from topodesign.topology.link_table import Link, LinkTable, read_link_table
 from topodesign.topology.topology import Topology
 
 Progress = Callable[[float], None]
 
-OPTIONS = ("chunks", "link_table", "root", "fixed_k", "shards", "only", "without")
+OPTIONS = (
+    "chunks",
+    "link_table",
+    "root",
+    "fixed_k",
+    "shards",
+    "only",
+    "without",
+    "alpha",
+    "bandwidth",
+    "overlap",
+    "tick",
+    "ready",
+    "seed",
+    "tries",
+    "time_limit",
+    "jobs",
+)
 """What may be asked beside place, collective and method, by its name in :class:`Request`."""
 
 
@@ -53,6 +72,24 @@ class Request:
         Latency and bandwidth of links that are not alike: a table or its file.
     size
         Bytes of the whole data, where the best schedule depends on them.
+    alpha
+        Seconds of latency of links that the table does not name; 10 us if None.
+    bandwidth
+        Bits per second of all links of a node, for a topology; 100 Gbps if None. Fabrics have their own.
+    overlap
+        Whether a link is free as soon as it has transmitted, its latency running on.
+    tick
+        Seconds of one step of a time-expanded network; None for exact times.
+    ready
+        When nodes are ready, as :func:`topodesign.fabrics.ready.as_ready` takes it.
+    seed
+        Of what is drawn by chance.
+    tries
+        How many independent seeds are tried, of which the best is kept.
+    time_limit
+        Seconds after which a search ends with what it has.
+    jobs
+        Processes that work at the same time; what is made does not depend on it.
     progress
         Called with the share of the work that is done, or None.
     """
@@ -68,6 +105,15 @@ class Request:
     without: str | Iterable[str] = ()
     link_table: LinkTable | str | Path | None = None
     size: Fraction = Fraction(2**20)
+    alpha: Fraction | None = None
+    bandwidth: Fraction | None = None
+    overlap: bool = False
+    tick: Fraction | None = None
+    ready: Ready | None = None
+    seed: int | None = None
+    tries: int | None = None
+    time_limit: Fraction | None = None
+    jobs: int | None = None
     progress: Progress | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -101,12 +147,75 @@ class Request:
     @cached_property
     def whole(self) -> Fabric:
         """The place as a fabric."""
-        return as_fabric(self.place)
+        return as_fabric(self.place, self.bandwidth)
 
     @cached_property
     def fabric(self) -> Fabric:
         """What takes part of it."""
         return part_of(self.whole, self.only, self.others, self.without)
+
+    @cached_property
+    def where(self) -> Topology | Fabric:
+        """What takes part of it: the topology itself, where all of one does; else a fabric."""
+        return self.topology if self.plain and not (self.only or self.without) else self.fabric
+
+    @cached_property
+    def ready_times(self) -> tuple[Fraction, ...]:
+        """Seconds from the start until each vertex of ``where`` is ready; zeros if nothing is said."""
+        if self.ready is None:
+            where = self.where
+            return (Fraction(0),) * (where if isinstance(where, Topology) else where.topology).nodes
+        return as_ready(self.fabric, self.ready)
+
+    def link_times(self, collective: Collective, units: int) -> LinkTimes:
+        """Return the exact times of the links of ``where``.
+
+        Parameters
+        ----------
+        collective
+            What is to be done there, with the root and the group that it has there.
+        units
+            Equal parts of a block.
+
+        Raises
+        ------
+        ParameterError, TooLargeError
+            As :func:`topodesign.plans.timed_ops.link_times`, and if a fabric is given another bandwidth.
+        FileFormatError
+            If the link table cannot be read, or is for other links.
+        """
+        where, rate = self.where, self.bandwidth
+        topology = where if isinstance(where, Topology) else where.topology
+        if isinstance(where, Fabric):
+            if not self.plain and rate is not None:
+                raise ParameterError(f"{where.name} has bandwidths of its own; leave out --bandwidth")
+            rate = 8 * where.unit * max(1, topology.degree)
+        return link_times(
+            topology,
+            collective,
+            units,
+            size=self.size,
+            alpha=Fraction(1, 10**5) if self.alpha is None else self.alpha,
+            bandwidth=8 * NODE_BANDWIDTH if rate is None else rate,
+            links=self._table_there(where),
+        )
+
+    def _table_there(self, where: Topology | Fabric) -> LinkTable | None:
+        """Return the link table with the numbers that nodes have in what takes part."""
+        if self.link_table is None:
+            return None
+        table = self.link_table if isinstance(self.link_table, LinkTable) else read_link_table(self.link_table)
+        if isinstance(where, Topology):
+            return table.on(where)
+        table = table.on(self.whole.topology)
+        number = {self.whole.number(name): at for at, name in enumerate(where.names)}
+        left = {(u, v) for u, v, _ in where.topology.links()}
+
+        def there(values: Mapping[Link, Fraction]) -> dict[Link, Fraction]:
+            moved = {(number.get(u, -1), number.get(v, -1)): value for (u, v), value in values.items()}
+            return {pair: value for pair, value in moved.items() if pair in left}
+
+        return LinkTable(there(table.alpha), there(table.bandwidth))
 
     @cached_property
     def root_name(self) -> str | None:
@@ -131,7 +240,7 @@ class Request:
 
     def given(self) -> list[str]:
         """Return the names of the options in use."""
-        return [name for name in OPTIONS if getattr(self, name) not in (None, ())]
+        return [name for name in OPTIONS if not any(getattr(self, name) is nothing for nothing in (None, False, ()))]
 
     def asking(self, collective: Collective) -> Request:
         """Return the same for another collective."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
+from fractions import Fraction
 from pathlib import Path
 
-from topodesign.base.units import Quantity, as_size
+from topodesign.base.arguments import as_integer, as_seed
+from topodesign.base.errors import ParameterError
+from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
 from topodesign.collectives import Collective, as_collective
 from topodesign.expand.places import PlaceLike
 from topodesign.fabrics.part import Others
+from topodesign.fabrics.ready import Ready
 from topodesign.fabrics.shards import Shards
 from topodesign.plans.plan import Plan
 from topodesign.schedulers import SCHEDULERS
@@ -21,6 +25,8 @@ METHODS: dict[str, Method] = {
     name: importlib.import_module(f"topodesign.schedulers.{name}").METHOD for name in SCHEDULERS
 }
 """Every scheduler by its name, in the order in which ``auto`` asks."""
+MOST_TRIES = 10**6
+MOST_JOBS = 1024
 
 
 def schedule(
@@ -37,6 +43,15 @@ def schedule(
     without: str | Iterable[str] = (),
     link_table: LinkTable | str | Path | None = None,
     size: Quantity = "1MiB",
+    alpha: Quantity | None = None,
+    bandwidth: Quantity | None = None,
+    overlap: bool = False,
+    tick: Quantity | None = None,
+    ready: Ready | None = None,
+    seed: int | None = None,
+    tries: int | None = None,
+    time_limit: Quantity | None = None,
+    jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Plan:
     """Schedule a collective: make the plan that says who sends what to whom and when.
@@ -63,7 +78,24 @@ def schedule(
         link, ``A>B`` for one direction, or a name), for ``forest``.
     link_table, size
         Latency and bandwidth of links that are not alike, and the amount of data for which ``spff`` is to be fastest on
-        them.
+        them; timed sends are for this amount on any links.
+    alpha, bandwidth
+        Of links that the table does not name: latency (10 us if None), and the bandwidth of all links of a node
+        (100 Gbps if None; fabrics have their own). For methods that make timed sends.
+    overlap
+        Of timed sends: whether a link is free for the next one as soon as it has transmitted, the latency running on.
+    tick
+        Of timed sends: length of a step of the time-expanded network, to which times are rounded up; None for exact
+        times.
+    ready
+        Of timed sends: when nodes are ready, text such as ``3=20us,box1/*=5us``, times for the nodes in their order, a
+        mapping, or a .csv file.
+    seed, tries
+        Of what is drawn by chance: a number that settles all of it, and how many such draws the best is taken of.
+    time_limit
+        Seconds after which a search ends with the best that it has.
+    jobs
+        Processes that work at the same time; the plan is the same whatever their number.
     progress
         Called with the share of the work that is done.
 
@@ -104,6 +136,21 @@ def schedule(
         without=without,
         link_table=link_table,
         size=as_size(size),
+        alpha=None if alpha is None else as_time(alpha),
+        bandwidth=None if bandwidth is None else as_bandwidth(bandwidth),
+        overlap=bool(overlap),
+        tick=None if tick is None else _above_zero("tick", as_time(tick)),
+        ready=ready,
+        seed=None if seed is None else as_seed(seed),
+        tries=None if tries is None else as_integer("tries", tries, 1, MOST_TRIES),
+        time_limit=None if time_limit is None else _above_zero("time_limit", as_time(time_limit)),
+        jobs=None if jobs is None else as_integer("jobs", jobs, 1, MOST_JOBS),
         progress=progress,
     )
     return make_plan(request, method, METHODS)
+
+
+def _above_zero(name: str, seconds: Fraction) -> Fraction:
+    if not seconds:
+        raise ParameterError(f"{name} must be above zero")
+    return seconds

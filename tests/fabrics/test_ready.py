@@ -1,0 +1,50 @@
+"""When nodes are ready: every form says the same, and what is none is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from topodesign.base.errors import TopodesignError
+from topodesign.fabrics.presets import build_fabric
+from topodesign.fabrics.ready import as_ready, read_ready
+
+FABRIC = build_fabric("dgx_a100(1)")
+
+
+def test_all_forms_say_the_same(tmp_path: Path) -> None:
+    late = Fraction(1, 50000)
+    wanted = (Fraction(0),) * 6 + (late, late) + (Fraction(0),) * (len(FABRIC.names) - 8)
+    table = tmp_path / "ready.csv"
+    table.write_text("node,ready\nbox0/gpu[67],20us\n")
+    forms: list[Any] = ["box0/*=20us,box0/gpu[0-5]=0s", table, str(table), {"box0/gpu6": "20us", "box0/gpu7": late}]
+    forms += [[0, 0, 0, 0, 0, 0, "20us", 2e-5], "0s,0s,0s,0s,0s,0s,20us,0.02ms"]
+    for form in forms:
+        assert as_ready(FABRIC, form) == wanted
+    assert read_ready(FABRIC, "box0/gpu6=20us")[7] == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ("nobody=1us", "no node or switch is named"),
+        ("1us,2us", "2 times for 8 nodes"),
+        ("box0/gpu1=7", "time '7'"),
+        (7, "text, times or a mapping"),
+        (Path("x.txt"), "ends in .csv"),
+        ({"box0/gpu1": -1}, "-1"),
+    ],
+)
+def test_what_is_no_time_is_refused(wrong: Any, words: str) -> None:
+    with pytest.raises(TopodesignError, match=words):
+        as_ready(FABRIC, wrong)
+
+
+def test_a_file_says_in_which_line(tmp_path: Path) -> None:
+    path = tmp_path / "ready.csv"
+    path.write_text("node,ready\nbox0/gpu1,1us\nbox0/gpu2,soon\n")
+    with pytest.raises(TopodesignError, match=r"ready\.csv.*line 3"):
+        as_ready(FABRIC, path)
