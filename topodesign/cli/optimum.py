@@ -49,6 +49,14 @@ if TYPE_CHECKING:
     show_default=True,
     help="Whether to ask if any allreduce beats reduce-scatter and then allgather; above 128 nodes by cuts alone.",
 )
+@click.option(
+    "--cost",
+    "costs",
+    multiple=True,
+    metavar="CLASS=COST",
+    help="What a unit of data costs on links of a class, 0 if unsaid: tells the least cost of an all-to-all, scatter "
+    "or gather at the best throughput. May be repeated.",
+)
 @json_option
 def command(
     fabric: str, collective: Collective, scan: int | None, frontier: bool, as_json: bool, **options: Any

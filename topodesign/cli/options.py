@@ -163,7 +163,11 @@ def tree_options(function: _Command) -> _Command:
             metavar="K",
             help="Exactly K trees per root (per unit of --shards); without it as few as reach the optimum.",
         ),
-        click.option("--root", metavar="NODE", help="The node that a broadcast comes from or a reduce goes to."),
+        click.option(
+            "--root",
+            metavar="NODE",
+            help="The node that a broadcast or scatter comes from, or a reduce or gather goes to.",
+        ),
     ):
         function = option(function)
     return function

@@ -71,6 +71,43 @@ def dgx_a100(boxes: int) -> Fabric:
     return _nvswitch_boxes(f"dgx_a100({boxes})", boxes, 8, nvlink=300, nic=25, rails=_rails(2))
 
 
+def dgx_a100_rails(boxes: int) -> Fabric:
+    """DGX A100 with eight rails, NVLink only: NIC i of every box is on rail i, and sits at GPU i.
+
+    GPUs have 300 GB/s to the NVSwitch of their box and, with more than one box, 25 GB/s to their rail. What is between
+    a GPU and its NIC is left out; :func:`dgx_a100_pcie` and :func:`dgx_a100_links` have it.
+
+    References
+    ----------
+    Algorithmic Techniques for Optimal Collective Communication, section 6.1 (tables 6.3 and 6.6).
+    """
+    return _nvswitch_boxes(f"dgx_a100_rails({boxes})", boxes, 8, nvlink=300, nic=25, rails=_rails(8))
+
+
+def dgx_a100_pcie(boxes: int) -> Fabric:
+    """DGX A100 with eight rails, without NVLink: GPUs, NICs and host memory of a box on four PCIe switches.
+
+    GPUs 2i and 2i+1 have 32 GB/s each to the PCIe switch i of their box, which has 32 GB/s to the host's memory, and,
+    with more than one box, 25 GB/s to each of the rails 2i and 2i+1. Memory passes data on and can send one copy of it
+    to several.
+
+    References
+    ----------
+    Algorithmic Techniques for Optimal Collective Communication, section 6.1 (tables 6.4 and 6.7).
+    """
+    return _pcie_boxes(f"dgx_a100_pcie({boxes})", boxes, nvlink=0)
+
+
+def dgx_a100_links(boxes: int) -> Fabric:
+    """DGX A100 with eight rails and all links: NVLink as in :func:`dgx_a100_rails`, PCIe as in :func:`dgx_a100_pcie`.
+
+    References
+    ----------
+    Algorithmic Techniques for Optimal Collective Communication, section 6.1 (tables 6.5 and 6.8).
+    """
+    return _pcie_boxes(f"dgx_a100_links({boxes})", boxes, nvlink=300)
+
+
 def dgx_h100(boxes: int) -> Fabric:
     """DGX H100: 8 GPUs on an NVSwitch at 450 GB/s that multicasts and reduces (NVLS), and one 400 Gb/s NIC a GPU.
 
@@ -249,6 +286,9 @@ FABRICS: dict[str, Callable[..., Fabric]] = {
     generator.__name__: generator
     for generator in (
         dgx_a100,
+        dgx_a100_rails,
+        dgx_a100_pcie,
+        dgx_a100_links,
         dgx_h100,
         dgx_h200,
         dgx1_v100,
@@ -278,6 +318,26 @@ def _nvswitch_boxes(
     switches = [*inner, *rails] if boxes > 1 else inner
     capable = inner if nvls else []
     return Fabric.from_links(name, members, switches, links, multicast=capable, aggregation=capable)
+
+
+def _pcie_boxes(name: str, boxes: int, *, nvlink: int) -> Fabric:
+    """Return boxes of 8 GPUs with four PCIe switches and host memory each; with NVLink if it has bandwidth."""
+    _check_boxes(boxes, 8)
+    rails = _rails(8) if boxes > 1 else ()
+    links: list[FabricLink] = []
+    switches: list[str] = []
+    memory = [f"box{box}/memory" for box in range(boxes)]
+    for box in range(boxes):
+        switches += [f"box{box}/nvswitch"] if nvlink else []
+        for gpu in range(8):
+            links += _duplex(f"box{box}/gpu{gpu}", f"box{box}/nvswitch", nvlink, "NVLink") if nvlink else []
+            links += _duplex(f"box{box}/gpu{gpu}", f"box{box}/pcie{gpu // 2}", 32, "PCIe")
+        for pcie in range(4):
+            switches.append(f"box{box}/pcie{pcie}")
+            links += _duplex(switches[-1], memory[box], 32, "memory")
+            for rail in rails[2 * pcie : 2 * pcie + 2]:
+                links += _duplex(switches[-1], rail, 25, "InfiniBand")
+    return Fabric.from_links(name, _members(boxes, 8, "gpu"), [*switches, *memory, *rails], links, multicast=memory)
 
 
 def _check_boxes(boxes: int, size: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from topodesign.base.units import format_time
 from topodesign.fabrics.fabric import Fabric
-from topodesign.forest.bottleneck import speed
+from topodesign.fabrics.wording import speed
 from topodesign.forest.multicast import Pruned, prune
 from topodesign.plans.measure import per_root, tree_figures
 from topodesign.plans.trees import Trees

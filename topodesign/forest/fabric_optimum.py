@@ -18,7 +18,8 @@ from topodesign.expand.places import PlaceLike, as_fabric
 from topodesign.fabrics.fabric import Fabric, format_rate
 from topodesign.fabrics.part import Others, listed, part_of
 from topodesign.fabrics.shards import Shards, as_shards
-from topodesign.forest.bottleneck import bottleneck_in_words, speed
+from topodesign.fabrics.wording import change_in_words, in_columns, speed
+from topodesign.forest.bottleneck import bottleneck_in_words
 from topodesign.forest.throughput import (
     BestAllreduce,
     Limited,
@@ -31,11 +32,19 @@ from topodesign.forest.throughput import (
     trade_offs,
     upgrades,
 )
+from topodesign.pricing.flows.flow_optimum import FLOWS, Costs, FlowOptimum, flow_optimum
 
 MOST_SCANNED = 1000
 """Largest number of trees per root that a scan goes to."""
 _MOST_LINKS = 8
 """Links of a bottleneck that are shown one by one."""
+_FLAGS = {
+    "shards": "--shards",
+    "fixed_k": "--fixed-k",
+    "scan": "--scan",
+    "compare": "--frontier",
+    "sizes": "--size",
+}
 _COVERS = "schedules over trees of nodes, with switches that only forward"
 _CAPABLE = ", if switches only forward; those here can copy or add, which may be faster"
 
@@ -56,7 +65,8 @@ def optimum(
     sizes: Quantity | Sequence[Quantity] = (),
     alpha: Quantity = "10us",
     proof: bool = True,
-) -> FabricOptimum:
+    costs: Costs = (),
+) -> FabricOptimum | FlowOptimum:
     """Find the best throughput of collectives on a fabric, and the links that keep it from being higher.
 
     Parameters
@@ -66,7 +76,7 @@ def optimum(
     collective
         Whose bottleneck and number of trees to tell.
     root
-        Name or number of the node of a broadcast or reduce.
+        Name or number of the node of a collective that has one.
     shards, only, others, without
         Relative shard sizes, who takes part and what has failed, as for :func:`topodesign.schedulers.schedule`.
     bandwidth
@@ -77,10 +87,13 @@ def optimum(
         Data sizes for which to tell the time of each number of trees, and the latency of a step.
     proof
         Whether to ask if any allreduce beats reduce-scatter and then allgather; above 128 nodes by cuts alone.
+    costs
+        What a unit of data costs on links of a class, such as ``{"NVLink": 1}``: tells the least cost of an all-to-all,
+        scatter or gather at the best throughput.
 
     Returns
     -------
-    FabricOptimum
+    FabricOptimum, or FlowOptimum for an all-to-all, scatter or gather
         What costs more than the throughput is computed when it is asked for; ``print`` asks for all.
 
     Raises
@@ -91,6 +104,8 @@ def optimum(
         If the root or the shards do not fit, or a number is out of range.
     InfeasibleError
         If some node cannot be reached; the message names it.
+    TooLargeError
+        If a fabric is too large and irregular for an exact all-to-all.
 
     Examples
     --------
@@ -99,11 +114,22 @@ def optimum(
     <FabricOptimum: allgather on dgx_a100(2): 346.667 GB/s>
     >>> best.trees
     13
+    >>> optimum("dgx_a100(2)", "all-to-all")
+    <FlowOptimum: all-to-all on dgx_a100(2): 50.000 GB/s>
     """
     whole = as_fabric(place, bandwidth)
     fabric = part_of(whole, only, others, without)
     name = root if root is None or isinstance(root, str) else _name(whole, root)
     kind = as_collective(collective)
+    part = bool(listed(only) or listed(without))
+    if kind.like(*FLOWS):
+        asked = {"shards": shards, "fixed_k": fixed_k, "scan": scan, "compare": compare, "sizes": sizes}
+        wrong = next((word for word, value in asked.items() if value), None)
+        if wrong is not None:
+            raise ParameterError(f"{_FLAGS[wrong]} is for collectives over trees, not for {kind}; leave it out")
+        return flow_optimum(fabric, kind, root=name, costs=costs, before=whole if part else None)
+    if costs:
+        raise ParameterError(f"costs are for {', '.join(map(str, FLOWS))}, not for {kind}; leave --cost out")
     many = [sizes] if isinstance(sizes, str | int | float | Fraction) else sizes
     sized = None if shards is None else as_shards(fabric, shards)
     best = throughput(fabric, kind, root=name, shards=sized)
@@ -112,7 +138,7 @@ def optimum(
         best,
         root=name,
         sizes_of_shards=sized,
-        before=_before(whole, kind, name, shards) if listed(only) or listed(without) else None,
+        before=_before(whole, kind, name, shards) if part else None,
         fixed_k=None if fixed_k is None else as_integer("fixed_k", fixed_k, 1, 10**6),
         scan=as_integer("scan", scan, 0, MOST_SCANNED),
         compare=compare,
@@ -331,12 +357,12 @@ class FabricOptimum(Result):
     def __str__(self) -> str:
         """Return all that was asked for, for people."""
         fabric, best = self.fabric, self.best
-        lines = [str(fabric), "", *_columns([_collective(other) for other in self.collectives])]
+        lines = [str(fabric), "", *in_columns([_collective(other) for other in self.collectives])]
         if self._has_proof:
             lines += ["", self.proof_in_words()]
         if self.before is not None:
             before = self.before.bandwidth
-            lines += ["", f"before: {speed(before)}; {_change(best.bandwidth, before)} now"]
+            lines += ["", f"before: {speed(before)}; {change_in_words(best.bandwidth, before)} now"]
         unit = "" if self.shards is None else " and unit of shard size"
         reach = "reaches" if self.trees == 1 else "reach"
         lines += [
@@ -345,10 +371,10 @@ class FabricOptimum(Result):
         ]
         lines.append(f"  {bottleneck_in_words(fabric, best)}")
         links = best.links(fabric)
-        lines += _columns([[f"  {k.src} -> {k.dst}", format_rate(k.bandwidth), k.kind] for k in links[:_MOST_LINKS]])
+        lines += in_columns([[f"  {k.src} -> {k.dst}", format_rate(k.bandwidth), k.kind] for k in links[:_MOST_LINKS]])
         lines += [f"    and {len(links) - _MOST_LINKS} more"] if len(links) > _MOST_LINKS else []
         lines += ["", "more bandwidth on all links of a class"]
-        lines += _columns([_upgrade(upgrade, best.bandwidth) for upgrade in self.upgrades])
+        lines += in_columns([_upgrade(upgrade, best.bandwidth) for upgrade in self.upgrades])
         turn = "; a reduce-scatter, then an allgather" if len(best.collective.parts) > 1 else ""
         given = [*self.scanned, *([] if self.fixed is None else [self.fixed])]
         if given:
@@ -361,7 +387,7 @@ class FabricOptimum(Result):
         """Return a line for each number of trees, with a star at the fastest for each size."""
         titles = ["k", "bandwidth", "", "height", *map(format_size, self.sizes)]
         cells = [
-            [str(row.trees), speed(row.bandwidth), _change(row.bandwidth, self.best.bandwidth), str(row.height)]
+            [str(row.trees), speed(row.bandwidth), change_in_words(row.bandwidth, self.best.bandwidth), str(row.height)]
             + [
                 f"{format_time(time)}{' *' if time == min(other.times[at] for other in rows) else '  '}"
                 for at, time in enumerate(row.times)
@@ -413,7 +439,7 @@ def _collective(result: Throughput) -> list[str]:
 
 
 def _upgrade(upgrade: Upgrade, now: Fraction) -> list[str]:
-    doubled = f"doubled {_change(upgrade.doubled, now)}"
+    doubled = f"doubled {change_in_words(upgrade.doubled, now)}"
     if upgrade.limit is None or upgrade.useful_factor is None:
         beyond = "of use at any factor"
     elif upgrade.useful_factor == 1:
@@ -421,13 +447,3 @@ def _upgrade(upgrade: Upgrade, now: Fraction) -> list[str]:
     else:
         beyond = f"of use up to x{float(upgrade.useful_factor):.4g} ({speed(upgrade.limit)})"
     return [upgrade.kind or "links of no class", doubled, beyond]
-
-
-def _change(now: Fraction, then: Fraction) -> str:
-    return f"{float(now / then - 1) * 100:+.1f}%"
-
-
-def _columns(rows: list[list[str]]) -> list[str]:
-    """Align rows: the first column to the left, numbers below each other."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
-    return ["  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]

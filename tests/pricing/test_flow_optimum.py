@@ -1,0 +1,190 @@
+"""The best all-to-all, scatter and gather of a fabric: closed forms, duality, parts, costs, and words that hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
+from topodesign.cli.main import run
+from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER
+from topodesign.expand.places import as_fabric
+from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.fabrics.presets import GB, build_fabric
+from topodesign.forest.fabric_optimum import FabricOptimum, optimum
+from topodesign.pricing.flows.flow_optimum import FLOWS, FlowOptimum, flow_optimum
+
+
+def best(place: str | Fabric, collective: str = "all-to-all", **options: object) -> FlowOptimum:
+    result = optimum(place, collective, **options)  # type: ignore[arg-type]
+    assert isinstance(result, FlowOptimum)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("spec", "rate"),
+    [
+        ("dgx_a100(1)", Fraction(8 * 300, 7)),
+        ("dgx_a100(2)", Fraction(50)),
+        ("dgx_h100(4)", Fraction(50 * 32, 24)),
+        ("mi250(2)", Fraction(32)),
+        ("mi300x(1)", Fraction(8 * 64)),
+        ("fat_tree(4,4,2)", Fraction(50 * 16, 15)),
+        ("fat_tree(4,4,2,2)", Fraction(25 * 16, 12)),
+        ("rail_optimised(2,4)", Fraction(100)),
+    ],
+)
+def test_closed_forms(spec: str, rate: Fraction) -> None:
+    """The links of a node, of a box or of a leaf bind: N blocks in the time in which the others' cross."""
+    result = best(spec)
+    assert result.bandwidth == rate * GB
+    assert result.bandwidth == len(result.fabric.compute) / result.inverse_rate
+    assert result.cut
+
+
+@pytest.mark.parametrize("spec", ["dgx_a100(2)", "mi250(1)", "torus(3,4)", "fat_tree(3,4,2,3)", "genkautz(2,9)"])
+def test_scatter_and_gather_are_each_others_duals(spec: str) -> None:
+    """Both are bound by cuts around the root or farther out, which the flow to all proves: no gap."""
+    fabric = as_fabric(spec)
+    out, back = best(fabric, "scatter", root=0), best(fabric, "gather", root=0)
+    turned = Fabric.from_topology(fabric.topology.transpose(), fabric.unit * max(fabric.topology.out_ports.tolist()))
+    if not fabric.topology.switches:
+        assert best(turned, "gather", root=0).inverse_rate * turned.unit == out.inverse_rate * fabric.unit
+    if fabric.topology.is_duplex:
+        assert out.bandwidth == back.bandwidth
+    for result in (out, back):
+        assert result.cut
+    assert (0 in out.cut, 0 in back.cut) == (True, False)
+
+
+@pytest.mark.parametrize("spec", ["dgx_a100(2)", "mi250(2)", "torus(4,4)", "kautz(2,1)", "fat_tree(3,4,2,3)"])
+@pytest.mark.parametrize("collective", FLOWS, ids=str)
+def test_bottlenecks_bind(spec: str, collective: object) -> None:
+    """The links told are out of the cut, and what has to cross them takes all of the time."""
+    fabric = as_fabric(spec)
+    result = best(fabric, str(collective), root=None if collective is ALL_TO_ALL else fabric.names[0])
+    rate = sum((link.bandwidth for link in result.links()), Fraction(0))
+    assert result.links()
+    if result.cut:
+        sent = sum(node in result.cut for node in fabric.compute)
+        kept = len(fabric.compute) - sent
+        blocks = sent * kept if collective is ALL_TO_ALL else kept if collective is SCATTER else sent
+        assert blocks / rate == result.inverse_rate
+        assert re.search(rf"{blocks} block|bring in block|send out block", result.in_words())
+        inside = {fabric.names[vertex] for vertex in result.cut}
+        assert result.links() == [link for link in fabric.links() if link.src in inside and link.dst not in inside]
+    else:
+        assert "no cut alone" in result.in_words()
+
+
+def test_the_command_prints_the_record_and_the_text(capsys: pytest.CaptureFixture[str]) -> None:
+    args = ["optimum", "dgx_a100_rails(2)", "--collective", "all-to-all", "--cost", "NVLink=1", "--cost", "Infini*=1/2"]
+    args += ["--without", "box0/gpu0-rail0"]
+    result = best("dgx_a100_rails(2)", costs={"NVLink": 1, "InfiniBand": Fraction(1, 2)}, without="box0/gpu0-rail0")
+    assert run([*args, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record == result.record()
+    assert run(args) == 0
+    assert capsys.readouterr().out == f"{result}\n"
+    assert record["algorithmic_bandwidth"] == str(result.bandwidth)
+    assert result.bandwidth == 16 * 7 * 25 * GB / Fraction(64)
+    assert record["before"]["algorithmic_bandwidth"] == str(50 * GB)
+    assert record["bottleneck_cut"]
+    assert {row["class"]: row["doubled_gain"] for row in record["sensitivity"]} == {"NVLink": 0.0, "InfiniBand": 1.0}
+    assert repr(result) == "<FlowOptimum: all-to-all on part of dgx_a100_rails(2): 43.750 GB/s>"
+    assert result.to_records()[0]["cost"] == result.cost
+    assert result._repr_html_().startswith("<pre>")
+
+
+def test_costs_scale_and_cheap_ways_are_taken() -> None:
+    """Twice the costs cost twice as much; a way that costs nothing is taken where it costs no time."""
+    once, twice = (best("dgx_a100_links(2)", costs=[f"PCIe={n}", f"*={n}", "memory=0"]) for n in (1, 2))
+    assert once.bandwidth == twice.bandwidth
+    assert once.cost is not None
+    assert twice.cost == 2 * once.cost
+    assert best("dgx_a100_links(2)", costs={"memory": 1}).cost == 0
+    assert best("dgx_a100_links(2)").cost is None
+    third = best("dgx_a100(2)", costs={"NVLink": Fraction(1, 3), "InfiniBand": 0.5})
+    assert third.cost is not None
+    assert third.cost == Fraction(2 * 16 * 7 + 2 * 128 // 2, 3) + 2 * 128 * Fraction(1, 2)
+
+
+def test_parts_of_a_fabric() -> None:
+    """Nodes that take no part pass on, or are gone; failures cost what they cost."""
+    whole = best("dgx_a100(2)")
+    half = best("dgx_a100(2)", only="box*/gpu[0-3]", others="forward")
+    assert half.before == whole.bandwidth
+    assert half.bandwidth == 8 * 8 * 25 * GB / Fraction(16)
+    gone = best("dgx_a100(2)", only="box*/gpu[0-3]")
+    assert gone.bandwidth == half.bandwidth / 2
+    one_box = best("dgx_a100(2)", only="box0/*", without="rail0")
+    assert one_box.bandwidth == best("dgx_a100_rails(1)").bandwidth + 0
+    with pytest.raises(InfeasibleError, match="no way from box0/gpu1 to box1/gpu1"):
+        best("dgx_a100(2)", only="box*/gpu1", without="rail1")
+    assert best("dgx_a100(2)", without="box0/gpu0>rail0").bandwidth == 16 * 7 * 25 * GB / Fraction(64)
+
+
+def test_ways_out_of_a_switch_are_worth_what_they_carry() -> None:
+    """Switches with more bandwidth in than out lose nothing that could be used."""
+    links = [FabricLink("a", "s", Fraction(3)), FabricLink("b", "s", Fraction(3))]
+    links += [FabricLink("s", "a", Fraction(3)), FabricLink("s", "b", Fraction(3))]
+    fabric = Fabric.from_links("two", ["a", "b"], ["s"], links)
+    assert best(fabric).bandwidth == 6
+    assert flow_optimum(fabric, ALL_TO_ALL).inverse_rate == Fraction(1, 3)
+
+
+def test_hundreds_of_nodes_at_once() -> None:
+    """One number for each class of links: more boxes make no more work for the solver."""
+    small, large = best("dgx_h100(2)"), best("dgx_h100(64)")
+    assert len(small.flow.flow) == len(large.flow.flow) < 50
+    assert large.bandwidth == Fraction(512 * 50, 504) * GB
+
+
+@pytest.mark.parametrize(
+    ("collective", "options", "message"),
+    [
+        ("all-to-all", {"root": "box0/gpu0"}, "has no root"),
+        ("scatter", {}, "needs a root"),
+        ("gather", {"root": "box0/nvswitch"}, "is a switch"),
+        ("all-to-all", {"shards": "box0/*=2"}, "--shards is for"),
+        ("all-to-all", {"fixed_k": 2}, "--fixed-k is for"),
+        ("all-to-all", {"compare": True}, "--frontier is for"),
+        ("all-to-all", {"costs": ["NVLink"]}, "CLASS=COST"),
+        ("all-to-all", {"costs": "NVLnk=1"}, "no link has the class 'NVLnk'"),
+        ("all-to-all", {"costs": {"NVLink": -1}}, "from 0 to"),
+        ("all-to-all", {"costs": "NVLink=1e9"}, "from 0 to"),
+        ("all-to-all", {"costs": "NVLink=dear"}, "is a number"),
+        ("all-to-all", {"costs": "NVLink=1/0"}, "is a number"),
+        ("all-to-all", {"costs": {"NVLink": float("nan")}}, "is a number"),
+        ("allgather", {"costs": "NVLink=1"}, "leave --cost out"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(collective: str, options: dict[str, object], message: str) -> None:
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        optimum("dgx_a100(1)", collective, **options)  # type: ignore[arg-type]
+
+
+def test_trees_and_flows_have_their_own_results() -> None:
+    assert isinstance(optimum("dgx_a100(1)"), FabricOptimum)
+    assert isinstance(optimum("dgx_a100(1)", GATHER.at(None), root=3), FlowOptimum)
+    with pytest.raises(TopodesignError):
+        optimum("dgx_a100(1)", "all-to-al")
+    assert np.isclose(best("torus(4,4)", bandwidth="1Tbps").record()["algorithmic_bandwidth_GBps"], 62.5)
+
+
+@pytest.mark.parametrize("spec", ["dgx_a100_pcie(2)", "dgx_a100_links(2)", "dgx_a100_rails(2)"])
+def test_presets_of_the_dissertation(spec: str) -> None:
+    """Eight rails; GPUs and NICs share their PCIe switch; memory passes on and copies."""
+    fabric = build_fabric(spec)
+    rates = {(link.kind, link.bandwidth / GB) for link in fabric.links()}
+    assert rates <= {("NVLink", 300), ("PCIe", 32), ("memory", 32), ("InfiniBand", 25)}
+    rails = [name for name in fabric.names if name.startswith("rail")]
+    assert len(rails) == 8
+    assert {fabric.names[vertex] for vertex in fabric.multicast} == {
+        name for name in fabric.names if name.endswith("memory")
+    }
+    assert not any(name.startswith("rail") for name in build_fabric(spec.replace("2", "1")).names)

@@ -1,0 +1,92 @@
+"""Parts of a fabric in words: nodes by their groups, links by their classes, rates in units that people read."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+
+from topodesign.base.wording import listed
+from topodesign.fabrics.fabric import Fabric, FabricLink
+
+_GROUP = re.compile(r"[^/.:_-]+(?=[/.:_-])")
+_NUMBERS = (
+    "",
+    "",
+    "two ",
+    "three ",
+    "four ",
+    "five ",
+    "six ",
+    "seven ",
+    "eight ",
+    "nine ",
+    "ten ",
+    "eleven ",
+    "twelve ",
+)
+_UNITS = ((10**9, "GB/s"), (10**6, "MB/s"), (10**3, "kB/s"), (1, "B/s"))
+
+
+def names_in_words(fabric: Fabric, nodes: Sequence[int]) -> str:
+    """Name nodes: whole groups by their common beginning, others one by one, at most a few."""
+    total = Counter(_group(fabric.names[node]) for node in fabric.compute)
+    chosen = Counter(_group(fabric.names[node]) for node in nodes)
+    words: dict[str, None] = {}
+    for node in nodes:
+        group = _group(fabric.names[node])
+        whole = group and total[group] > 1 and chosen[group] == total[group]
+        words[group if whole else _called(fabric.names[node])] = None
+    return listed(list(words))
+
+
+def brief_speed(rate: Fraction) -> str:
+    """Write bytes per second as :func:`speed` does, without needless decimals."""
+    number, unit = speed(rate).split()
+    return f"{number.rstrip('0').rstrip('.')} {unit}"
+
+
+def speed(rate: Fraction) -> str:
+    """Write bytes per second with three decimals, in units of 10^9 unless it is slow, for people."""
+    unit, word = next((pair for pair in _UNITS if 10 * rate >= pair[0]), _UNITS[-1])
+    return f"{float(rate / unit):.3f} {word}"
+
+
+def with_switches(fabric: Fabric, side: Sequence[int], ends: Sequence[str]) -> str:
+    """Name the switches among the near ends of the links that the names of the nodes do not suggest."""
+    groups = {_group(fabric.names[node]) for node in side}
+    switches = {fabric.names[node] for node in fabric.topology.switches}
+    extra = [end for end in dict.fromkeys(ends) if end in switches and {end, _group(end)}.isdisjoint(groups - {""})]
+    return f" with {listed(extra)}" if extra else ""
+
+
+def links_in_words(links: Sequence[FabricLink]) -> str:
+    """Count links by class: ``the eight InfiniBand links``."""
+    counts = Counter(link.kind for link in links)
+    words = []
+    for kind, count in counts.items():
+        number = _NUMBERS[count] if count < len(_NUMBERS) else f"{count} "
+        words.append(f"the {number}{f'{kind} ' if kind else ''}link{'s' if count > 1 else ''}")
+    return listed(words)
+
+
+def change_in_words(now: Fraction, then: Fraction) -> str:
+    """Say by how many percent a figure has changed."""
+    return f"{float(now / then - 1) * 100:+.1f}%"
+
+
+def in_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return lines with the cells of each column below each other."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
+    return ["  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _called(name: str) -> str:
+    """Return a name as it reads in a sentence: a number says what it counts."""
+    return f"node {name}" if name.isdecimal() else name
+
+
+def _group(name: str) -> str:
+    match = _GROUP.match(name)
+    return match[0] if match else ""

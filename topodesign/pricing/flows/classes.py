@@ -1,0 +1,132 @@
+"""Classes of what looks alike in the linear program of a flow, so that one number for each class is enough.
+
+The program has a column for every source and link, a row for every source and vertex (what comes in goes out), and a
+row for every link (its capacity). Colours of rows and columns are refined until those of one colour have, for each
+other colour, as many entries in it. Then columns of one colour may have one value: the mean of any solution over the
+colours is a solution that costs the same (Grohe, Kersting, Mladenov and Selman, Dimension Reduction via Colour
+Refinement, 2014). Automorphisms of the links keep the colours, so that the classes are never more than their orbits.
+
+Colours are sums of hashes, so that two which differ might, once in 2^64 times, be taken for one. Nothing rests upon
+that: what comes out is checked link by link.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.errors import TooLargeError
+from topodesign.topology.topology import IntArray, Topology
+
+MOST_ENTRIES = 2**25
+"""Pairs of a source and a link that are looked at; some 40 bytes each."""
+
+Hashes = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """What looks alike.
+
+    Attributes
+    ----------
+    vertex
+        Class of every vertex as a source sees it, shape ``(sources, nodes)``; sources that look alike share classes.
+    link
+        Class of every link as a source sees it, shape ``(sources, links)``.
+    load
+        Class of every link as its load sees it, shape ``(links,)``.
+    """
+
+    vertex: NDArray[np.int32]
+    link: NDArray[np.int32]
+    load: NDArray[np.int32]
+
+
+def equitable_classes(topology: Topology, sources: IntArray, demand: IntArray, mark: IntArray) -> Classes:
+    """Return the coarsest classes that are finer than capacities, demands and marks.
+
+    Parameters
+    ----------
+    topology
+        Any, with switches.
+    sources
+        Vertices from which something has to go, shape ``(sources,)``.
+    demand
+        How much from each of them to each vertex, shape ``(sources, nodes)``.
+    mark
+        Links of different marks are told apart, shape ``(links,)``.
+
+    Raises
+    ------
+    TooLargeError
+        If there are too many pairs of a source and a link.
+    """
+    links = len(topology.src)
+    if len(sources) * max(links, topology.nodes) > MOST_ENTRIES:
+        raise TooLargeError(f"{len(sources)} sources and {links} links are too many for an exact flow")
+    load = _numbered(_mixed(_hashed(topology.capacity), _hashed(mark)))
+    own = np.arange(topology.nodes) == sources[:, None]
+    vertex = _numbered(_mixed(_hashed(demand), _hashed(own)))
+    while True:
+        before = int(vertex.max(initial=0)), int(load.max(initial=0))
+        seen = _seen(topology, vertex, load)
+        vertex = _numbered(_around(topology, vertex, seen))
+        load = _numbered(_mixed(_hashed(load), seen.sum(axis=0, dtype=np.uint64)))
+        if (int(vertex.max(initial=0)), int(load.max(initial=0))) == before:
+            return Classes(vertex, _links(topology, vertex, load), load)
+
+
+def _links(topology: Topology, vertex: NDArray[np.int32], load: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return a class for every triple of the classes of a link's ends and its own; exact."""
+    classes = int(vertex.max(initial=0)) + 1
+    ends = _numbered(vertex[:, topology.src].astype(np.int64) * classes + vertex[:, topology.dst])
+    return _numbered(ends.astype(np.int64) * (int(load.max(initial=0)) + 1) + load)
+
+
+def _seen(topology: Topology, vertex: NDArray[np.int32], load: NDArray[np.int32]) -> Hashes:
+    """Return what every source sees of every link: the classes of its ends and its own."""
+    ends = _hashed(vertex)
+    return _mixed(_mixed(ends[:, topology.src], ends[:, topology.dst]), _hashed(load))
+
+
+def _around(topology: Topology, vertex: NDArray[np.int32], seen: Hashes) -> Hashes:
+    """Return the class of every vertex with those of the links out of it and into it."""
+    out = _gathered(seen, topology.src, topology.nodes)
+    order = np.argsort(topology.dst, kind="stable")
+    into = _gathered(seen[:, order], topology.dst[order], topology.nodes)
+    return _mixed(_mixed(_hashed(vertex), out), into)
+
+
+def _gathered(values: Hashes, key: IntArray, nodes: int) -> Hashes:
+    """Return sums over the columns of equal keys, which ascend; shape ``(rows, nodes)``."""
+    sums = np.zeros((len(values), nodes), dtype=np.uint64)
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    if len(first):
+        sums[:, key[first]] = np.add.reduceat(values, first, axis=1)
+    return sums
+
+
+def _numbered(values: Hashes | IntArray) -> NDArray[np.int32]:
+    """Return a number for each value, the same for equal ones, from 0 without a gap."""
+    _, number = np.unique(values, return_inverse=True)
+    return number.reshape(values.shape).astype(np.int32)
+
+
+def _mixed(one: Hashes, other: Hashes) -> Hashes:
+    """Return hashes of pairs; the order matters."""
+    return _scrambled(one * np.uint64(0x9E3779B97F4A7C15) + other)
+
+
+def _hashed(values: NDArray[np.integer] | NDArray[np.bool_]) -> Hashes:
+    return _scrambled(values.astype(np.uint64))
+
+
+def _scrambled(values: Hashes) -> Hashes:
+    """Scramble 64 bits (the finalizer of SplitMix64: Steele, Lea and Flood 2014)."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))

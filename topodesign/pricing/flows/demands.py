@@ -1,0 +1,325 @@
+"""The concurrent flow: all demands at once in the least time, and at the least cost in that time; exact.
+
+Of every demand the same share flows at any moment, so the time is that of the fullest link. The linear program has one
+column for every class of links as a source sees it (:mod:`~topodesign.pricing.flows.classes`), and its solution in
+fractions comes with the prices that prove it: no flow is faster, since the ways of all data, each as short as can be
+in prices of the links, cost as much as all links offer in that time. Both are checked in integers on all links.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.errors import InfeasibleError, TooLargeError
+from topodesign.pricing.flows.classes import Classes, equitable_classes
+from topodesign.solve.program import NO_BOUND, Entries, Program
+from topodesign.topology.topology import IntArray, Topology
+
+MOST_COLUMNS = 60_000
+"""Of a linear program that is solved in fractions."""
+_SAFE = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class DemandFlow:
+    """A flow that is as fast as any, with what proves it.
+
+    Numbers for classes of links and vertices, as every source sees them, are those of ``classes``.
+
+    Attributes
+    ----------
+    topology
+        Links with capacities, switches included.
+    sources
+        Vertices from which something has to go, shape ``(sources,)``.
+    demand
+        How much has to go from each of them to each vertex, shape ``(sources, nodes)``.
+    classes
+        What looks alike.
+    time
+        Largest load of a link over its capacity; no flow has less.
+    flow
+        What a source sends over each link of a class.
+    price
+        Price of a unit of capacity on each link of a class of loads, for the proof of the time. Links with a price are
+        as full as can be in every flow that is as fast.
+    potential
+        What a unit costs at these prices at most from a source to each vertex of a class.
+    cost
+        Total cost of the flow, the least of those as fast; None where no costs were given.
+    """
+
+    topology: Topology
+    sources: IntArray
+    demand: IntArray
+    classes: Classes
+    time: Fraction
+    flow: tuple[Fraction, ...]
+    price: tuple[Fraction, ...]
+    potential: tuple[Fraction, ...]
+    cost: Fraction | None = None
+
+    def flows(self) -> tuple[NDArray[np.generic], int]:
+        """Return what every source sends over every link, shape ``(sources, links)``, as integers over the number."""
+        numbers, common = _integers(self.flow)
+        return numbers[self.classes.link], common
+
+    def binding(self) -> IntArray:
+        """Return the links that have a price."""
+        priced = np.array([price > 0 for price in self.price], dtype=np.bool_)
+        return np.flatnonzero(priced[self.classes.load])
+
+
+def demand_flow(
+    topology: Topology, sources: IntArray, demand: IntArray, costs: Sequence[int] | None = None
+) -> DemandFlow:
+    """Return the flow of least time, and of least cost among those.
+
+    Parameters
+    ----------
+    topology
+        Links with capacities; all vertices pass on, switches and others.
+    sources, demand
+        What has to go where: shapes ``(sources,)`` and ``(sources, nodes)``, whole numbers. What a source has for
+        itself stays.
+    costs
+        Of a unit of flow on each link, not negative; the time alone counts if None.
+
+    Raises
+    ------
+    InfeasibleError
+        If there is no way for some demand, or the solver finds no exact solution.
+    TooLargeError
+        If there is too much that does not look alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ring = Topology.from_links(3, [(0, 1, 2), (1, 2, 1), (2, 0, 1)])
+    >>> demand_flow(ring, np.arange(3), 1 - np.eye(3, dtype=np.int64)).time
+    Fraction(3, 1)
+
+    References
+    ----------
+    Shahrokhi and Matula, The Maximum Concurrent Flow Problem (1990); Algorithmic Techniques for Optimal Collective
+    Communication, section 3.2.1 (linear program 3.16) and chapter 5.
+    """
+    demand = np.where(np.arange(topology.nodes) == sources[:, None], 0, demand)
+    mark = np.zeros(len(topology.src), dtype=np.int64) if costs is None else np.array(costs, dtype=np.int64)
+    _check_reachable(topology, sources, demand)
+    small = Reduced(topology, sources, demand, equitable_classes(topology, sources, demand, mark))
+    time, flow, prices, potentials = small.fastest()
+    small.check(flow, time)
+    small.check_bound(prices, potentials, time)
+    cost = None
+    if costs is not None:
+        flow, cost = small.cheapest(time, mark)
+        small.check(flow, time)
+    return DemandFlow(topology, sources, demand, small.classes, time, flow, prices, potentials, cost)
+
+
+class Reduced:
+    """The linear program over classes."""
+
+    def __init__(self, topology: Topology, sources: IntArray, demand: IntArray, classes: Classes) -> None:
+        self.topology, self.sources, self.demand, self.classes = topology, sources, demand, classes
+        vertex, link, load = classes.vertex, classes.link, classes.load
+        self.vertices, self.vertex_first, self.vertex_size = _firsts(vertex)
+        self.columns, self.link_first, self.link_size = _firsts(link)
+        self.loads, self.load_first, self.load_size = _firsts(load)
+        # A link of each class: its source, its own number and the classes of its ends.
+        self.seen_by, self.number = np.divmod(self.link_first, len(topology.src))
+        self.tail = vertex[self.seen_by, topology.src[self.number]]
+        self.head = vertex[self.seen_by, topology.dst[self.number]]
+        self.load_of = load[self.number]
+        home = vertex[np.arange(len(sources)), sources]
+        self.is_home = np.zeros(self.vertices, dtype=np.bool_)
+        self.is_home[home] = True
+        if self.columns > MOST_COLUMNS:
+            raise TooLargeError(
+                f"the exact flow has {self.columns} unknowns, since little looks alike (at most {MOST_COLUMNS})"
+            )
+
+    def fastest(self) -> tuple[Fraction, tuple[Fraction, ...], tuple[Fraction, ...], tuple[Fraction, ...]]:
+        """Return the least time, flows, prices of links and potentials."""
+        program, rows, loads = self._program(1)
+        capacity = self.topology.capacity[self.load_first]
+        everything = np.arange(self.loads)
+        (column,) = program.add_columns(1, cost=1, entries=Entries(loads, np.zeros_like(everything), -capacity))
+        program.change_rows(loads, upper=0)
+        columns, prices = self._solved(program)
+        price = tuple(-prices[row] / int(size) for row, size in zip(loads, self.load_size, strict=True))
+        potential = [Fraction(0)] * self.vertices
+        for row, which in zip(rows.tolist(), np.flatnonzero(~self.is_home).tolist(), strict=True):
+            potential[which] = prices[row] / int(self.vertex_size[which])
+        return columns[column], columns[: self.columns], price, tuple(potential)
+
+    def cheapest(self, time: Fraction, costs: IntArray) -> tuple[tuple[Fraction, ...], Fraction]:
+        """Return the flow of least cost among those as fast, with that cost."""
+        whole = time.denominator
+        program, rows, loads = self._program(whole)
+        room = self.topology.capacity[self.load_first].astype(object) * time.numerator
+        if max(room, default=0) >= _SAFE or whole * int(self.demand.max(initial=0)) >= _SAFE:
+            raise TooLargeError(f"the least time, {time}, is too long a fraction for the least cost")
+        program.change_rows(loads, upper=room.astype(np.int64))
+        cost = costs[self.number]
+        program.change_columns(np.arange(self.columns), cost=cost * self.link_size)
+        columns, prices = self._solved(program)
+        flow = tuple(value / whole for value in columns[: self.columns])
+        total = sum((value * int(c * n) for value, c, n in zip(flow, cost, self.link_size, strict=True)), Fraction(0))
+        # The prices prove it: no way is shorter, and what they pay for is not worth less.
+        price = [-prices[row] / int(size) for row, size in zip(loads, self.load_size, strict=True)]
+        potential = [Fraction(0)] * self.vertices
+        for row, which in zip(rows.tolist(), np.flatnonzero(~self.is_home).tolist(), strict=True):
+            potential[which] = prices[row] / int(self.vertex_size[which])
+        offered = [p + int(c) for p, c in zip((price[at] for at in self.load_of), cost, strict=True)]
+        paid = sum((p * int(r * n) for p, r, n in zip(price, room, self.load_size, strict=True)), Fraction(0)) / whole
+        if min(price, default=0) < 0 or not self._is_potential(potential, offered):
+            raise InfeasibleError("the solver's prices do not prove the least cost")
+        if self._worth(potential) - paid != total:
+            raise InfeasibleError("the solver finds no flow of proven least cost")
+        return flow, total
+
+    def check(self, flow: Sequence[Fraction], time: Fraction) -> None:
+        """Check the flow of every source on all links, in integers.
+
+        Raises
+        ------
+        InfeasibleError
+            If it is none, or takes longer.
+        """
+        numbers, common = _integers(flow)
+        topology, sources = self.topology, self.sources
+        if min(numbers, default=0) < 0:
+            raise InfeasibleError("the solver finds a negative flow")
+        carried = numbers[self.classes.link]
+        gained = np.zeros(self.demand.shape, dtype=carried.dtype)
+        load = np.zeros(len(topology.src), dtype=carried.dtype)
+        order = np.argsort(topology.dst, kind="stable")
+        for sign, key, table in ((-1, topology.src, carried), (1, topology.dst[order], carried[:, order])):
+            first = np.flatnonzero(np.diff(key, prepend=-1))
+            gained[:, key[first]] += sign * np.add.reduceat(table, first, axis=1)
+        load = carried.sum(axis=0)
+        wanted = self.demand.astype(carried.dtype)
+        wanted[np.arange(len(sources)), sources] = -wanted.sum(axis=1)
+        if np.any(gained != wanted * common):
+            raise InfeasibleError("the solver's flow is none: something gets lost on the way")
+        limit = topology.capacity.astype(object) * (time * common).numerator
+        if np.any(load.astype(object) * (time * common).denominator > limit):
+            raise InfeasibleError("the solver's flow takes longer than it says")
+
+    def check_bound(self, price: Sequence[Fraction], potential: Sequence[Fraction], time: Fraction) -> None:
+        """Check that the prices prove that nothing is faster.
+
+        Raises
+        ------
+        InfeasibleError
+            If they do not.
+        """
+        offered = [price[at] for at in self.load_of]
+        capacity = self.topology.capacity[self.load_first]
+        paid = sum((p * int(c * n) for p, c, n in zip(price, capacity, self.load_size, strict=True)), Fraction(0))
+        if min(price, default=0) < 0 or not self._is_potential(potential, offered):
+            raise InfeasibleError("the solver's prices prove nothing")
+        if self._worth(potential) < paid * time or not paid:
+            raise InfeasibleError("the solver finds no flow of proven least time")
+
+    def _is_potential(self, potential: Sequence[Fraction], offered: Sequence[Fraction]) -> bool:
+        """Whether no link's ends are further apart than its price; flows into their own source are none."""
+        ends = zip(self.tail.tolist(), self.head.tolist(), offered, strict=True)
+        return all(potential[head] - potential[tail] <= most or self.is_home[head] for tail, head, most in ends)
+
+    def _worth(self, potential: Sequence[Fraction]) -> Fraction:
+        """Return what all demands together cost at least."""
+        demand = self.demand.reshape(-1)[self.vertex_first]
+        worth = zip(potential, demand.tolist(), self.vertex_size.tolist(), strict=True)
+        return sum((p * d * n for p, d, n in worth), Fraction(0))
+
+    def _program(self, whole: int) -> tuple[Program, IntArray, IntArray]:
+        """Return the program of flows of the demands times a number, its rows of vertices and of loads."""
+        program = Program()
+        into_home = self.is_home[self.head]
+        program.add_columns(self.columns, upper=np.where(into_home, 0, NO_BOUND))
+        rows = np.flatnonzero(~self.is_home)
+        place = np.full(self.vertices, -1, dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        # Entries of the row of a class: how many links of each class lead into and out of one of its vertices.
+        column = np.arange(self.columns)
+        into, out = (self.link_size // self.vertex_size[end] for end in (self.head, self.tail))
+        row = np.concatenate((place[self.head], place[self.tail]))
+        value = np.concatenate((into, -out))
+        key = row * self.columns + np.tile(column, 2)
+        keys, inverse = np.unique(key[row >= 0], return_inverse=True)
+        value = np.bincount(inverse, weights=value[row >= 0], minlength=len(keys)).astype(np.int64)
+        wanted = self.demand.reshape(-1)[self.vertex_first[rows]] * whole
+        entries = Entries(keys // max(1, self.columns), keys % max(1, self.columns), value)
+        first = program.add_rows(len(rows), entries, lower=wanted, upper=wanted)
+        share = self.link_size // self.load_size[self.load_of]
+        loads = program.add_rows(self.loads, Entries(self.load_of, column, share))
+        return program, first, loads
+
+    def _solved(self, program: Program) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+        """Return columns and prices.
+
+        Raises
+        ------
+        InfeasibleError
+            If the solver finds no solution that is proven.
+        """
+        for interior in (False, True):
+            if program.solve(interior=interior) == "optimal":
+                found = program.certificate()
+                if found.proven:
+                    return found.columns, found.prices
+        raise InfeasibleError("the solver finds no exact flow; rounder bandwidths may help")
+
+
+def _firsts(classes: NDArray[np.int32]) -> tuple[int, IntArray, IntArray]:
+    """Return how many classes there are, the first place of each in the flat array, and their sizes."""
+    _, first, size = np.unique(classes, return_index=True, return_counts=True)
+    return len(first), first.astype(np.int64), size.astype(np.int64)
+
+
+def _integers(values: Sequence[Fraction]) -> tuple[NDArray[np.generic], int]:
+    """Return fractions as integers over a common denominator: int64 if sums of many are safe, or else of any size."""
+    common = math.lcm(*(value.denominator for value in values)) if values else 1
+    numbers = [value.numerator * (common // value.denominator) for value in values]
+    wide = max(map(abs, numbers), default=0) * 2**24 >= _SAFE or common >= 2**31
+    return np.array(numbers, dtype=object if wide else np.int64), common
+
+
+def _check_reachable(topology: Topology, sources: IntArray, demand: IntArray) -> None:
+    """Raise InfeasibleError if some demand has no way."""
+    reached = np.zeros(demand.shape, dtype=np.bool_)
+    reached[np.arange(len(sources)), sources] = True
+    order = np.argsort(topology.dst, kind="stable")
+    tail, head = topology.src[order], topology.dst[order]
+    first = np.flatnonzero(np.diff(head, prepend=-1))
+    count = -1
+    while first.size and count != (now := int(reached.sum())):
+        count = now
+        reached[:, head[first]] |= np.logical_or.reduceat(reached[:, tail], first, axis=1)
+    missing = np.argwhere(~reached & (demand > 0))
+    if len(missing):
+        source, goal = int(sources[missing[0][0]]), int(missing[0][1])
+        raise UnreachableError(source, goal)
+
+
+class UnreachableError(InfeasibleError):
+    """There is no way from one vertex to another.
+
+    Attributes
+    ----------
+    source, goal
+        Their numbers.
+    """
+
+    def __init__(self, source: int, goal: int) -> None:
+        super().__init__(f"there is no way from {source} to {goal}")
+        self.source, self.goal = source, goal

@@ -1,0 +1,387 @@
+"""The best all-to-all, scatter or gather of a fabric: how fast it can be, what binds, and the least cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.records import Result
+from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
+from topodesign.fabrics.fabric import Fabric, FabricLink, format_rate
+from topodesign.fabrics.wording import (
+    brief_speed,
+    change_in_words,
+    in_columns,
+    links_in_words,
+    names_in_words,
+    speed,
+    with_switches,
+)
+from topodesign.pricing.flows.demands import DemandFlow, UnreachableError, demand_flow
+from topodesign.topology.topology import IntArray, Topology
+
+FLOWS = (ALL_TO_ALL, SCATTER, GATHER)
+"""Collectives that neither copy nor add."""
+MAX_COST = 10**6
+"""Of a class of links, as the numerator or the denominator of a fraction."""
+_MOST_CUTS = 64  # that are tried for one that binds
+_MOST_LINKS = 8  # of a bottleneck that are shown one by one
+
+Costs = Mapping[str, int | float | str | Fraction] | Iterable[str]
+"""Costs of a unit of data on links of a class: by its name or a pattern, or texts such as ``NVLink=1``."""
+
+
+def flow_optimum(
+    fabric: Fabric,
+    collective: Collective,
+    *,
+    root: str | None = None,
+    costs: Costs = (),
+    before: Fabric | None = None,
+) -> FlowOptimum:
+    """Find how fast a collective can be that neither copies nor adds, and what keeps it from being faster.
+
+    Parameters
+    ----------
+    fabric
+        What takes part; all vertices pass data on.
+    collective
+        One of ``FLOWS``.
+    root
+        Name of the node of a scatter or gather.
+    costs
+        What a unit of data costs on links; the cost of the cheapest of the fastest flows is found then.
+    before
+        The whole of which the fabric is a part, to be compared with.
+
+    Raises
+    ------
+    ParameterError
+        If the root or a cost does not fit.
+    InfeasibleError
+        If some node cannot be reached; the message names it.
+    TooLargeError
+        If the fabric is too large and irregular.
+    """
+    if (root is not None) != collective.rooted:
+        verb, article = ("needs", "a") if collective.rooted else ("has", "no")
+        raise ParameterError(f"{collective} {verb} {article} root")
+    given = as_costs(fabric, costs)
+    flow = _flow(fabric, collective, root, given)
+    earlier = None
+    if before is not None:
+        try:
+            earlier = flow_optimum(before, collective, root=root).bandwidth
+        except (InfeasibleError, ParameterError):
+            earlier = None
+    return FlowOptimum(fabric, collective, flow, root, given, earlier)
+
+
+def as_costs(fabric: Fabric, costs: Costs) -> dict[str, Fraction]:
+    """Return the cost of every class of links of a fabric, 0 where nothing is said; nothing if nothing is said at all.
+
+    Raises
+    ------
+    ParameterError
+        If a cost is no number or negative, or no class is meant.
+    """
+    pairs = list(costs.items()) if isinstance(costs, Mapping) else [_split(text) for text in _several(costs)]
+    found = dict.fromkeys(fabric.classes, Fraction(0)) if pairs else {}
+    for word, value in pairs:
+        meant = [word] if word in found else [kind for kind in found if fnmatchcase(kind, word)]
+        if not meant:
+            known = ", ".join(repr(kind) for kind in found)
+            raise ParameterError(f"no link has the class {word!r}; there are {known}")
+        found |= dict.fromkeys(meant, _cost(word, value))
+    return found
+
+
+def _several(costs: Iterable[str]) -> Iterable[str]:
+    return [costs] if isinstance(costs, str) else costs
+
+
+def _split(text: str) -> tuple[str, str]:
+    word, sign, value = str(text).rpartition("=")
+    if not sign:
+        raise ParameterError(f"write a cost as CLASS=COST, such as NVLink=1, not {str(text)[:100]!r}")
+    return word, value
+
+
+def _cost(word: str, value: Any) -> Fraction:
+    try:
+        cost = Fraction(str(value)) if isinstance(value, float) else Fraction(value)
+    except (ValueError, TypeError, ZeroDivisionError):
+        raise ParameterError(f"the cost of {word!r} is a number, not {str(value)[:100]!r}") from None
+    if cost < 0 or max(cost.numerator, cost.denominator) > MAX_COST:
+        raise ParameterError(f"the cost of {word!r} is to be from 0 to {MAX_COST}, of no more digits than that")
+    return cost
+
+
+@dataclass(frozen=True, repr=False)
+class FlowOptimum(Result):
+    """How fast a collective can be that neither copies nor adds, and what keeps it from being faster.
+
+    Attributes
+    ----------
+    fabric
+        What takes part.
+    collective
+        All-to-all, scatter or gather.
+    flow
+        The flow, with its proof: in units of the fabric's, a block having one; of a gather on the links turned round.
+    root
+        Name of the node of a scatter or gather.
+    costs
+        Of a unit of data on links of each class, if they were given.
+    before
+        The best algorithmic bandwidth of the whole fabric, where only a part of it is left and the whole had one.
+    """
+
+    fabric: Fabric
+    collective: Collective
+    flow: DemandFlow
+    root: str | None = None
+    costs: Mapping[str, Fraction] | None = None
+    before: Fraction | None = None
+
+    @property
+    def inverse_rate(self) -> Fraction:
+        """1/x*: seconds per byte of a block."""
+        return self.flow.time / self.fabric.unit
+
+    @property
+    def bandwidth(self) -> Fraction:
+        """Algorithmic bandwidth: bytes of the whole data of a node, its own block included, per second."""
+        return self.collective.shards(len(self.fabric.compute)) / self.inverse_rate
+
+    @property
+    def cost(self) -> Fraction | None:
+        """Cost of all data, per byte of a block: the least of all flows that are as fast."""
+        scale = _scale(self.costs or {})
+        return None if self.flow.cost is None else self.flow.cost / scale
+
+    @cached_property
+    def cut(self) -> frozenset[int]:
+        """Vertices on the sending side of a cut that alone proves the optimum; empty if none was found."""
+        side = _cut(self.flow)
+        if side and self.collective.like(GATHER):
+            return frozenset(range(len(self.fabric.names))) - side
+        return side
+
+    @cached_property
+    def binding(self) -> tuple[int, ...]:
+        """Places, in ``fabric.links()``, of the links that bind: those out of the cut, or else all with a price."""
+        topology = self.fabric.topology
+        if self.cut:
+            inside = np.isin(np.arange(topology.nodes), list(self.cut))
+            return tuple(np.flatnonzero(inside[topology.src] & ~inside[topology.dst]).tolist())
+        flow, priced = self.flow.topology, self.flow.binding()
+        ends = flow.src[priced], flow.dst[priced]
+        return tuple(np.sort(topology.link_index(*(ends[::-1] if self.collective.like(GATHER) else ends))).tolist())
+
+    def links(self) -> list[FabricLink]:
+        """Return the links that bind."""
+        every = self.fabric.links()
+        return [every[place] for place in self.binding]
+
+    @cached_property
+    def upgrades(self) -> dict[str, Fraction]:
+        """Algorithmic bandwidth with twice the bandwidth on all links of a class, for each class."""
+        return {
+            kind: self.collective.shards(len(self.fabric.compute))
+            * self.fabric.unit
+            / _flow(_doubled(self.fabric, kind), self.collective, self.root, {}).time
+            for kind in dict.fromkeys(self.fabric.classes)
+        }
+
+    def in_words(self) -> str:
+        """Say which links bind and what has to cross them, as the side with fewer nodes sees it."""
+        fabric, links = self.fabric, self.links()
+        rate = sum((link.bandwidth for link in links), Fraction(0))
+        if not self.cut:
+            return (
+                f"no cut alone: {links_in_words(links)}, {brief_speed(rate)} in all, cannot bring more blocks to where "
+                "they have to go, over whatever ways"
+            )
+        sending = [node for node in fabric.compute if node in self.cut]
+        receiving = [node for node in fabric.compute if node not in self.cut]
+        out = (len(sending), len(self.cut)) < (len(receiving), len(fabric.names) - len(self.cut))
+        side = sending if out else receiving
+        where = names_in_words(fabric, side) + with_switches(fabric, side, [k.src if out else k.dst for k in links])
+        number = _crossing(self.flow, self._sides())
+        blocks = f"{number} blocks" if number > 1 else "block"
+        verb = f"{'have' if len(links) > 1 else 'has'} to {'send out' if out else 'bring in'}"
+        together = " together" if len(links) > 1 else ""
+        return f"{links_in_words(links)} of {where}, {brief_speed(rate)}{together}, {verb} {blocks}"
+
+    def _sides(self) -> frozenset[int]:
+        """Return the cut as the flow sees it."""
+        whole = frozenset(range(len(self.fabric.names)))
+        return whole - self.cut if self.collective.like(GATHER) else self.cut
+
+    def heading(self) -> str:
+        """Return the throughput."""
+        return f"{self.collective} on {self.fabric.name}: {speed(self.bandwidth)}"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row."""
+        row = {
+            "collective": self.collective.name,
+            "algorithmic_bandwidth": self.bandwidth,
+            "inv_x_star": self.inverse_rate,
+        }
+        return [row if self.cost is None else {**row, "cost": self.cost}]
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        fabric = self.fabric
+        document: dict[str, Any] = {
+            "fabric": fabric.name,
+            "nodes": len(fabric.compute),
+            "switches": len(fabric.topology.switches),
+            "links": len(fabric.classes),
+            "collective": self.collective.name,
+            "root": self.root,
+            "inv_x_star": str(self.inverse_rate),
+            "algorithmic_bandwidth": str(self.bandwidth),
+            "algorithmic_bandwidth_GBps": float(self.bandwidth / 10**9),
+            "bound": str(self.bandwidth),
+            "proven": True,
+            "proof_covers": "all ways over nodes and switches, in parts of any size",
+            "bottleneck_cut": [fabric.names[vertex] for vertex in sorted(self.cut)],
+            "bottleneck_links": [
+                {"from": link.src, "to": link.dst, "bandwidth": str(link.bandwidth), "class": link.kind}
+                for link in self.links()
+            ],
+            "bottleneck": self.in_words(),
+            "sensitivity": [
+                {"class": kind, "doubled": str(doubled), "doubled_gain": float(doubled / self.bandwidth - 1)}
+                for kind, doubled in self.upgrades.items()
+            ],
+        }
+        if self.cost is not None:
+            costs = {kind: str(value) for kind, value in (self.costs or {}).items()}
+            document["cost"] = {"of_classes": costs, "total": str(self.cost), "total_float": float(self.cost)}
+        if self.before is not None:
+            document["before"] = {
+                "algorithmic_bandwidth": str(self.before),
+                "algorithmic_bandwidth_GBps": float(self.before / 10**9),
+            }
+        return document
+
+    def __str__(self) -> str:
+        """Return all that was asked for, for people."""
+        links = self.links()
+        lines = [str(self.fabric), "", f"  {self.collective}  {speed(self.bandwidth)}"]
+        if self.before is not None:
+            lines += ["", f"before: {speed(self.before)}; {change_in_words(self.bandwidth, self.before)} now"]
+        lines += ["", f"bottleneck of {self.collective}", f"  {self.in_words()}"]
+        shown = [[f"  {k.src} -> {k.dst}", format_rate(k.bandwidth), k.kind] for k in links[:_MOST_LINKS]]
+        lines += in_columns(shown)
+        lines += [f"    and {len(links) - _MOST_LINKS} more"] if len(links) > _MOST_LINKS else []
+        lines += ["", "more bandwidth on all links of a class"]
+        lines += in_columns(
+            [
+                [kind or "links of no class", f"doubled {change_in_words(doubled, self.bandwidth)}"]
+                for kind, doubled in self.upgrades.items()
+            ]
+        )
+        if self.cost is not None:
+            unit = f"{float(self.cost):.12g}"
+            lines += ["", f"least cost at that speed: {unit} per unit of data in a block"]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return the same for a notebook."""
+        import html  # noqa: PLC0415  for notebooks alone
+
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def _flow(fabric: Fabric, collective: Collective, root: str | None, costs: Mapping[str, Fraction]) -> DemandFlow:
+    """Return the best flow; of a gather that of the scatter on the links turned round."""
+    topology, nodes = fabric.topology, np.array(fabric.compute, dtype=np.int64)
+    scale = _scale(costs)
+    prices = np.array([int(costs.get(kind, 0) * scale) for kind in fabric.classes], dtype=np.int64)
+    sources = nodes
+    if root is not None:
+        sources = np.array([fabric.number(root)], dtype=np.int64)
+        if sources[0] not in fabric.compute:
+            raise ParameterError(f"the root '{root}' is a switch")
+    turned = collective.like(GATHER)
+    if turned:
+        prices = prices[np.lexsort((topology.src, topology.dst))]
+        topology = topology.transpose()
+    demand = np.zeros((len(sources), topology.nodes), dtype=np.int64)
+    demand[:, nodes] = 1
+    try:
+        return demand_flow(topology, sources, demand, prices.tolist() if costs else None)
+    except UnreachableError as error:
+        ends = (error.goal, error.source) if turned else (error.source, error.goal)
+        source, goal = (fabric.names[end] for end in ends)
+        raise InfeasibleError(f"no collective exists: there is no way from {source} to {goal}") from None
+
+
+def _scale(costs: Mapping[str, Fraction]) -> int:
+    """Return the number that makes all costs whole."""
+    return math.lcm(*(cost.denominator for cost in costs.values())) if costs else 1
+
+
+def _doubled(fabric: Fabric, kind: str) -> Fabric:
+    topology = fabric.topology
+    more = np.array([1 + (one == kind) for one in fabric.classes], dtype=np.int64)
+    wider = Topology.from_arrays(
+        topology.nodes, topology.src, topology.dst, topology.capacity * more, switches=topology.switches
+    )
+    return replace(fabric, topology=wider)
+
+
+def _cut(flow: DemandFlow) -> frozenset[int]:
+    """Return a cut that binds as all links do, if one of those that links with a price make does; nothing if none."""
+    topology, priced = flow.topology, flow.binding()
+    open_ = np.ones(len(topology.src), dtype=np.bool_)
+    open_[priced] = False
+    tail, head = topology.src[open_], topology.dst[open_]
+    every = frozenset(range(topology.nodes))
+    tried: set[frozenset[int]] = set()
+    for at in priced.tolist():
+        for side in (
+            _reach(int(topology.src[at]), tail, head),
+            every - _reach(int(topology.dst[at]), head, tail),
+        ):
+            if side not in tried and _ratio(flow, side) == flow.time:
+                return side
+            tried.add(side)
+        if len(tried) > _MOST_CUTS:
+            break
+    return frozenset()
+
+
+def _reach(start: int, tail: IntArray, head: IntArray) -> frozenset[int]:
+    """Return the vertices to which there is a way."""
+    reached = np.zeros(max(start, int(tail.max(initial=0)), int(head.max(initial=0))) + 1, dtype=np.bool_)
+    reached[start] = True
+    while np.any(new := reached[tail] & ~reached[head]):
+        reached[head[new]] = True
+    return frozenset(np.flatnonzero(reached).tolist())
+
+
+def _ratio(flow: DemandFlow, side: frozenset[int]) -> Fraction:
+    """Return what has to leave a side over what its links carry: a bound on the time."""
+    topology = flow.topology
+    inside = np.isin(np.arange(topology.nodes), list(side))
+    room = int(topology.capacity[inside[topology.src] & ~inside[topology.dst]].sum())
+    return Fraction(_crossing(flow, side), room) if room else Fraction(0)
+
+
+def _crossing(flow: DemandFlow, side: frozenset[int]) -> int:
+    inside = np.isin(np.arange(flow.topology.nodes), list(side))
+    return int(flow.demand[inside[flow.sources]][:, ~inside].sum())
