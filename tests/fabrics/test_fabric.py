@@ -21,7 +21,8 @@ from topodesign.topology.topology import Topology
 
 RATES = st.fractions(min_value=Fraction(1, 12), max_value=400, max_denominator=12)
 SAMPLES = [
-    "dgx_a100(1)", "dgx_a100(3)", "dgx_h100(2)", "dgx_h200(2)", "dgx1_v100(1)", "dgx1_v100(2)", "mi250(1)", "mi250(2)",
+    "dgx_a100(1)", "dgx_a100(3)", "dgx_a100_rails(2)", "dgx_a100_pcie(1)", "dgx_a100_pcie(2)", "dgx_a100_links(2)",
+    "dgx_h100(2)", "dgx_h200(2)", "dgx1_v100(1)", "dgx1_v100(2)", "mi250(1)", "mi250(2)",
     "mi300x(1)", "mi300x(2)", "tpu_torus(4,2,3)", "rail_optimised(3,5)", "fat_tree(4,6,2,3,2)", "dragonfly(9,4,2)",
 ]  # fmt: skip
 
