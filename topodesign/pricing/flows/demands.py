@@ -227,7 +227,7 @@ class Reduced:
         paid = sum((p * int(c * n) for p, c, n in zip(price, capacity, self.load_size, strict=True)), Fraction(0))
         if min(price, default=0) < 0 or not self._is_potential(potential, offered):
             raise InfeasibleError("the solver's prices prove nothing")
-        if self._worth(potential) < paid * time or not paid:
+        if time and (not paid or self._worth(potential) < paid * time):
             raise InfeasibleError("the solver finds no flow of proven least time")
 
     def _is_potential(self, potential: Sequence[Fraction], offered: Sequence[Fraction]) -> bool:
