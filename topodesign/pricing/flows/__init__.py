@@ -2,8 +2,8 @@
 
 On plain topologies the problem is made smaller by symmetry (``quotient``), then solved one method a file: ``arcs`` is
 the linear program with a variable for every source and link. Whatever a method believes, its answer is a
-:class:`ConcurrentFlow` (``concurrent``): a flow and prices of the links, both in whole numbers, from which the bounds on
-both sides are computed. ``paths`` takes a flow apart. To add a method, copy ``arcs``.
+:class:`ConcurrentFlow` (``concurrent``): a flow and prices of the links, both in whole numbers, from which the bounds
+on both sides are computed. ``paths`` takes a flow apart. To add a method, copy ``arcs``.
 
 With switches, links of unequal cost or any demands it is a :class:`DemandFlow` (``demands``), whose program is made
 small by classes of what looks alike (``classes``), without a symmetry that has to be known; ``flow_optimum`` says what
