@@ -4,13 +4,16 @@ To add one, write a new file whose ``METHOD`` is a :class:`~topodesign.scheduler
 that it understands, the collectives that it makes, and a function that takes a
 :class:`~topodesign.schedulers.method.Request` and returns plans, or none where it does not apply. Then list the file's
 name in ``SCHEDULERS`` below with a few words on what it does. The commands offer it from there, and ``auto`` asks it
-unless it says otherwise.
+unless it says otherwise. The algorithms that others are compared with are in the folder ``baselines``, listed there.
 """
+
+from topodesign.schedulers.baselines import BASELINES
 
 SCHEDULERS = {
     "spff": "SPFF",
     "stored": "found by exact search",
     "lift": "lifted from the bases of an expansion",
     "forest": "spanning trees, which auto takes for fabrics with switches, broadcast and reduce",
+    **BASELINES,
 }
 """What there is to choose from, in the order in which ``auto`` asks; shown by help texts, so without any import."""

@@ -23,10 +23,10 @@ Methods = Mapping[str, Method]
 def make_plan(request: Request, method: str, methods: Methods) -> Plan:
     """Return the best plan of a method, or of several with ``auto``; see :func:`topodesign.schedulers.schedule`."""
     as_choice("method", method, ("auto", *methods))
-    chosen = _able(request, method, methods)
     if (request.root is None) == request.collective.rooted:
         verb, what = ("needs", "give one with --root") if request.root is None else ("has no", "leave --root out")
         raise ParameterError(f"{request.collective} {verb} root; {what}")
+    chosen = _able(request, method, methods)
     parts = [_plans(request.asking(part), chosen) for part in _steps(request.collective, chosen)]
     if not all(parts):
         raise InfeasibleError(f"the method '{method}' has no schedule for this topology; try --method spff")
@@ -55,12 +55,18 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
     if name == "auto":
         fit = [one for one in does if one.auto and (one.fabrics or request.plain)]
         if not fit:
-            raise InfeasibleError(f"of fabrics, no method schedules {collective} unless it is named")
+            names = ", ".join(one.name for one in does if one.fabrics or request.plain)
+            where = "" if request.plain else " of fabrics"
+            named = f" unless it is named: --method {names}" if names else ""
+            raise InfeasibleError(f"no method schedules {collective}{where}{named}")
         able = [one for one in fit if one.movement == fit[0].movement]
     else:
         able = [methods[name]]
         if able[0] not in does:
-            raise ParameterError(f"{collective} goes over {does[-1].movement}; use --method {does[-1].name}")
+            other = next((one for one in does if one.auto), does[0])
+            if other.movement == able[0].movement:
+                raise ParameterError(f"--method {name} makes no {collective}; use --method {other.name}")
+            raise ParameterError(f"{collective} goes over {other.movement}; use --method {other.name}")
     for option in request.given():
         those = [one for one in able if option in one.options]
         if not those:

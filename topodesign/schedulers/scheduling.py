@@ -17,12 +17,16 @@ from topodesign.fabrics.ready import Ready
 from topodesign.fabrics.shards import Shards
 from topodesign.plans.plan import Plan
 from topodesign.schedulers import SCHEDULERS
+from topodesign.schedulers.baselines import BASELINES
 from topodesign.schedulers.choice import make_plan
 from topodesign.schedulers.method import Method, Progress, Request
 from topodesign.topology.link_table import LinkTable
 
 METHODS: dict[str, Method] = {
-    name: importlib.import_module(f"topodesign.schedulers.{name}").METHOD for name in SCHEDULERS
+    name: importlib.import_module(
+        f"topodesign.schedulers.{'baselines.' if name in BASELINES else ''}{name.replace('-', '_')}"
+    ).METHOD
+    for name in SCHEDULERS
 }
 """Every scheduler by its name, in the order in which ``auto`` asks."""
 MOST_TRIES = 10**6

@@ -1,0 +1,246 @@
+"""Baselines: published formulas where they hold, right plans on all topologies, and figures that others print."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tests.graphs.test_graphs import SAMPLES
+from topodesign.base.cost import Cost
+from topodesign.base.errors import DisconnectedError, InfeasibleError, ParameterError, TooLargeError
+from topodesign.collectives import ALLGATHER, BROADCAST, COLLECTIVES, GATHER
+from topodesign.expand.library import build
+from topodesign.schedulers.baselines import BASELINES
+from topodesign.schedulers.baselines.cycles import link_disjoint_cycles, shortest_tour
+from topodesign.schedulers.baselines.ring import around
+from topodesign.schedulers.baselines.routing import MOST_NODES, Router
+from topodesign.schedulers.baselines.spread_out import spread_out
+from topodesign.schedulers.method import cost_in
+from topodesign.schedulers.scheduling import METHODS, schedule
+from topodesign.topology.topology import Topology
+from topodesign.verification.plans import verify
+from topodesign.verification.rounds import verify_rounds
+
+SMALL = [text for text in SAMPLES if build(text).nodes <= 32]
+QUICK = ["complete(7)", "debruijn(2,3)", "genkautz(2,11)", "hypercube(3)", "odd(3)", "uniring(2,5)", "cocktailparty(5)"]
+
+
+def log2(nodes: int) -> int:
+    return (nodes - 1).bit_length()
+
+
+def times(count: int, nodes: int) -> tuple[int, Fraction]:
+    """N - 1 of N blocks in so many steps."""
+    return count, Fraction(nodes - 1, nodes)
+
+
+# Steps and data over one link in units of M, as published, for N nodes; of reductions and gathers that of their duals.
+PUBLISHED: dict[tuple[str, str], Callable[[int], tuple[int, Fraction]]] = {
+    ("ring", "allgather"): lambda n: times(n - 1, n),
+    ("direct", "allgather"): lambda n: (1, Fraction(1, n)),
+    ("direct", "broadcast"): lambda n: (1, Fraction(n, n)),
+    ("direct", "scatter"): lambda n: (1, Fraction(1, n)),
+    ("direct", "all-to-all"): lambda n: (1, Fraction(1, n)),
+    ("spread-out", "all-to-all"): lambda n: (1, Fraction(1, n)),
+    ("pairwise", "allgather"): lambda n: times(n - 1, n),
+    ("pairwise", "all-to-all"): lambda n: times(n - 1, n),
+    ("linear", "broadcast"): lambda n: (n - 1, Fraction(n - 1)),
+    ("linear", "scatter"): lambda n: times(n - 1, n),
+    ("binomial", "broadcast"): lambda n: (log2(n), Fraction(log2(n))),
+    ("binomial", "scatter"): lambda n: times(log2(n), n),
+    ("bruck", "allgather"): lambda n: times(log2(n), n),
+    ("bruck", "all-to-all"): lambda n: (log2(n), Fraction(sum(i.bit_count() for i in range(n)), n)),
+    ("halving-doubling", "allgather"): lambda n: times(log2(n), n),
+    ("scatter-allgather", "broadcast"): lambda n: (log2(n) + n - 1, Fraction(2 * (n - 1), n)),
+}
+DUALS = {"allgather": ("reduce-scatter", "allreduce"), "broadcast": ("reduce",), "scatter": ("gather",)}
+
+
+@pytest.mark.parametrize(("method", "collective"), PUBLISHED)
+def test_published_formulas_hold_where_every_message_has_a_link(method: str, collective: str) -> None:
+    """On a complete graph they do for every baseline; rings use all links there, each of them one."""
+    for nodes in (2, 5, 8) if method != "halving-doubling" else (2, 4, 8):
+        topology = build(f"complete({nodes})")
+        steps, volume = PUBLISHED[method, collective](nodes)
+        rings = len(link_disjoint_cycles(topology)) if method == "ring" else 1
+        for name in (collective, *DUALS.get(collective, ())):
+            if not METHODS[method].does(COLLECTIVES[name]):
+                continue
+            root = nodes - 1 if COLLECTIVES[name].rooted else None
+            plan = schedule(topology, name, method=method, root=root)
+            twice = 2 if name == "allreduce" else 1
+            assert cost_in(plan) == Cost(twice * steps, twice * topology.degree * volume / rings)
+            assert verify(plan).ok
+
+
+@pytest.mark.parametrize("place", ["uniring(1,7)", "biring(2,8)", "torus(3,4)", "torus(4,4)", "torus(3,3,3)",
+                                   "hypercube(4)", "complete(9)", "genkautz(4,15)", "circulant(12,2,3)"])  # fmt: skip
+def test_rings_use_every_port(place: str) -> None:
+    """As many rings as ports is optimal in bandwidth, (N-1)/N; these topologies have a Hamiltonian decomposition."""
+    nodes = build(place).nodes
+    for name in ("allgather", "reduce-scatter"):
+        assert cost_in(schedule(place, name, method="ring")) == Cost(nodes - 1, Fraction(nodes - 1, nodes))
+
+
+@pytest.mark.parametrize("dimension", [1, 3, 5])
+def test_halving_and_doubling_and_binomial_trees_are_at_home_on_hypercubes(dimension: int) -> None:
+    nodes = 2**dimension
+    share = Fraction(nodes - 1, nodes)
+    place = f"hypercube({dimension})"
+    assert cost_in(schedule(place, method="halving-doubling")) == Cost(2 * dimension, 2 * dimension * share)
+    for root in (0, nodes - 1):
+        assert cost_in(schedule(place, "scatter", method="binomial", root=root)) == Cost(dimension, dimension * share)
+        assert cost_in(schedule(place, "reduce", method="binomial", root=root)) == Cost(
+            dimension, Fraction(dimension**2)
+        )
+
+
+def sweep(place: str, roots: int) -> int:
+    """Verify all baselines on a topology, and return how many plans there were."""
+    topology, checked = build(place), 0
+    for name in BASELINES:
+        method = METHODS[name]
+        for collective in COLLECTIVES.values():
+            if not method.does(collective):
+                continue
+            for root in range(0, topology.nodes, max(1, topology.nodes // roots)) if collective.rooted else (None,):
+                try:
+                    plan = schedule(topology, collective, method=name, root=root)
+                except InfeasibleError:
+                    continue
+                report = verify(plan)
+                assert report.ok, (place, name, collective, report.problems)
+                checked += 1
+    return checked
+
+
+@pytest.mark.parametrize("place", QUICK)
+def test_baselines_are_right(place: str) -> None:
+    assert sweep(place, 1) >= 30
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("place", SMALL)
+def test_baselines_are_right_on_all_families(place: str) -> None:
+    assert sweep(place, 4) >= 30
+
+
+@pytest.mark.parametrize("place", ["torus(4,4)", "kautz(2,2)", "genkautz(3,10)", "biring(4,5)", "bipartite(3)"])
+def test_cycles_are_hamiltonian_and_share_no_link(place: str) -> None:
+    topology = build(place)
+    left = {(u, v): c for u, v, c in topology.links()}
+    cycles = link_disjoint_cycles(topology)
+    assert cycles
+    for cycle in cycles:
+        assert sorted(cycle) == list(range(topology.nodes))
+        for link in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
+            left[link] -= 1
+    assert min(left.values()) >= 0
+
+
+def test_where_there_is_no_hamiltonian_cycle_the_tour_is_short() -> None:
+    """The Petersen graph has none, but one of all nodes but one: so the shortest tour has a way of two links."""
+    topology = build("odd(3)")
+    assert link_disjoint_cycles(topology) == ()
+    router = Router(topology)
+    tour = shortest_tour(router.distance)
+    assert sum(router.distance[u, v] for u, v in zip(tour, [*tour[1:], tour[0]], strict=True)) == 11
+    assert cost_in(schedule(topology, "allgather", method="ring")).steps == 10
+    path = Topology.from_links(4, [(0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2)])
+    assert cost_in(schedule(path, "allgather", method="ring")).steps == 5  # round all links both ways, less one
+    assert verify(schedule(path, method="ring")).ok
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_ways_are_shortest_and_spread(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    topology = build(["torus(4,4)", "genkautz(3,20)"][seed % 2])
+    router = Router(topology)
+    pairs = [tuple(chance.choice(topology.nodes, 2, replace=False).tolist()) for _ in range(40)]
+    ways = router.paths(pairs, [1] * len(pairs))
+    for (source, target), way in zip(pairs, ways, strict=True):
+        assert (way[0], way[-1], len(way) - 1) == (source, target, router.distance[source, target])
+        assert topology.link_index(way[:-1], way[1:]).min() >= 0
+    assert ways == Router(topology).paths(pairs, [1] * len(pairs))
+
+
+def test_ways_are_balanced() -> None:
+    """Between opposite corners of a hypercube all n first links are equally good: n messages take all of them."""
+    assert len({way[1] for way in Router(build("hypercube(4)")).paths([(0, 15)] * 4, [1] * 4)}) == 4
+
+
+def mesh(*sides: int) -> Topology:
+    """A torus without the links that go round."""
+    nodes, place, links = math.prod(sides), 1, []
+    for side in sides:
+        for node in range(nodes):
+            if node // place % side < side - 1:
+                links += [(node, node + place), (node + place, node)]
+        place *= side
+    return Topology.from_links(nodes, links)
+
+
+def across_then_along(side: int, pairs: list[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, ...]]:
+    """XY routing on a square mesh."""
+    ways = {}
+    for source, target in pairs:
+        way = [source]
+        while way[-1] % side != target % side:
+            way.append(way[-1] + (1 if way[-1] % side < target % side else -1))
+        while way[-1] != target:
+            way.append(way[-1] + (side if way[-1] < target else -side))
+        ways[source, target] = tuple(way)
+    return ways
+
+
+def test_the_figures_that_tacos_prints() -> None:
+    """Figure 5, table IV (6x6 mesh, root at a corner) and figure 6 (10x10): one chunk a node, one a link and step."""
+    assert cost_in(schedule("uniring(1,4)", "scatter", method="spread-out", root=0)).steps == 3
+    for side, wanted in ((6, {BROADCAST.at(0): 39, GATHER.at(0): 30}), (10, {ALLGATHER: 276})):
+        topology = mesh(side, side)
+        nodes = range(side**2)
+        ways = across_then_along(side, [(u, v) for u in nodes for v in nodes if u != v])
+        for collective, steps in wanted.items():
+            rounds = spread_out(topology, collective, ways, by_rank=True).rounds
+            assert rounds.steps == steps
+            assert verify_rounds(topology, rounds).ok
+    ring = [ways[u, (u + 1) % 100] for u in range(100)]
+    rounds = around(topology, ALLGATHER, [ring])
+    assert rounds.steps == 197
+    report = verify_rounds(topology, rounds)
+    assert report.ok
+    assert report.cost.bandwidth == Fraction(topology.degree * 197, 100)  # no link ever carries two chunks
+
+
+@pytest.mark.parametrize(
+    ("place", "options", "error", "words"),
+    [
+        ("torus(3,4)", {"method": "halving-doubling"}, InfeasibleError, "power of two"),
+        ("torus(3,4)", {"method": "direct", "collective": "scatter", "root": 12}, ParameterError, "root must be"),
+        ("torus(3,4)", {"method": "direct", "collective": "scatter", "root": "x"}, ParameterError, "a node's number"),
+        ("torus(3,4)", {"method": "ring", "chunks": 2}, ParameterError, "--chunks is not for --method ring"),
+        ("dgx_a100(1)", {"method": "bruck"}, ParameterError, "is a fabric"),
+    ],
+)
+def test_what_is_refused(place: str, options: dict[str, str], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        schedule(place, **options)  # type: ignore[arg-type]
+
+
+def test_what_cannot_be_routed_is_said() -> None:
+    with pytest.raises(DisconnectedError, match="cannot be reached"):
+        schedule(Topology.from_links(3, [(0, 1), (1, 2)]), "all-to-all", method="direct")
+    with pytest.raises(InfeasibleError, match="one node alone"):
+        schedule(Topology.from_links(1, []), "allgather", method="ring")
+    with pytest.raises(TooLargeError, match=f"at most {MOST_NODES} nodes"):
+        Router(build(f"biring(2,{MOST_NODES + 1})"))
+
+
+def test_every_baseline_is_listed_by_its_name() -> None:
+    for name in BASELINES:
+        assert METHODS[name].name == name
+        assert not METHODS[name].auto

@@ -1,0 +1,28 @@
+"""Baselines: the algorithms that libraries of collectives use, as plans on the links that there are; one a file.
+
+Each is written down as it was published, between ranks that may send to any other; its file has ``METHOD`` and the
+formula of its cost where every message has a link of its own. On all other topologies messages between nodes that are
+not neighbours go over shortest paths, balanced over the links, and wait at nodes on the way: so a plan is one that can
+run, with the congestion that follows. ``auto`` asks none of them.
+
+* :mod:`~topodesign.schedulers.baselines.messages`: from messages to rounds, and from a collective to its dual.
+* :mod:`~topodesign.schedulers.baselines.routing`: shortest paths.
+* :mod:`~topodesign.schedulers.baselines.cycles`: Hamiltonian cycles that share no link.
+* :mod:`~topodesign.schedulers.baselines.spanning`: from trees of ranks to weighted trees with routes.
+* :mod:`~topodesign.schedulers.baselines.levels`: the sides of products and the boxes of fabrics.
+
+To add one, copy ``bruck.py`` and list it in ``BASELINES``.
+"""
+
+BASELINES = {
+    "ring": "rings without a common link",
+    "direct": "all messages at once",
+    "spread-out": "messages one after another over each link",
+    "pairwise": "pairwise exchange",
+    "linear": "one message of the root after another",
+    "binomial": "binomial trees",
+    "bruck": "Bruck's doubling",
+    "halving-doubling": "recursive halving and doubling",
+    "scatter-allgather": "a broadcast by scatter and allgather",
+}
+"""What there is to choose from, with words for help texts; the file has the name with underscores."""

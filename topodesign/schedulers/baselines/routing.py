@@ -1,0 +1,94 @@
+"""Shortest paths between nodes that are not neighbours: balanced over links and steps, the same on every machine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from topodesign.base.errors import DisconnectedError, TooLargeError
+from topodesign.pricing.closed_form import distances
+from topodesign.topology.topology import IntArray, Topology
+
+MOST_NODES = 2048
+"""Largest topology whose distances are kept."""
+
+Path = tuple[int, ...]
+"""The nodes on a way, its two ends included."""
+
+
+class Router:
+    """The shortest paths of a topology without switches.
+
+    Parameters
+    ----------
+    topology
+        Strongly connected, of at most ``MOST_NODES`` nodes.
+
+    Raises
+    ------
+    TooLargeError
+        If it has more nodes.
+    DisconnectedError
+        If some node cannot be reached from another.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        if topology.nodes > MOST_NODES:
+            raise TooLargeError(
+                f"baselines route messages among at most {MOST_NODES} nodes, this topology has {topology.nodes}"
+            )
+        self.topology = topology
+        self.distance: IntArray = np.stack([distances(topology, node) for node in range(topology.nodes)])
+        if self.distance.min() < 0:
+            source, target = np.argwhere(self.distance < 0)[0].tolist()
+            raise DisconnectedError(f"node {target} cannot be reached from node {source}")
+        self._towards = self.distance.T.tolist()
+        self._out: list[list[tuple[int, int]]] = [[] for _ in range(topology.nodes)]
+        for link, (source, target, _) in enumerate(topology.links()):
+            if source != target:
+                self._out[source].append((target, link))
+        common = math.lcm(*topology.capacity.tolist())
+        self._share = [common // capacity for capacity in topology.capacity.tolist()]
+
+    def paths(self, pairs: Sequence[tuple[int, int]], widths: Sequence[int]) -> list[Path]:
+        """Return a way for every message of one round, hop j of all of them in step j.
+
+        Parameters
+        ----------
+        pairs, widths
+            Source and destination of every message, and its units.
+
+        Notes
+        -----
+        One message after the other, the longest ways first, takes the shortest path whose fullest link is the least
+        full in the step in which it is used; of several the one with the least load in all, then the first.
+        """
+        load: dict[tuple[int, int], int] = {}
+        found: list[Path] = [()] * len(pairs)
+        order = sorted(range(len(pairs)), key=lambda i: (-self._towards[pairs[i][1]][pairs[i][0]], pairs[i]))
+        for at in order:
+            (source, target), width = pairs[at], widths[at]
+            found[at], links = self._best(source, target, width, load)
+            for step, link in enumerate(links):
+                load[step, link] = load.get((step, link), 0) + width * self._share[link]
+        return found
+
+    def _best(
+        self, source: int, target: int, width: int, load: dict[tuple[int, int], int]
+    ) -> tuple[Path, tuple[int, ...]]:
+        left = self._towards[target]
+        layer: dict[int, tuple[int, int, Path, tuple[int, ...]]] = {source: (0, 0, (source,), ())}
+        for step in range(left[source]):
+            following: dict[int, tuple[int, int, Path, tuple[int, ...]]] = {}
+            for node, (most, total, way, links) in layer.items():
+                for other, link in self._out[node]:
+                    if left[other] == left[node] - 1:
+                        now = load.get((step, link), 0) + width * self._share[link]
+                        new = (max(most, now), total + now, (*way, other), (*links, link))
+                        if other not in following or new < following[other]:
+                            following[other] = new
+            layer = following
+        _, _, way, links = layer[target]
+        return way, links
