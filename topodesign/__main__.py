@@ -11,10 +11,13 @@ def start() -> None:
     """Run the program and exit; an interrupt while it is still being loaded ends it with one line, too."""
     signal.signal(signal.SIGINT, _end)
     from topodesign.cli import main  # noqa: PLC0415  only now, for it takes the time
-    from topodesign.cli.interrupt import listen  # noqa: PLC0415
+    from topodesign.cli.interrupt import Ended, listen  # noqa: PLC0415
 
-    listen()
-    main()
+    try:
+        listen()
+        main()
+    except Ended as error:  # before or after the command itself
+        _end(error.status - 128, None)
 
 
 def _end(number: int, _frame: object) -> NoReturn:

@@ -30,7 +30,7 @@ from topodesign.forest.optimum import optimum, with_capacity
 from topodesign.forest.schedule import forest_schedule
 from topodesign.forest.splitting import remove_switches
 from topodesign.pricing import kernels as pricing_kernels
-from topodesign.pricing.closed_form import distances, price
+from topodesign.pricing.closed_form import distances, girth, price
 from topodesign.pricing.flows import kernels as concurrent_kernels
 from topodesign.pricing.flows.concurrent import price_bound
 from topodesign.pricing.flows.quotient import quotient
@@ -66,6 +66,7 @@ def is_entrance(kernel: object) -> bool:
 def priced(digraph: Topology) -> None:
     price(digraph)
     distances(digraph, 0)
+    girth(digraph)
     spff(digraph)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -57,6 +60,33 @@ def test_distances_are_those_of_networkx(topology: Topology) -> None:
 def test_known_topologies(text: str, girth: int, profile: tuple[int, ...], sources: int) -> None:
     found = evaluate(text)
     assert (found.girth, found.distance_profile, found.sources) == (girth, profile, sources)
+
+
+@given(regular_digraphs())
+def test_girth_without_going_back_is_that_of_networkx(topology: Topology) -> None:
+    both = Topology.from_links(topology.nodes, [pair for u, v, _ in topology.links() for pair in ((u, v), (v, u))])
+    found = evaluate(both)
+    length = nx.girth(nx.Graph([(u, v) for u, v, _ in both.links() if u != v]))
+    assert (found.girth, found.undirected_girth) == (2, length if length < both.nodes + 1 else None)
+    assert f", {'no cycle' if found.undirected_girth is None else length}\n" in str(found)
+
+
+def test_progress_grows_and_an_interrupt_is_heard_inside_it() -> None:
+    shares: list[float] = []
+    evaluate("randomregular(2000,4,1)", progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+
+    def told(_share: float) -> None:
+        if not timers:
+            timers.append(threading.Timer(0.2, signal.raise_signal, [signal.SIGINT]))
+            timers[0].start()
+
+    timers: list[threading.Timer] = []
+    start = time.process_time()
+    with pytest.raises(KeyboardInterrupt):
+        evaluate("hypercube(15)", all_sources=True, progress=told)
+    assert time.process_time() - start < 10  # it takes minutes
 
 
 def test_no_self_loop_is_a_cycle() -> None:

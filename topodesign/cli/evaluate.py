@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 import topodesign
-from topodesign.cli.options import json_option, print_for_people, print_json, workload_options
+from topodesign.cli.options import json_option, print_for_people, print_json, progress_bar, workload_options
 
 
 @click.command(name="evaluate")
@@ -22,7 +22,10 @@ def command(
 
     TOPOLOGY is a spec such as 'line(circulant(16,3,4),3)' (quote it), or a file of links (.json, .csv, .graphml).
     """
-    result = topodesign.evaluate(topology, alpha=alpha, sizes=sizes, bandwidth=bandwidth, all_sources=all_sources)
+    with progress_bar("pricing") as progress:
+        result = topodesign.evaluate(
+            topology, alpha=alpha, sizes=sizes, bandwidth=bandwidth, all_sources=all_sources, progress=progress
+        )
     if as_json:
         print_json(result.record())
     else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 from types import FrameType
 from typing import NoReturn
@@ -54,6 +55,11 @@ def listen() -> None:
         heard.set()
         raise Ended(number)
 
+    def unraisable(about: sys.UnraisableHookArgs) -> None:
+        if about.exc_type is not Ended:  # heard where Python drops it, so that the thread ends the program
+            sys.__unraisablehook__(about)
+
+    sys.unraisablehook = unraisable
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as of what nohup starts
             signal.signal(number, hear)
@@ -72,6 +78,9 @@ def _watch(read: int, heard: threading.Event) -> None:
     if heard.wait(PATIENCE):
         threading.Event().wait(_TO_END)
     clear_unfinished()
+    if os.isatty(2):  # a bar hides the cursor
+        with contextlib.suppress(OSError):
+            os.write(2, b"\r\x1b[K\x1b[?25h")
     if not _told.is_set():
         with contextlib.suppress(OSError):
             os.write(2, b"topodesign: interrupted\n")

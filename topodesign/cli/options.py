@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +23,10 @@ from topodesign.schedulers import SCHEDULERS
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
 
+_UNTIL_BAR = 0.5
+"""Seconds that something may take before a terminal shows how far it is."""
+_UNTIL_ESTIMATE = 2.0
+"""Seconds after which it is said elsewhere, if as much is left."""
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
@@ -219,16 +225,94 @@ def print_csv(records: Sequence[Mapping[str, Any]]) -> None:
 
 @contextmanager
 def progress_bar(text: str) -> Iterator[Callable[[float], None]]:
-    """Show a bar on standard error if that is a terminal; yields a function that takes the share done.
+    """Show how far work has come, on standard error; yields a function that takes the share done.
 
-    As long as it is not called the bar only moves to and fro.
+    On a terminal it is a bar with an estimate, from half a second on; as long as no share is known it moves to and fro.
+    Elsewhere it is one line with an estimate, where the work takes more than a few seconds.
     """
     if not sys.stderr.isatty():
-        yield lambda _share: None
+        yield _Estimate(text).tell
         return
-    from rich.console import Console  # noqa: PLC0415  only for people
-    from rich.progress import Progress  # noqa: PLC0415
+    bar = _Bar(text)
+    try:
+        yield bar.tell
+    finally:
+        bar.end()
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(text, total=None)
-        yield lambda share: bar.update(task, completed=share, total=1.0)
+
+class _Estimate:
+    """Says once about how long something takes, if that is long."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._start: tuple[float, float] | None = None
+        self._said = False
+
+    def tell(self, share: float) -> None:
+        """Take the share done."""
+        now = time.monotonic()
+        if self._start is None:  # what was before, such as compiling, is not repeated
+            self._start = now, share
+        spent, done = now - self._start[0], share - self._start[1]
+        if self._said or spent < _UNTIL_ESTIMATE or done <= 0:
+            return
+        self._said = True
+        left = spent * (1 - share) / done
+        if left > _UNTIL_ESTIMATE:
+            click.echo(f"topodesign: {self._text}: about {_span(left)} left", err=True)
+
+
+class _Bar:
+    """A bar that appears only if the work has not ended before."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._share: float | None = None
+        self._show: Callable[[], None] | None = None
+        self._close: Callable[[], None] | None = None
+        self._lock = threading.Lock()
+        self._ended = False
+        self._timer = threading.Timer(_UNTIL_BAR, self._open)
+        self._timer.daemon = True
+        with suppress(RuntimeError):  # no more threads are to be had
+            self._timer.start()
+
+    def tell(self, share: float) -> None:
+        """Take the share done."""
+        self._share = share
+        if self._show is not None:
+            self._show()
+
+    def end(self) -> None:
+        """Take the bar away."""
+        self._timer.cancel()
+        with self._lock:
+            self._ended = True
+            if self._close is not None:
+                self._close()
+
+    def _open(self) -> None:
+        from rich.console import Console  # noqa: PLC0415  only for people
+        from rich.progress import Progress  # noqa: PLC0415
+
+        with self._lock:
+            if self._ended:
+                return
+            bar = Progress(console=Console(stderr=True), transient=True)
+            task = bar.add_task(self._text, total=None)
+
+            def show() -> None:
+                if self._share is not None:
+                    bar.update(task, completed=self._share, total=1.0)
+
+            with suppress(RuntimeError):
+                bar.start()
+                self._show, self._close = show, bar.stop
+
+
+def _span(seconds: float) -> str:
+    """Write a time that is to be waited, in the largest unit of which there are two."""
+    for unit, name in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
+        if seconds >= 2 * unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{seconds:.0f} seconds"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import os
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
 
+from topodesign.base.compiled import LARGEST
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, TopologyError
+from topodesign.base.pieces import Progress, in_pieces
 from topodesign.pricing import kernels
 from topodesign.solve.maxflow import maximum_flow
 from topodesign.topology.topology import IntArray, Topology
@@ -21,9 +22,11 @@ _MOST_WIDE_WORK = 2**31
 """Links times sources times neighbours that the slower way for many neighbours takes; tens of seconds."""
 _WORK_PER_THREAD = 2**19
 """Links times sources below which a second thread does not pay."""
+_WORK_PER_PIECE = 2**22
+"""Links times sources that take about as long as a piece should."""
 
 
-def price(topology: Topology, *, all_sources: bool = False) -> Cost:
+def price(topology: Topology, *, all_sources: bool = False, progress: Progress | None = None) -> Cost:
     """Price the best SPFF reduce-scatter on a topology exactly.
 
     The best SPFF allgather costs what a reduce-scatter on the transpose costs (Theorem 1): the same if the topology is
@@ -36,6 +39,8 @@ def price(topology: Topology, *, all_sources: bool = False) -> Cost:
         unused ports count towards the degree d but carry nothing.
     all_sources
         Look at every node even if the topology's construction proves that some are enough.
+    progress
+        Called now and then with the share of the nodes that have been looked at.
 
     Returns
     -------
@@ -54,7 +59,8 @@ def price(topology: Topology, *, all_sources: bool = False) -> Cost:
     Efficient Direct-Connect Topologies, equations (1) and (2) and Theorem 20.
     """
     _check(topology)
-    return cost_of(topology, *largest_loads(topology, np.arange(topology.nodes) if all_sources else _sources(topology)))
+    sources = np.arange(topology.nodes) if all_sources else _sources(topology)
+    return cost_of(topology, *largest_loads(topology, sources, progress))
 
 
 def price_at_least(topology: Topology, sources: int) -> Cost:
@@ -82,32 +88,48 @@ def _sources(topology: Topology) -> IntArray:
     return np.array(topology.representatives or range(topology.nodes), dtype=np.int64)
 
 
-def largest_loads(topology: Topology, sources: IntArray) -> tuple[IntArray, IntArray]:
+def largest_loads(topology: Topology, sources: IntArray, progress: Progress | None = None) -> tuple[IntArray, IntArray]:
     """Return the largest U(u, x) over the sources u as numerators and denominators, for x = 1, 2, ...."""
     widest = int(np.diff(topology.indptr).max(initial=0))
     if widest > kernels.MAX_NEIGHBOURS:
         if len(sources) * len(topology.src) * widest > _MOST_WIDE_WORK:
             raise TopologyError(f"too large to price with more than {kernels.MAX_NEIGHBOURS} neighbours a node")
-        loads = _wide_layer_loads(topology, sources)
+        loads = _wide_layer_loads(topology, sources, progress)
         return np.array([load.numerator for load in loads]), np.array([load.denominator for load in loads])
     workers = min(_CORES, 1 + len(sources) * len(topology.src) // _WORK_PER_THREAD)
-    if workers == 1:
-        return _worst_loads(topology, sources)
-    with ThreadPoolExecutor(workers) as pool:  # the kernel releases the interpreter lock
-        return functools.reduce(
-            larger, pool.map(lambda first: _worst_loads(topology, sources[first::workers]), range(workers))
+    rows = [_Loads(topology) for _ in range(workers)]
+    in_pieces(
+        len(sources),
+        lambda worker, begin, end: rows[worker].add(sources[begin:end]),
+        first=max(1, min(_WORK_PER_PIECE // max(1, len(topology.src)), -(-len(sources) // workers))),
+        workers=workers,
+        progress=progress,
+    )
+    return functools.reduce(larger, (row.found() for row in rows))
+
+
+class _Loads:
+    """The largest loads from the sources that were looked at so far; the kernel releases the interpreter lock."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
+        self._numerator = np.zeros(topology.nodes, dtype=np.int64)
+        self._denominator = np.ones(topology.nodes, dtype=np.int64)
+        self._farthest = 0
+
+    def add(self, sources: IntArray) -> None:
+        """Look at some sources."""
+        nodes, links = np.array(sources, dtype=np.int64), self._topology
+        farthest = kernels.worst_loads(
+            nodes, links.indptr, links.dst, links.capacity, self._numerator, self._denominator
         )
+        if farthest < 0:
+            raise _disconnected()
+        self._farthest = max(self._farthest, farthest)
 
-
-def _worst_loads(topology: Topology, sources: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the largest loads from some sources as numerators and denominators, by distance from 1."""
-    numerator = np.zeros(topology.nodes, dtype=np.int64)
-    denominator = np.ones(topology.nodes, dtype=np.int64)
-    nodes = np.array(sources, dtype=np.int64)
-    farthest = kernels.worst_loads(nodes, topology.indptr, topology.dst, topology.capacity, numerator, denominator)
-    if farthest < 0:
-        raise _disconnected()
-    return numerator[1 : farthest + 1], denominator[1 : farthest + 1]
+    def found(self) -> tuple[IntArray, IntArray]:
+        """Return numerators and denominators, by distance from 1."""
+        return self._numerator[1 : self._farthest + 1], self._denominator[1 : self._farthest + 1]
 
 
 def larger(one: tuple[IntArray, IntArray], other: tuple[IntArray, IntArray]) -> tuple[IntArray, IntArray]:
@@ -126,6 +148,37 @@ def distances(topology: Topology, source: int) -> IntArray:
     distance, queue = np.empty(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
     kernels.search(source, topology.indptr, topology.dst, distance, np.empty(nodes, dtype=np.uint64), queue)
     return distance
+
+
+def girth(topology: Topology, *, all_sources: bool = False, progress: Progress | None = None) -> int | None:
+    """Return the length of the shortest directed cycle, self-loops left out, or None if there is none.
+
+    Parameters are those of :func:`price`.
+    """
+    return _shortest_cycle(topology, all_sources, progress, undirected=False)
+
+
+def undirected_girth(topology: Topology, *, all_sources: bool = False, progress: Progress | None = None) -> int | None:
+    """Return the length of the shortest cycle of a duplex topology that takes no link back and forth, or None.
+
+    Parallel links and self-loops are no cycles. Other parameters are those of :func:`price`.
+    """
+    return _shortest_cycle(topology, all_sources, progress, undirected=True)
+
+
+def _shortest_cycle(
+    topology: Topology, all_sources: bool, progress: Progress | None, *, undirected: bool
+) -> int | None:
+    sources = np.arange(topology.nodes) if all_sources else _sources(topology)
+    found = LARGEST
+
+    def look(_worker: int, begin: int, end: int) -> None:
+        nonlocal found
+        found = kernels.shortest_cycle(sources[begin:end], topology.indptr, topology.dst, undirected, found)
+
+    first = max(1, _WORK_PER_PIECE // max(1, len(topology.src)))
+    in_pieces(len(sources), look, first=first, progress=progress)
+    return found if found < LARGEST else None
 
 
 def reference_layer_loads(topology: Topology) -> list[Fraction]:
@@ -159,9 +212,11 @@ def _disconnected() -> DisconnectedError:
     return DisconnectedError("not every node reaches every other, so no collective runs on this topology")
 
 
-def _wide_layer_loads(topology: Topology, sources: IntArray) -> list[Fraction]:
+def _wide_layer_loads(topology: Topology, sources: IntArray, progress: Progress | None = None) -> list[Fraction]:
     loads: list[Fraction] = []
-    for source in sources.tolist():
+    for number, source in enumerate(sources.tolist()):
+        if progress is not None:
+            progress(number / len(sources))
         for x, (hops, capacity, _) in enumerate(next_hops(topology, source)):
             if x == len(loads):
                 loads.append(Fraction(0))

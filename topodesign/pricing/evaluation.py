@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from topodesign.base.cost import Cost, lower_bound
+from topodesign.base.pieces import Progress, part
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import Quantity, format_excess, format_size, format_time
 from topodesign.expand.library import TopologyLike, as_topology
@@ -33,6 +34,8 @@ class Evaluation(Result):
         Lower bound for its nodes and degree (with the duplex Moore bound if it is duplex).
     girth
         Length of the shortest directed cycle (self-loops left out; 2 if some link has its reverse), or None.
+    undirected_girth
+        Of a duplex topology, the length of the shortest cycle that takes no link back and forth, or None.
     distance_profile
         Number of nodes at distance 1, 2, ... from node 0.
     sources
@@ -46,6 +49,7 @@ class Evaluation(Result):
     allgather: Cost
     bound: Cost
     girth: int | None
+    undirected_girth: int | None
     distance_profile: tuple[int, ...]
     sources: int
     workload: Workload
@@ -89,6 +93,7 @@ class Evaluation(Result):
             "vertex_transitive": graph.vertex_transitive,
             "diameter": self.cost.steps,
             "girth": self.girth,
+            "undirected_girth": self.undirected_girth,
             "distance_profile": list(self.distance_profile),
             "self_loop_ports": graph.self_loops,
             "links": len(graph.src),
@@ -114,6 +119,7 @@ class Evaluation(Result):
                 "duplex": graph.is_duplex,
                 "vertex_transitive": graph.vertex_transitive,
                 "girth": self.girth,
+                "undirected_girth": self.undirected_girth,
                 **{
                     f"allreduce_s_{size}": float(time)
                     for size, time in zip(self.workload.sizes, self.allreduce, strict=True)
@@ -140,7 +146,7 @@ class Evaluation(Result):
             *factors,
             ("cabling", "duplex: every link has its reverse" if graph.is_duplex else "simplex: one-way links"),
             ("symmetry", f"{symmetry}; priced from {self.sources} node(s)"),
-            ("diameter, girth", f"{cost.steps}, {self.girth}"),
+            ("diameter, girth", f"{cost.steps}, {self._shortest_cycle()}"),
             ("nodes by distance", " ".join(map(str, self.distance_profile))),
             ("links", f"{len(graph.src)}{loops}"),
         ]
@@ -148,6 +154,11 @@ class Evaluation(Result):
         for size, time, least in zip(self.workload.sizes, self.allreduce, bounds, strict=True):
             rows.append((f"allreduce {format_size(size)}", f"{format_time(time)} (bound {format_time(least)})"))
         return Table(self.name, ("", " "), tuple(rows), frozenset(("", " ")))
+
+    def _shortest_cycle(self) -> str:
+        """Return the girth in words; 2, as of every duplex topology, says nothing of it."""
+        length = self.undirected_girth if self.topology.is_duplex else self.girth
+        return "no cycle" if length is None else str(length)
 
     def _factor(self, cost: Cost) -> str:
         over = format_excess(cost.bandwidth / self.bound.bandwidth)
@@ -161,6 +172,7 @@ def evaluate(
     sizes: Quantity | Sequence[Quantity] = "1MiB",
     bandwidth: Quantity = "100Gbps",
     all_sources: bool = False,
+    progress: Progress | None = None,
 ) -> Evaluation:
     """Price a topology and set it against the bounds.
 
@@ -174,6 +186,8 @@ def evaluate(
         per second.
     all_sources
         Look at every node even if the topology's construction proves that some are enough.
+    progress
+        Called now and then with the share of the work that is done.
 
     Raises
     ------
@@ -195,27 +209,30 @@ def evaluate(
     bandwidth factor   15/16 = 0.937500 (bound 15/16, +0.0%)
     cabling            duplex: every link has its reverse
     symmetry           vertex-transitive by construction; priced from 1 node(s)
-    diameter, girth    4, 2
+    diameter, girth    4, 4
     nodes by distance  4 6 4 1
     links              64
     allreduce 1GB      150.1ms (bound 150ms)
     """
     graph, work = as_topology(topology), as_workload(alpha, sizes, bandwidth)
-    there, back = price_both(graph, all_sources=all_sources)
+    there, back = price_both(graph, all_sources=all_sources, progress=part(progress, 0, 0.9))
     sources = None if all_sources else graph.representatives
+    cycles = closed_form.undirected_girth if graph.is_duplex else closed_form.girth
+    shortest = cycles(graph, progress=part(progress, 0.9, 1))
     return Evaluation(
         graph,
         there,
         back,
         lower_bound(graph.nodes, graph.degree, duplex=graph.is_duplex),
-        _girth(graph, graph.representatives or range(graph.nodes)),
+        2 if graph.is_duplex else shortest,
+        shortest if graph.is_duplex else None,
         tuple(np.bincount(closed_form.distances(graph, 0))[1:].tolist()),
         graph.nodes if sources is None else len(sources),
         work,
     )
 
 
-def price(topology: TopologyLike, *, all_sources: bool = False) -> Cost:
+def price(topology: TopologyLike, *, all_sources: bool = False, progress: Progress | None = None) -> Cost:
     """Return what the best SPFF reduce-scatter and allgather cost at most: the price of the dearer one, exactly.
 
     Parameters and errors are those of :func:`evaluate`, which tells both.
@@ -226,32 +243,21 @@ def price(topology: TopologyLike, *, all_sources: bool = False) -> Cost:
     >>> price("line(circulant(16,3,4),3)")
     Cost(steps=6, bandwidth=Fraction(261, 256))
     """
-    return dearer(*price_both(as_topology(topology), all_sources=all_sources))
+    return dearer(*price_both(as_topology(topology), all_sources=all_sources, progress=progress))
 
 
-def price_both(topology: Topology, *, all_sources: bool = False) -> tuple[Cost, Cost]:
+def price_both(topology: Topology, *, all_sources: bool = False, progress: Progress | None = None) -> tuple[Cost, Cost]:
     """Return the prices of the best SPFF reduce-scatter and allgather; errors as :func:`evaluate`.
 
     An allgather is a reduce-scatter on the transpose, backwards (Efficient Direct-Connect Topologies, Theorem 1).
     """
-    there = closed_form.price(topology, all_sources=all_sources)
-    back = there if topology.is_duplex else closed_form.price(topology.transpose(), all_sources=all_sources)
-    return there, back
+    if topology.is_duplex:
+        both = closed_form.price(topology, all_sources=all_sources, progress=progress)
+        return both, both
+    there = closed_form.price(topology, all_sources=all_sources, progress=part(progress, 0, 0.5))
+    return there, closed_form.price(topology.transpose(), all_sources=all_sources, progress=part(progress, 0.5, 1))
 
 
 def dearer(one: Cost, other: Cost) -> Cost:
     """Return the cost with the larger bandwidth factor of two with as many steps."""
     return one if one.bandwidth >= other.bandwidth else other
-
-
-def _girth(topology: Topology, nodes: Iterable[int]) -> int | None:
-    shortest = None
-    for node in nodes:
-        distance = closed_form.distances(topology, node)
-        last = topology.src[(topology.dst == node) & (topology.src != node)]
-        if len(last):
-            length = int(distance[last].min()) + 1
-            shortest = length if shortest is None else min(shortest, length)
-        if shortest == 2:
-            break
-    return shortest

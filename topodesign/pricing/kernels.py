@@ -309,6 +309,52 @@ def worst_loads(
     return farthest
 
 
+@tiered(lambda sources, _indptr, dst, *_: len(sources) * min(len(dst), 256))
+def shortest_cycle(sources: Ints, indptr: Ints, dst: Ints, undirected: bool, shortest: int) -> int:
+    """Return the length of the shortest cycle near some nodes if it is below ``shortest``, else that.
+
+    Parameters
+    ----------
+    sources
+        Nodes to search from; together with their images under symmetries they must be on all shortest cycles.
+    indptr, dst
+        CSR links of N nodes.
+    undirected
+        Whether every link has its reverse and taking one back and forth is no cycle; else cycles follow the links.
+    shortest
+        Length of the shortest cycle known.
+    """
+    nodes = len(indptr) - 1
+    distance, parent, queue = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    distance[:] = -1
+    for source in sources:
+        distance[source] = 0
+        parent[source] = -1
+        queue[0] = source
+        head, reached = 0, 1
+        while head < reached:
+            node = queue[head]
+            near = distance[node] + 1
+            if (2 * near - 1 if undirected else near) >= shortest:
+                break  # no shorter cycle closes here or farther on
+            head += 1
+            for entry in range(indptr[node], indptr[node + 1]):
+                other = dst[entry]
+                if distance[other] < 0:
+                    distance[other] = near
+                    parent[other] = node
+                    queue[reached] = other
+                    reached += 1
+                elif undirected:
+                    if other != parent[node] and other != node:
+                        shortest = min(shortest, near + distance[other])
+                elif other == source and node != source:
+                    shortest = min(shortest, near)
+        for i in range(reached):
+            distance[queue[i]] = -1
+    return shortest
+
+
 SCALE = 720720
 """The least common multiple of 1 to 16: loads of up to 16 single links are whole multiples of 1/SCALE."""
 

@@ -1,0 +1,114 @@
+"""Long loops cut into pieces, between which interrupts are heard and progress is told.
+
+Python hears an interrupt between two of its own instructions, and a kernel has none. So what may take long is handed to
+kernels piece by piece, each as long as a blink.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+
+SECONDS = 0.1
+"""How long a piece is to take; one that turns out longer makes the next ones shorter."""
+_GROWTH = 4
+Progress = Callable[[float], None]
+"""What is told the share of the work that is done, from 0 to 1."""
+
+
+def part(progress: Progress | None, begin: float, end: float) -> Progress | None:
+    """Return what tells the progress of a part of the work that goes from one share of it to another."""
+    if progress is None:
+        return None
+    return lambda share: progress(begin + share * (end - begin))
+
+
+def in_pieces(
+    total: int,
+    work: Callable[[int, int, int], object],
+    *,
+    first: int,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> None:
+    """Do the items 0 to ``total`` of a loop in pieces, in this thread and others beside it.
+
+    Parameters
+    ----------
+    total
+        Number of items.
+    work
+        Called as ``work(worker, begin, end)`` for pieces that together are all items; a worker does one at a time.
+    first
+        Items of the first piece of each worker, as many as take about :data:`SECONDS`.
+    workers
+        Threads, this one among them. Where the machine lets none be started, this one does it all.
+    progress
+        Called in this thread after each of its pieces.
+
+    Raises
+    ------
+    BaseException
+        What ``work`` or ``progress`` raises, or an interrupt, after all threads have ended, which is within a piece.
+    """
+    queue = _Queue(total)
+    errors: list[BaseException] = []
+
+    def help_out(worker: int) -> None:
+        try:
+            queue.run(worker, work, first, None)
+        except BaseException as error:  # noqa: BLE001  it is raised where the others wait
+            errors.append(error)
+            queue.stop()
+
+    helpers = [threading.Thread(target=help_out, args=(worker,), daemon=True) for worker in range(1, workers)]
+    started = []
+    try:
+        with contextlib.suppress(RuntimeError):  # no more threads are to be had
+            for helper in helpers:
+                helper.start()
+                started.append(helper)
+        queue.run(0, work, first, progress)
+    except BaseException:
+        queue.stop()
+        raise
+    finally:
+        for helper in started:
+            helper.join()
+    if errors:
+        raise errors[0]
+
+
+class _Queue:
+    """Items that are left, from which workers take pieces."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._taken = 0
+        self._done = 0
+        self._lock = threading.Lock()
+
+    def stop(self) -> None:
+        """Let workers end after the piece that they are at."""
+        with self._lock:
+            self._taken = self._total
+
+    def run(self, worker: int, work: Callable[[int, int, int], object], size: int, progress: Progress | None) -> None:
+        """Take and do pieces until none are left."""
+        while True:
+            with self._lock:
+                begin = self._taken
+                end = self._taken = min(begin + size, self._total)
+            if begin == end:
+                return
+            start = time.perf_counter()
+            work(worker, begin, end)
+            spent = time.perf_counter() - start
+            size = max(1, min(_GROWTH * size, int((end - begin) * SECONDS / max(spent, 1e-9))))
+            with self._lock:
+                self._done += end - begin
+                share = self._done / self._total
+            if progress is not None:
+                progress(share)
