@@ -75,11 +75,20 @@ def from_record(record: Any) -> Collective:
     ParameterError
         If it is none.
     """
+    if isinstance(record, dict) and set(record) == {"name", "groups", "roots"}:
+        groups, roots = record["groups"], record["roots"]
+        if not (isinstance(groups, list) and all(map(_numbers, groups)) and (roots is None or _numbers(roots))):
+            raise ParameterError("the groups of a collective are lists of nodes, and their roots one list or null")
+        return as_collective(record["name"]).within(groups, roots)
     if not isinstance(record, dict) or not set(record) <= {"name", "root", "group"}:
-        raise ParameterError("a collective is written as an object with name, root and group")
+        raise ParameterError("a collective is written as an object with name, root and group, or groups and roots")
     root, group = record.get("root"), record.get("group")
     if not (root is None or (type(root) is int and root >= 0)):
         raise ParameterError("the root of a collective is a node's number")
-    if not (group is None or (isinstance(group, list) and all(type(node) is int for node in group))):
+    if not (group is None or _numbers(group)):
         raise ParameterError("the group of a collective is a list of nodes")
     return as_collective(record.get("name", "")).at(root).among(group)
+
+
+def _numbers(value: object) -> bool:
+    return isinstance(value, list) and all(type(node) is int for node in value)

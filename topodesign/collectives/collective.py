@@ -20,12 +20,18 @@ all-to-all      each     each         one for every ordered pair
 ==============  =======  ===========  ==============================================
 
 Backwards in time a movement has its ends exchanged: that is the *dual* of a collective.
+
+A collective may be among some of the nodes alone (:meth:`Collective.among`), and in several groups of nodes at once
+(:meth:`Collective.within`), such as the tensor-parallel groups of a training run: the blocks are those of all groups,
+and *all* stands for all members of the block's own group. Blocks are named by nodes, and no node is in two groups, so
+names stay unique.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -79,6 +85,11 @@ class Collective:
         The node of a collective that has one; None for others, and as long as it is not chosen.
     group
         The members, ascending; None for all nodes that compute. Other nodes may pass data on.
+    groups
+        Where several groups do the same at once, each for itself: the members of each, ascending, in the order in which
+        they were given; ``group`` are then all of them together. None for one.
+    roots
+        The root of each of several groups, in their order, of a collective that has one.
     labels
         Pairs (runtime, what it calls the collective) where that is not the name without hyphens; None where it has
         none.
@@ -89,6 +100,8 @@ class Collective:
     root: int | None = None
     group: tuple[int, ...] | None = None
     labels: tuple[tuple[str, str | None], ...] = ()
+    groups: tuple[tuple[int, ...], ...] | None = None
+    roots: tuple[int, ...] | None = None
 
     def __str__(self) -> str:
         """Return the name."""
@@ -96,6 +109,8 @@ class Collective:
 
     def __repr__(self) -> str:
         """Return the name with the root and the group, if it has them."""
+        if self.groups is not None:
+            return f"<{self.name}.within({', '.join(map(str, filter(None, (self.groups, self.roots))))})>"
         root = "" if self.root is None else f".at({self.root})"
         return f"<{self.name}{root}{'' if self.group is None else f'.among({self.group})'}>"
 
@@ -142,6 +157,8 @@ class Collective:
         """
         if root is not None and not self.rooted:
             raise ParameterError(f"{self.name} has no root; leave it out")
+        if root is not None and self.groups is not None:
+            raise ParameterError(f"a {self.name} in several groups has a root in each of them")
         return self if root == self.root else replace(self, root=root)
 
     def among(self, group: Collection[int] | None) -> Collective:
@@ -152,12 +169,61 @@ class Collective:
         ParameterError
             If the group is empty or names a node twice.
         """
-        if group is None:
-            return replace(self, group=None)
-        members = tuple(sorted(int(node) for node in group))
-        if not members or len(set(members)) < len(members) or members[0] < 0:
-            raise ParameterError("a group of nodes has each of its members once, and at least one")
-        return replace(self, group=members)
+        one = replace(self, groups=None, roots=None)
+        return replace(one, group=None if group is None else _members(group))
+
+    def within(self, groups: Iterable[Collection[int]], roots: Iterable[int] | None = None) -> Collective:
+        """Return the same in several groups of nodes at once, each for itself.
+
+        Every group has M bytes of its own: what M counts is said of each. One group is :meth:`among` it.
+
+        Parameters
+        ----------
+        groups
+            The members of each; no node in two of them.
+        roots
+            The root of each group, in their order, of a collective that has one; a member of it.
+
+        Raises
+        ------
+        ParameterError
+            If there is no group, one is empty, or a node is in two or twice in one; if roots are missing, are no
+            members, or are given to a collective that has none.
+        """
+        parts = tuple(map(_members, groups))
+        chosen = None if roots is None else tuple(map(int, roots))
+        if not parts:
+            raise ParameterError("there is no group")
+        owner: dict[int, int] = {}
+        for number, part in enumerate(parts):
+            twice = next((node for node in part if node in owner), None)
+            if twice is not None:
+                raise ParameterError(
+                    f"groups overlap: node {twice} is in group {owner[twice]} and in group {number}, counted from 0; "
+                    "groups that run at once have no node in common"
+                )
+            owner.update(dict.fromkeys(part, number))
+        if self.rooted != (chosen is not None):
+            what = "needs a root in each of its groups" if self.rooted else "has no root; leave roots out"
+            raise ParameterError(f"{self.name} {what}")
+        if chosen is not None:
+            if len(chosen) != len(parts):
+                raise ParameterError(f"{len(chosen)} roots for {len(parts)} groups; give one for each")
+            wrong = next(((root, part) for root, part in zip(chosen, parts, strict=True) if root not in part), None)
+            if wrong is not None:
+                raise ParameterError(f"the root {wrong[0]} of the {self.name} is none of its members")
+        if len(parts) == 1:
+            return self.among(parts[0]).at(None if chosen is None else chosen[0])
+        return replace(self, root=None, group=tuple(sorted(owner)), groups=parts, roots=chosen)
+
+    @property
+    def single(self) -> tuple[Collective, ...]:
+        """What each of its groups does: itself, if there is one."""
+        if self.groups is None:
+            return (self,)
+        roots = self.roots or (None,) * len(self.groups)
+        alone = replace(self, groups=None, roots=None)
+        return tuple(alone.at(root).among(group) for group, root in zip(self.groups, roots, strict=True))
 
     @functools.cached_property
     def dual(self) -> Collective:
@@ -166,7 +232,7 @@ class Collective:
 
         turned = tuple(one.reversed() for one in reversed(self.movements))
         other = next(one for one in COLLECTIVES.values() if one.movements == turned)
-        return replace(other, root=self.root, group=self.group)
+        return replace(other, **self._where)
 
     @functools.cached_property
     def parts(self) -> tuple[Collective, ...]:
@@ -176,7 +242,11 @@ class Collective:
         if len(self.movements) == 1:
             return (self,)
         singles = [next(other for other in COLLECTIVES.values() if other.movements == (one,)) for one in self.movements]
-        return tuple(replace(one, root=self.root, group=self.group) for one in singles)
+        return tuple(replace(one, **self._where) for one in singles)
+
+    @property
+    def _where(self) -> dict[str, Any]:
+        return {"root": self.root, "group": self.group, "groups": self.groups, "roots": self.roots}
 
     # -- nodes and blocks ---------------------------------------------------------------------------------------------
 
@@ -201,11 +271,27 @@ class Collective:
         wrong = next((node for node in chosen if node >= nodes or node in switches), None)
         if wrong is not None:
             raise ParameterError(f"the group names node {wrong}, which is {'a switch' if wrong < nodes else 'no node'}")
-        if self.rooted and self.root is None:
+        if self.rooted and self.root is None and self.roots is None:
             raise ParameterError(f"{self.name} needs a root")
         if self.root is not None and self.root not in chosen:
             raise ParameterError(f"the root {self.root} of the {self.name} is none of its members")
         return np.array(chosen, dtype=np.int64)
+
+    def teams(self, nodes: int, switches: Collection[int] = ()) -> NDArray[np.int64]:
+        """Return for every node the number of its group, -1 for those that take no part; shape ``(nodes,)``.
+
+        Raises
+        ------
+        ParameterError
+            As :meth:`members`.
+        """
+        import numpy as np  # noqa: PLC0415  options name collectives, and need no arrays
+
+        team = np.full(nodes, -1, dtype=np.int64)
+        team[self.members(nodes, switches)] = 0
+        for number, group in enumerate(self.groups or ()):
+            team[list(group)] = number
+        return team
 
     def block_count(self, nodes: int) -> int:
         """Return one more than the largest number that a block can have on so many nodes."""
@@ -220,10 +306,11 @@ class Collective:
         import numpy as np  # noqa: PLC0415  options name collectives, and need no arrays
 
         if self.pairwise:
-            return (members[:, None] * nodes + members).ravel()
+            groups = [members] if self.groups is None else [np.array(group, dtype=np.int64) for group in self.groups]
+            return np.sort(np.concatenate([(group[:, None] * nodes + group).ravel() for group in groups]))
         if "each" in self.ends:
             return members
-        return np.array([self.root], dtype=np.int64)
+        return np.array([self.root] if self.roots is None else sorted(self.roots), dtype=np.int64)
 
     def places(
         self, movement: Movement, blocks: NDArray[np.integer[Any]], nodes: int
@@ -236,6 +323,8 @@ class Collective:
         def place(end: End, own: NDArray[np.int64]) -> NDArray[np.int64]:
             if end == "each":
                 return own
+            if end == "root" and self.roots is not None:
+                return np.array(self.roots, dtype=np.int64)[np.maximum(self.teams(nodes)[own], 0)]
             return np.full(len(number), EVERYONE if end == "all" or self.root is None else self.root, dtype=np.int64)
 
         if movement.source == movement.destination == "each":
@@ -246,9 +335,40 @@ class Collective:
         """Return how many blocks the data of the collective, M bytes, is cut into.
 
         M is all that an allgather collects or a reduce-scatter begins with on every node, what the root of a rooted
-        collective has or gets in all, and what each node sends in an all-to-all, the block for itself included.
+        collective has or gets in all, and what each node sends in an all-to-all, the block for itself included. Each of
+        several groups has an M of its own; where these have different numbers of members, it is the least number of
+        equal parts of M that blocks are made of: see :meth:`shares`.
         """
-        return members if "each" in self.ends else 1
+        if "each" not in self.ends:
+            return 1
+        return members if self.groups is None else math.lcm(*map(len, self.groups))
+
+    def shares(self, blocks: NDArray[np.integer[Any]], nodes: int, members: int) -> tuple[NDArray[np.int64], int]:
+        """Return how many of the :meth:`shards` of M each of some blocks is, and how many of these there are.
+
+        It is one, except in groups that have fewer members than others.
+
+        Parameters
+        ----------
+        blocks
+            Their numbers.
+        nodes
+            Number of nodes, switches included.
+        members
+            Number of nodes that take part.
+        """
+        import numpy as np  # noqa: PLC0415  options name collectives, and need no arrays
+
+        whole = self.shards(members)
+        if self.groups is None or "each" not in self.ends:
+            return np.ones(len(blocks), dtype=np.int64), whole
+        part = np.array([whole // len(group) for group in self.groups], dtype=np.int64)
+        return part[np.maximum(self.teams(nodes)[self.owners(blocks, nodes)], 0)], whole
+
+    def owners(self, blocks: NDArray[np.integer[Any]], nodes: int) -> NDArray[np.int64]:
+        """Return the nodes that blocks are called by, of ordered pairs the first."""
+        number = blocks.astype("int64")
+        return number // nodes if self.pairwise else number
 
     # -- buffers ------------------------------------------------------------------------------------------------------
 
@@ -289,5 +409,22 @@ class Collective:
     # -- files --------------------------------------------------------------------------------------------------------
 
     def record(self) -> dict[str, Any]:
-        """Return name, root and group as JSON holds them."""
+        """Return name, root and group as JSON holds them; of several groups these and their roots."""
+        if self.groups is not None:
+            roots = None if self.roots is None else list(self.roots)
+            return {"name": self.name, "groups": [list(group) for group in self.groups], "roots": roots}
         return {"name": self.name, "root": self.root, "group": None if self.group is None else list(self.group)}
+
+
+def _members(group: Collection[int]) -> tuple[int, ...]:
+    """Return the members of a group, ascending.
+
+    Raises
+    ------
+    ParameterError
+        If there is none, or a node occurs twice.
+    """
+    members = tuple(sorted(int(node) for node in group))
+    if not members or len(set(members)) < len(members) or members[0] < 0:
+        raise ParameterError("a group of nodes has each of its members once, and at least one")
+    return members

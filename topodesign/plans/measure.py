@@ -19,7 +19,8 @@ from topodesign.topology.topology import Topology
 def cost_of(topology: Topology, schedule: Rounds) -> Cost:
     """Return steps and bandwidth factor: y = (d/n) * sum over steps of the largest units / (units * capacity).
 
-    n is the number of blocks that the data is cut into: one for every member, or one for broadcast and reduce.
+    n is the number of blocks that the data is cut into: one for every member, or one for broadcast and reduce. Where
+    several groups differ in it, units of each count as what they are.
 
     Raises
     ------
@@ -31,11 +32,14 @@ def cost_of(topology: Topology, schedule: Rounds) -> Cost:
         return Cost(schedule.steps, Fraction(0))
     place = schedule.step.astype(np.int64) * len(topology.src) + link
     order = np.argsort(place, kind="stable")
+    members = schedule.collective.members(topology.nodes, topology.switches)
+    share, shards = schedule.collective.shares(schedule.block, topology.nodes, len(members))
     place, width = place[order], (schedule.hi - schedule.lo)[order]
     first = np.flatnonzero(np.diff(place, prepend=-1))
     most_rows = int(np.diff(first, append=len(place)).max())
-    if most_rows * int(width.max()) >= 2**62:
+    if most_rows * int(width.max()) * int(share.max()) >= 2**62:
         width = width.astype(object)  # Python integers: slower, and of any size
+    width = width * share[order]
     load = np.add.reduceat(width, first)
     step, link = np.divmod(place[first], len(topology.src))
     worst: dict[int, Fraction] = {}
@@ -46,7 +50,6 @@ def cost_of(topology: Topology, schedule: Rounds) -> Cost:
         for at, units in zip(step[alike][begin].tolist(), largest.tolist(), strict=True):
             worst[at] = max(worst.get(at, Fraction(0)), Fraction(units, capacity))
     total = sum(worst.values(), Fraction(0))
-    shards = schedule.collective.shards(len(schedule.collective.members(topology.nodes, topology.switches)))
     return Cost(schedule.steps, Fraction(topology.degree, shards) * total / schedule.units)
 
 

@@ -114,9 +114,11 @@ class Plan(Result):
     def heading(self) -> str:
         """Return what it is for, where, and what it claims."""
         nodes = len(self.collective.members(self.topology.nodes, self.topology.switches))
+        groups = self.collective.groups
+        who = f"{nodes} nodes" if groups is None else f"{nodes} nodes in {len(groups)} groups"
         claims = ", ".join(f"{name} {value}" for name, value in self.claim.items())
         where = self.spec or (self.place.name if isinstance(self.place, Fabric) else "a topology without a spec")
-        return f"{self.collective} of {nodes} nodes on {where} in {self.kind}{': ' + claims if claims else ''}"
+        return f"{self.collective} of {who} on {where} in {self.kind}{': ' + claims if claims else ''}"
 
     def __str__(self) -> str:
         """Return the heading and the notes; a table of all sends is too long (see ``to_dataframe``)."""

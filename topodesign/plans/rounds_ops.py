@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from topodesign.base.arrays import sealed
 from topodesign.base.errors import ScheduleError, TooLargeError
-from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.topology.topology import IntArray, Topology
 
@@ -132,7 +133,8 @@ def allreduce(reduce_scatter: Rounds, allgather: Rounds) -> Rounds:
     TooLargeError
         If there are too many units to count.
     """
-    if (reduce_scatter.collective, allgather.collective) != ALLREDUCE.parts:
+    whole = replace(reduce_scatter.collective, name=ALLREDUCE.name, movements=ALLREDUCE.movements, labels=())
+    if (reduce_scatter.collective, allgather.collective) != whole.parts:
         raise ScheduleError(
             "an allreduce is made of a reduce-scatter and an allgather, "
             f"not of {reduce_scatter.collective} and {allgather.collective}"
@@ -144,9 +146,7 @@ def allreduce(reduce_scatter: Rounds, allgather: Rounds) -> Rounds:
     later = (second.step + first.steps).astype(np.int32)
     rest = (np.concatenate((getattr(first, name), getattr(second, name))) for name in COLUMNS[1:])
     step = np.concatenate((first.step, later))
-    return Rounds(
-        ALLREDUCE, first.nodes, units, first.steps + second.steps, first.steps, sealed(step), *map(sealed, rest)
-    )
+    return Rounds(whole, first.nodes, units, first.steps + second.steps, first.steps, sealed(step), *map(sealed, rest))
 
 
 def halves(schedule: Rounds) -> tuple[Rounds, Rounds]:
@@ -157,16 +157,17 @@ def halves(schedule: Rounds) -> tuple[Rounds, Rounds]:
     ScheduleError
         If it is not an allreduce.
     """
-    if schedule.collective != ALLREDUCE:
+    if not schedule.collective.like(ALLREDUCE):
         raise ScheduleError(f"only an allreduce has halves, not {schedule.collective}")
+    reduction, copying = schedule.collective.parts
     middle = schedule.reduce_steps
     adds = schedule.step <= middle
     first, second = ([getattr(schedule, name)[rows] for name in COLUMNS] for rows in (adds, ~adds))
     second[0] = (second[0] - middle).astype(np.int32)
     nodes, units = schedule.nodes, schedule.units
     return (
-        Rounds(REDUCE_SCATTER, nodes, units, middle, middle, *map(sealed, first)),
-        Rounds(ALLGATHER, nodes, units, schedule.steps - middle, 0, *map(sealed, second)),
+        Rounds(reduction, nodes, units, middle, middle, *map(sealed, first)),
+        Rounds(copying, nodes, units, schedule.steps - middle, 0, *map(sealed, second)),
     )
 
 
@@ -223,15 +224,22 @@ def relabel(schedule: Rounds, order: NDArray[np.integer]) -> Rounds:
     if schedule.collective.pairwise:
         source, destination = np.divmod(schedule.block, schedule.nodes)
         block = names[source] * np.int32(schedule.nodes) + names[destination]
-    root, group = schedule.collective.root, schedule.collective.group
     return schedule.having(
-        collective=schedule.collective.at(None if root is None else int(order[root])).among(
-            None if group is None else order[list(group)].tolist()
-        ),
+        collective=renamed(schedule.collective, order.tolist()),
         src=names[schedule.src],
         dst=names[schedule.dst],
         block=block,
     )
+
+
+def renamed(collective: Collective, names: Sequence[int]) -> Collective:
+    """Return a collective with node v of its root and groups called ``names[v]``."""
+    root, group, groups, roots = collective.root, collective.group, collective.groups, collective.roots
+    if groups is not None:
+        others = None if roots is None else [names[one] for one in roots]
+        return collective.within([[names[node] for node in part] for part in groups], others)
+    bare = replace(collective, root=None if root is None else names[root])
+    return bare.among(None if group is None else [names[node] for node in group])
 
 
 def canonical(schedule: Rounds) -> Rounds:
@@ -306,7 +314,7 @@ def is_lean(schedule: Rounds) -> bool:
     Then every unit of a shard leaves every node but its own once in a reduce-scatter, and reaches every node but its
     own once in an allgather: it moves along the links of a spanning tree. An allreduce is lean if its halves are.
     """
-    if schedule.collective == ALLREDUCE:
+    if schedule.collective.like(ALLREDUCE):
         return all(is_lean(half) for half in halves(schedule))
     width = schedule.hi - schedule.lo
     sent = (int((width >> 32).sum()) << 32) + int((width & (2**32 - 1)).sum())  # the sum may not fit into 64 bits
@@ -319,7 +327,7 @@ def prune(schedule: Rounds) -> Rounds:
     Of the deliveries of a unit to a node an allgather keeps the first. Of the times a node sends its partial sum of a
     unit a reduce-scatter keeps the last: what was sent before waits for it.
     """
-    if schedule.collective == ALLREDUCE:
+    if schedule.collective.like(ALLREDUCE):
         return allreduce(*(prune(half) for half in halves(schedule)))
     if schedule.collective.reduces:
         return canonical(reverse(prune(reverse(schedule))))

@@ -96,6 +96,8 @@ class Timed:
         """
         if not isinstance(self.collective, Collective):
             raise ScheduleError(f"the collective of a plan is a value of topodesign.collectives: {self.collective!r}")
+        if "each" in self.collective.ends and len(set(map(len, self.collective.groups or ()))) > 1:
+            raise ScheduleError("timed sends in several groups are of groups with as many members each")
         if self.nodes < 1 or self.units < 1 or self.tick <= 0 or self.size <= 0:
             raise ScheduleError("timed sends need at least one node and one unit, and a tick and a size above zero")
         for names, rows in ((COLUMNS, np.size(self.start)), (LINK_COLUMNS, np.size(self.latency))):

@@ -330,9 +330,10 @@ def _check(topology: Topology, schedule: Rounds, link: NDArray[np.int64]) -> Non
     if np.any(link < 0):
         row = int(np.flatnonzero(link < 0)[0])
         raise ScheduleError(f"row {row} sends over {schedule.src[row]}->{schedule.dst[row]}, which is no link")
-    if schedule.units * max(1, len(schedule)) >= 2**63:
-        raise TooLargeError(f"{schedule.units} units per shard are too many for {len(schedule)} sends; use fewer units")
     members = schedule.collective.members(topology.nodes, topology.switches)
+    share, _ = schedule.collective.shares(schedule.block, schedule.nodes, len(members))
+    if schedule.units * int(share.max(initial=1)) * max(1, len(schedule)) >= 2**63:
+        raise TooLargeError(f"{schedule.units} units per shard are too many for {len(schedule)} sends; use fewer units")
     if schedule.nodes > FEW_NODES and len(schedule) < fewest_sends(schedule.collective, members, schedule.nodes):
         raise ScheduleError(f"{len(schedule)} sends are far too few for a collective on {schedule.nodes} nodes")
 
@@ -378,11 +379,12 @@ def _pace(
 
 
 def _group(schedule: Rounds, link: NDArray[np.int64]) -> _Messages:
-    """Put together what a link carries in a step."""
+    """Put together what a link carries in a step; units count as parts of the smallest blocks."""
     links = int(link.max(initial=0)) + 1
     key, of_row = np.unique(schedule.step.astype(np.int64) * links + link, return_inverse=True)
     units = np.zeros(len(key), dtype=np.int64)
-    np.add.at(units, of_row, schedule.hi - schedule.lo)
+    share, _ = schedule.collective.shares(schedule.block, schedule.nodes, 0)
+    np.add.at(units, of_row, (schedule.hi - schedule.lo) * share)
     return _Messages(key // links, key % links, units, of_row.astype(np.int32))
 
 

@@ -76,16 +76,19 @@ class Blocks(NamedTuple):
     origin
         Where a copy starts; -1 if nothing is copied.
     goal
-        The one node that wants the copy; -1 if all members do.
-    members
-        Shape ``(nodes,)``: who takes part.
+        The one node that wants the copy; -1 if all members of its group do.
+    own
+        Number of the group that it belongs to.
+    team
+        Shape ``(nodes,)``: the group of every node, -1 of those that take no part.
     """
 
     number: Ints
     sink: Ints
     origin: Ints
     goal: Ints
-    members: Flags
+    own: Ints
+    team: Ints
 
 
 def blocks_of(collective: Collective, nodes: int, switches: Collection[int], numbers: Ints | None = None) -> Blocks:
@@ -106,9 +109,9 @@ def blocks_of(collective: Collective, nodes: int, switches: Collection[int], num
             sink = destination
         else:
             origin, goal = source, destination
-    members = np.zeros(nodes, dtype=np.bool_)
-    members[chosen] = True
-    return Blocks(number, sink, origin, goal, members)
+    team = collective.teams(nodes, switches)
+    own = team[np.where(sink >= 0, sink, origin)]
+    return Blocks(number, sink, origin, goal, own, team)
 
 
 def table_of(blocks: Blocks, kind: type[np.generic]) -> NDArray[Any]:
@@ -122,16 +125,16 @@ def table_of(blocks: Blocks, kind: type[np.generic]) -> NDArray[Any]:
         If there are too many.
     """
     alone = bool(np.all((blocks.sink < 0) & (blocks.goal >= 0)))
-    columns = 1 if alone else len(blocks.members)
+    columns = 1 if alone else len(blocks.team)
     if len(blocks.number) * columns > 8 * MAX_CELLS:
-        raise TooLargeError(f"{len(blocks.number)} blocks on {len(blocks.members)} nodes are too many to replay")
+        raise TooLargeError(f"{len(blocks.number)} blocks on {len(blocks.team)} nodes are too many to replay")
     return np.zeros((len(blocks.number), columns), dtype=kind)
 
 
 def pairs_in(table: NDArray[Any], blocks: Blocks) -> NDArray[np.int64]:
     """Return the places of blocks and the nodes of what is not zero in such a table, shape ``(pairs, 2)``."""
     place, node = np.nonzero(table)
-    if table.shape[1] != len(blocks.members):
+    if table.shape[1] != len(blocks.team):
         node = blocks.goal[place]
     return np.stack((place, node), axis=1).astype(np.int64)
 
@@ -171,7 +174,7 @@ def sort_rows(schedule: Rounds, blocks: Blocks) -> tuple[Ints, Rows]:
 
 def _work(rows: Rows, blocks: Blocks, *_: object) -> int:
     """About how many microseconds all rows take in plain Python."""
-    return 15 * len(rows.step) + 2 * len(rows.bounds) * len(blocks.members)
+    return 15 * len(rows.step) + 2 * len(rows.bounds) * len(blocks.team)
 
 
 @compiled
@@ -264,12 +267,15 @@ def new_bits(nodes: int, cuts: Ints) -> Words:
     return np.zeros((nodes, (len(cuts) + 62) // 64), np.uint64)
 
 
-@tiered(lambda _adds, _origin, _cuts, members: 2 * len(members))
-def start_bits(adds: bool, origin: int, cuts: Ints, members: Flags) -> Words:
-    """Return who has what before a movement: where blocks are added up every member all, else the origin all."""
-    held = new_bits(len(members), cuts)
-    for node in range(len(members)):
-        if (adds and members[node]) or (not adds and node == origin):
+@tiered(lambda _adds, _origin, _cuts, team, _own: 2 * len(team))
+def start_bits(adds: bool, origin: int, cuts: Ints, team: Ints, own: int) -> Words:
+    """Return who has what before a movement: where blocks are added up every member of the group all, else the origin.
+
+    ``own`` is the number of the block's group, and ``team`` that of every node.
+    """
+    held = new_bits(len(team), cuts)
+    for node in range(len(team)):
+        if (adds and team[node] == own) or (not adds and node == origin):
             _put(held[node], 0, len(cuts) - 1)
     return held
 
@@ -323,24 +329,25 @@ def replay(rows: Rows, blocks: Blocks, alive: Flags, unfinished: NDArray[np.uint
     """
     redundant = 0
     refilled = 0
-    nodes = len(blocks.members)
+    nodes = len(blocks.team)
     wide = unfinished.shape[1] == nodes
     for place in range(len(blocks.number)):
         a, b, c = rows.bounds[place]
         sink, origin, goal = blocks.sink[place], blocks.origin[place], blocks.goal[place]
+        own = blocks.own[place]
         if sink >= 0:
             cuts = cut(rows, a, b)
-            held = start_bits(True, sink, cuts, blocks.members)
+            held = start_bits(True, sink, cuts, blocks.team, own)
             refilled += run(True, take_part(rows, a, b, cuts), held, alive[a:b])
             for node in range(nodes):
                 if node != sink and _any(held[node]):
                     unfinished[place, node] |= STUCK
         if origin >= 0:
             cuts = cut(rows, b, c)
-            held = start_bits(False, origin, cuts, blocks.members)
+            held = start_bits(False, origin, cuts, blocks.team, own)
             redundant += run(False, take_part(rows, b, c, cuts), held, alive[b:c])
             for node in range(nodes):
-                wanted = blocks.members[node] if goal < 0 else node == goal
+                wanted = blocks.team[node] == own if goal < 0 else node == goal
                 if wanted and not _has(held[node], 0, len(cuts) - 1):
                     unfinished[place, node if wide else 0] |= MISSING
     return redundant, refilled
@@ -379,25 +386,27 @@ def survive(rows: Rows, blocks: Blocks, alive: Flags, lost: Flags) -> None:
     and node v that v never has the complete block though it should (or, where nothing is copied, that the contribution
     of v to it never arrives).
     """
-    nodes = len(blocks.members)
+    nodes = len(blocks.team)
     wide = lost.shape[1] == nodes
     for place in range(len(blocks.number)):
         a, b, c = rows.bounds[place]
         sink, origin, goal = blocks.sink[place], blocks.origin[place], blocks.goal[place]
+        own = blocks.own[place]
         cuts = cut(rows, a, c)
-        held = start_bits(False, origin if origin >= 0 else sink, cuts, blocks.members)
+        held = start_bits(False, origin if origin >= 0 else sink, cuts, blocks.team, own)
         final = held
         if sink >= 0:
             part = take_part(rows, a, b, cuts)
-            run(True, part, start_bits(True, sink, cuts, blocks.members), alive[a:b])
+            run(True, part, start_bits(True, sink, cuts, blocks.team, own), alive[a:b])
             final = arrivals(sink, part, alive[a:b], nodes)
-            for member in np.flatnonzero(blocks.members):
-                held[sink] &= final[member]
+            for member in range(nodes):
+                if blocks.team[member] == own:
+                    held[sink] &= final[member]
         if origin >= 0:
             run(False, take_part(rows, b, c, cuts), held, alive[b:c])
             final = held
         for node in range(nodes):
-            if blocks.members[node] if origin < 0 or goal < 0 else node == goal:
+            if blocks.team[node] == own if origin < 0 or goal < 0 else node == goal:
                 lost[place, node if wide else 0] = not _has(final[node], 0, len(cuts) - 1)
 
 
@@ -485,7 +494,7 @@ def dependencies(rows: Rows, blocks: Blocks, message: Nodes) -> Ints:
     ``message`` is the message of every sorted row. Where a block is added up and then copied, the copies that start at
     its origin wait for all deliveries of their units to it. What comes back to the origin of a copy is not waited for.
     """
-    nodes = len(blocks.members)
+    nodes = len(blocks.team)
     keys = np.empty(max(16, len(message)), np.int64)
     count = 0
     for place in range(len(rows.bounds)):

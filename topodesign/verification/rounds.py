@@ -169,7 +169,8 @@ def schedule_cost(topology: Topology, schedule: Rounds, link: NDArray[np.int64])
     """Return the steps and y = (d/n) * sum over steps of the largest units / (units per block * capacity) of a link.
 
     d is the degree of the topology and the data of the collective are n blocks, one for every member (of a broadcast
-    or reduce one in all); ``link`` is from :func:`find_links`.
+    or reduce one in all); ``link`` is from :func:`find_links`. Where several groups differ in n, the units of each
+    count as what they are of M.
 
     Raises
     ------
@@ -180,7 +181,9 @@ def schedule_cost(topology: Topology, schedule: Rounds, link: NDArray[np.int64])
     -----
     Efficient Direct-Connect Topologies, section 2.1 (definition of T_B).
     """
-    if schedule.units * max(1, len(schedule)) >= 2**63:
+    members = schedule.collective.members(topology.nodes, topology.switches)
+    share, shards = schedule.collective.shares(schedule.block, topology.nodes, len(members))
+    if schedule.units * int(share.max(initial=1)) * max(1, len(schedule)) >= 2**63:
         raise TooLargeError(f"{schedule.units} units per shard are too many for {len(schedule)} sends; use fewer units")
     used = link >= 0
     if not used.any():
@@ -190,9 +193,8 @@ def schedule_cost(topology: Topology, schedule: Rounds, link: NDArray[np.int64])
     order = np.argsort(key, kind="stable")
     key = key[order]
     begin = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
-    load = np.add.reduceat((schedule.hi - schedule.lo)[used][order], begin)
+    load = np.add.reduceat(((schedule.hi - schedule.lo) * share)[used][order], begin)
     fullest = fullest_of_steps(key[begin] // links, topology.capacity[key[begin] % links], load)
-    shards = schedule.collective.shards(len(schedule.collective.members(topology.nodes, topology.switches)))
     return Cost(schedule.steps, Fraction(topology.degree, shards * schedule.units) * fullest)
 
 
@@ -258,12 +260,14 @@ def bad_links(
 
 def fewest_sends(collective: Collective, members: NDArray[np.int64], nodes: int) -> int:
     """Return how many sends it takes at least: one for every node that a block must reach or whose part it needs."""
-    blocks = collective.blocks(members, nodes)
     least = 0
-    for movement in collective.movements:
-        source, destination = collective.places(movement, blocks, nodes)
-        alone = (source != EVERYONE) & (destination != EVERYONE)
-        least += int((source != destination)[alone].sum()) + int((~alone).sum()) * (len(members) - 1)
+    for one in collective.single:
+        some = members if one.group is None else np.array(one.group, dtype=np.int64)
+        blocks = one.blocks(some, nodes)
+        for movement in one.movements:
+            source, destination = one.places(movement, blocks, nodes)
+            alone = (source != EVERYONE) & (destination != EVERYONE)
+            least += int((source != destination)[alone].sum()) + int((~alone).sum()) * (len(some) - 1)
     return least
 
 
@@ -323,7 +327,7 @@ def _unfinished(
     a, b, c = rows.bounds[place].tolist()
     begin, end = (a, b) if adds else (b, c)
     cuts = replay.cut(rows, begin, end)
-    held = replay.start_bits(adds, int(blocks.origin[place]), cuts, blocks.members)
+    held = replay.start_bits(adds, int(blocks.origin[place]), cuts, blocks.team, int(blocks.own[place]))
     replay.run(adds, replay.take_part(rows, begin, end, cuts), held, alive[begin:end])
     bits = np.unpackbits(held[node].astype("<u8").view(np.uint8), bitorder="little")[: len(cuts) - 1]
     wrong = np.flatnonzero(bits == adds)

@@ -228,17 +228,18 @@ def _replay(timed: Timed, rows: Ints, members: Ints, numbers: Ints) -> tuple[lis
     if len(members) * len(cells.piece_block) > MAX_CELLS:
         raise TooLargeError(f"{len(cells.piece_block)} pieces on {len(members)} nodes are too many to replay")
     ready = np.zeros(len(cells.piece_block), dtype=np.int64)
+    all_of = _cells_of_all(timed, members, cells.piece_block)
     for part, movement in enumerate(timed.collective.movements):
         chosen = timed.part[cells.row] == part
         own = cells._replace(row=cells.row[chosen], sent=cells.sent[chosen], received=cells.received[chosen])
         source, target = timed.collective.places(movement, cells.piece_block, timed.nodes)
         if movement.adds:
-            fate = _add(timed, own, members, target)
+            fate = _add(timed, own, all_of, target)
             refilled += fate.extra
             why = "has no partial sum of all of them to send at that time, or has sent it before"
             kind = "the partial sum of {what} at node {node} never gets to node {goal}"
         else:
-            fate = _copy(timed, own, ready, source, (members, target))
+            fate = _copy(timed, own, ready, source, (all_of, target))
             redundant += fate.extra
             why = "does not have all of them at that time"
             kind = "node {node} never gets {what}"
@@ -252,6 +253,17 @@ def _replay(timed: Timed, rows: Ints, members: Ints, numbers: Ints) -> tuple[lis
         problems += _unfinished(timed, cells, fate.unfinished, target, kind)
         ready = fate.complete
     return problems, redundant, refilled
+
+
+def _cells_of_all(timed: Timed, members: Ints, blocks: Ints) -> Ints:
+    """Return the cells of every piece at all members of the group that its block belongs to; pieces have these blocks.
+
+    By member, and for each by piece.
+    """
+    team = timed.collective.teams(timed.nodes)
+    cells = members[:, None] * len(blocks) + np.arange(len(blocks))
+    near: Ints = cells[team[members][:, None] == team[timed.collective.owners(blocks, timed.nodes)]]
+    return near
 
 
 def _copy(timed: Timed, cells: Cells, ready: Ints, source: Ints, goals: tuple[Ints, Ints]) -> _Fate:
@@ -269,10 +281,10 @@ def _copy(timed: Timed, cells: Cells, ready: Ints, source: Ints, goals: tuple[In
     there, when = there[order], when[order]
     at = np.minimum(np.searchsorted(there, cells.sent), max(0, len(there) - 1))
     late = (there[at] != cells.sent) | (when[at] > timed.start[cells.row])
-    members, target = goals
-    wanted = np.where(target == EVERYONE, np.int64(0), target * pieces) + np.arange(pieces)
-    every = wanted[target == EVERYONE]
-    wanted = np.concatenate((wanted[target != EVERYONE], (members[:, None] * pieces + every).ravel()))
+    all_of, target = goals
+    wanted = target * pieces + np.arange(pieces)
+    every = all_of[target[all_of % pieces] == EVERYONE] if pieces else all_of
+    wanted = np.concatenate((wanted[target != EVERYONE], every))
     useful = width[there[~_among(there, np.sort(own))] % pieces] if pieces else width
     extra = sum(width[cells.received % max(1, pieces)].tolist()) - sum(useful.tolist())
     return _Fate(np.unique(cells.row[late]), wanted[~_among(wanted, there)], ready, extra)
@@ -286,12 +298,11 @@ def _among(values: Ints, known: Ints) -> Flags:
     return found
 
 
-def _add(timed: Timed, cells: Cells, members: Ints, sink: Ints) -> _Fate:
-    """Return the fate of pieces that are added up at their sinks."""
+def _add(timed: Timed, cells: Cells, starts: Ints, sink: Ints) -> _Fate:
+    """Return the fate of pieces that are added up at their sinks, from contributions at cells where they start."""
     pieces = len(sink)
     width = cells.piece_hi - cells.piece_lo
     # All that happens at cells, by time: what is there at the start, deliveries (0), and after them sends (1).
-    starts = (members[:, None] * pieces + np.arange(pieces)).ravel()
     sent, received = cells.sent, cells.received
     cell = np.concatenate((starts, received, sent))
     time = np.concatenate((np.full(len(starts), -1), timed.end[cells.row], timed.start[cells.row]))
