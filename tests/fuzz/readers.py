@@ -20,6 +20,7 @@ from topodesign.cli.sources import kind_of
 from topodesign.compiler.compilation import compile_plan
 from topodesign.expand.library import build
 from topodesign.fabrics.files import FABRIC_FORMATS, read_fabric, write_fabric
+from topodesign.fabrics.groups import as_groups
 from topodesign.fabrics.presets import build_fabric
 from topodesign.fabrics.ready import read_ready
 from topodesign.fabrics.shards import read_shards
@@ -116,6 +117,12 @@ READERS = (
         "r.csv",
         lambda: b"node,ready\n" + b"".join(b"%s,20us\n" % name.encode() for name in FABRIC.names[:4]),
         lambda path: read_ready(FABRIC, str(path)),
+    ),
+    Reader(
+        "fabrics/groups",
+        "groups.csv",
+        lambda: b"node,group\n" + b"".join(b"%s,a\n" % name.encode() for name in FABRIC.names[:4]),
+        lambda path: as_groups(FABRIC, path),
     ),
     Reader("topology/link_table", "l.csv", lambda: b"src,dst,alpha,bandwidth\n0,1,1us,25Gbps\n", read_link_table),
     Reader("simulation/workload", "w.csv", lambda: shipped("workload_gpt2.csv"), load_workload),

@@ -153,6 +153,28 @@ def part_options(function: _Command) -> _Command:
     return function
 
 
+def group_options(function: _Command) -> _Command:
+    """Add ``--group`` and ``--placement`` to a command."""
+    for option in (
+        click.option(
+            "--placement",
+            metavar="NODES",
+            help="On which nodes the ranks of a shape are: their names in the order of the ranks with commas between, "
+            "or a .csv file with the columns rank,node; else in the order of the nodes.",
+        ),
+        click.option(
+            "--group",
+            multiple=True,
+            metavar="NODES",
+            help="Nodes that do it among themselves, several groups at the same time: names or patterns with commas "
+            "between for each; a shape and axes, such as 8x16x4:0, for all equal groups along an axis of an array of "
+            "ranks, the first axis fastest; or a .csv file with the columns node,group. May be repeated.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
 def tree_options(function: _Command) -> _Command:
     """Add what there is to choose of collectives over trees: root, trees per root, shards and part of the fabric."""
     function = part_options(function)
@@ -169,11 +191,7 @@ def tree_options(function: _Command) -> _Command:
             metavar="K",
             help="Exactly K trees per root (per unit of --shards); without it as few as reach the optimum.",
         ),
-        click.option(
-            "--root",
-            metavar="NODE",
-            help="The node that a broadcast or scatter comes from, or a reduce or gather goes to.",
-        ),
+        click.option("--root", metavar="NODE", help="Where a rooted collective starts or ends; one for each group."),
     ):
         function = option(function)
     return function

@@ -11,6 +11,7 @@ import click
 import topodesign
 from topodesign.cli.options import (
     collective_option,
+    group_options,
     json_option,
     method_options,
     print_json,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 @collective_option
 @method_options
 @tree_options
+@group_options
 @click.option(
     "--link-table",
     type=click.Path(path_type=Path),
@@ -53,7 +55,10 @@ def command(topology: str, collective: Collective, output: Path, as_json: bool, 
 
     TOPOLOGY is a spec (quote it), a file of links, or a fabric: a file or a spec such as 'dgx_a100(2)'. The schedule is
     verified before it is written: every send has its data, nothing is lost or counted twice, and the cost is what is
-    claimed. --root, --fixed-k, --shards, --only and --without are for trees.
+    claimed. --fixed-k, --shards and --without are for trees.
+
+    --only leaves the collective to some of the nodes, --group to several groups at the same time, each for itself;
+    --others says whether the nodes of a topology that are not in a group forward its data.
 
     Examples: topodesign schedule 'circulant(12,2,3)' --collective allreduce -o ring.npz,
     topodesign schedule 'mi250(2)' --collective allgather --fixed-k 2 -o boxes.npz
@@ -84,6 +89,7 @@ def _record(plan: Plan) -> dict[str, Any]:
         "nodes": plan.topology.nodes,
         "degree": plan.topology.degree,
         "collective": plan.collective.name,
+        "groups": None if plan.collective.group is None else [list(one.group or ()) for one in plan.collective.single],
         "method": made["method"],
     }
     if not isinstance(movement, topodesign.Rounds):
@@ -118,6 +124,8 @@ def _text(plan: Plan, written: str) -> str:
 
     cost = cost_in(plan)
     lost = f", {notes.pop(0)}" if Fraction(plan.generator.get("lost", 0)) > 0 else ""
-    head = f"{plan.collective} on {plan.topology.nodes} nodes: {cost.steps} steps, y = {cost.bandwidth}"
+    nodes = len(plan.collective.members(plan.topology.nodes))
+    groups = "" if plan.collective.groups is None else f" in {len(plan.collective.groups)} groups"
+    head = f"{plan.collective} on {nodes} nodes{groups}: {cost.steps} steps, y = {cost.bandwidth}"
     size = f"{len(movement)} sends, {movement.units} unit(s) per shard, method {plan.generator['method']}, verified"
     return "\n".join([f"{head} = {float(cost.bandwidth):.6f}{lost}", size, written, *notes])

@@ -88,16 +88,15 @@ def restricted(schedule: Rounds, collective: Collective) -> Rounds:
     columns = [getattr(schedule, name)[order].tolist() for name in COLUMNS]
     bounds = np.searchsorted(schedule.block[order], np.stack((blocks, blocks + 1), axis=1)).tolist()
     kept: list[Row] = []
-    for (begin, end), block, source, goal in zip(bounds, blocks.tolist(), sources.tolist(), goals.tolist(), strict=True):
+    ends = zip(bounds, blocks.tolist(), sources.tolist(), goals.tolist(), strict=True)
+    for (begin, end), block, source, goal in ends:
         rows = list(zip(*(column[begin:end] for column in columns), strict=True))
         wanted = np.flatnonzero(team == team[source]).tolist() if goal == EVERYONE else [goal]
         kept += _needed(rows, block, source, wanted)
     check_rows(len(kept))
-    return without_gaps(
-        canonical(assemble(collective, nodes, schedule.units, schedule.steps, [tuple(zip(*kept, strict=True))]))
-        if kept
-        else assemble(collective, nodes, schedule.units, 0, [])
-    )
+    step, src, dst, own, lo, hi = np.array(kept, dtype=np.int64).reshape(-1, 6).T
+    part = assemble(collective, nodes, schedule.units, schedule.steps, [(step, src, dst, own, lo, hi)])
+    return without_gaps(canonical(part))
 
 
 def _needed(rows: list[Row], block: int, source: int, wanted: list[int]) -> list[Row]:
@@ -113,8 +112,8 @@ def _needed(rows: list[Row], block: int, source: int, wanted: list[int]) -> list
         new.append(bits)
     needs = dict.fromkeys(wanted, whole)
     kept: list[Row] = []
-    for (step, src, dst, _, _, _), bits in zip(reversed(rows), reversed(new), strict=True):
-        bits &= needs.get(dst, 0)
+    for (step, src, dst, _, _, _), brought in zip(reversed(rows), reversed(new), strict=True):
+        bits = brought & needs.get(dst, 0)
         needs[src] = needs.get(src, 0) | bits
         while bits:
             low = (bits & -bits).bit_length() - 1
@@ -164,7 +163,7 @@ def alongside(schedules: Sequence[Rounds], collective: Collective) -> Rounds:
     units = math.lcm(*(one.units for one in schedules))
     steps = max(one.steps for one in schedules)
     scaled = [rescale(one, units) for one in schedules]
-    late = steps if collective.reduces else 0  # what is added up ends together, so that it is the other way turned round
+    late = steps if collective.reduces else 0  # what is added up ends together: copying turned round
     step = np.concatenate([one.step + (late - one.steps if late else 0) for one in scaled]).astype(np.int32)
     rest = (np.concatenate([getattr(one, name) for one in scaled]) for name in COLUMNS[1:])
     return Rounds(collective, schedules[0].nodes, units, steps, late, sealed(step), *map(sealed, rest))
@@ -203,8 +202,5 @@ def _one_apart(topology: Topology, rows: Rounds, one: Collective) -> tuple[Topol
         source, destination = np.divmod(rows.block, rows.nodes)
         block = number[source] * np.int32(len(members)) + number[destination]
     alone = replace(renamed(one, number.tolist()), group=None)
-    part = rows.having(
-        collective=alone, nodes=len(members), src=number[rows.src], dst=number[rows.dst], block=block
-    )
+    part = rows.having(collective=alone, nodes=len(members), src=number[rows.src], dst=number[rows.dst], block=block)
     return part_of_topology(topology, members), without_gaps(canonical(part))
-

@@ -15,6 +15,7 @@ from topodesign.plans.measure import cost_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import allreduce
+from topodesign.schedulers.among import among
 from topodesign.schedulers.method import Method, Request, cost_in
 
 Methods = Mapping[str, Method]
@@ -23,13 +24,17 @@ Methods = Mapping[str, Method]
 def make_plan(request: Request, method: str, methods: Methods) -> Plan:
     """Return the best plan of a method, or of several with ``auto``; see :func:`topodesign.schedulers.schedule`."""
     as_choice("method", method, ("auto", *methods))
-    if (request.root is None) == request.collective.rooted:
+    if (request.root is None and request.collective.roots is None) == request.collective.rooted:
         verb, what = ("needs", "give one with --root") if request.root is None else ("has no", "leave --root out")
         raise ParameterError(f"{request.collective} {verb} root; {what}")
     chosen = _able(request, method, methods)
-    parts = [_plans(request.asking(part), chosen) for part in _steps(request.collective, chosen)]
+    ask = _plans
+    if request.grouped and not _natively(chosen, request):
+        request, ask = replace(request, collective=request.among, only=(), group=(), placement=None, root=None), among
+    parts = [ask(request.asking(part), chosen) for part in _steps(request.collective, chosen)]
     if not all(parts):
-        raise InfeasibleError(f"the method '{method}' has no schedule for this topology; try --method spff")
+        where = "this topology" if ask is _plans else "these nodes of this topology"
+        raise InfeasibleError(f"the method '{method}' has no schedule for {where}; try --method spff")
     best = _in_turn([min(plans, key=_rank) for plans in parts])
     return _told(best, [_in_turn(plans) for plans in _alike(parts)])
 
@@ -46,12 +51,9 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
     """
     collective = request.collective
     does = [one for one in methods.values() if one.does(collective)]
-    if not does or collective.group is not None:
+    if not does:
         known = "; ".join(f"{one.name} makes {' and '.join(map(str, one.collectives))}" for one in methods.values())
-        among = "" if collective.group is None else " among some of the nodes (say --only)"
-        raise InfeasibleError(
-            f"no method schedules {collective}{among} yet: {known}; an allreduce is made of two of these"
-        )
+        raise InfeasibleError(f"no method schedules {collective} yet: {known}; an allreduce is made of two of these")
     if name == "auto":
         fit = [one for one in does if one.auto and (one.fabrics or request.plain)]
         if not fit:
@@ -67,12 +69,21 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
             if other.movement == able[0].movement:
                 raise ParameterError(f"--method {name} makes no {collective}; use --method {other.name}")
             raise ParameterError(f"{collective} goes over {other.movement}; use --method {other.name}")
-    for option in request.given():
+    given = request.given()
+    if request.plain and able[0].movement == "rounds":  # which are carried over from parts, whatever made them
+        given = [option for option in given if option not in {"only", "group", "placement"}]
+    for option in given:
         those = [one for one in able if option in one.options]
         if not those:
             raise ParameterError(_misplaced(option, able[0], methods.values()))
         able = those
     return able
+
+
+def _natively(methods: list[Method], request: Request) -> bool:
+    """Whether methods take the members that are asked for themselves, so that nothing is carried over."""
+    asked = [option for option in request.given() if option in {"only", "group"}]
+    return bool(asked) and all(set(asked) <= one.options for one in methods)
 
 
 def _misplaced(option: str, method: Method, methods: Iterable[Method]) -> str:

@@ -15,7 +15,8 @@ from topodesign.base.errors import ParameterError
 from topodesign.collectives import Collective
 from topodesign.expand.places import PlaceLike, as_fabric, as_place
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
-from topodesign.fabrics.part import Others, listed, part_of
+from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
+from topodesign.fabrics.part import Others, listed, nodes_named, part_of
 from topodesign.fabrics.ready import Ready, as_ready
 from topodesign.fabrics.shards import Shards
 from topodesign.plans.measure import cost_claim, cost_of
@@ -34,6 +35,8 @@ OPTIONS = (
     "fixed_k",
     "shards",
     "only",
+    "group",
+    "placement",
     "without",
     "alpha",
     "bandwidth",
@@ -68,6 +71,9 @@ class Request:
         Relative shard sizes, as :func:`topodesign.fabrics.shards.as_shards` takes them.
     only, others, without
         Who takes part and what has failed, as :func:`topodesign.fabrics.part.part_of` takes them.
+    group, placement
+        Groups that do it at the same time, and on which nodes ranks are that are named by a shape, as
+        :func:`topodesign.fabrics.groups.as_groups` takes them.
     link_table
         Latency and bandwidth of links that are not alike: a table or its file.
     size
@@ -102,6 +108,8 @@ class Request:
     shards: Shards | None = None
     only: str | Iterable[str] = ()
     others: Others = "vanish"
+    group: Groups = ()
+    placement: Placement | None = None
     without: str | Iterable[str] = ()
     link_table: LinkTable | str | Path | None = None
     size: Fraction = Fraction(2**20)
@@ -120,6 +128,41 @@ class Request:
         """Keep what may be said in one text or several as several."""
         object.__setattr__(self, "only", listed(self.only))
         object.__setattr__(self, "without", listed(self.without))
+        if not isinstance(self.group, str | Path) and isinstance(self.group, Iterable):
+            object.__setattr__(self, "group", tuple(self.group))
+
+    @cached_property
+    def among(self) -> Collective:
+        """The collective with the members, the groups and the roots that are asked for, by their numbers in the place.
+
+        Raises
+        ------
+        ParameterError
+            If groups overlap or are named twice over, or roots are missing, too many, or no members.
+        """
+        collective = self.collective
+        if self.group not in ("", ()) and (self.only or collective.group is not None):
+            raise ParameterError("say who takes part with --only, or in which groups with --group, not both")
+        if self.placement is not None and self.group in ("", ()):
+            raise ParameterError("a placement is of ranks in groups; say these with --group SHAPE:AXIS")
+        if self.group not in ("", ()):
+            groups = as_groups(self.whole, self.group, self.placement)
+            roots = None if self.root is None else roots_of(self.whole, self.root, groups)
+            if collective.rooted and roots is None:
+                raise ParameterError(f"{collective} needs a root in each group; give them with --root A,B,... or first")
+            return collective.within(groups, roots)
+        if collective.groups is not None:
+            return collective
+        if self.only:
+            words = [word.strip() for text in self.only for word in text.split(",")]
+            names = {name for word in words for name in nodes_named(self.whole, word)}
+            collective = collective.among({self.whole.number(name) for name in names})
+        return collective if self.root_name is None else collective.at(self.whole.number(self.root_name))
+
+    @property
+    def grouped(self) -> bool:
+        """Whether it is for some of the nodes, or for groups of them."""
+        return bool(self.only) or self.group not in ("", ()) or self.collective.group is not None
 
     @cached_property
     def found(self) -> Topology | Fabric:

@@ -12,6 +12,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
 from topodesign.collectives import Collective, as_collective
 from topodesign.expand.places import PlaceLike
+from topodesign.fabrics.groups import Groups, Placement
 from topodesign.fabrics.part import Others
 from topodesign.fabrics.ready import Ready
 from topodesign.fabrics.shards import Shards
@@ -44,6 +45,8 @@ def schedule(
     shards: Shards | None = None,
     only: str | Iterable[str] = (),
     others: Others = "vanish",
+    group: Groups = (),
+    placement: Placement | None = None,
     without: str | Iterable[str] = (),
     link_table: LinkTable | str | Path | None = None,
     size: Quantity = "1MiB",
@@ -72,14 +75,19 @@ def schedule(
     chunks
         Most units per shard, for ``spff``; with unequal links their exact splits are rounded to it.
     root
-        Name or number of the node of a broadcast or reduce.
+        Name or number of the node of a collective that has one; of several groups one in each, or ``first``.
     fixed_k
         Number of trees per root, for ``forest``; as few as reach the optimum if None.
     shards
         Relative shard sizes, for ``forest``: text such as ``box0/*=2``, numbers, a mapping, or a .csv file.
-    only, others, without
-        Who takes part (``box0/*``), whether the others ``vanish`` or ``forward``, and what has failed (``A-B`` for a
-        link, ``A>B`` for one direction, or a name), for ``forest``.
+    only, others
+        Who takes part (``box0/*`` or ``0,1,2``), and whether the others ``vanish`` or ``forward``.
+    group, placement
+        Groups that do it at the same time, each for itself: ``4x8:0`` for equal groups along an axis of an array of
+        ranks, names or patterns for each group, a .csv file, or lists of nodes; and on which nodes the ranks of such an
+        array are. See :func:`topodesign.fabrics.groups.as_groups`.
+    without
+        What has failed (``A-B`` for a link, ``A>B`` for one direction, or a name), for ``forest``.
     link_table, size
         Latency and bandwidth of links that are not alike, and the amount of data for which ``spff`` is to be fastest on
         them; timed sends are for this amount on any links.
@@ -137,6 +145,8 @@ def schedule(
         shards=shards,
         only=only,
         others=others,
+        group=group,
+        placement=placement,
         without=without,
         link_table=link_table,
         size=as_size(size),
