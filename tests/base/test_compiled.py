@@ -34,7 +34,9 @@ from topodesign.pricing.closed_form import distances, girth, price
 from topodesign.pricing.flows import kernels as concurrent_kernels
 from topodesign.pricing.flows.concurrent import price_bound
 from topodesign.pricing.flows.quotient import quotient
+from topodesign.schedulers import spread_kernels
 from topodesign.schedulers.spff import spff
+from topodesign.schedulers.spread import spread
 from topodesign.simulation.rounds import simulate_rounds
 from topodesign.solve import flow_kernels
 from topodesign.solve.maxflow import balanced_part
@@ -101,10 +103,20 @@ def packed(fabric: Topology) -> None:
     forest_schedule(fabric, "allgather")
 
 
+def spread_out(digraph: Topology) -> None:
+    distance = np.array([distances(digraph, node) for node in range(digraph.nodes)], dtype=np.int64)
+    keep = digraph.src != digraph.dst
+    arcs = digraph.src[keep], digraph.dst[keep], digraph.capacity[keep]
+    pairs = np.argwhere(~np.eye(digraph.nodes, dtype=bool))
+    for aim in ((), (Fraction(1),) * int(distance.max())):
+        spread(distance, arcs, pairs, steps=int(distance.max()), chunks=2, aim=aim)
+
+
 EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.SearchStrategy[Topology]]] = [
     ((pricing_kernels,), priced, regular_digraphs()),
     ((concurrent_kernels,), shared, regular_digraphs()),
     ((replay,), replayed, regular_digraphs(5, 2)),
+    ((spread_kernels,), spread_out, regular_digraphs(5, 2)),
     ((field_kernels,), moved, regular_digraphs(5, 2)),
     ((flow_kernels,), flowed, fabrics(6)),
     ((packing_kernels, flattening_kernels), packed, fabrics(6)),

@@ -17,7 +17,7 @@ from topodesign.fabrics.presets import build_fabric
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble
-from topodesign.schedulers import SCHEDULERS, forest, lift, spff, stored
+from topodesign.schedulers import SCHEDULERS, forest, lift, peel, spff, stored
 from topodesign.schedulers.method import OPTIONS, Method, Request, cost_in, planned
 from topodesign.schedulers.scheduling import METHODS, schedule
 from topodesign.topology.link_table import LinkTable
@@ -97,6 +97,15 @@ def test_who_does_not_make_a_collective_says_who_does(method: str) -> None:
                 schedule("complete(4)", collective, method=method, root=0 if collective.rooted else None)
 
 
+@pytest.mark.parametrize("collective", ["scatter", "gather", "all-to-all"])
+def test_a_method_that_does_not_make_it_says_which_does(collective: str) -> None:
+    root = None if collective == "all-to-all" else 0
+    with pytest.raises(ParameterError, match=f"--method spff makes no {collective}; use --method peel"):
+        schedule("complete(4)", collective, method="spff", root=root)
+    with pytest.raises(InfeasibleError, match=f"no method schedules {collective} of fabrics"):
+        schedule("dgx_a100(1)", collective, root=root)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -138,7 +147,7 @@ def test_halves_of_an_allreduce_are_put_together() -> None:
 
 def test_every_file_listed_has_its_method() -> None:
     assert list(METHODS) == list(SCHEDULERS)
-    assert {spff.METHOD, stored.METHOD, lift.METHOD, forest.METHOD} <= set(METHODS.values())
+    assert {spff.METHOD, stored.METHOD, lift.METHOD, peel.METHOD, forest.METHOD} <= set(METHODS.values())
 
 
 def test_times_of_links_are_those_of_the_part_that_is_asked() -> None:

@@ -80,9 +80,15 @@ runtime_option = click.option(
 
 
 def method_options(function: _Command) -> _Command:
-    """Add ``--method`` and ``--chunks``, which belongs to some methods, to a command."""
+    """Add ``--method``, and ``--chunks`` and ``--steps``, which belong to some methods, to a command."""
     *most, last = SCHEDULERS.values()
     for option in (
+        click.option(
+            "--steps",
+            type=click.IntRange(1, 2**20),
+            metavar="T",
+            help="Communication steps, for all-to-all, scatter and gather; without it as few as there can be.",
+        ),
         click.option(
             "--chunks",
             type=click.IntRange(1, 2**31 - 1),

@@ -13,6 +13,7 @@ SCHEDULERS = {
     "spff": "SPFF",
     "stored": "found by exact search",
     "lift": "lifted from the bases of an expansion",
+    "peel": "the best flow through time (all-to-all, scatter, gather)",
     "forest": "spanning trees, which auto takes for fabrics with switches, broadcast and reduce",
     **BASELINES,
 }

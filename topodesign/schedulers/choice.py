@@ -75,7 +75,7 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
     for option in given:
         those = [one for one in able if option in one.options]
         if not those:
-            raise ParameterError(_misplaced(option, able[0], methods.values()))
+            raise ParameterError(_misplaced(option, able[0], [one for one in methods.values() if one.does(collective)]))
         able = those
     return able
 
@@ -163,7 +163,12 @@ def _told(best: Plan, others: list[Plan]) -> Plan:
     lost, at_most = (Fraction(made.get(name, 0)) for name in ("lost", "lost_at_most"))
     if lost > 0:
         bound = f" (Theorem 21: at most {float(at_most):.6f})" if at_most else ""
-        notes.append(f"{float(lost):.6f} more than without a limit on chunks{bound}")
+        than = "what is proved to be the least" if "least" in made else "without a limit on chunks"
+        notes.append(f"{float(lost):.6f} more than {than}{bound}")
+    notes += [
+        f"with --steps {more['steps']}: y = {more['bandwidth']} = {float(Fraction(more['bandwidth'])):.6f}"
+        for more in made.get("more_steps", ())
+    ]
     beside = [(_method(plan), cost) for plan in others if not cost_in(best).dominates(cost := cost_in(plan))]
     if beside:
         made["others"] = [

@@ -30,6 +30,7 @@ Progress = Callable[[float], None]
 
 OPTIONS = (
     "chunks",
+    "steps",
     "link_table",
     "root",
     "fixed_k",
@@ -63,6 +64,8 @@ class Request:
         What, of one movement unless the method says that it makes it otherwise.
     chunks
         Most units per shard.
+    steps
+        Communication steps that the plan is to have.
     root
         Name or number of the node that a rooted collective starts or ends at.
     fixed_k
@@ -103,6 +106,7 @@ class Request:
     place: PlaceLike
     collective: Collective
     chunks: int | None = None
+    steps: int | None = None
     root: str | int | None = None
     fixed_k: int | None = None
     shards: Shards | None = None
@@ -272,6 +276,18 @@ class Request:
         if self.root is None or isinstance(self.root, str):
             return self.root
         return self.whole.names[as_integer("root", self.root, 0, len(self.whole.names) - 1)]
+
+    @cached_property
+    def root_number(self) -> int | None:
+        """The number of the root.
+
+        Raises
+        ------
+        ParameterError
+            If no node has its name or number.
+        """
+        name = self.root_name
+        return None if name is None else self.whole.number(name)
 
     @cached_property
     def unequal(self) -> LinkTable | None:

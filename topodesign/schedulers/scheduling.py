@@ -40,6 +40,7 @@ def schedule(
     *,
     method: str = "auto",
     chunks: int | None = None,
+    steps: int | None = None,
     root: str | int | None = None,
     fixed_k: int | None = None,
     shards: Shards | None = None,
@@ -73,7 +74,9 @@ def schedule(
         One of ``METHODS``, or ``auto``. That makes rounds for plain topologies, with the fewest steps and then the
         least bandwidth factor of all methods; and trees for fabrics with switches, and for broadcast and reduce.
     chunks
-        Most units per shard, for ``spff``; with unequal links their exact splits are rounded to it.
+        Most units per shard, for ``spff`` and ``peel``; with unequal links their exact splits are rounded to it.
+    steps
+        Communication steps of the plan, for ``peel``; as few as there can be if None.
     root
         Name or number of the node of a collective that has one; of several groups one in each, or ``first``.
     fixed_k
@@ -134,12 +137,15 @@ def schedule(
     allreduce of 12 nodes on circulant(12,2,3) in rounds: steps 4, bandwidth 11/6
     >>> schedule("dgx_a100(2)", "broadcast", root="box1/gpu3").claim["k"]
     Fraction(8, 1)
+    >>> print(schedule("torus(4,4)", "all-to-all"))
+    all-to-all of 16 nodes on torus(4,4) in rounds: steps 4, bandwidth 2
     """
     asked = as_collective(collective)
     request = Request(
         place,
         asked,
         chunks=chunks,
+        steps=steps,
         root=asked.root if root is None else root,
         fixed_k=fixed_k,
         shards=shards,

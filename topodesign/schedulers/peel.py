@@ -1,0 +1,327 @@
+"""All-to-all, scatter and gather in rounds: ways through time, peeled off the best flow or spread over shortest paths.
+
+What has one source and one destination is stored and passed on, a link a step. The best flow of so many steps
+(:mod:`topodesign.schedulers.flow_in_time`) is exact, and says what any plan of so many steps takes at least. Taken
+apart into ways it is the best plan, of as many units as its fractions need. Where few chunks are wanted, or the program
+is too large, blocks are spread over shortest paths instead (:mod:`topodesign.schedulers.spread`), or the ends of the
+parts are rounded, and what that loses is said. A gather is a scatter of the transpose, backwards.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from topodesign.base.arrays import sealed
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
+from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective, as_collective
+from topodesign.plans.measure import cost_of
+from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import Part, assemble, canonical, check_rows, reverse
+from topodesign.pricing.flows.quotient import Quotient, quotient
+from topodesign.schedulers.flow_in_time import FlowInTime, FlowProgram, ways_of
+from topodesign.schedulers.method import Method, Request, planned
+from topodesign.schedulers.spff import check_chunks
+from topodesign.schedulers.spread import MOST_HOPS, hops_of, spread
+from topodesign.topology.topology import IntArray, Topology
+
+COLLECTIVES = (ALL_TO_ALL, SCATTER, GATHER)
+"""Those whose blocks have one source and one destination."""
+
+MOST_COLUMNS = 100_000
+"""Columns of the largest linear program: some seconds."""
+MOST_UNITS = 2**20
+"""Units per block of a plan that rounds no part, and of one that does if nobody says how many it may have."""
+FEW = 16
+"""Units per block that are few enough to look for no fewer."""
+_SPREADS = (1, 2, 3, 4, 6, 8)
+_QUICK = 20_000  # columns of a program that is solved for other numbers of steps, too
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A plan's rounds and how good they are.
+
+    Attributes
+    ----------
+    rounds
+        Who sends what.
+    bound
+        No plan of so many steps has a smaller bandwidth factor (exact).
+    proven
+        Whether the bound is that of the best flow, and not of the distances alone.
+    """
+
+    rounds: Rounds
+    bound: Fraction
+    proven: bool
+
+
+def exchange(
+    topology: Topology,
+    collective: Collective | str,
+    *,
+    steps: int | None = None,
+    chunks: int | None = None,
+    capacity: IntArray | None = None,
+) -> Exchange:
+    """Schedule an all-to-all, scatter or gather with as little bandwidth as so many steps allow, or nearly.
+
+    Parameters
+    ----------
+    topology
+        Strongly connected, without switches.
+    collective
+        ``all-to-all``, or a scatter or gather with its root.
+    steps
+        Communication steps; by default as few as there can be.
+    chunks
+        Most units per block.
+    capacity
+        What the links are to be taken for, integers above zero, where that is not their capacity.
+
+    Raises
+    ------
+    InfeasibleError
+        If some block cannot arrive in so many steps.
+    DisconnectedError, TopologyError
+        If some node does not reach some other; if there are switches or fewer than two nodes.
+    ParameterError
+        If the collective is another, or a number is out of range.
+    TooLargeError
+        If the plan would be too large.
+    """
+    collective = as_collective(collective)
+    check_chunks(chunks)
+    if collective.like(GATHER):
+        if capacity is not None:
+            capacity = capacity[np.lexsort((topology.src, topology.dst))]
+        turned = exchange(topology.transpose(), collective.dual, steps=steps, chunks=chunks, capacity=capacity)
+        return Exchange(canonical(reverse(turned.rounds)), turned.bound, turned.proven)
+    return _Maker(topology, collective, capacity).make(steps, chunks)
+
+
+def frontier(topology: Topology, collective: Collective | str, steps: int, more: int = 3) -> list[tuple[int, Fraction]]:
+    """Return the bandwidth factors that more steps allow, as pairs (steps, y) that are each less than all before.
+
+    Empty where the programs are large; parameters as for :func:`exchange`.
+    """
+    collective = as_collective(collective)
+    if collective.like(GATHER):
+        topology, collective = topology.transpose(), collective.dual
+    maker = _Maker(topology, collective, None)
+    found: list[tuple[int, Fraction]] = []
+    least: Fraction | None = None
+    for count in range(steps, steps + more + 1):
+        program = maker.program(count)
+        if program.size > _QUICK:
+            break
+        _, total = program.solve()
+        if least is None or 0 < total < least:
+            least = total
+            if count > steps:
+                found.append((count, maker.scale * total))
+        if least <= maker.least_total:
+            break
+    return found
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """What is the same for every number of steps and chunks."""
+
+    topology: Topology
+    collective: Collective
+    capacity: IntArray | None
+
+    def __post_init__(self) -> None:
+        if not self.collective.like(ALL_TO_ALL, SCATTER):
+            known = ", ".join(map(str, COLLECTIVES))
+            raise ParameterError(f"ways through time are for {known}, not for {self.collective}")
+        if self.topology.switches:
+            raise TopologyError(f"a {self.collective} in rounds needs a topology without switches")
+        self.collective.members(self.topology.nodes)
+
+    @cached_property
+    def quotient(self) -> Quotient:
+        """Sources and links: of a scatter the root alone, and every link for itself."""
+        topology = self.topology
+        if topology.nodes < 2:
+            raise TopologyError("a collective needs at least 2 nodes")
+        symmetric = self.collective.root is None and self.capacity is None
+        whole = quotient(topology, symmetric=symmetric)
+        room = whole.room if self.capacity is None else sealed(self.capacity[whole.arcs])
+        if self.collective.root is None:
+            return Quotient(topology, whole.symmetry, whole.sources, whole.weight, whole.arcs, whole.kind, room)
+        root = np.array([self.collective.root])
+        return Quotient(topology, None, sealed(root), sealed(np.ones(1, dtype=np.int64)), whole.arcs, whole.kind, room)
+
+    @cached_property
+    def distance(self) -> IntArray:
+        """Links between nodes, shape ``(nodes, nodes)``."""
+        from scipy.sparse import csr_array  # noqa: PLC0415  heavy
+        from scipy.sparse.csgraph import shortest_path  # noqa: PLC0415
+
+        ways = self.quotient
+        ones = np.ones(len(ways.src), dtype=np.int8)
+        graph = csr_array((ones, (ways.src, ways.dst)), shape=(self.topology.nodes,) * 2)
+        distance: IntArray = shortest_path(graph, unweighted=True).astype(np.int64)
+        return distance
+
+    @cached_property
+    def from_sources(self) -> IntArray:
+        """The rows of the sources that stand for all."""
+        return self.distance[self.quotient.sources]
+
+    @cached_property
+    def room(self) -> IntArray:
+        """What every arc is taken to carry."""
+        return (self.topology.capacity if self.capacity is None else self.capacity)[self.quotient.arcs]
+
+    @cached_property
+    def scale(self) -> Fraction:
+        """What a sum of largest loads is multiplied by to be a bandwidth factor, of links as they are taken."""
+        return Fraction(self.topology.degree, self.topology.nodes)
+
+    @cached_property
+    def least_total(self) -> Fraction:
+        """A sum of largest loads that no plan has less of: every block takes as many links as it must."""
+        hops = int(self.quotient.weight @ self.from_sources.sum(axis=1))
+        through = Fraction(hops, int(self.room.sum()))
+        if self.collective.root is None:
+            return through
+        leaving = int(self.room[self.quotient.src == self.collective.root].sum())
+        return max(through, Fraction(self.topology.nodes - 1, leaving))
+
+    def program(self, steps: int) -> FlowProgram:
+        return FlowProgram(self.quotient, self.from_sources, steps)
+
+    def make(self, steps: int | None, chunks: int | None) -> Exchange:
+        least = int(self.from_sources.max())
+        if steps is None:
+            steps = least
+        if steps < least:
+            raise InfeasibleError(f"a {self.collective} here takes at least {least} steps, not {steps}")
+        flow, bound, proven = None, self.least_total, False
+        program = self.program(steps)
+        if self._columns(steps) <= MOST_COLUMNS:
+            flow, found = program.solve()
+            proven = found >= bound
+            bound = max(found, bound)
+        best: tuple[Fraction, Rounds] | None = None
+        for make in self._candidates(flow, steps, chunks):
+            rounds = make()
+            total = self._total(rounds)
+            if best is None or (total, rounds.units) < (best[0], best[1].units):
+                best = total, rounds
+            if total == bound:
+                break
+        if best is None:
+            raise TooLargeError(f"a {self.collective} of {self.topology.nodes} nodes in {steps} steps is too large")
+        return Exchange(best[1], self.scale * bound, proven or best[0] == bound)
+
+    def _columns(self, steps: int) -> int:
+        """Return about how many columns the program has at most, before it is made."""
+        kinds = len(self.quotient.arcs) if self.quotient.symmetry is None else len(self.quotient.room)
+        return len(self.quotient.sources) * steps * (kinds + self.topology.nodes) // 2
+
+    def _total(self, rounds: Rounds) -> Fraction:
+        """Return the sum of largest loads, of links as they are taken."""
+        if self.capacity is None:
+            return cost_of(self.topology, rounds).bandwidth / self.scale
+        taken = Topology.from_arrays(self.topology.nodes, self.topology.src, self.topology.dst, self.capacity)
+        return cost_of(taken, rounds).bandwidth * taken.nodes / taken.degree
+
+    def _candidates(self, flow: FlowInTime | None, steps: int, chunks: int | None) -> Iterator[Callable[[], Rounds]]:
+        """Yield makers of rounds, those of fewer units first as far as that is known."""
+        most = MOST_UNITS if chunks is None else chunks
+        if flow is not None and flow.units <= min(most, FEW):
+            yield lambda: self._peeled(flow, steps, flow.units)
+            return
+        count = self.topology.nodes - 1 if self.collective.root is not None else self.topology.nodes**2
+        tried = [units for units in _SPREADS if units <= most and count * units * steps <= MOST_HOPS]
+        for units in tried if count <= 2**14 else tried[:2]:
+            yield lambda units=units: self._spread(flow, steps, units)  # type: ignore[misc]
+        if flow is not None:
+            yield lambda: self._peeled(flow, steps, min(flow.units, most))
+
+    # -- rounds -------------------------------------------------------------------------------------------------------
+
+    def _peeled(self, flow: FlowInTime, steps: int, units: int) -> Rounds:
+        """Return the ways of a flow, with the ends of parts rounded where it has more units."""
+        topology, ways = self.topology, self.quotient
+        parts: list[Part] = []
+        for number, source in enumerate(ways.sources.tolist()):
+            rows = [
+                (step, arc, to, low * units // flow.units, high * units // flow.units)
+                for to, low, high, hops in ways_of(flow, number)
+                for step, arc in hops
+            ]
+            step, arc, to, low, high = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+            src, dst = ways.src[arc], ways.dst[arc]
+            if self.collective.root is not None:
+                parts.append((step, src, dst, to, low, high))
+                continue
+            if ways.symmetry is None:
+                images, nodes = np.arange(topology.nodes)[None, :], np.array([source])
+            else:
+                nodes, moved = ways.symmetry.images(source, np.arange(topology.nodes))
+                images = moved.astype(np.int64)
+            check_rows(len(nodes) * len(step))
+            block = nodes[:, None] * topology.nodes + images[:, to]
+            parts.append((step[None, :], images[:, src], images[:, dst], block, low[None, :], high[None, :]))
+        return canonical(assemble(self.collective, topology.nodes, units, steps, parts))
+
+    def _spread(self, flow: FlowInTime | None, steps: int, units: int) -> Rounds:
+        """Return the rounds of blocks spread over shortest paths."""
+        nodes, ways = self.topology.nodes, self.quotient
+        if self.collective.root is None:
+            pairs = np.argwhere(~np.eye(nodes, dtype=bool))
+            block = pairs[:, 0] * nodes + pairs[:, 1]
+        else:
+            block = np.flatnonzero(np.arange(nodes) != self.collective.root)
+            pairs = np.column_stack((np.full(nodes - 1, self.collective.root), block))
+        aim = () if flow is None else flow.fullest
+        found = spread(self.distance, (ways.src, ways.dst, self.room), pairs, steps=steps, chunks=units, aim=aim)
+        chunk, pair, step, arc = hops_of(found.paths)
+        check_rows(len(chunk))
+        rows = (step, ways.src[arc], ways.dst[arc], block[pair], chunk, chunk + 1)
+        return canonical(assemble(self.collective, nodes, units, steps, [rows]))
+
+
+def _make(request: Request) -> list[Plan]:
+    topology, collective = request.topology, request.collective
+    if collective.rooted:
+        collective = collective.at(request.root_number)
+    capacity = None
+    if request.unequal is not None:
+        capacity = _rates(topology, request.unequal.columns(topology)[1])
+    made = exchange(topology, collective, steps=request.steps, chunks=request.chunks, capacity=capacity)
+    more: dict[str, Any] = {"chunks": request.chunks}
+    if capacity is None:
+        lost = cost_of(topology, made.rounds).bandwidth - made.bound
+        more |= {"least": str(made.bound), "lost": str(lost)}
+        if request.steps is None and request.chunks is None:
+            longer = frontier(topology, collective, made.rounds.steps)
+            more["more_steps"] = [{"steps": steps, "bandwidth": str(least)} for steps, least in longer]
+    return [planned(topology, made.rounds, "peel", **more)]
+
+
+def _rates(topology: Topology, bandwidth: list[Fraction]) -> IntArray:
+    """Return bandwidths as integers in proportion, rounded where they have little in common."""
+    least = min(one for one, loop in zip(bandwidth, topology.src == topology.dst, strict=True) if not loop)
+    shares = [one / least for one in bandwidth]
+    common = math.lcm(*(share.denominator for share in shares))
+    if common * max(shares) > MOST_UNITS:
+        common = max(1, int(MOST_UNITS / max(shares)))
+    return np.array([max(1, round(share * common)) for share in shares], dtype=np.int64)
+
+
+METHOD = Method("peel", frozenset({"chunks", "link_table", "root", "steps"}), COLLECTIVES, _make)

@@ -1,0 +1,123 @@
+"""Blocks spread over shortest paths and steps, in few equal chunks each: for any size, and nearly the best.
+
+Every chunk takes a shortest path, waiting where it pays. Chunk by chunk takes the path whose links are the least full
+at the steps at which it takes them, and again, given those of all others, with prices that punish full links more and
+more. What comes of it is counted exactly; how good it is is for others to say
+(:mod:`topodesign.schedulers.flow_in_time`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.errors import TooLargeError
+from topodesign.schedulers import spread_kernels as kernels
+from topodesign.topology.topology import IntArray
+
+MOST_HOPS = 2**28
+"""Chunks of all pairs times steps, which are held at once: 1 GiB."""
+MOST_COMMON = 2**20
+"""Largest common multiple of capacities with which loads are exact; beyond, links are priced by rounded ones."""
+
+_POWERS = (1, 2, 2, 3, 3, 4, 4, 3, 4, 5, 5, 4)
+"""How often prices are squared, pass by pass."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Paths of all chunks.
+
+    Attributes
+    ----------
+    paths
+        int32, shape ``(chunks, pairs, steps)``: the arc that a chunk takes at a step, -1 where it stays.
+    total
+        Sum over the steps of the largest load of a link, in blocks over its capacity.
+    """
+
+    paths: NDArray[np.int32]
+    total: Fraction
+
+
+def spread(
+    distance: IntArray,
+    arcs: tuple[IntArray, IntArray, IntArray],
+    pairs: IntArray,
+    *,
+    steps: int,
+    chunks: int,
+    aim: Sequence[Fraction] = (),
+) -> Spread:
+    """Spread the blocks of pairs of nodes over shortest paths.
+
+    Parameters
+    ----------
+    distance
+        Links between nodes, shape ``(nodes, nodes)``.
+    arcs
+        Where links other than self-loops start and end, sorted by their start, and their capacities.
+    pairs
+        Source and destination of every block, shape ``(pairs, 2)``.
+    steps
+        Communication steps, at least the largest distance.
+    chunks
+        Equal parts of a block, each of which goes its own way.
+    aim
+        The largest load of every step in a solution that nothing is better than; the search ends when it is met.
+
+    Raises
+    ------
+    TooLargeError
+        If there are too many.
+    """
+    if chunks * len(pairs) * steps > MOST_HOPS:
+        raise TooLargeError(
+            f"{len(pairs)} blocks in {chunks} chunks and {steps} steps are too many to spread; use fewer chunks"
+        )
+    src, dst, capacity = arcs
+    common = math.lcm(*set(capacity.tolist()))
+    if common > MOST_COMMON:
+        common = MOST_COMMON * int(capacity.max())
+    worth = common // capacity
+    indptr = np.searchsorted(src, np.arange(len(distance) + 1))
+    paths = np.full((chunks, len(pairs), steps), -1, dtype=np.int32)
+    load = np.zeros((steps, len(src)), dtype=np.int64)
+    full = np.array([math.ceil(one * common * chunks) for one in aim] or [0] * steps, dtype=np.int64)
+    enough = sum(aim, Fraction(0)) * common * chunks
+    best, least = paths, -1
+    for squares in _POWERS:
+        total = kernels.spread_pass(distance, indptr, dst, worth, pairs, paths, load, full, squares)
+        if least < 0 or total < least:
+            best, least = paths.copy(), total
+        if total <= enough:
+            break
+    return Spread(best, _total(best, capacity))
+
+
+def _total(paths: NDArray[np.int32], capacity: IntArray) -> Fraction:
+    """Return the sum over the steps of the largest load, exactly."""
+    chunks, _, steps = paths.shape
+    loads: list[Fraction] = []
+    for step in range(steps):
+        arcs = paths[:, :, step].ravel()
+        load = np.bincount(arcs[arcs >= 0], minlength=len(capacity))
+        most = [load[capacity == size].max(initial=0) for size in np.unique(capacity)]
+        sizes = np.unique(capacity).tolist()
+        loads.append(max(Fraction(int(units), size) for units, size in zip(most, sizes, strict=True)))
+    return sum(loads, Fraction(0)) / int(chunks)
+
+
+def hops_of(paths: NDArray[np.int32]) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Return chunk, pair, step (from 1) and arc of every hop; the chunks of a pair that go one way are neighbours."""
+    chunks, _, steps = paths.shape
+    if chunks > 1:
+        order = np.lexsort([paths[:, :, step].T for step in reversed(range(steps))], axis=-1)  # per pair
+        paths = np.take_along_axis(paths, order.T[:, :, None], axis=0)
+    chunk, pair, step = np.nonzero(paths >= 0)
+    return chunk, pair, step + 1, paths[chunk, pair, step].astype(np.int64)
