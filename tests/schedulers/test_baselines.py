@@ -12,15 +12,22 @@ import pytest
 from tests.graphs.test_graphs import SAMPLES
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, InfeasibleError, ParameterError, TooLargeError
-from topodesign.collectives import ALLGATHER, BROADCAST, COLLECTIVES, GATHER
+from topodesign.base.units import as_size
+from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, COLLECTIVES, GATHER, REDUCE
 from topodesign.expand.library import build
+from topodesign.expand.places import as_fabric
+from topodesign.pricing.baselines import double_binary_tree, shifted_ring, shifted_ring_spff
+from topodesign.pricing.workload import as_workload
 from topodesign.schedulers.baselines import BASELINES
 from topodesign.schedulers.baselines.cycles import link_disjoint_cycles, shortest_tour
+from topodesign.schedulers.baselines.double_binary_tree import two_trees
+from topodesign.schedulers.baselines.levels import boxes_of, factorings, rows, sides_of
 from topodesign.schedulers.baselines.ring import around
 from topodesign.schedulers.baselines.routing import MOST_NODES, Router
 from topodesign.schedulers.baselines.spread_out import spread_out
 from topodesign.schedulers.method import cost_in
 from topodesign.schedulers.scheduling import METHODS, schedule
+from topodesign.simulation.plans import simulate
 from topodesign.topology.topology import Topology
 from topodesign.verification.plans import verify
 from topodesign.verification.rounds import verify_rounds
@@ -77,7 +84,7 @@ def test_published_formulas_hold_where_every_message_has_a_link(method: str, col
             assert verify(plan).ok
 
 
-@pytest.mark.parametrize("place", ["uniring(1,7)", "biring(2,8)", "torus(3,4)", "torus(4,4)", "torus(3,3,3)",
+@pytest.mark.parametrize("place", ["uniring(1,7)", "biring(2,8)", "torus(3,4)", "torus(8,8)", "torus(3,3,3)",
                                    "hypercube(4)", "complete(9)", "genkautz(4,15)", "circulant(12,2,3)"])  # fmt: skip
 def test_rings_use_every_port(place: str) -> None:
     """As many rings as ports is optimal in bandwidth, (N-1)/N; these topologies have a Hamiltonian decomposition."""
@@ -97,6 +104,137 @@ def test_halving_and_doubling_and_binomial_trees_are_at_home_on_hypercubes(dimen
         assert cost_in(schedule(place, "reduce", method="binomial", root=root)) == Cost(
             dimension, Fraction(dimension**2)
         )
+
+
+# Steps and data over one link for the sides of a grid; along a side of more than two there are two rings.
+GRIDS = {
+    "torus(3,4)": (5, Fraction(2 * 4 + 3, 2 * 12)),
+    "torus(3,3,3)": (6, Fraction(2 * (9 + 3 + 1), 2 * 27)),
+    "hypercube(4)": (4, Fraction(8 + 4 + 2 + 1, 16)),
+    "hamming(2,5)": (8, Fraction(4 * 5 + 4, 4 * 25)),
+    "product(uniring(1,3),uniring(1,5))": (6, Fraction(2 * 5 + 4, 15)),
+}
+
+
+@pytest.mark.parametrize("place", GRIDS)
+def test_blueconnect_costs_what_the_sides_of_a_grid_say(place: str) -> None:
+    steps, volume = GRIDS[place]
+    for name, twice in (("allgather", 1), ("reduce-scatter", 1), ("allreduce", 2)):
+        plan = schedule(place, name, method="blueconnect")
+        assert cost_in(plan) == Cost(twice * steps, twice * plan.topology.degree * volume)
+        assert verify(plan).ok
+    two = schedule(place, "allgather", method="hierarchical")
+    assert verify(two).ok
+    assert cost_in(two).steps >= steps
+
+
+def test_sides_are_found_from_links_alone() -> None:
+    for place, sides in {
+        "torus(3,4)": (3, 4),
+        "hypercube(3)": (2, 2, 2),
+        "product(odd(3),complete(3))": (10, 3),
+    }.items():
+        topology = build(place)
+        assert sides_of(topology) == sides
+        for at, side in enumerate(sides):
+            assert rows(topology, sides, at).nodes == side
+    assert sides_of(build("odd(3)")) is None
+    assert sorted(factorings(12)) == [(2, 2, 3), (2, 3, 2), (2, 6), (3, 2, 2), (3, 4), (4, 3), (6, 2), (12,)]
+
+
+@pytest.mark.parametrize(("nodes", "size"), [(5, "1KiB"), (6, "64KiB"), (7, "1MiB"), (8, "1GB"), (13, "1MiB")])
+def test_trees_take_the_time_of_their_formulas(nodes: int, size: str) -> None:
+    """On a complete graph (h + C - 1)(alpha + beta M/(R C)) for C chunks in R trees of height h without common links.
+
+    What ``pareto`` shows of double binary trees is the plans of a reduce and then a broadcast.
+    """
+    place, alpha, rate = f"complete({nodes})", Fraction(1, 10**5), Fraction(10**11)
+    link = 8 * as_size(size) * (nodes - 1) / rate  # all data over one link
+    chain = schedule(place, "broadcast", method="chain", root=1)
+    rings = len(link_disjoint_cycles(build(place)))
+    for chunks in (1, 7):
+        time = simulate(chain, size=size, alpha=alpha, chunks=chunks).time
+        assert time == (nodes - 2 + chunks) * (alpha + link / (rings * chunks))
+    depth, both = (nodes - 1).bit_length(), Fraction(0)
+    for name in ("reduce", "broadcast"):
+        plan = schedule(place, name, method="double-binary-tree", root=nodes - 1)
+        for chunks in (1, 7):
+            time = simulate(plan, size=size, alpha=alpha, chunks=chunks).time
+            assert time == (depth + chunks - 1) * (alpha + link / (2 * chunks))
+        both += simulate(plan, size=size, alpha=alpha).time
+    if nodes <= 8:  # with more ports than seven the model has more pairs of trees
+        model = double_binary_tree(nodes, nodes - 1, as_workload(alpha, size, rate))
+        assert model is not None
+        assert both == model.allreduce[0]
+    at_once = simulate(schedule(place, method="double-binary-tree"), size=size, alpha=alpha, chunks=1)
+    assert len(at_once.run.phase_ends) == 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("nodes", [5, 8, 9])
+def test_the_rings_that_pareto_shows_are_those_plans(nodes: int) -> None:
+    workload = as_workload()
+    for place, method, model in (
+        (f"shiftedring({nodes})", "ring", shifted_ring(nodes, 4, workload)),
+        (f"biring(2,{nodes})", "ring", shifted_ring(nodes, 2, workload)),
+        (f"biring(2,{nodes})", "spff", shifted_ring_spff(nodes, 2, workload)),
+    ):
+        assert model is not None
+        for name in ("allgather", "reduce-scatter"):
+            assert cost_in(schedule(place, name, method=method)) == model.cost
+        assert simulate(schedule(place, method=method)).time == model.allreduce[0]
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 6, 7, 16, 21, 33])
+def test_two_trees_share_their_work(ranks: int) -> None:
+    """Both have height ceil(log2 N) and two children at most, and but for one rank no node has children in both."""
+    fabric = as_fabric(f"complete({ranks})")
+    for root in (None, 0, ranks - 1):
+        inner: list[set[int]] = []
+        for tree in two_trees(fabric, root):
+            depth, below = {tree.root: 0}, dict.fromkeys(range(ranks), 0)
+            for u, v in tree.edges:
+                depth[v] = depth[u] + 1
+                below[u] += 1
+            assert sorted(depth) == list(range(ranks))
+            assert max(depth.values()) == (ranks - 1).bit_length()
+            assert max(below.values()) <= 2
+            inner.append({node for node, count in below.items() if count and node != tree.root})
+        assert len(inner[0] & inner[1]) <= 1
+
+
+FABRICS = ("dgx_a100(2)", "mi250(1)", "dgx1_v100(1)")
+
+
+@pytest.mark.parametrize("place", FABRICS)
+def test_baselines_are_right_on_fabrics(place: str) -> None:
+    """None beats the optimum, and those that are made for boxes come close where links in them are fast."""
+    for name in BASELINES:
+        for collective in (ALLGATHER, ALLREDUCE, REDUCE):
+            method = METHODS[name]
+            if not method.fabrics or not method.does(collective):
+                continue
+            root = 5 if collective.rooted else None
+            try:
+                plan = schedule(place, collective, method=name, root=root)
+            except InfeasibleError:
+                assert name in {"hierarchical", "blueconnect"}
+                assert boxes_of(as_fabric(place)) is None
+                continue
+            assert verify(plan).ok
+            best = schedule(place, collective, method="forest", root=root).claim["algorithmic_bandwidth"]
+            assert plan.claim["algorithmic_bandwidth"] <= best
+            if name == "blink" and collective.rooted:
+                assert plan.claim["algorithmic_bandwidth"] == best
+
+
+def test_rings_of_boxes_are_those_of_nccl() -> None:
+    """Eight rings that leave a box by different nodes fill all network links: 25 GB/s each, 16/15 of 8 of them."""
+    assert schedule("dgx_a100(2)", "allgather", method="ring").claim["algorithmic_bandwidth"] == Fraction(
+        8 * 25 * 10**9 * 16, 15
+    )
+    assert schedule("dgx_a100(1)", "allgather", method="ring").claim["algorithmic_bandwidth"] == Fraction(
+        300 * 10**9 * 8, 7
+    )
 
 
 def sweep(place: str, roots: int) -> int:

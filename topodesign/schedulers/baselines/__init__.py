@@ -9,6 +9,8 @@ run, with the congestion that follows. ``auto`` asks none of them.
 * :mod:`~topodesign.schedulers.baselines.routing`: shortest paths.
 * :mod:`~topodesign.schedulers.baselines.cycles`: Hamiltonian cycles that share no link.
 * :mod:`~topodesign.schedulers.baselines.spanning`: from trees of ranks to weighted trees with routes.
+* :mod:`~topodesign.schedulers.baselines.orders`: the rings of a fabric.
+* :mod:`~topodesign.schedulers.baselines.nested`: rings in rings.
 * :mod:`~topodesign.schedulers.baselines.levels`: the sides of products and the boxes of fabrics.
 
 To add one, copy ``bruck.py`` and list it in ``BASELINES``.
@@ -24,5 +26,11 @@ BASELINES = {
     "bruck": "Bruck's doubling",
     "halving-doubling": "recursive halving and doubling",
     "scatter-allgather": "a broadcast by scatter and allgather",
+    "chain": "a chain of pipelined chunks",
+    "double-binary-tree": "two binary trees, pipelined",
+    "hierarchical": "rings among boxes and in boxes",
+    "blueconnect": "rings along the sides of a grid",
+    "blink": "trees of one root",
+    "multitree": "MultiTree",
 }
 """What there is to choose from, with words for help texts; the file has the name with underscores."""

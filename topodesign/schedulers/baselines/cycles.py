@@ -22,8 +22,12 @@ Cycle = tuple[int, ...]
 
 _STARTS = 16
 """Divisions of the links into permutations that the search begins with."""
+_PATIENCE = 30
+"""Exchanges for every node without success after which the search ends."""
+_MOST_WORK = 40_000_000
+"""Nodes that exchanges may pass in all."""
 _WORK = 1_000_000
-"""Nodes that the search may pass from each."""
+"""Nodes that the search for one cycle, and that for a tour, may pass."""
 _UPHILL = 0.02
 """How often a change for the worse is made all the same, where one cycle is looked for."""
 _EXACT = 200_000
@@ -46,26 +50,26 @@ def link_disjoint_cycles(topology: Topology) -> tuple[Cycle, ...]:
         and on small topologies only there.
     """
     best: list[list[int]] = []
-    free = _ports(topology)
-    ports = min((sum(one.values()) for one in free), default=0)
+    work = 0
+    ports = min((sum(one.values()) for one in _ports(topology)), default=0)
     for seed in range(_STARTS):
         chance = random.Random(seed)  # noqa: S311  the same for everybody, no secret
-        free = _ports(topology)
-        maps: list[list[int]] = []
-        while (found := _matching(free, chance)) is not None:
-            for u, v in enumerate(found):
-                _take(free, u, v)
-            maps.append(found)
+        half = seed % 2 == 0 and topology.is_duplex and not (topology.out_ports % 2).any() and not topology.self_loops
+        maps = _matchings(_one_way(topology, chance) if half else _ports(topology), chance)
         if not maps:
             return ()
-        _merge_all(maps, chance)
+        work += _merge_all(maps, chance, turns=half)
         whole = [one for one in maps if _count(one) == 1]
+        if half:
+            whole += [np.argsort(one).tolist() for one in whole]
         best = max(best, whole, key=len)
-        if len(best) == ports or len(maps) == 1:
+        if len(best) == ports or (len(maps) == 1 and not half) or work > _MOST_WORK:
             break
     free = _ports(topology)
     if not best:
-        single = _merge_one(maps[0], free, random.Random(0)) or _backtrack(free)  # noqa: S311
+        chance = random.Random(0)  # noqa: S311
+        (first, *_) = _matchings(_ports(topology), chance)
+        single = _merge_one(first, free, chance) or _backtrack(free)
         best = [] if single is None else [_permutation(single)]
     cycles = [_cycle(one) for one in best]
     for u, v in (link for one in cycles for link in _links(one)):
@@ -152,6 +156,31 @@ def _cycle(one: Sequence[int]) -> Cycle:
     return tuple(cycle)
 
 
+def _one_way(topology: Topology, chance: random.Random) -> list[dict[int, int]]:
+    """Return duplex links each in one direction, so that as many lead out of every node as into it (Euler)."""
+    left = _ports(topology)
+    found: list[dict[int, int]] = [{} for _ in left]
+    for start in range(topology.nodes):
+        node = start
+        while left[node]:
+            other = chance.choice(sorted(left[node]))
+            _take(left, node, other)
+            _take(left, other, node)
+            found[node][other] = found[node].get(other, 0) + 1
+            node = other
+    return found
+
+
+def _matchings(free: list[dict[int, int]], chance: random.Random) -> list[list[int]]:
+    """Return permutations along links that they use up, as long as there are any."""
+    maps: list[list[int]] = []
+    while (found := _matching(free, chance)) is not None:
+        for u, v in enumerate(found):
+            _take(free, u, v)
+        maps.append(found)
+    return maps
+
+
 def _matching(free: list[dict[int, int]], chance: random.Random) -> list[int] | None:
     """Return a permutation along free links, or None if there is none (augmenting paths)."""
     nodes = len(free)
@@ -185,37 +214,56 @@ def _matching(free: list[dict[int, int]], chance: random.Random) -> list[int] | 
     return out
 
 
-def _merge_all(maps: list[list[int]], chance: random.Random) -> None:
-    """Merge the cycles of permutations by exchanges between two of them, as far as the work allows."""
+def _merge_all(maps: list[list[int]], chance: random.Random, *, turns: bool) -> int:
+    """Merge the cycles of permutations by exchanges between two of them, as long as that goes on; return the work.
+
+    With ``turns`` the direction of a cycle does not matter, and some are turned round.
+    """
     if len(maps) < 2:
-        return
+        return 0
     nodes = len(maps[0])
     back = [np.argsort(one).tolist() for one in maps]
     counts = [_count(one) for one in maps]
-    least = len(maps) + (sum(counts) - len(maps)) % 2
-    work = 0
-    while sum(counts) > least and work < _WORK:
-        worst = [at for at, count in enumerate(counts) if count > 1]
-        a = chance.choice(worst)
+    least = len(maps) + (0 if turns else (sum(counts) - len(maps)) % 2)
+    waited = tried = 0
+    while sum(counts) > least and waited < _PATIENCE * (nodes + 10) and tried * nodes < _MOST_WORK:
+        waited += 1
+        tried += 1
+        a = chance.choice([at for at, count in enumerate(counts) if count > 1])
         b = chance.randrange(len(maps) - 1)
         b += b >= a
         one, other, inverse = maps[a], maps[b], back[a]
         start = chance.randrange(nodes)
+        if turns and chance.random() < 0.5:
+            chosen = chance.choice((a, b))
+            _turn(maps[chosen], back[chosen], start)
         changed = [start]
         node = inverse[other[start]]
         while node != start:
             changed.append(node)
             node = inverse[other[node]]
-        work += 3 * len(changed) + 2 * nodes
         _exchange(one, other, changed)
         new = _count(one), _count(other)
         if sum(new) > counts[a] + counts[b]:
             _exchange(one, other, changed)
             continue
+        if sum(new) < counts[a] + counts[b]:
+            waited = 0
         counts[a], counts[b] = new
         for node in changed:
             back[a][one[node]] = node
             back[b][other[node]] = node
+    return tried * nodes
+
+
+def _turn(one: list[int], inverse: list[int], start: int) -> None:
+    """Turn the cycle of a node round."""
+    cycle = [start]
+    while one[cycle[-1]] != start:
+        cycle.append(one[cycle[-1]])
+    for u, v in _links(cycle):
+        one[v] = u
+        inverse[u] = v
 
 
 def _exchange(one: list[int], other: list[int], nodes: Sequence[int]) -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import COLLECTIVES, Collective
+from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan import Plan
+from topodesign.plans.trees import TREE_COLLECTIVES
 from topodesign.schedulers.baselines.messages import Made, deliveries, formula, in_rounds, plans
+from topodesign.schedulers.baselines.spanning import Ranks, tree_plans
 from topodesign.schedulers.method import Method, Request
 from topodesign.topology.topology import Topology
 
@@ -23,8 +27,18 @@ def direct(topology: Topology, collective: Collective) -> Made:
     return Made(rounds, formula(topology, 1, volume) if alone else None)
 
 
+def stars(fabric: Fabric, root: int | None) -> list[Ranks]:
+    """Return a tree from the root, or of every node, to all others."""
+    roots = fabric.compute if root is None else (root,)
+    return [Ranks(one, 1, [(one, other) for other in fabric.compute if other != one]) for one in roots]
+
+
 def _make(request: Request) -> list[Plan]:
-    return plans(request, "direct", direct)
+    if isinstance(request.where, Topology):
+        return plans(request, "direct", direct)
+    if not request.collective.like(*TREE_COLLECTIVES):
+        raise InfeasibleError(f"on fabrics direct goes over trees, of which {request.collective} is not made")
+    return tree_plans(request, "direct", stars)
 
 
-METHOD = Method("direct", frozenset({"root"}), tuple(COLLECTIVES.values()), _make, auto=False)
+METHOD = Method("direct", frozenset({"root"}), tuple(COLLECTIVES.values()), _make, fabrics=True, auto=False)

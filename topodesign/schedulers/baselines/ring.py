@@ -9,12 +9,15 @@ from fractions import Fraction
 import numpy as np
 
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import Part, assemble
 from topodesign.schedulers.baselines.cycles import Cycle, link_disjoint_cycles, shortest_tour
 from topodesign.schedulers.baselines.messages import Made, formula, plans
+from topodesign.schedulers.baselines.orders import ring_orders
 from topodesign.schedulers.baselines.routing import Path, Router
+from topodesign.schedulers.baselines.spanning import Ranks, tree_plans
 from topodesign.schedulers.method import Method, Request
 from topodesign.topology.topology import Topology
 
@@ -79,8 +82,21 @@ def _walk(router: Router, cycle: Cycle) -> list[Path]:
     return router.paths(pairs, [1] * len(pairs))
 
 
+def paths(fabric: Fabric, root: int | None) -> list[Ranks]:
+    """Return for every node a path along each of the rings of a fabric."""
+    del root
+    found = []
+    for one in ring_orders(fabric):
+        for at, node in enumerate(one):
+            path = (*one[at:], *one[:at])
+            found.append(Ranks(node, 1, list(itertools.pairwise(path))))
+    return found
+
+
 def _make(request: Request) -> list[Plan]:
-    return plans(request, "ring", ring)
+    if isinstance(request.where, Topology):
+        return plans(request, "ring", ring)
+    return tree_plans(request, "ring", paths)
 
 
-METHOD = Method("ring", frozenset(), (ALLGATHER, REDUCE_SCATTER, ALLREDUCE), _make, auto=False)
+METHOD = Method("ring", frozenset(), (ALLGATHER, REDUCE_SCATTER, ALLREDUCE), _make, fabrics=True, auto=False)

@@ -19,12 +19,14 @@ Path = tuple[int, ...]
 
 
 class Router:
-    """The shortest paths of a topology without switches.
+    """The shortest paths of a topology.
 
     Parameters
     ----------
     topology
-        Strongly connected, of at most ``MOST_NODES`` nodes.
+        Strongly connected, of at most ``MOST_NODES`` nodes, switches included.
+    names
+        What messages call the nodes; their numbers if None.
 
     Raises
     ------
@@ -34,7 +36,7 @@ class Router:
         If some node cannot be reached from another.
     """
 
-    def __init__(self, topology: Topology) -> None:
+    def __init__(self, topology: Topology, names: Sequence[str] | None = None) -> None:
         if topology.nodes > MOST_NODES:
             raise TooLargeError(
                 f"baselines route messages among at most {MOST_NODES} nodes, this topology has {topology.nodes}"
@@ -43,7 +45,8 @@ class Router:
         self.distance: IntArray = np.stack([distances(topology, node) for node in range(topology.nodes)])
         if self.distance.min() < 0:
             source, target = np.argwhere(self.distance < 0)[0].tolist()
-            raise DisconnectedError(f"node {target} cannot be reached from node {source}")
+            called = (f"node {target}", f"node {source}") if names is None else (names[target], names[source])
+            raise DisconnectedError(f"{called[0]} cannot be reached from {called[1]}")
         self._towards = self.distance.T.tolist()
         self._out: list[list[tuple[int, int]]] = [[] for _ in range(topology.nodes)]
         for link, (source, target, _) in enumerate(topology.links()):
@@ -52,13 +55,16 @@ class Router:
         common = math.lcm(*topology.capacity.tolist())
         self._share = [common // capacity for capacity in topology.capacity.tolist()]
 
-    def paths(self, pairs: Sequence[tuple[int, int]], widths: Sequence[int]) -> list[Path]:
-        """Return a way for every message of one round, hop j of all of them in step j.
+    def paths(self, pairs: Sequence[tuple[int, int]], widths: Sequence[int], *, by_step: bool = True) -> list[Path]:
+        """Return a way for every message.
 
         Parameters
         ----------
         pairs, widths
             Source and destination of every message, and its units.
+        by_step
+            Whether a link is shared by those alone that take it as their hop of the same number: the messages of one
+            round, hop j of all in step j. Else by all.
 
         Notes
         -----
@@ -70,17 +76,19 @@ class Router:
         order = sorted(range(len(pairs)), key=lambda i: (-self._towards[pairs[i][1]][pairs[i][0]], pairs[i]))
         for at in order:
             (source, target), width = pairs[at], widths[at]
-            found[at], links = self._best(source, target, width, load)
-            for step, link in enumerate(links):
+            found[at], links = self._best(source, target, width, load, by_step=by_step)
+            for hop, link in enumerate(links):
+                step = hop if by_step else 0
                 load[step, link] = load.get((step, link), 0) + width * self._share[link]
         return found
 
     def _best(
-        self, source: int, target: int, width: int, load: dict[tuple[int, int], int]
+        self, source: int, target: int, width: int, load: dict[tuple[int, int], int], *, by_step: bool
     ) -> tuple[Path, tuple[int, ...]]:
         left = self._towards[target]
         layer: dict[int, tuple[int, int, Path, tuple[int, ...]]] = {source: (0, 0, (source,), ())}
-        for step in range(left[source]):
+        for hop in range(left[source]):
+            step = hop if by_step else 0
             following: dict[int, tuple[int, int, Path, tuple[int, ...]]] = {}
             for node, (most, total, way, links) in layer.items():
                 for other, link in self._out[node]:

@@ -1,0 +1,73 @@
+"""Double binary tree: two trees, each of half of the data, in which no node has children in both; pipelined."""
+
+from __future__ import annotations
+
+from topodesign.collectives import ALLREDUCE, BROADCAST, REDUCE
+from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.plan import Plan
+from topodesign.schedulers.baselines.spanning import Ranks, tree_plans
+from topodesign.schedulers.method import Method, Request
+
+
+def parent(rank: int, ranks: int) -> int:
+    """Return the parent of a rank above 0 in the tree of height ceil(log2 N) with rank 0 at the top.
+
+    Below rank 0, which has one child, ranks are numbered in the order of a walk left to right: those with lowest bit b
+    are 2^b apart from their children, so that odd ranks are leaves.
+    """
+    bit = rank & -rank
+    above = (rank ^ bit) | (bit << 1)
+    return above if above < ranks else rank ^ bit
+
+
+def two_trees(fabric: Fabric, root: int | None) -> list[Ranks]:
+    """Return the two trees of a root, or as NCCL has them for an allreduce with a root each.
+
+    In the second tree of a root ranks 1 to N - 1 are turned round if they are even in number, else shifted by one; with
+    a root each all ranks are turned round if N is even, else shifted. So a leaf is no leaf in the other, but for one
+    rank where their number is odd. C chunks take 2 (ceil(log2 N) + C - 1)(alpha + beta M/(2C)) for a reduce and then a
+    broadcast if every edge has a link for itself.
+
+    References
+    ----------
+    Sanders, Speck and Traff, Two-tree Algorithms for Full Bandwidth Broadcast, Reduction and Scan (2009).
+    """
+    nodes = fabric.compute
+    count = len(nodes)
+    first = 0 if root is None else nodes.index(root)
+    plain = [nodes[(first + rank) % count] for rank in range(count)]
+    if root is None:
+        other = plain[::-1] if count % 2 == 0 else [*plain[1:], plain[0]]
+    else:
+        rest = plain[1:]
+        other = [plain[0], *(rest[::-1] if count % 2 else [*rest[1:], rest[0]])]
+    return [_tree(order) for order in (plain, other)]
+
+
+def _tree(order: list[int]) -> Ranks:
+    """Return the tree of ranks in an order, top down."""
+    count = len(order)
+    children: dict[int, list[int]] = {}
+    for rank in range(1, count):
+        children.setdefault(parent(rank, count), []).append(rank)
+    edges, waiting = [], [0]
+    for rank in waiting:
+        below = children.get(rank, [])
+        edges += [(order[rank], order[child]) for child in below]
+        waiting += below
+    return Ranks(order[0], 1, edges)
+
+
+def _make(request: Request) -> list[Plan]:
+    return tree_plans(request, "double-binary-tree", two_trees)
+
+
+METHOD = Method(
+    "double-binary-tree",
+    frozenset({"root", "only", "without"}),
+    (BROADCAST, REDUCE, ALLREDUCE),
+    _make,
+    movement="trees",
+    fabrics=True,
+    auto=False,
+)
