@@ -186,7 +186,7 @@ class Pigeons:
 
 def test_what_cannot_be_compiled_yet_says_so() -> None:
     topology = build("circulant(6,1,2)")
-    with pytest.raises(InfeasibleError, match="Pigeons cannot be compiled yet; rounds, trees, orbits and timed"):
+    with pytest.raises(InfeasibleError, match="Pigeons cannot be compiled yet; rounds, trees, orbits and 2 more can"):
         compile_plan(Plan(topology, Pigeons()))
     for collective in COLLECTIVES.values():
         if not collective.like(*rounds.COLLECTIVES):

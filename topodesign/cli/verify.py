@@ -69,4 +69,6 @@ def _text(report: Report) -> str:
 
         lines += [tree_summary(plan.fabric, plan.movement)] if report.ok else [f"  {line}" for line in report.problems]
         return "\n".join(lines)
+    if plan.topology.switches:
+        return f"{plan.fabric}\n{report}"
     return f"{plan.spec or 'a topology without a spec'}, {plan.topology.nodes} nodes\n{report}"

@@ -24,12 +24,14 @@ from topodesign.compiler.limits import Limits
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.files import as_plan
 from topodesign.plans.orbit import OrbitRounds
+from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import rounds_of
 from topodesign.plans.trees import Trees
+from topodesign.plans.unroll import unroll_paths
 from topodesign.runtime.check import CheckReport
 from topodesign.runtime.profiles import RuntimeProfile
 from topodesign.topology.topology import Topology
@@ -100,11 +102,16 @@ def _of_trees(_: Topology, movement: Trees, options: Options, limits: Limits) ->
     )
 
 
+def _of_paths(_: Topology, movement: Paths, options: Options, limits: Limits) -> Program:
+    return _of_rounds(*unroll_paths(movement), options, limits)
+
+
 FRONT_ENDS: Mapping[type, FrontEnd] = MappingProxyType(
     {
         Rounds: FrontEnd("rounds", (), rounds.COLLECTIVES, _of_rounds),
         Trees: FrontEnd("trees", ("trees",), trees.COLLECTIVES, _of_trees),
         OrbitRounds: FrontEnd("orbits", (), rounds.COLLECTIVES, _of_orbit),
+        Paths: FrontEnd("paths", ("paths",), rounds.COLLECTIVES, _of_paths),
         Timed: FrontEnd("timed sends", ("timed",), rounds.COLLECTIVES, _of_timed),
     }
 )

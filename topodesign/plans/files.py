@@ -35,7 +35,7 @@ from topodesign.base.strict_json import parse_json
 from topodesign.base.version import __version__
 from topodesign.collectives import Collective, from_record
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans import orbit_file, rounds_file, timed_file, trees_file
+from topodesign.plans import orbit_file, paths_file, rounds_file, timed_file, trees_file
 from topodesign.plans.archive import (
     LINK_COLUMNS,
     MAX_HEADER,
@@ -50,6 +50,7 @@ from topodesign.plans.archive import (
     write_archive,
 )
 from topodesign.plans.orbit import OrbitRounds
+from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Movement, Plan
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.timed import Timed
@@ -86,6 +87,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "rounds": Kind(Rounds, COLUMNS, rounds_file.fields_of, rounds_file.read),
         "trees": Kind(Trees, trees_file.COLUMNS, trees_file.fields_of, trees_file.read),
         "orbitrounds": Kind(OrbitRounds, orbit_file.COLUMNS, orbit_file.fields_of, orbit_file.read),
+        "paths": Kind(Paths, paths_file.COLUMNS, paths_file.fields_of, paths_file.read),
         "timed": Kind(Timed, timed_file.COLUMNS, timed_file.fields_of, timed_file.read),
     }
 )

@@ -1,6 +1,6 @@
-"""Trees unrolled into rounds: what goes over the tree edges, chunk after chunk, on the graph of these edges.
+"""Trees and paths unrolled into rounds: what goes from node to node, chunk after chunk, on the graph of these sends.
 
-So trees can be replayed as any schedule is, which is a second check of what arrives where: the two verifiers share
+So they can be replayed as any schedule is, which is a second check of what arrives where: the verifiers share
 nothing. Switches and the routes through them are left out, and so is how much a link can carry.
 """
 
@@ -13,6 +13,7 @@ import numpy as np
 from topodesign.base.arguments import require_at_least
 from topodesign.base.arrays import sealed
 from topodesign.base.errors import InfeasibleError
+from topodesign.plans.paths import Paths
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import check_rows, check_units
 from topodesign.plans.trees import Trees
@@ -88,6 +89,84 @@ def unroll(trees: Trees, chunks: int = 1) -> tuple[Topology, Rounds]:
     )
     pairs = np.unique(np.stack((trees.src, trees.dst)), axis=1)
     return Topology.from_arrays(trees.topology.nodes, *pairs, switches=trees.topology.switches), rounds
+
+
+def unroll_paths(paths: Paths, chunks: int = 1) -> tuple[Topology, Rounds]:
+    """Return what paths send from node to node, in steps; switches are left out, and the nodes numbered without them.
+
+    What a path carries is cut into chunks. The first goes from its source in step 1 and on from every node that it
+    meets in the step after it has arrived there, and every other chunk follows a step behind the one before it.
+
+    Parameters
+    ----------
+    paths
+        Right or wrong: what is wrong with the ends, the shares and the links stays so.
+    chunks
+        Chunks of what every path carries.
+
+    Returns
+    -------
+    tuple
+        The sends from node to node as links of capacity one, and the schedule on them.
+
+    Raises
+    ------
+    InfeasibleError
+        If rounds cannot say it: without paths, or where they carry more than there is of a block.
+    ParameterError
+        If there is no chunk.
+    TooLargeError
+        If there are too many rows to hold or too many units to count.
+    """
+    require_at_least("chunks", chunks, 1)
+    if not len(paths):
+        raise InfeasibleError("without paths there is nothing to unroll")
+    topology, units = paths.topology, paths.units * chunks
+    computes = np.ones(topology.nodes, dtype=np.bool_)
+    computes[list(topology.switches)] = False
+    number = np.cumsum(computes) - 1
+    count = int(computes.sum())
+    check_units(units)
+    # The units of every path in its block, and its sends.
+    order = np.argsort(paths.block, kind="stable")
+    high = np.cumsum(paths.weight[order])
+    first = np.diff(paths.block[order], prepend=-1) != 0
+    before = np.repeat((high - paths.weight[order])[first], np.diff(np.append(np.flatnonzero(first), len(order))))
+    lo = np.empty(len(order), dtype=np.int64)
+    lo[order] = high - paths.weight[order] - before
+    if np.any(lo + paths.weight > paths.units):
+        raise InfeasibleError("the paths of a block carry more than there is of it")
+    at_nodes = np.flatnonzero(computes[paths.hop])
+    path, node = paths.path_of[at_nodes], paths.hop[at_nodes]
+    sends = np.flatnonzero(path[1:] == path[:-1])
+    check_rows(len(sends) * chunks)
+    src, dst, path = number[node[sends]], number[node[sends + 1]], path[sends]
+    new = np.diff(path, prepend=-1) != 0
+    step = np.arange(len(path)) - np.repeat(np.flatnonzero(new), np.diff(np.append(np.flatnonzero(new), len(path)))) + 1
+    chunk = np.arange(chunks)[:, None]
+    low = lo[path] * chunks + chunk * paths.weight[path]
+    blocks = paths.block
+    if paths.collective.pairwise:
+        blocks = number[blocks // topology.nodes] * count + number[blocks % topology.nodes]
+    else:
+        blocks = number[blocks]
+    collective = paths.collective
+    if collective.root is not None:
+        collective = collective.at(int(number[collective.root]))
+    if collective.group is not None:
+        collective = collective.among(number[list(collective.group)].tolist())
+    narrow = (np.tile(column, chunks).astype(np.int32) for column in (src, dst, blocks[path]))
+    rounds = Rounds(
+        collective,
+        count,
+        units,
+        int(step.max()) + chunks - 1,
+        0,
+        sealed((step + chunk).ravel().astype(np.int32)),
+        *map(sealed, (*narrow, low.ravel(), (low + paths.weight[path]).ravel())),
+    )
+    pairs = np.unique(np.stack((src, dst)), axis=1)
+    return Topology.from_arrays(count, *pairs), rounds
 
 
 def _steps(heights: IntArray, chunks: int) -> int:

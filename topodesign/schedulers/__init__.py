@@ -15,6 +15,7 @@ SCHEDULERS = {
     "lift": "lifted from the bases of an expansion",
     "peel": "the best flow through time (all-to-all, scatter, gather)",
     "forest": "spanning trees, which auto takes for fabrics with switches, broadcast and reduce",
+    "fluid": "paths of the fastest flow, which auto takes for all-to-all, scatter and gather on fabrics",
     **BASELINES,
 }
 """What there is to choose from, in the order in which ``auto`` asks; shown by help texts, so without any import."""

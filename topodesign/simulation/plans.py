@@ -20,10 +20,12 @@ from topodesign.fabrics.part import part_of
 from topodesign.plans.files import as_plan
 from topodesign.plans.measure import cost_of
 from topodesign.plans.orbit import OrbitRounds
+from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
 from topodesign.plans.trees import Trees
+from topodesign.simulation.paths import PathSimulation, simulate_paths
 from topodesign.simulation.rounds import Link, Loss, Mode, SimulationResult, simulate_rounds
 from topodesign.simulation.timed import TimedSimulation, simulate_timed
 from topodesign.simulation.trees import TreeSimulation, simulate_trees
@@ -53,7 +55,7 @@ class Conditions:
     failed
         Links (u, v) that carry nothing, by numbers.
     chunks
-        Chunks of the data of every tree; None for the number that is fastest.
+        Chunks of the data of every tree or path; None for the number that is fastest.
     """
 
     size: Fraction
@@ -219,7 +221,7 @@ def simulate(
     without
         Of a fabric: what is down in both directions, ``A-B``, or the name of a node or switch.
     chunks
-        Of trees: chunks that the data of each is cut into; None takes the number that is fastest.
+        Of trees and paths: chunks that the data of each is cut into; None takes the number that is fastest.
 
     Returns
     -------
@@ -347,7 +349,7 @@ def training_step(
 
 def _rounds(plan: Plan, rounds: Rounds, now: Conditions) -> SimulationResult:
     if now.chunks is not None:
-        raise ParameterError("chunks are of trees; rounds have none")
+        raise ParameterError("chunks are of trees and paths; rounds have none")
     table = LinkTable({}, {}) if now.links is None else now.links.on(plan.topology)
     own = 8 * plan.fabric.unit * max(1, plan.topology.degree)
     return simulate_rounds(
@@ -364,20 +366,22 @@ def _rounds(plan: Plan, rounds: Rounds, now: Conditions) -> SimulationResult:
 
 
 def _trees(plan: Plan, trees: Trees, now: Conditions) -> TreeSimulation:
+    return simulate_trees(trees, **_in_pipelines(plan, now))
+
+
+def _paths(plan: Plan, paths: Paths, now: Conditions) -> PathSimulation:
+    return simulate_paths(paths, **_in_pipelines(plan, now))
+
+
+def _in_pipelines(plan: Plan, now: Conditions) -> dict[str, Any]:
+    """Return what simulators of pipelines take."""
     if now.mode != "lock-step" or now.links is not None:
-        raise ParameterError("trees are pipelines over alike links; leave the mode and single links out")
+        raise ParameterError(f"{plan.kind} are pipelines over alike links; leave the mode and single links out")
     fabric = plan.fabric
     unit = 8 * fabric.unit
     if now.bandwidth is not None:
         unit = now.bandwidth / max(1, int(fabric.topology.out_ports[list(fabric.compute)].max()))
-    return simulate_trees(
-        trees,
-        alpha=now.alpha,
-        size=now.size,
-        unit=unit,
-        chunks=now.chunks,
-        failed_links=now.failed,
-    )
+    return {"alpha": now.alpha, "size": now.size, "unit": unit, "chunks": now.chunks, "failed_links": now.failed}
 
 
 def _timed(plan: Plan, timed: Timed, now: Conditions) -> TimedSimulation:
@@ -393,6 +397,6 @@ def _orbit(plan: Plan, orbit: OrbitRounds, now: Conditions) -> SimulationResult:
 
 
 RUNS: Mapping[type, Callable[[Plan, Any, Conditions], Run]] = MappingProxyType(
-    {Rounds: _rounds, Trees: _trees, Timed: _timed, OrbitRounds: _orbit}
+    {Rounds: _rounds, Trees: _trees, Paths: _paths, Timed: _timed, OrbitRounds: _orbit}
 )
 """The simulators by kind of movement."""

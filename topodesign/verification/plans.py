@@ -18,11 +18,13 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import FABRICS, build_fabric
 from topodesign.plans.files import as_plan, load_plan
 from topodesign.plans.orbit import OrbitRounds
+from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
 from topodesign.plans.trees import Trees
 from topodesign.verification.orbit import verify_orbit
+from topodesign.verification.paths import verify_paths
 from topodesign.verification.rounds import RoundsReport, verify_rounds
 from topodesign.verification.timed import SHOWN, verify_timed
 from topodesign.verification.trees import verify_trees
@@ -239,6 +241,22 @@ def _trees(plan: Plan, trees: Trees) -> Found:
     return Found((), figures, {"trees": report.trees, **{name: str(value) for name, value in figures.items()}}, text)
 
 
+def _paths(plan: Plan, paths: Paths) -> Found:
+    fabric = plan.fabric
+    report = verify_paths(paths, names=fabric.names)
+    if not report.ok or not report.inverse_rate:
+        return Found(report.problems or ("it has no paths",), {}, {}, "")
+    members = len(paths.collective.members(plan.topology.nodes, plan.topology.switches))
+    inverse = report.inverse_rate / fabric.unit
+    figures = {
+        "height": Fraction(report.height),
+        "inv_x_star": inverse,
+        "algorithmic_bandwidth": paths.collective.shards(members) / inverse,
+    }
+    text = f"{report.paths} paths of height {report.height}, {float(figures['algorithmic_bandwidth'] / 10**9):.3f} GB/s"
+    return Found((), figures, {"paths": report.paths, **{name: str(value) for name, value in figures.items()}}, text)
+
+
 def _timed(plan: Plan, timed: Timed) -> Found:
     report = verify_timed(plan.topology, timed)
     problems = report.problems
@@ -266,6 +284,7 @@ CHECKS: Mapping[type, Callable[[Plan, Any], Found]] = MappingProxyType(
         Rounds: _rounds,
         OrbitRounds: _orbit,
         Trees: _trees,
+        Paths: _paths,
         Timed: _timed,
     }
 )

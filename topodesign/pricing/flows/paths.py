@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from topodesign.pricing.flows.concurrent import ConcurrentFlow
+from topodesign.topology.topology import Topology
 
 Paths = list[tuple[tuple[int, ...], Fraction]]
 """Paths, each as the nodes that it goes through, with the part of a shard that takes it."""
@@ -35,21 +37,40 @@ def path_flow(flow: ConcurrentFlow, source: int) -> dict[int, Paths]:
     ParameterError
         If there is no such node.
     """
-    topology = flow.topology
-    amounts = flow.source_amounts(source).tolist()
+    wanted = {node: flow.scale for node in range(flow.topology.nodes) if node != source}
+    found = taken_apart(flow.topology, source, flow.source_amounts(source).tolist(), wanted)
+    return {node: [(path, Fraction(part, flow.scale)) for path, part in paths] for node, paths in found.items()}
+
+
+def taken_apart(
+    topology: Topology, source: int, amounts: Sequence[int], wanted: Mapping[int, int]
+) -> dict[int, list[tuple[tuple[int, ...], int]]]:
+    """Return paths that bring from a source what is wanted to each node, with how much they bring.
+
+    Parameters
+    ----------
+    topology
+        Links, switches included.
+    source
+        A node.
+    amounts
+        What it sends over each link: a flow that brings as much as is wanted.
+    wanted
+        How much to every destination.
+    """
     into: list[dict[int, int]] = [{} for _ in range(topology.nodes)]
     for u, v, amount in zip(topology.src.tolist(), topology.dst.tolist(), amounts, strict=True):
         if amount and v != source:
             into[v][u] = amount
-    found: dict[int, Paths] = {node: [] for node in range(topology.nodes) if node != source}
-    for node, paths in found.items():  # in any order: taking out one destination's shard leaves a flow for the others
-        left = flow.scale
+    found: dict[int, list[tuple[tuple[int, ...], int]]] = {node: [] for node in wanted}
+    for node, paths in found.items():  # in any order: taking out one destination's data leaves a flow for the others
+        left = wanted[node]
         while left:
             path = _way_back(into, source, node)
             part = min(left, *(into[v][u] for u, v in itertools.pairwise(path)))
             for u, v in itertools.pairwise(path):
                 _take(into, u, v, part)
-            paths.append((path, Fraction(part, flow.scale)))
+            paths.append((path, part))
             left -= part
     return found
 

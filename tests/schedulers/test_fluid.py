@@ -1,0 +1,90 @@
+"""Plans over paths: as fast as the optimum, right in three ways, kept in files, and for parts of fabrics."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.cli.main import run
+from topodesign.fabrics.presets import FABRICS
+from topodesign.forest.fabric_optimum import optimum
+from topodesign.plans.files import load_plan, save_plan
+from topodesign.plans.paths import Paths
+from topodesign.plans.unroll import unroll_paths
+from topodesign.schedulers.scheduling import schedule
+from topodesign.simulation.plans import simulate
+from topodesign.verification.plans import verify
+from topodesign.verification.rounds import verify_rounds
+
+PLACES = (
+    "dgx_a100(2)", "dgx_a100_pcie(2)", "dgx_a100_links(2)", "dgx_h100(2)", "mi250(1)", "mi250(2)", "dgx1_v100(2)",
+    "fat_tree(4,4,2,3,2)", "rail_optimised(3,2)", "dragonfly(3,2,2)", "tpu_torus(2,3)", "torus(3,3)", "genkautz(2,9)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("collective", ["all-to-all", "scatter", "gather"])
+def test_plans_are_right_and_as_fast_as_the_optimum(place: str, collective: str, tmp_path: Path) -> None:
+    root = None if collective == "all-to-all" else 1
+    plan = schedule(place, collective, method="fluid", root=root)
+    report = verify(plan)
+    assert report.ok, report.problems
+    best = optimum(place, collective, root=root).to_records()[0]
+    assert report.figures["algorithmic_bandwidth"] == best["algorithmic_bandwidth"]
+    assert report.figures == plan.claim
+    assert isinstance(plan.movement, Paths)
+    replayed = verify_rounds(*unroll_paths(plan.movement))
+    assert replayed.ok, replayed.problems
+    kept = load_plan(save_plan(tmp_path / "plan.npz", plan))
+    assert (kept.movement, kept.claim, kept.place) == (plan.movement, plan.claim, plan.place)
+    assert plan.spec == (place if place.partition("(")[0] in FABRICS else plan.spec)
+    times = [simulate(plan, size=size).time for size in (10**3, 10**6, 10**9, 10**12)]
+    assert times == sorted(times)
+    assert float(10**12 / times[-1]) == pytest.approx(float(plan.claim["algorithmic_bandwidth"]), rel=0.01)
+
+
+def test_auto_takes_it_for_fabrics() -> None:
+    assert schedule("dgx_a100(2)", "all-to-all").kind == "paths"
+    assert schedule("dgx_a100(2)", "gather", root="box0/gpu3").generator["method"] == "fluid"
+    with pytest.raises(ParameterError, match="allgather goes over"):
+        schedule("dgx_a100(2)", "allgather", method="fluid")
+
+
+def test_parts_of_fabrics() -> None:
+    """Nodes that take no part pass on as switches do, and dead links are gone around."""
+    part = schedule("dgx_a100(2)", "all-to-all", only="box*/gpu[0-3]", others="forward", without="box0/gpu0-rail0")
+    assert verify(part).ok
+    assert len(part.collective.members(part.topology.nodes, part.topology.switches)) == 8
+    assert part.spec is None
+    assert part.claim["algorithmic_bandwidth"] == 8 * Fraction(7 * 25 * 10**9, 16)
+    with pytest.raises(InfeasibleError, match="no way"):
+        schedule("dgx_a100(2)", "all-to-all", only="box*/gpu1", without="rail1")
+
+
+def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "plan.npz")
+    assert run(["schedule", "dgx_a100(2)", "--collective", "all-to-all", "-o", path, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["algorithmic_bandwidth"] == str(50 * 10**9)
+    assert record["method"] == "fluid"
+    assert run(["verify", path]) == 0
+    assert "all-to-all: ok, 240 paths of height 2, 50.000 GB/s" in capsys.readouterr().out
+    assert run(["verify", path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kind"] == "paths"
+    assert run(["simulate", path, "--size", "1GiB", "--json"]) == 0
+    runs = json.loads(capsys.readouterr().out)["runs"]
+    assert runs[0]["completes"]
+    assert runs[0]["algorithmic_bandwidth_GBps"] < 50
+    assert run(["simulate", path, "--without", "rail0"]) == 1
+    assert "does not finish" in capsys.readouterr().out
+    assert run(["simulate", path, "--mode", "asynchronous"]) == 2
+
+
+def test_a_wrong_claim_is_found() -> None:
+    plan = schedule("dgx_a100(1)", "all-to-all")
+    wrong = type(plan)(plan.place, plan.movement, {**plan.claim, "height": Fraction(2)}, plan.spec)
+    assert "the claimed height is 2" in str(verify(wrong))

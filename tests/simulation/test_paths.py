@@ -1,0 +1,93 @@
+"""Paths in time: the formula against rounds played one by one, the best chunks against all, and failures."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.samples.paths import COLLECTIVES, some_paths
+from topodesign.base.errors import ParameterError
+from topodesign.plans.paths import Paths
+from topodesign.schedulers.scheduling import schedule
+from topodesign.simulation.paths import simulate_paths
+from topodesign.simulation.plans import simulate
+from topodesign.topology.topology import Topology
+
+UNIT = Fraction(8 * 10**9)
+
+
+def drawn(seed: int, collective: str = "all-to-all") -> Paths:
+    rng = random.Random(seed)  # noqa: S311  a sample
+    return some_paths(collective, rng.randint(2, 5), rng.randint(1, 3), rng)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(COLLECTIVES), st.integers(0, 3))
+@settings(max_examples=40)
+def test_the_best_number_of_chunks_is_the_best(seed: int, collective: str, latency: int) -> None:
+    paths = drawn(seed, collective)
+    asked: dict[str, Any] = {"alpha": Fraction(latency, 10**6), "size": Fraction(2**16), "unit": UNIT}
+    best = simulate_paths(paths, **asked)
+    assert best.time >= best.optimum
+    for chunks in (1, 2, 3, 5, 8, 30):
+        given_ = simulate_paths(paths, **asked, chunks=chunks)
+        assert given_.time == (paths.height + chunks - 1) * (asked["alpha"] + best.optimum / chunks)
+        assert given_.time >= best.time or chunks > best.chunks
+    assert best.utilisation.max() <= 1 + 1e-9
+
+
+def test_time_by_bandwidth_is_that_of_the_fullest_link() -> None:
+    paths = drawn(11)
+    endless = simulate_paths(paths, alpha=Fraction(0), size=Fraction(10**6), unit=UNIT, chunks=10**6)
+    members = paths.topology.nodes - len(paths.topology.switches)
+    assert endless.optimum == Fraction(10**6, members) * paths.inverse_rate / 10**9
+    assert float(endless.time) == pytest.approx(float(endless.optimum), rel=1e-4)
+    assert endless.utilisation.max() == pytest.approx(1, rel=1e-4)
+
+
+def test_failures_stop_the_paths_that_go_there() -> None:
+    plan = schedule("dgx_a100(2)", "all-to-all")
+    right = simulate(plan, size="64MiB")
+    assert right.completes
+    broken = simulate(plan, size="64MiB", without=["box0/gpu0-rail0"])
+    assert not broken.completes
+    assert "does not finish" in str(broken)
+    lost = broken.run.loss
+    assert lost is not None
+    hops = plan.movement.columns()["hop"]
+    assert 0 < len(lost.pairs) < 240
+    assert isinstance(plan.movement, Paths)
+    for path in lost.rows.tolist():
+        way = hops[plan.movement.hop_start[path] : plan.movement.hop_start[path + 1]].tolist()
+        names = [plan.fabric.names[at] for at in way]
+        assert any({a, b} == {"box0/gpu0", "rail0"} for a, b in itertools.pairwise(names))
+    with pytest.raises(ParameterError, match="no link"):
+        simulate_paths(plan.movement, alpha=Fraction(0), size=Fraction(1), unit=UNIT, failed_links=[(0, 1)])
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"alpha": Fraction(-1)}, {"size": Fraction(0)}, {"unit": Fraction(0)}, {"chunks": 0}]
+)
+def test_numbers_out_of_range(wrong: dict[str, Any]) -> None:
+    asked: dict[str, Any] = {"alpha": Fraction(0), "size": Fraction(1), "unit": UNIT} | wrong
+    with pytest.raises(ParameterError):
+        simulate_paths(drawn(1), **asked)
+
+
+def test_nothing_to_do_takes_no_time() -> None:
+    """A scatter on a fabric whose paths are all gone."""
+    paths = drawn(2)
+    every = [(int(u), int(v)) for u, v in zip(paths.topology.src, paths.topology.dst, strict=True)]
+    assert isinstance(paths.topology, Topology)
+    result = simulate_paths(paths, alpha=Fraction(1), size=Fraction(8), unit=UNIT, failed_links=every)
+    assert result.time == 0
+    assert result.loss is not None
+    assert len(result.loss.rows) == len(paths)
+    assert np.all(result.utilisation == 0)
+    assert "paths" in str(result)

@@ -1,0 +1,177 @@
+"""Paths: which part of which block goes over which vertices, all at the same time in pipelines.
+
+What is neither copied nor added up needs no tree: every part of a block has a path of its own from the source to the
+destination, over nodes and switches. All parts flow at once, each cut into small chunks, so that the time for large
+sizes is set by the fullest link alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.arrays import owned
+from topodesign.base.errors import ScheduleError
+from topodesign.collectives import COLLECTIVES, Collective
+from topodesign.topology.topology import IntArray, Topology
+
+PATH_COLLECTIVES = tuple(
+    one for one in COLLECTIVES.values() if not any("all" in {m.source, m.destination} for m in one.movements)
+)
+"""Those that paths can do: every block goes from one node to one."""
+MAX_WEIGHT = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """Weighted paths of the blocks of a collective.
+
+    Path i takes ``weight[i]`` units of ``block[i]`` over the vertices ``hop[hop_start[i]:hop_start[i + 1]]``: the
+    block's source, others, its destination. Nodes on the way store what they receive and pass it on; switches pass it
+    on as it comes. The units of a block are given to its paths in their order, the first ones to the first.
+
+    Attributes
+    ----------
+    collective
+        One of ``PATH_COLLECTIVES``, with its root and group if it has them.
+    topology
+        Links with capacities, switches included.
+    units
+        Number of equal parts of a block.
+    block, weight
+        One entry for every path, shape ``(P,)``. Blocks are numbered as
+        :meth:`~topodesign.collectives.collective.Collective.blocks` says.
+    hop_start, hop
+        Vertices of the paths; ``hop_start`` has shape ``(P + 1,)``.
+
+    All arrays are read-only int64.
+    """
+
+    collective: Collective
+    topology: Topology
+    units: int
+    block: IntArray
+    weight: IntArray
+    hop_start: IntArray
+    hop: IntArray
+
+    def __post_init__(self) -> None:
+        """Check the form (not the meaning: that is the verifier's) and take the columns over.
+
+        Raises
+        ------
+        ScheduleError
+            If a number is out of range or the columns differ in length or type.
+        """
+        if not isinstance(self.collective, Collective) or not self.collective.like(*PATH_COLLECTIVES):
+            known = ", ".join(map(str, PATH_COLLECTIVES))
+            raise ScheduleError(f"paths are for {known}, not for {self.collective}")
+        if not 1 <= self.units <= MAX_WEIGHT:
+            raise ScheduleError(f"a block has from 1 to {MAX_WEIGHT} units, not {self.units}")
+        for names in COLUMN_GROUPS:
+            shape = (np.size(getattr(self, names[0])),)
+            for name in names:
+                column = getattr(self, name)
+                if not isinstance(column, np.ndarray) or column.dtype != np.int64 or column.shape != shape:
+                    raise ScheduleError(f"column {name!r} must be an int64 array of shape {shape}")
+                object.__setattr__(self, name, owned(column))
+        nodes = self.topology.nodes
+        for name, least, most in (
+            ("block", 0, self.collective.block_count(nodes) - 1),
+            ("weight", 1, MAX_WEIGHT),
+            ("hop", 0, nodes - 1),
+        ):
+            column = getattr(self, name)
+            if len(column) and (column.min() < least or column.max() > most):
+                raise ScheduleError(f"column {name!r} must hold numbers from {least} to {most}")
+        starts, paths = self.hop_start, len(self.block)
+        if len(starts) != paths + 1 or starts[0] != 0 or starts[-1] != len(self.hop) or np.any(np.diff(starts) < 2):
+            raise ScheduleError("column 'hop_start' must cut 'hop' into paths of at least two vertices")
+
+    def __len__(self) -> int:
+        """Return the number of paths."""
+        return len(self.block)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether all fields are equal, columns row by row."""
+        if not isinstance(other, Paths):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+
+    def __hash__(self) -> int:
+        """Hash the header and two columns."""
+        return hash((self.collective, self.units, self.block.tobytes(), self.hop.tobytes()))
+
+    def __repr__(self) -> str:
+        """Return a short description."""
+        return f"<Paths {self.collective}, {len(self)} paths, height {self.height}, {self.units} units per block>"
+
+    @cached_property
+    def path_of(self) -> IntArray:
+        """The path of every entry of ``hop``."""
+        return np.repeat(np.arange(len(self)), np.diff(self.hop_start))
+
+    @cached_property
+    def heights(self) -> IntArray:
+        """Sends of every path: those of its source and of every node on its way, shape ``(P,)``."""
+        computes = np.ones(self.topology.nodes, dtype=np.int64)
+        computes[list(self.topology.switches)] = 0
+        if not len(self):
+            return np.zeros(0, dtype=np.int64)
+        heights: IntArray = np.add.reduceat(computes[self.hop], self.hop_start[:-1]) - 1
+        return heights
+
+    @property
+    def height(self) -> int:
+        """Sends of the path that has the most of them."""
+        return int(self.heights.max(initial=0))
+
+    @cached_property
+    def loads(self) -> IntArray:
+        """Units that every link of the topology carries, shape ``(links,)``.
+
+        Raises
+        ------
+        ScheduleError
+            If a path goes where there is no link.
+        """
+        first = np.flatnonzero(np.diff(self.path_of, append=-1) == 0)
+        link = self.topology.link_index(self.hop[first], self.hop[first + 1])
+        missing = first[link < 0]
+        if len(missing):
+            source, target = self.hop[missing[0]], self.hop[missing[0] + 1]
+            raise ScheduleError(f"a path goes from {source} to {target}, where there is no link")
+        loads = np.zeros(len(self.topology.src), dtype=np.int64)
+        np.add.at(loads, link, self.weight[self.path_of[first]])
+        loads.setflags(write=False)
+        return loads
+
+    @property
+    def inverse_rate(self) -> Fraction:
+        """Time by bandwidth alone for blocks of size one, in units of one over the unit of capacity.
+
+        That is 1/x: blocks of M/N bytes take ``M/N * inverse_rate / unit`` seconds, where ``unit`` is the bytes per
+        second of a link of capacity one.
+        """
+        pairs = zip(self.loads.tolist(), self.topology.capacity.tolist(), strict=True)
+        return max((Fraction(load, room) for load, room in pairs), default=Fraction(0)) / self.units
+
+    def fits(self, topology: Topology) -> bool:
+        """Return whether it is for these very links."""
+        return self.topology == topology
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns by name."""
+        return {name: getattr(self, name) for group in COLUMN_GROUPS for name in group}
+
+    def table(self) -> dict[str, NDArray[Any]]:
+        """Return the columns of whole paths."""
+        return {name: getattr(self, name) for name in COLUMN_GROUPS[0]}
+
+
+COLUMN_GROUPS = (("block", "weight"), ("hop_start",), ("hop",))

@@ -1,0 +1,181 @@
+"""The simulator of paths: how long a collective takes whose blocks flow over paths in chunks.
+
+Every path has its share of every link on its way for itself, so that all take the same time B by bandwidth alone. What
+a path carries is cut into C chunks that follow one another, and a chunk takes ``alpha + B / C`` from node to node,
+whatever the switches between. A path of h sends is done after ``(h + C - 1) * (alpha + B / C)``. Times are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.errors import ParameterError
+from topodesign.base.units import format_bandwidth, format_size, format_time
+from topodesign.plans.paths import Paths
+from topodesign.simulation.rounds import Link, Loss
+from topodesign.topology.topology import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class PathSimulation:
+    """When paths end.
+
+    Attributes
+    ----------
+    time
+        Seconds until the last chunk has arrived.
+    chunks
+        Chunks that what a path carries was cut into.
+    optimum
+        Seconds by bandwidth alone, without latency and with endless chunks.
+    size
+        Bytes of the whole data of a node.
+    critical
+        Vertices of a path with the most sends.
+    utilisation
+        Share of ``time`` in which each link transmits bits (float64, in the topology's order; rounded).
+    loss
+        What failed links prevent, or None if none failed. The times are those of the paths that are left.
+    """
+
+    time: Fraction
+    chunks: int
+    optimum: Fraction
+    size: Fraction
+    critical: tuple[int, ...]
+    utilisation: NDArray[np.float64]
+    loss: Loss | None
+
+    def __str__(self) -> str:
+        """Return the times, the utilisation and the longest way, with numbers of vertices."""
+        return self.describe(str)
+
+    def without_loss(self) -> PathSimulation:
+        """Return the same, silent about what is lost."""
+        return replace(self, loss=None)
+
+    def record(self) -> dict[str, Any]:
+        """Return what there is to say beside the time, as JSON holds it."""
+        lost = self.loss is not None and len(self.loss.pairs)
+        return {
+            "bandwidth_time_s": float(self.optimum),
+            "algorithmic_bandwidth_GBps": None if lost else float(self.size / self.time / 10**9),
+            "chunks": self.chunks,
+            "utilisation_mean": float(self.utilisation.mean()),
+            "utilisation_max": float(self.utilisation.max()),
+            "utilisation_min": float(self.utilisation.min()),
+        }
+
+    def describe(self, name: Callable[[int], str]) -> str:
+        """Return the same with other names of vertices."""
+        chunks = "1 chunk" if self.chunks == 1 else f"{self.chunks} chunks"
+        head = f"{format_size(self.size)} over paths in {chunks}: {format_time(self.time)}"
+        lines = [f"{head}, by bandwidth alone {format_time(self.optimum)}"]
+        if self.time:
+            rate = format_bandwidth(8 * self.size / self.time)
+            lines.append(f"algorithmic bandwidth {rate} ({float(self.size / self.time) / 1e9:.6g} GB/s)")
+        if len(self.utilisation):
+            mean, least, most = (f(self.utilisation) for f in (np.mean, np.min, np.max))
+            lines.append(f"links transmit {mean:.1%} of the time on average, {least:.1%} to {most:.1%}")
+        lines += [f"longest way: {' -> '.join(map(name, self.critical))}"] if self.critical else []
+        return "\n".join(lines + ([self.loss.describe(name)] if self.loss else []))
+
+
+def simulate_paths(
+    paths: Paths,
+    *,
+    alpha: Fraction,
+    size: Fraction,
+    unit: Fraction,
+    chunks: int | None = None,
+    failed_links: Iterable[Link] = (),
+) -> PathSimulation:
+    """Time paths.
+
+    Parameters
+    ----------
+    paths
+        Some that the verifier accepts; of others the times mean little.
+    alpha
+        Latency of one chunk from node to node, in seconds.
+    size
+        Data M of a node, its own block included, in bytes.
+    unit
+        Bandwidth of one unit of capacity, in bits per second.
+    chunks
+        Chunks of what a path carries; None takes the number that is fastest, of at least a byte each.
+    failed_links
+        Links (u, v) that carry nothing.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or a named link not in the topology.
+    """
+    if alpha < 0 or size <= 0 or unit <= 0:
+        raise ParameterError("alpha must not be negative, size and bandwidth must be above zero")
+    if chunks is not None and chunks < 1:
+        raise ParameterError(f"what a path carries has at least 1 chunk, not {chunks}")
+    failed = tuple(sorted(set(failed_links)))
+    goes, loss = _lose(paths, failed)
+    topology = paths.topology
+    block = Fraction(size) / paths.collective.shards(len(paths.collective.members(topology.nodes, topology.switches)))
+    busy = 8 * block * paths.inverse_rate / Fraction(unit)
+    heights = paths.heights * goes
+    height = int(heights.max(initial=0))
+    smallest = block * int(paths.weight.min(initial=1)) / paths.units
+    if chunks is None:
+        chunks = _best_chunks(height, busy, Fraction(alpha), smallest)
+    time = (height + chunks - 1) * (alpha + busy / chunks) if height else Fraction(0)
+    longest = int(heights.argmax()) if height else -1
+    way = paths.hop[paths.hop_start[longest] : paths.hop_start[longest + 1]].tolist() if height else []
+    sending = _loads(paths, goes) / topology.capacity * float(8 * block / paths.units / Fraction(unit))
+    return PathSimulation(time, chunks, busy, Fraction(size), tuple(way), sending / float(time or 1), loss)
+
+
+def _best_chunks(height: int, busy: Fraction, alpha: Fraction, smallest: Fraction) -> int:
+    """Return the number of chunks C for which (h + C - 1) * (alpha + B / C) is smallest."""
+    waiting = (height - 1) * busy
+    if waiting <= 0:
+        return 1
+    most = max(1, int(smallest))
+    near = most if alpha == 0 else math.isqrt(int(waiting / alpha))
+    candidates = {max(1, min(most, near + more)) for more in (0, 1)}
+    return min(sorted(candidates), key=lambda c: c * alpha + waiting / c)
+
+
+def _hops(paths: Paths) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the path of every hop and its two ends."""
+    first = np.flatnonzero(np.diff(paths.path_of, append=-1) == 0)
+    return paths.path_of[first], paths.hop[first], paths.hop[first + 1]
+
+
+def _loads(paths: Paths, goes: NDArray[np.bool_]) -> NDArray[np.float64]:
+    path, tail, head = _hops(paths)
+    happens = goes[path]
+    loads = np.zeros(len(paths.topology.src), dtype=np.float64)
+    np.add.at(loads, paths.topology.link_index(tail, head)[happens], paths.weight[path[happens]])
+    return loads
+
+
+def _lose(paths: Paths, failed: tuple[Link, ...]) -> tuple[NDArray[np.bool_], Loss | None]:
+    """Return which paths still carry data, and who never has whose block."""
+    goes = np.ones(len(paths), dtype=np.bool_)
+    if not failed:
+        return goes, None
+    path, tail, head = _hops(paths)
+    for u, v in failed:
+        if not np.any((paths.topology.src == u) & (paths.topology.dst == v)):
+            raise ParameterError(f"the topology has no link {u}->{v}")
+        goes[path[(tail == u) & (head == v)]] = False
+    goal = paths.hop[paths.hop_start[1:] - 1]
+    pairs = sorted(set(zip(paths.block[~goes].tolist(), goal[~goes].tolist(), strict=True)))
+    table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return goes, Loss(failed, np.flatnonzero(~goes), table, reduces_only=False)

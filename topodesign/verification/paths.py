@@ -1,0 +1,159 @@
+"""The verifier of paths: real links from every source to every destination, all of every block, nothing twice; exact.
+
+It shares no code with what makes the paths. They are right if and only if
+
+* every path goes from the source of its block to the destination over links, and meets no vertex twice;
+* the weights of the paths of a block add up to its units, for every block of the collective, and there are no others.
+  A block whose source is its destination has none.
+
+What the fullest link carries, over its capacity, is then the time of all of them together, since every path may have
+its share of every link on its way to itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.errors import TooLargeError
+from topodesign.collectives import Collective
+from topodesign.plans.paths import Paths
+from topodesign.topology.topology import IntArray
+
+SHOWN = 3
+"""Examples given of each kind of problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathsReport:
+    """What the verifier found.
+
+    Attributes
+    ----------
+    ok
+        Whether all is right.
+    collective
+        What it was checked to be.
+    paths, height
+        Number of paths, and sends of the longest, switches left out.
+    inverse_rate
+        Load of the fullest link over its capacity, in blocks; None if something is wrong.
+    problems
+        What is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them.
+    """
+
+    ok: bool
+    collective: Collective
+    paths: int
+    height: int
+    inverse_rate: Fraction | None
+    problems: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return the verdict and the problems, one a line."""
+        text = f", {self.paths} paths of height {self.height}, 1/x = {self.inverse_rate}" if self.ok else ""
+        return "\n".join(
+            [f"{self.collective}: {'ok' if self.ok else 'WRONG'}{text}", *map("  {}".format, self.problems)]
+        )
+
+
+def verify_paths(paths: Paths, *, names: Sequence[str] | None = None) -> PathsReport:
+    """Check every path and every block, and find the fullest link.
+
+    Parameters
+    ----------
+    paths
+        Any.
+    names
+        What to call the vertices; their numbers if None.
+
+    Raises
+    ------
+    TooLargeError
+        If the loads may not fit into 64 bits.
+    """
+    topology, called = paths.topology, names if names is not None else list(map(str, range(paths.topology.nodes)))
+    if int(paths.weight.max(initial=0)) * len(paths.hop) >= 2**62:
+        raise TooLargeError("the weights of the paths are too large to be added up")
+    members = paths.collective.members(topology.nodes, topology.switches)
+    blocks = paths.collective.blocks(members, topology.nodes)
+    source, goal = paths.collective.places(paths.collective.movements[0], paths.block, topology.nodes)
+    start, stop = paths.hop_start[:-1], paths.hop_start[1:] - 1
+    inside = np.ones(len(paths.hop), dtype=np.bool_)
+    inside[stop] = False
+    first = np.flatnonzero(inside)
+    keys = np.append(topology.src * topology.nodes + topology.dst, -1)
+    wanted = paths.hop[first] * topology.nodes + paths.hop[first + 1]
+    link = np.searchsorted(keys[:-1], wanted)
+    real = keys[link] == wanted
+    owner = np.repeat(np.arange(len(paths.block)), np.diff(paths.hop_start))
+
+    def words(path: int) -> str:
+        hops = paths.hop[start[path] : stop[path] + 1].tolist()
+        return (
+            f"path {path} of {_called(paths, int(paths.block[path]), called)}: {' -> '.join(called[at] for at in hops)}"
+        )
+
+    bad = {
+        "goes where there is no link": _marked(len(paths), owner[first[~real]]),
+        "is of no block of the collective": ~np.isin(paths.block, blocks) | (source == goal),
+        "does not lead from its source to its destination": (paths.hop[start] != source) | (paths.hop[stop] != goal),
+        "meets a vertex twice": _marked(len(paths), _repeated(owner, paths.hop)),
+    }
+    problems = []
+    for why, which in bad.items():
+        rows = np.flatnonzero(which)
+        problems += [f"{words(path)} {why}" for path in rows[:SHOWN].tolist()]
+        problems += [f"... and {len(rows) - SHOWN} more such paths"] if len(rows) > SHOWN else []
+    problems += _share_problems(paths, blocks, called)
+    if problems:
+        return PathsReport(False, paths.collective, len(paths), 0, None, tuple(problems))
+    loads = np.zeros(len(topology.src), dtype=np.int64)
+    np.add.at(loads, link, paths.weight[owner[first]])
+    fullest = [Fraction(load, room) for load, room in zip(loads.tolist(), topology.capacity.tolist(), strict=True)]
+    sends = np.zeros(len(paths), dtype=np.int64)
+    np.add.at(sends, owner[first], ~np.isin(paths.hop[first], list(topology.switches)))
+    time = max(fullest, default=Fraction(0)) / paths.units
+    return PathsReport(True, paths.collective, len(paths), int(sends.max(initial=0)), time, ())
+
+
+def _share_problems(paths: Paths, blocks: IntArray, called: Sequence[str]) -> Iterator[str]:
+    """Yield the blocks of which not all units have one path."""
+    source, goal = paths.collective.places(paths.collective.movements[0], blocks, paths.topology.nodes)
+    moved = blocks[source != goal]
+    place = np.minimum(np.searchsorted(moved, paths.block), max(0, len(moved) - 1))
+    known = moved[place] == paths.block if len(moved) else np.zeros(len(paths), dtype=np.bool_)
+    carried = np.zeros(len(moved), dtype=np.int64)
+    np.add.at(carried, place[known], paths.weight[known])
+
+    def words(at: int) -> str:
+        what = _called(paths, int(moved[at]), called)
+        return f"the paths of {what} carry {carried[at]} of its {paths.units} units"
+
+    rows = np.flatnonzero(carried != paths.units)
+    yield from map(words, rows[:SHOWN].tolist())
+    if len(rows) > SHOWN:
+        yield f"... and {len(rows) - SHOWN} more such blocks"
+
+
+def _repeated(owner: IntArray, hop: IntArray) -> IntArray:
+    """Return the paths with a vertex that they meet twice."""
+    order = np.lexsort((hop, owner))
+    same = (owner[order][1:] == owner[order][:-1]) & (hop[order][1:] == hop[order][:-1])
+    repeated: IntArray = owner[order][1:][same]
+    return repeated
+
+
+def _marked(count: int, which: IntArray) -> NDArray[np.bool_]:
+    marks = np.zeros(count, dtype=np.bool_)
+    marks[which] = True
+    return marks
+
+
+def _called(paths: Paths, block: int, called: Sequence[str]) -> str:
+    source, goal = paths.collective.places(paths.collective.movements[0], np.array([block]), paths.topology.nodes)
+    return f"the block from {called[int(source[0])]} to {called[int(goal[0])]}"
