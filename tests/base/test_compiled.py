@@ -34,9 +34,10 @@ from topodesign.pricing.closed_form import distances, girth, price
 from topodesign.pricing.flows import kernels as concurrent_kernels
 from topodesign.pricing.flows.concurrent import price_bound
 from topodesign.pricing.flows.quotient import quotient
-from topodesign.schedulers import spread_kernels
+from topodesign.schedulers import scheduling, spread_kernels
 from topodesign.schedulers.spff import spff
 from topodesign.schedulers.spread import spread
+from topodesign.schedulers.ten import copying_kernels, event_kernels, forward_kernels
 from topodesign.simulation.rounds import simulate_rounds
 from topodesign.solve import flow_kernels
 from topodesign.solve.maxflow import balanced_part
@@ -112,12 +113,18 @@ def spread_out(digraph: Topology) -> None:
         spread(distance, arcs, pairs, steps=int(distance.max()), chunks=2, aim=aim)
 
 
+def synthesized(digraph: Topology) -> None:
+    for collective in ("allgather", "all-to-all"):
+        scheduling.schedule(digraph, collective, method="tacos", tries=3)
+
+
 EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.SearchStrategy[Topology]]] = [
     ((pricing_kernels,), priced, regular_digraphs()),
     ((concurrent_kernels,), shared, regular_digraphs()),
     ((replay,), replayed, regular_digraphs(5, 2)),
     ((spread_kernels,), spread_out, regular_digraphs(5, 2)),
     ((field_kernels,), moved, regular_digraphs(5, 2)),
+    ((event_kernels, copying_kernels, forward_kernels), synthesized, regular_digraphs(6, 2)),
     ((flow_kernels,), flowed, fabrics(6)),
     ((packing_kernels, flattening_kernels), packed, fabrics(6)),
 ]

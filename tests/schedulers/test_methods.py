@@ -163,7 +163,7 @@ def test_times_of_links_are_those_of_the_part_that_is_asked() -> None:
     assert isinstance(whole.where, Topology)
     assert isinstance(part.where, Fabric)
     for request, shard in ((whole, 1000), (part, Fraction(4000, 3))):
-        times = request.link_times(ALLGATHER, 1)
+        times = request.link_times(request.where, ALLGATHER, 1)
         where = request.where if isinstance(request.where, Topology) else request.where.topology
         names = range(4) if where.nodes == 4 else (0, 2, 3)
         for (u, v, _), latency, unit in zip(where.links(), times.latency, times.per_unit, strict=True):

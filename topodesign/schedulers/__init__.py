@@ -16,6 +16,7 @@ SCHEDULERS = {
     "peel": "the best flow through time (all-to-all, scatter, gather)",
     "forest": "spanning trees, which auto takes for fabrics with switches, broadcast and reduce",
     "fluid": "paths of the fastest flow, which auto takes for all-to-all, scatter and gather on fabrics",
+    "tacos": "timed sends matched to links one after the other",
     **BASELINES,
 }
 """What there is to choose from, in the order in which ``auto`` asks; shown by help texts, so without any import."""

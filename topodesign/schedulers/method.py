@@ -214,11 +214,13 @@ class Request:
             return (Fraction(0),) * (where if isinstance(where, Topology) else where.topology).nodes
         return as_ready(self.fabric, self.ready)
 
-    def link_times(self, collective: Collective, units: int) -> LinkTimes:
-        """Return the exact times of the links of ``where``.
+    def link_times(self, where: Topology | Fabric, collective: Collective, units: int) -> LinkTimes:
+        """Return the exact times of links.
 
         Parameters
         ----------
+        where
+            :attr:`where`, or the same with its switches unwound.
         collective
             What is to be done there, with the root and the group that it has there.
         units
@@ -231,7 +233,7 @@ class Request:
         FileFormatError
             If the link table cannot be read, or is for other links.
         """
-        where, rate = self.where, self.bandwidth
+        rate = self.bandwidth
         topology = where if isinstance(where, Topology) else where.topology
         if isinstance(where, Fabric):
             if not self.plain and rate is not None:

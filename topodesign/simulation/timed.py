@@ -133,6 +133,7 @@ def simulate_timed(
     links: LinkTable | None = None,
     jitter: Fraction = Fraction(0),
     seed: int = 0,
+    opens: Ints | None = None,
 ) -> TimedSimulation:
     """Run timed sends as early as their data and links allow.
 
@@ -148,6 +149,8 @@ def simulate_timed(
         Every send takes longer by a random time from 0 to so many seconds, which its data arrive later.
     seed
         Of these random times.
+    opens
+        Ticks of the plan from when on each link may be used; from the start if None.
 
     Raises
     ------
@@ -163,14 +166,18 @@ def simulate_timed(
         raise ScheduleError(f"{timed!r} has sends over no link of {topology!r}")
     if jitter < 0 or (size is not None and size <= 0):
         raise ParameterError("a jitter must not be negative, and a size must be above zero")
-    times = _times(topology, timed, size or timed.size, links, jitter)
+    grains = (jitter / GRAIN,) if opens is None else (jitter / GRAIN, timed.tick)
+    times = _times(topology, timed, size or timed.size, links, grains)
     transmits = times.per_unit[link] * (timed.hi - timed.lo)
     takes = transmits + times.latency[link]
     if jitter:
         late = np.random.default_rng(seed).integers(0, GRAIN + 1, len(timed))
         takes = takes + late * int(jitter / GRAIN / times.tick)
     busy = takes - times.latency[link] if timed.overlap else takes
-    start, end, cause = _run(timed, link, takes.tolist(), busy.tolist(), _waits(topology, timed))
+    least = [0] * len(timed)
+    if opens is not None:
+        least = [int(ticks * timed.tick / times.tick) for ticks in opens[link].tolist()]
+    start, end, cause = _run(timed, link, (takes.tolist(), busy.tolist(), least), _waits(topology, timed))
     last = max(end, default=0)
     carried = np.bincount(link, weights=transmits, minlength=len(topology.src))
     bytes_of = (size or timed.size) / (
@@ -201,8 +208,10 @@ def simulate_timed(
     )
 
 
-def _times(topology: Topology, timed: Timed, size: Fraction, links: LinkTable | None, jitter: Fraction) -> LinkTimes:
-    """Return the times of links under other conditions."""
+def _times(
+    topology: Topology, timed: Timed, size: Fraction, links: LinkTable | None, grains: tuple[Fraction, ...]
+) -> LinkTimes:
+    """Return the times of links under other conditions, of whose tick grains are multiples, too."""
     table = LinkTable({}, {}) if links is None else links.on(topology)
     pairs = [(u, v) for u, v, _ in topology.links()]
     members = timed.collective.members(topology.nodes, topology.switches)
@@ -212,13 +221,17 @@ def _times(topology: Topology, timed: Timed, size: Fraction, links: LinkTable | 
         bits / table.bandwidth[p] if p in table.bandwidth else t * timed.tick * size / timed.size
         for p, t in zip(pairs, timed.per_unit.tolist(), strict=True)
     ]
-    return common_ticks(latency, per_unit, timed.units, (jitter / GRAIN,))
+    return common_ticks(latency, per_unit, timed.units, grains)
 
 
 def _run(
-    timed: Timed, link: Ints, takes: list[int], busy: list[int], waits: tuple[Ints, Ints]
+    timed: Timed, link: Ints, spans: tuple[list[int], list[int], list[int]], waits: tuple[Ints, Ints]
 ) -> tuple[list[int], list[int], list[int]]:
-    """Return when sends start and end, and for each the one that it waited for last, -1 if it starts at time 0."""
+    """Return when sends start and end, and for each the one that it waited for last, -1 if for none.
+
+    ``spans`` has what each takes, how long it keeps its link busy, and when it may start.
+    """
+    takes, busy, least = spans
     consumer, producer = waits
     order = np.argsort(consumer, kind="stable")
     bounds = np.searchsorted(consumer[order], np.arange(len(timed) + 1)).tolist()
@@ -227,7 +240,7 @@ def _run(
     before: dict[int, int] = {}
     links = link.tolist()
     for row in np.argsort(timed.start, kind="stable").tolist():
-        begin, why = 0, -1
+        begin, why = least[row], -1
         if (other := before.get(links[row], -1)) >= 0 and start[other] + busy[other] > begin:
             begin, why = start[other] + busy[other], other
         for other in awaited[bounds[row] : bounds[row + 1]]:

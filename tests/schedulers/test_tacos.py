@@ -1,0 +1,278 @@
+"""TACOS-Greedy: what it makes is right whatever the links are, never below what is proved, and as good as can be."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.samples.uneven import mesh, uneven, uneven_networks
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.collectives import COLLECTIVES, Collective, as_collective
+from topodesign.expand.library import build
+from topodesign.fabrics.presets import build_fabric
+from topodesign.fabrics.unwinding import unwind
+from topodesign.plans.plan import Plan
+from topodesign.plans.timed import Timed
+from topodesign.plans.timed_ops import link_times
+from topodesign.schedulers.scheduling import schedule
+from topodesign.schedulers.ten.bound import bound_of
+from topodesign.schedulers.ten.copying import copy_chunks
+from topodesign.schedulers.ten.event_kernels import queue_for, reach
+from topodesign.schedulers.ten.forward import distances_to, forward_chunks
+from topodesign.schedulers.ten.network import Network, chunks_of, network_of, timed_from
+from topodesign.schedulers.ten.tries import best_of
+from topodesign.simulation.plans import simulate
+from topodesign.topology.topology import Topology
+from topodesign.verification.plans import verify
+
+STEP: dict[str, Any] = {"alpha": 0, "bandwidth": 8, "method": "tacos"}
+
+
+def checked(plan: Plan) -> Plan:
+    """The verifier accepts it, it takes no less than is proved, and runs in the time that it claims, or less."""
+    report = verify(plan)
+    assert report.ok, report.problems
+    assert plan.claim["time"] >= Fraction(plan.generator["bound"])
+    assert simulate(plan, size=plan.movement.size).time <= plan.claim["time"]  # type: ignore[attr-defined]
+    return plan
+
+
+def steps(topology: Topology | str, collective: str, **options: Any) -> Fraction:
+    """In how many steps it is done where a chunk takes a link of the widest node for one: of one byte per second."""
+    topology = build(topology) if isinstance(topology, str) else topology
+    shards = as_collective(collective).shards(topology.nodes)
+    plan = schedule(topology, collective, **(STEP | {"bandwidth": 8 * topology.degree, "size": shards} | options))
+    return checked(plan).claim["time"]
+
+
+def rooted(collective: Collective) -> int | None:
+    return 0 if collective.rooted else None
+
+
+@given(
+    uneven_networks(),
+    st.sampled_from(list(COLLECTIVES.values())),
+    st.fixed_dictionaries(
+        {
+            "chunks": st.integers(1, 3),
+            "overlap": st.booleans(),
+            "tick": st.sampled_from([None, "7us"]),
+            "ready": st.sampled_from([None, "0=11us,1=3us"]),
+        }
+    ),
+)
+@settings(max_examples=60)
+def test_any_links_and_any_collective(
+    network: tuple[Topology, Any], collective: Collective, options: dict[str, Any]
+) -> None:
+    topology, table = network
+    ready = options.pop("ready")
+    if topology.in_ports.tolist() != topology.out_ports.tolist():
+        ready = None  # a fabric has names, and as much in as out
+    plan = schedule(
+        topology,
+        collective,
+        method="tacos",
+        root=rooted(collective),
+        link_table=table,
+        ready=ready,
+        tries=2,
+        **options,
+    )
+    checked(plan)
+    assert isinstance(plan.movement, Timed)
+    if ready is not None:
+        ends = np.minimum(plan.movement.src, plan.movement.dst)
+        late = np.select([ends == 0, (plan.movement.src == 1) | (plan.movement.dst == 1)], [11, 3])
+        assert all(
+            start * plan.movement.tick >= Fraction(int(least), 10**6)
+            for start, least in zip(plan.movement.start.tolist(), late, strict=True)
+        )
+
+
+@pytest.mark.parametrize(
+    ("place", "collective", "least"),
+    [
+        ("torus(4,4)", "allgather", 4),
+        ("torus(4,4)", "reduce-scatter", 4),
+        ("torus(4,4)", "allreduce", 8),
+        ("torus(3,3)", "all-to-all", 3),
+        ("hypercube(4)", "allgather", 4),
+        (mesh(3, 3), "allgather", 4),  # figure 20
+        (mesh(5, 5), "allgather", 12),  # figure 19
+        (mesh(4, 4, without=(6, 8)), "allgather", 13),  # figure 22: a node with one link
+        (mesh(6, 6), "broadcast", 10),  # table IV, from a corner
+        (mesh(6, 6), "reduce", 10),
+        (mesh(6, 6), "scatter", 18),
+        (mesh(6, 6), "gather", 18),
+        ("uniring(1,4)", "scatter", 3),  # figure 5
+    ],
+)
+def test_the_optimum_is_found_where_it_is_known(place: Any, collective: str, least: int) -> None:
+    root = 0 if as_collective(collective).rooted else None
+    assert steps(place, collective, root=root) == least
+
+
+def test_chunks_follow_one_another() -> None:
+    """A broadcast of c chunks along a path of h links takes h + c - 1 steps."""
+    for chunks in (1, 2, 5):
+        assert steps(mesh(4), "broadcast", root=0, chunks=chunks, size=chunks) == (3 + chunks - 1) * 1
+
+
+def network(topology: Topology, table: Any = None, **more: Any) -> Network:
+    times = link_times(
+        topology,
+        as_collective("allgather"),
+        1,
+        size=Fraction(2**20),
+        alpha=Fraction(1, 10**5),
+        bandwidth=Fraction(10**11),
+        links=table,
+    )
+    return network_of(topology, times, **more)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_default_is_no_worse_than_chance(seed: int) -> None:
+    topology, table = uneven(6, seed)
+    for name in ("allgather", "broadcast", "all-to-all"):
+        collective = as_collective(name)
+        plan = checked(schedule(topology, name, method="tacos", link_table=table, root=rooted(collective)))
+        there = network(topology, table)
+        here = collective.at(rooted(collective))
+        chunks = chunks_of(there, here, 1)
+        send = forward_chunks if name == "all-to-all" else copy_chunks
+        blind = send(there, chunks, 0, blind=True)
+        if name == "broadcast":
+            continue  # of another size
+        assert plan.claim["time"] <= timed_from(there, here, 1, Fraction(2**20), blind).time
+
+
+@pytest.mark.parametrize("collective", ["allgather", "allreduce", "all-to-all"])
+def test_workers_change_nothing(collective: str) -> None:
+    topology, table = uneven(6, 5)
+    plans = [
+        schedule(topology, collective, method="tacos", link_table=table, tries=9, seed=3, jobs=jobs) for jobs in (1, 4)
+    ]
+    assert plans[0] == plans[1]
+
+
+def test_the_first_of_the_best_is_taken_and_none_after_one_that_is_enough() -> None:
+    results = [5, 3, 4, 3, 1, 0]
+    asked: list[int] = []
+
+    def make(number: int) -> int:
+        asked.append(number)
+        return results[number]
+
+    assert best_of(make, int, 4) == (3, 1, 4)
+    assert asked == [0, 1, 2, 3]
+    for jobs in (1, 3):
+        assert best_of(make, int, 6, enough=1, jobs=jobs) == (1, 4, 5)
+    assert best_of(make, int, 6, time_limit=Fraction(1, 10**30))[2] == 1
+    shares: list[float] = []
+    best_of(make, int, 2, progress=shares.append)
+    assert shares == [0.5, 1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_send_before_its_data_are_there_is_found(seed: int) -> None:
+    """Where links differ, what a send rests on arrives in the middle of others; one tick before that is too early."""
+    topology, table = uneven(5, seed)
+    plan = schedule(topology, "allgather", method="tacos", link_table=table)
+    timed = plan.movement
+    assert isinstance(timed, Timed)
+    broken = 0
+    for row in np.flatnonzero(timed.block != timed.src).tolist():
+        brought = timed.end[(timed.dst == timed.src[row]) & (timed.block == timed.block[row])].min()
+        early = timed.start.copy(), timed.end.copy()
+        for column in early:
+            column[row] -= timed.start[row] - brought + 1
+        if early[0][row] < 0:
+            continue
+        report = verify(Plan(topology, timed.having(start=early[0], end=early[1])))
+        assert not report.ok
+        assert any("does not have all of them" in problem for problem in report.problems)
+        broken += 1
+    assert broken
+
+
+def test_slow_links_are_not_used_for_what_comes_sooner_over_others() -> None:
+    """A send over the slow link between two triangles, one way and the other, of each chunk at most once."""
+    pairs = [(u, v) for side in (0, 3) for u in range(3) for v in range(3) if u != v]
+    links = [(u + side, v + side) for side in (0, 3) for u, v in pairs[:6]] + [(0, 3), (3, 0)]
+    topology = Topology.from_links(6, [(u, v, 1) for u, v in links])
+    times = network(topology)
+    slow = times.takes.copy()
+    slow[topology.link_index(np.array([0, 3]), np.array([3, 0]))] *= 10
+    there = Network(topology, times.tick, slow * 0, slow, slow, slow, times.opens, False)
+    chunks = chunks_of(there, as_collective("allgather"), 1)
+    sends = copy_chunks(there, chunks, 0)
+    assert sends.time == bound_of(there, chunks) + int(times.takes[0])  # three over the slow one, and one more hop
+
+
+def test_the_bound_holds_for_whatever_is_found() -> None:
+    for seed in range(30):
+        topology, table = uneven(5, seed)
+        there = network(topology, table, overlap=bool(seed % 2))
+        for name in ("allgather", "broadcast", "scatter", "gather", "all-to-all"):
+            collective = as_collective(name)
+            chunks = chunks_of(there, collective.at(rooted(collective)), 1 + seed % 3)
+            send = copy_chunks if name in {"allgather", "broadcast"} else forward_chunks
+            assert min(send(there, chunks, one).time for one in range(4)) >= bound_of(there, chunks)
+
+
+def test_who_cannot_be_reached_is_said() -> None:
+    path = Topology.from_links(3, [(0, 1, 1), (1, 2, 1), (2, 1, 1)])
+    for name in ("allgather", "all-to-all"):
+        with pytest.raises(InfeasibleError, match=r"there is no way|cannot reach"):
+            schedule(path, name, method="tacos")
+
+
+def test_distances() -> None:
+    there = network(build("torus(4,4)"))
+    left = distances_to(there, np.array([0]))
+    assert left.tolist()[0][5] == 2 * int(there.takes[0])
+    since = np.full((1, 16), 2**62, dtype=np.int64)
+    since[0, 0] = 7
+    reach(there.web, queue_for(16, 100), since, False)
+    assert (since - 7).tolist() == left.tolist()
+
+
+def test_switches_are_unwound_first() -> None:
+    fabric = build_fabric("dgx_a100(1)")
+    with pytest.raises(ParameterError, match="unwind them"):
+        schedule(fabric, "allgather", method="tacos")
+    for degree in (1, 3, None):
+        assert checked(schedule(unwind(fabric, degree), "allgather", method="tacos")).claim["time"] > 0
+
+
+def test_failed_links_are_left_out() -> None:
+    plan = checked(schedule("torus(4,4)", "allgather", method="tacos", without=["0-1", "5"]))
+    assert len(plan.fabric.names) == 15
+    assert len(checked(schedule("torus(4,4)", method="tacos", only="0,1,2,3")).fabric.names) == 4
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("block", range(10))
+def test_five_hundred_uneven_networks(block: int) -> None:
+    for seed in range(50 * block, 50 * block + 50):
+        topology, table = uneven(2 + seed % 11, seed)
+        for collective in COLLECTIVES.values():
+            checked(
+                schedule(
+                    topology,
+                    collective,
+                    method="tacos",
+                    root=rooted(collective),
+                    link_table=table,
+                    overlap=bool(seed % 2),
+                    chunks=1 + seed % 3,
+                    tries=4,
+                )
+            )

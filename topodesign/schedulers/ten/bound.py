@@ -1,0 +1,108 @@
+"""What no schedule of chunks over a network can be faster than: proved, in whole ticks."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from topodesign.base.compiled import LARGEST
+from topodesign.base.errors import TooLargeError
+from topodesign.collectives.collective import EVERYONE
+from topodesign.forest.optimum import optimum, with_capacity
+from topodesign.schedulers.ten.event_kernels import queue_for, reach
+from topodesign.schedulers.ten.network import Chunks, Network, wanted
+from topodesign.topology.topology import IntArray
+
+CUTS = 64
+"""Most nodes of a network of which all cuts are looked at."""
+_MOST_WAYS = 2**24
+"""Most pairs of a source and a link of which all distances are looked at."""
+_GRAIN = 2**20
+
+
+def bound_of(network: Network, chunks: Chunks) -> int:
+    """Return a number of ticks that no schedule is shorter than.
+
+    It is the longest of: the shortest way of every chunk; what the links into a node need for all that it lacks, and
+    those out of a node for all that others lack; what all links need together, where every chunk goes to one node; and
+    where all nodes need everything, what the links out of any set of nodes need (the optimum of ForestColl, for which
+    links carry a chunk per time that one keeps them busy).
+    """
+    node, chunk = wanted(chunks)
+    if not len(node):
+        return 0
+    nodes = network.topology.nodes
+    queue = queue_for(nodes, nodes + len(network.takes))
+    early = np.full((1, nodes), LARGEST, dtype=np.int64)
+    np.minimum.at(early[0], chunks.at, chunks.since)
+    reach(network.web, queue, early, False)
+    into = _fewest_ticks(network, np.bincount(node, minlength=nodes), early[0], into=True)
+    needed = np.unique(chunk)
+    out = _fewest_ticks(network, np.bincount(chunks.at[needed], minlength=nodes), early[0], into=False)
+    return max(into, out, _longest_way(network, chunks, node, chunk), _cuts(network, chunks))
+
+
+def _fewest_ticks(network: Network, count: IntArray, early: IntArray, *, into: bool) -> int:
+    """Return when as many chunks as must pass the links at a node can have passed, at the node where it is last."""
+    web, topology = network.web, network.topology
+    real = np.flatnonzero((topology.src != topology.dst) & (early[topology.src] < LARGEST))
+    port = web.port[web.port_start[real + 1] - 1] if into else web.port[web.port_start[real]]
+    end = (topology.dst if into else topology.src)[real]
+    # A port at a node lets a chunk through whenever the quickest of its links would.
+    doors, door = np.unique(np.stack((end, port)), axis=1, return_inverse=True)
+    first, busy = (np.full(doors.shape[1], LARGEST, dtype=np.int64) for _ in range(2))
+    np.minimum.at(first, door, np.maximum(early[topology.src], web.opens)[real] + web.takes[real])
+    np.minimum.at(busy, door, web.busy[real])
+    low, high = np.zeros(len(count), dtype=np.int64), np.full(len(count), LARGEST - 1, dtype=np.int64)
+    while np.any(low < high):
+        middle = low + (high - low) // 2
+        late = middle[doors[0]] - first
+        passed = np.zeros(len(count), dtype=np.int64)
+        np.add.at(passed, doors[0], np.where(late >= 0, np.minimum(late // busy + 1, 2**31), 0))
+        enough = passed >= count
+        high, low = np.where(enough, middle, high), np.where(enough, low, middle + 1)
+    return int(low[(count > 0) & (low < LARGEST - 1)].max(initial=0))
+
+
+def _longest_way(network: Network, chunks: Chunks, node: IntArray, chunk: IntArray) -> int:
+    """Return when the chunk with the longest way can be there; and when all that go to one node can, all links busy."""
+    nodes, links = network.topology.nodes, len(network.takes)
+    sources = np.unique(chunks.at[chunk])
+    every = sources[: max(1, _MOST_WAYS // max(1, links))]
+    since = np.full((len(every), nodes), LARGEST, dtype=np.int64)
+    earliest = np.full(nodes, LARGEST, dtype=np.int64)
+    np.minimum.at(earliest, chunks.at, chunks.since)
+    since[np.arange(len(every)), every] = earliest[every]
+    reach(network.web, queue_for(nodes, nodes + links), since, False)
+    row = np.searchsorted(every, chunks.at[chunk])
+    known = (row < len(every)) & (every[np.minimum(row, len(every) - 1)] == chunks.at[chunk])
+    ways = since[row[known], node[known]]
+    longest = int(ways[ways < LARGEST].max(initial=0))
+    if np.any(chunks.goal == EVERYONE) or not known.all() or network.overlap:
+        return longest
+    # Every send takes a port of a link for as long as the chunk is under way.
+    own = ways - earliest[chunks.at[chunk]]
+    return max(longest, -(-int(own[ways < LARGEST].sum()) // max(1, len(np.unique(network.web.port)))))
+
+
+def _cuts(network: Network, chunks: Chunks) -> int:
+    """Return what the links out of the tightest set of nodes need, where all nodes start alike and need everything."""
+    topology = network.topology
+    own = np.bincount(chunks.at, minlength=topology.nodes)
+    shared = len(network.web.port) != len(network.takes)
+    if topology.nodes > CUTS or shared or len(chunks.members) < topology.nodes or np.any(chunks.goal != EVERYONE):
+        return 0
+    real = topology.src != topology.dst
+    common = math.lcm(*set(network.busy[real].tolist()))
+    least = int(network.busy[real].min())
+    scale = min(_GRAIN * least, common)
+    capacity = np.array(
+        [-(-scale // busy) if used else 0 for busy, used in zip(network.busy.tolist(), real, strict=True)]
+    )
+    try:
+        best = optimum(with_capacity(topology, capacity), weights=own.tolist())
+    except TooLargeError:
+        return 0
+    # More capacity than links have, and so no more time than they need.
+    return -int(-(best.bound * scale) // 1)

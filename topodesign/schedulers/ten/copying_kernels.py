@@ -1,0 +1,236 @@
+"""Compiled inner loops of TACOS-Greedy for chunks that are copied to several nodes.
+
+The time-expanded network is never built. Sends are decided in order of when they arrive: of all that links could carry
+next, the one that is there first. So a slow link takes a chunk only if no faster way has brought it before (shorter
+link first and chunk replacement, TACOS section VI-B), and what a link may carry is what has arrived at its tail when it
+starts, not when the choice is made. Every link keeps a set of the chunks that it has seen arrive; memory goes with
+links times chunks, in bits, and with the sends, not with time.
+
+All numbers are integers, so that a seed means the same on every machine.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random, tiered
+from topodesign.schedulers.ten.event_kernels import Queue, Web, draw, pop, push, starts
+
+Numbers = NDArray[np.int32]
+
+WORD = 32
+"""Chunks in one word of a set: so that no bit is a sign."""
+PLENTY = 48
+"""Chunks that a link looks at before it takes the best of them."""
+
+
+class Flow(NamedTuple):
+    """What has been decided, and what is left.
+
+    Attributes
+    ----------
+    want
+        Sets of the chunks that each node still waits for, one row a node.
+    seen
+        Sets of the chunks that each link has seen at its tail.
+    lacking
+        How many nodes wait for each chunk.
+    chunk, time, link, after
+        Of every arrival: what, when, over which link (-1: it was there), and the next one at the same node.
+    first, last
+        Arrivals at every node.
+    upto, made
+        The last arrival that each link has seen, and the last that it has made; -1 before the first.
+    free
+        When every port is free.
+    left, taken
+        One number each: chunks that nodes wait for, and the chunk that was taken over last.
+    """
+
+    want: Ints
+    seen: Ints
+    lacking: Ints
+    chunk: Numbers
+    time: Ints
+    link: Numbers
+    after: Numbers
+    first: Ints
+    last: Ints
+    upto: Ints
+    made: Ints
+    free: Ints
+    left: Ints
+    taken: Ints
+
+
+@compiled
+def _low(word: int) -> int:
+    """Return the number of the lowest bit of a word."""
+    number = 0
+    if not word & 0xFFFF:
+        number, word = 16, word >> 16
+    if not word & 0xFF:
+        number, word = number + 8, word >> 8
+    if not word & 0xF:
+        number, word = number + 4, word >> 4
+    if not word & 3:
+        number, word = number + 2, word >> 2
+    return number if word & 1 else number + 1
+
+
+@compiled
+def _choose(flow: Flow, bias: Ints, link: int, node: int, most: int, state: Masks) -> int:
+    """Return the chunk that a link should carry to its head, -1 if it has none.
+
+    Of at most so many that it could, from a random one on, that which most nodes wait for; by chance where it is equal.
+    """
+    words = flow.want.shape[1]
+    draw = np.int64(next_random(state) >> np.uint64(2))
+    begin, bit = draw % words, (draw >> 40) % WORD
+    best, value, left = -1, -LARGEST, most
+    for step in range(words + 1):
+        at = begin + step
+        if at >= words:
+            at -= words
+        word = flow.seen[link, at] & flow.want[node, at]
+        if step == 0:
+            word = word >> bit << bit
+        elif step == words:
+            word &= (1 << bit) - 1
+        while word:
+            chunk = at * WORD + _low(word)
+            word &= word - 1
+            if flow.lacking[chunk] + bias[chunk] > value:
+                best, value = chunk, flow.lacking[chunk] + bias[chunk]
+            left -= 1
+            if left == 0:
+                return best
+    return best
+
+
+@compiled
+def _arrives(flow: Flow, row: int, node: int | np.int64) -> None:
+    """Put an arrival behind those before it at a node, which does not wait for its chunk any more."""
+    flow.after[row] = -1
+    if flow.last[node] < 0:
+        flow.first[node] = row
+    else:
+        flow.after[flow.last[node]] = row
+    flow.last[node] = row
+    chunk = flow.chunk[row]
+    at, bit = chunk // WORD, 1 << chunk % WORD
+    if flow.want[node, at] & bit:
+        flow.want[node, at] ^= bit
+        flow.lacking[chunk] -= 1
+        flow.left[0] -= 1
+
+
+@compiled
+def _wake(web: Web, flow: Flow, queue: Queue, node: int | np.int64, row: int, state: Masks) -> None:
+    """Let the idle links out of a node know of an arrival there."""
+    at, bit = flow.chunk[row] // WORD, 1 << flow.chunk[row] % WORD
+    for i in range(web.out_start[node], web.out_start[node + 1]):
+        link = web.out[i]
+        if not queue.waits[link] and flow.want[web.dst[link], at] & bit:
+            push(queue, starts(web, flow.free, link, flow.time[row]) + web.takes[link], draw(state), link)
+
+
+@compiled
+def _exchange(web: Web, flow: Flow, bias: Ints, link: int, time: int, most: int, state: Masks) -> int:
+    """Return the arrival whose chunk a link can take over, since the link that has it can carry another; or -1.
+
+    Both come to the same node at the same time, so that nobody has looked at either yet. What the other link carries
+    now is written down; the chunk taken over is waited for again.
+    """
+    node = web.dst[link]
+    for i in range(web.into_start[node], web.into_start[node + 1]):
+        other = web.into[i]
+        row = flow.made[other]
+        if other == link or row < 0 or flow.time[row] != time:
+            continue
+        chunk = flow.chunk[row]
+        if flow.seen[link, chunk // WORD] >> chunk % WORD & 1:
+            instead = _choose(flow, bias, other, node, most, state)
+            if instead >= 0:
+                flow.chunk[row] = instead
+                flow.want[node, instead // WORD] ^= 1 << instead % WORD
+                flow.lacking[instead] -= 1
+                flow.want[node, chunk // WORD] ^= 1 << chunk % WORD
+                flow.lacking[chunk] += 1
+                flow.taken[0] = chunk
+                return row  # type: ignore[no-any-return]
+    return -1
+
+
+def _copying_work(web: Web, flow: Flow, *_: object) -> int:  # noqa: ARG001
+    return 60 * len(flow.chunk)
+
+
+@tiered(_copying_work)
+def copying(web: Web, flow: Flow, queue: Queue, bias: Ints, held: int, most: int, state: Masks) -> int:
+    """Send chunks until nobody waits, or nothing more can be sent, and return how many arrivals there are.
+
+    Parameters
+    ----------
+    web
+        Links.
+    flow
+        With the arrivals of what is there at the start, in order of their times, and room for one of every chunk that
+        a node waits for.
+    queue
+        Empty.
+    bias
+        Added to how many nodes wait for a chunk, when the chunks that a link could carry are compared.
+    held
+        How many arrivals there are at the start; ``link`` says at which nodes.
+    most
+        How many chunks a link looks at; 1 takes one by chance, as the paper does.
+    state
+        Of the random numbers.
+    """
+    rows = held
+    for row in range(held):
+        node = np.int64(flow.link[row])
+        flow.link[row] = -1
+        _arrives(flow, row, node)
+        _wake(web, flow, queue, node, row, state)
+    while queue.size[0] and flow.left[0]:
+        time, link = queue.time[0], queue.what[0]
+        pop(queue)
+        node, takes = web.dst[link], web.takes[link]
+        start = starts(web, flow.free, link, time - takes)
+        if start + takes > time:  # another link has taken the port
+            push(queue, start + takes, draw(state), link)
+            continue
+        seen = flow.upto[link]
+        coming = flow.first[web.src[link]] if seen < 0 else np.int64(flow.after[seen])
+        while coming >= 0 and flow.time[coming] <= start:
+            chunk = np.int64(flow.chunk[coming])
+            flow.seen[link, chunk // WORD] |= 1 << chunk % WORD
+            flow.upto[link] = coming
+            coming = np.int64(flow.after[coming])
+        chunk = np.int64(_choose(flow, bias, link, node, most, state))
+        if chunk < 0:
+            other = _exchange(web, flow, bias, link, time, most, state)
+            if other < 0:
+                while coming >= 0:
+                    chunk = np.int64(flow.chunk[coming])
+                    if flow.want[node, chunk // WORD] >> chunk % WORD & 1:
+                        push(queue, max(start, flow.time[coming]) + takes, draw(state), link)
+                        break
+                    coming = np.int64(flow.after[coming])
+                continue
+            _wake(web, flow, queue, node, other, state)
+            chunk = np.int64(flow.taken[0])
+        flow.chunk[rows], flow.time[rows], flow.link[rows] = chunk, time, link
+        flow.made[link] = rows
+        _arrives(flow, rows, node)
+        for j in range(web.port_start[link], web.port_start[link + 1]):
+            flow.free[web.port[j]] = start + web.busy[link]
+        _wake(web, flow, queue, node, rows, state)
+        push(queue, starts(web, flow.free, link, start) + takes, draw(state), link)
+        rows += 1
+    return rows

@@ -1,0 +1,162 @@
+"""Links and queues as the kernels of time-expanded networks know them, and how long ways take."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random, tiered
+
+
+class Web(NamedTuple):
+    """Links, and what they take for one chunk.
+
+    Attributes
+    ----------
+    src, dst
+        Tail and head of every link.
+    takes, busy
+        Ticks until a chunk has arrived, and until the link is free again.
+    opens
+        When it may be used first.
+    out_start, out
+        Links out of every node.
+    into_start, into
+        Links into every node.
+    port_start, port
+        What a link needs for itself while it is busy: its own wire, or the ports of a switch.
+    """
+
+    src: Ints
+    dst: Ints
+    takes: Ints
+    busy: Ints
+    opens: Ints
+    out_start: Ints
+    out: Ints
+    into_start: Ints
+    into: Ints
+    port_start: Ints
+    port: Ints
+
+
+class Queue(NamedTuple):
+    """Things to look at by time: a binary heap.
+
+    Attributes
+    ----------
+    time, tie, what
+        When, what comes first of those at one time, and which.
+    waits
+        Of every thing, whether it is in the queue (0 or 1).
+    size
+        One number: things in the queue.
+    """
+
+    time: Ints
+    tie: Ints
+    what: Ints
+    waits: Ints
+    size: Ints
+
+
+def queue_for(things: int, most: int) -> Queue:
+    """Return an empty queue for so many things, of which at most so many entries wait at a time."""
+    time, tie, what, waits = (np.zeros(count, dtype=np.int64) for count in (most, most, most, things))
+    return Queue(time, tie, what, waits, np.array([0]))
+
+
+@compiled
+def push(queue: Queue, time: int, tie: int, what: int | np.int64) -> None:
+    """Put one in."""
+    at = queue.size[0]
+    queue.size[0] = at + 1
+    while at > 0:
+        above = (at - 1) // 2
+        if queue.time[above] < time or (queue.time[above] == time and queue.tie[above] <= tie):
+            break
+        queue.time[at], queue.tie[at], queue.what[at] = queue.time[above], queue.tie[above], queue.what[above]
+        at = above
+    queue.time[at], queue.tie[at], queue.what[at] = time, tie, what
+    queue.waits[what] = 1
+
+
+@compiled
+def pop(queue: Queue) -> None:
+    """Take the first out."""
+    queue.waits[queue.what[0]] = 0
+    size = queue.size[0] - 1
+    queue.size[0] = size
+    time, tie, what = queue.time[size], queue.tie[size], queue.what[size]
+    at = 0
+    while True:
+        below = 2 * at + 1
+        if below >= size:
+            break
+        other = below + 1
+        if other < size and (
+            queue.time[other] < queue.time[below]
+            or (queue.time[other] == queue.time[below] and queue.tie[other] < queue.tie[below])
+        ):
+            below = other
+        if time < queue.time[below] or (time == queue.time[below] and tie <= queue.tie[below]):
+            break
+        queue.time[at], queue.tie[at], queue.what[at] = queue.time[below], queue.tie[below], queue.what[below]
+        at = below
+    queue.time[at], queue.tie[at], queue.what[at] = time, tie, what
+
+
+@compiled
+def starts(web: Web, free: Ints, link: int | np.int64, time: int) -> int:
+    """Return when a link can start, from a time on."""
+    for j in range(web.port_start[link], web.port_start[link + 1]):
+        time = max(time, free[web.port[j]])
+    return time
+
+
+@compiled
+def draw(state: Masks) -> int:
+    """Return a random number of 31 bits."""
+    return np.int64(next_random(state) >> np.uint64(22))  # type: ignore[return-value]
+
+
+def _reach_work(web: Web, _: Queue, since: Ints, into: bool) -> int:  # noqa: ARG001
+    return 8 * len(since) * (len(web.dst) + 2 * int(since.shape[1]))
+
+
+@tiered(_reach_work)
+def reach(web: Web, queue: Queue, since: Ints, into: bool) -> None:
+    """Find when chunks could be at every node at the earliest.
+
+    Parameters
+    ----------
+    web
+        Links.
+    queue
+        Empty, with room for nodes and links.
+    since
+        A row for every chunk: when it is at each node at first, ``LARGEST`` where it is not; and then when it can be.
+    into
+        Whether links are taken against their direction, as if all were open: the times are then what is left to go.
+    """
+    for row in range(len(since)):
+        for node in range(since.shape[1]):
+            if since[row, node] < LARGEST:
+                push(queue, since[row, node], node, node)
+        while queue.size[0]:
+            node, time = queue.what[0], queue.time[0]
+            pop(queue)
+            if time > since[row, node]:
+                continue
+            first, last = web.out_start[node], web.out_start[node + 1]
+            if into:
+                first, last = web.into_start[node], web.into_start[node + 1]
+            for i in range(first, last):
+                link, other, then = web.out[i], web.dst[web.out[i]], max(time, web.opens[web.out[i]])
+                if into:
+                    link, other, then = web.into[i], web.src[web.into[i]], time
+                then += web.takes[link]
+                if then < since[row, other]:
+                    since[row, other] = then
+                    push(queue, then, other, other)

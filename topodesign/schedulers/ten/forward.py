@@ -1,0 +1,101 @@
+"""TACOS-Greedy for chunks that go to one node each: all-to-all, scatter and gather."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from topodesign.base.compiled import LARGEST
+from topodesign.base.errors import InfeasibleError
+from topodesign.base.memory import check_memory
+from topodesign.schedulers.ten.event_kernels import queue_for, reach
+from topodesign.schedulers.ten.forward_kernels import Piles, Trips, forward, route
+from topodesign.schedulers.ten.network import Chunks, Network, Sends, first_state
+from topodesign.topology.topology import IntArray
+
+DETOURS = 64
+"""Most nodes of a network where ways may be longer than they must."""
+_PASSES = 2
+
+
+def distances_to(network: Network, goals: IntArray) -> IntArray:
+    """Return what a chunk takes from every node to each goal, a row for every goal; ``LARGEST`` if there is no way."""
+    left = np.full((len(goals), network.topology.nodes), LARGEST, dtype=np.int64)
+    left[np.arange(len(goals)), goals] = 0
+    nodes = network.topology.nodes
+    reach(network.web, queue_for(nodes, nodes + len(network.takes)), left, True)
+    return left
+
+
+def ways_of(network: Network, chunks: Chunks, seed: int) -> Trips:
+    """Choose the ways of all chunks, so that no link has much more to carry than others.
+
+    Raises
+    ------
+    InfeasibleError
+        If there is no way.
+    """
+    nodes, links = network.topology.nodes, len(network.takes)
+    goals, row = np.unique(chunks.goal, return_inverse=True)
+    left = distances_to(network, goals)
+    to_go = left[row, chunks.at]
+    if (lost := np.flatnonzero(to_go >= LARGEST)).size:
+        raise InfeasibleError(f"there is no way from node {chunks.at[lost[0]]} to node {chunks.goal[lost[0]]}")
+    real = network.topology.src != network.topology.dst
+    room = nodes - 1
+    if nodes > DETOURS:
+        room = min(room, int(to_go.max(initial=1)) // int(network.takes[real].min()))
+    check_memory(4 * room * chunks.number + 8 * left.size, f"the ways of {chunks.number} chunks")
+    trips = Trips(
+        chunks.at,
+        chunks.goal,
+        row.astype(np.int64),
+        chunks.since,
+        np.full((chunks.number, max(1, room)), -1, dtype=np.int32),
+        np.zeros(chunks.number, dtype=np.int64),
+    )
+    rng = np.random.default_rng(seed)
+    order = np.concatenate([rng.permutation(chunks.number) for _ in range(_PASSES)])
+    most = int(network.busy[real].max())
+    weight = 1 + network.busy * 254 // most if most < 2**54 else 1 + network.busy // (most // 254)
+    slack = 2 * int(network.takes[real].max()) if nodes <= DETOURS else 0
+    route(network.web, trips, left, order, np.minimum(weight, 255), slack, queue_for(nodes, nodes + links))
+    return trips
+
+
+def forward_chunks(network: Network, chunks: Chunks, seed: int, *, blind: bool = False) -> Sends:
+    """Bring every chunk to its goal.
+
+    Parameters
+    ----------
+    network, chunks
+        Links, and what is to move.
+    seed
+        Settles what is drawn by chance.
+    blind
+        Whether the chunks that wait for a link go in any order, and not those first that have the longest way to go.
+
+    Raises
+    ------
+    InfeasibleError
+        If there is no way.
+    TooLargeError
+        If there is not the memory for the ways.
+    """
+    trips = ways_of(network, chunks, seed)
+    web, links = network.web, len(network.takes)
+    rows = int(trips.length.sum())
+    on_way = np.arange(trips.way.shape[1]) < trips.length[:, None]
+    counts = np.bincount(trips.way[on_way], minlength=links)
+    begin = np.cumsum(counts) - counts
+    piles = Piles(begin, np.zeros(links, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64))
+    state = first_state(seed)
+    if blind:
+        urgency = np.random.default_rng(seed).permutation(chunks.number) + 2**40
+    else:
+        urgency = np.where(on_way, network.takes[np.where(on_way, trips.way, 0)], 0).sum(axis=1)
+    sends = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+    opens = network.first_free()
+    forward(web, trips, urgency, opens, queue_for(links + chunks.number, links + chunks.number), piles, sends, state)
+    link, chunk, end = sends
+    order = np.argsort(end, kind="stable")
+    return Sends(link[order], chunk[order], end[order])

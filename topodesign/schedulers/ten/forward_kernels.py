@@ -1,0 +1,228 @@
+"""Compiled inner loops for chunks that go to one node each: their ways, and then who goes first.
+
+Ways are chosen one chunk after the other, each where links have the least to carry so far, and chosen again in view of
+all others. Then every link takes of the chunks that wait for it the one that has the longest way to go: event by event,
+so that memory goes with the lengths of the ways and not with time.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, tiered
+from topodesign.schedulers.ten.event_kernels import Queue, Web, draw, pop, push, starts
+
+Numbers = NDArray[np.int32]
+
+
+class Trips(NamedTuple):
+    """Chunks, each with where it is, where it goes and its way.
+
+    Attributes
+    ----------
+    source, goal
+        Nodes.
+    row
+        Which row of a table of goals is that of the goal.
+    since
+        When it is at its source.
+    way
+        Links of the way, a row for every chunk.
+    length
+        How many of them there are.
+    """
+
+    source: Ints
+    goal: Ints
+    row: Ints
+    since: Ints
+    way: Numbers
+    length: Ints
+
+
+class Piles(NamedTuple):
+    """The chunks that wait for each link: a binary heap for each, the most urgent first.
+
+    Attributes
+    ----------
+    begin, size
+        Where the heap of each link begins, and how many chunks are in it.
+    chunk, urgency
+        What is in them.
+    """
+
+    begin: Ints
+    size: Ints
+    chunk: Ints
+    urgency: Ints
+
+
+def _route_work(web: Web, trips: Trips, left: Ints, order: Ints, *_: object) -> int:  # noqa: ARG001
+    return len(order) * 60 * int(left.shape[1])
+
+
+@tiered(_route_work)
+def route(web: Web, trips: Trips, left: Ints, order: Ints, weight: Ints, slack: int, queue: Queue) -> None:
+    """Choose the ways of chunks.
+
+    Parameters
+    ----------
+    web
+        Links.
+    trips
+        With lengths of zero, and then with ways.
+    left
+        A row for every goal: how long it is to go from each node.
+    order
+        Chunks in the order in which they choose; one that comes again chooses again.
+    weight
+        What every link has to carry for a chunk, below 2^8.
+    slack
+        By how much a step may lead away from the goal.
+    queue
+        Empty, for the nodes.
+    """
+    load = np.zeros(len(web.port) + 1, np.int64)
+    cost, by = np.empty(left.shape[1], np.int64), np.empty(left.shape[1], np.int64)
+    for chunk in order:
+        for step in range(trips.length[chunk]):
+            link = np.int64(trips.way[chunk, step])
+            for j in range(web.port_start[link], web.port_start[link + 1]):
+                load[web.port[j]] -= weight[link]
+        goal, row = trips.goal[chunk], trips.row[chunk]
+        cost[:] = LARGEST
+        cost[trips.source[chunk]] = 0
+        queue.size[0] = 0
+        push(queue, 0, 0, trips.source[chunk])
+        while queue.size[0]:
+            price, node = queue.time[0], queue.what[0]
+            pop(queue)
+            if node == goal:
+                break
+            if price > cost[node]:
+                continue
+            for i in range(web.out_start[node], web.out_start[node + 1]):
+                link = web.out[i]
+                other = web.dst[link]
+                if left[row, other] + web.takes[link] > left[row, node] + slack:
+                    continue
+                then = price
+                for j in range(web.port_start[link], web.port_start[link + 1]):
+                    then += weight[link] * (2 * load[web.port[j]] + weight[link])
+                if then < cost[other]:
+                    cost[other], by[other] = then, link
+                    push(queue, then, left[row, other], other)
+        length, node = 0, goal
+        while node != trips.source[chunk]:
+            node = web.src[by[node]]
+            length += 1
+        trips.length[chunk], node = length, goal
+        while length:
+            link, length = by[node], length - 1
+            trips.way[chunk, length] = link
+            node = web.src[link]
+            for j in range(web.port_start[link], web.port_start[link + 1]):
+                load[web.port[j]] += weight[link]
+
+
+@compiled
+def _put(piles: Piles, link: int | np.int64, chunk: int, urgency: int) -> None:
+    begin, at = piles.begin[link], piles.size[link]
+    piles.size[link] = at + 1
+    while at > 0:
+        above = (at - 1) // 2
+        if piles.urgency[begin + above] >= urgency:
+            break
+        piles.chunk[begin + at], piles.urgency[begin + at] = piles.chunk[begin + above], piles.urgency[begin + above]
+        at = above
+    piles.chunk[begin + at], piles.urgency[begin + at] = chunk, urgency
+
+
+@compiled
+def _take(piles: Piles, link: int) -> int:
+    """Take the most urgent chunk of a link out and return it."""
+    begin, size = piles.begin[link], piles.size[link] - 1
+    piles.size[link] = size
+    first, chunk, urgency = piles.chunk[begin], piles.chunk[begin + size], piles.urgency[begin + size]
+    at = 0
+    while True:
+        below = 2 * at + 1
+        if below >= size:
+            break
+        if below + 1 < size and piles.urgency[begin + below + 1] > piles.urgency[begin + below]:
+            below += 1
+        if urgency >= piles.urgency[begin + below]:
+            break
+        piles.chunk[begin + at], piles.urgency[begin + at] = piles.chunk[begin + below], piles.urgency[begin + below]
+        at = below
+    piles.chunk[begin + at], piles.urgency[begin + at] = chunk, urgency
+    return first  # type: ignore[no-any-return]
+
+
+def _forward_work(web: Web, trips: Trips, *_: object) -> int:  # noqa: ARG001
+    return 60 * int(trips.length.sum())
+
+
+@tiered(_forward_work)
+def forward(
+    web: Web,
+    trips: Trips,
+    urgency: Ints,
+    free: Ints,
+    queue: Queue,
+    piles: Piles,
+    sends: tuple[Ints, Ints, Ints],
+    state: Masks,
+) -> None:
+    """Send every chunk along its way; on a link the most urgent of those that wait goes first.
+
+    Parameters
+    ----------
+    web, trips
+        Links, and chunks with their ways.
+    urgency
+        Of every chunk at first: what it takes to its goal and more; it loses what every send takes.
+    free
+        When every port is free.
+    queue
+        Empty, for links and, after them, chunks.
+    piles
+        Empty.
+    sends
+        To be filled in: link, chunk and arrival.
+    state
+        Of the random numbers.
+    """
+    links, rows = len(web.dst), 0
+    done = np.zeros(len(trips.goal), np.int64)
+    for chunk in range(len(trips.goal)):
+        if trips.length[chunk]:
+            push(queue, trips.since[chunk], -1, links + chunk)
+    while queue.size[0]:
+        time, link = queue.time[0], queue.what[0]
+        pop(queue)
+        if link >= links:
+            chunk = link - links
+            link = np.int64(trips.way[chunk, done[chunk]])
+            _put(piles, link, chunk, urgency[chunk])
+            if not queue.waits[link]:
+                push(queue, starts(web, free, link, time), draw(state), link)
+            continue
+        start = starts(web, free, link, time)
+        if start > time:  # another link has taken the port
+            push(queue, start, draw(state), link)
+            continue
+        chunk = _take(piles, link)
+        sends[0][rows], sends[1][rows], sends[2][rows] = link, chunk, time + web.takes[link]
+        rows += 1
+        for j in range(web.port_start[link], web.port_start[link + 1]):
+            free[web.port[j]] = time + web.busy[link]
+        urgency[chunk] -= web.takes[link]
+        done[chunk] += 1
+        if done[chunk] < trips.length[chunk]:
+            push(queue, time + web.takes[link], -1, links + chunk)
+        if piles.size[link]:
+            push(queue, starts(web, free, link, time), draw(state), link)
