@@ -146,7 +146,7 @@ def test_options_that_do_not_belong_are_refused(
 ) -> None:
     output = ["-o", str(tmp_path / "y.npz")]
     cases = [
-        (["schedule", "torus(3,3)", "--root", "0", *output], "--root is for trees"),
+        (["schedule", "torus(3,3)", "--root", "0", *output], "leave --root out"),
         (["schedule", "torus(3,3)", "--fixed-k", "2", *output], "--fixed-k is for trees"),
         (["schedule", "torus(3,3)", "--collective", "reduce", *output], "give one with --root"),
         (["schedule", "dgx_a100(1)", "--root", "box0/gpu0", *output], "leave --root out"),

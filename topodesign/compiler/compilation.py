@@ -18,7 +18,7 @@ from topodesign.base.wording import listed
 from topodesign.collectives import Collective
 from topodesign.compiler.backends import BACKENDS
 from topodesign.compiler.backends.backend import Backend, Files, Options
-from topodesign.compiler.frontends import rounds, trees
+from topodesign.compiler.frontends import exchange, rounds, trees
 from topodesign.compiler.ir import PROTOCOLS, Program, Protocol
 from topodesign.compiler.limits import Limits
 from topodesign.fabrics.fabric import Fabric
@@ -68,11 +68,12 @@ class FrontEnd(NamedTuple):
 def _of_rounds(topology: Topology, movement: Rounds, options: Options, limits: Limits) -> Program:
     if options.parts > 1:
         raise ParameterError("parts are of trees; rounds have none")
-    if not is_lean(movement):  # right or wrong, but the front end wants everything to move once
+    one_way = movement.collective.like(*exchange.COLLECTIVES)
+    if one_way or not is_lean(movement):  # right or wrong, but the front end wants what is added up to move once
         report = verify_rounds(topology, movement)
         if not report.ok:
             raise ScheduleError(f"the schedule is wrong: {report.problems[0]}")
-        movement = prune(movement)
+        movement = movement if one_way else prune(movement)
     return rounds.program_of_rounds(
         topology,
         movement,

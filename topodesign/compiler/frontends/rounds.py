@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ScheduleError, TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
+from topodesign.compiler.frontends import exchange
 from topodesign.compiler.frontends.emit import IN, OUT, Emitter, Part, contiguous, region, runs
 from topodesign.compiler.frontends.layout import Layout, Message, layout
 from topodesign.compiler.frontends.threads import ACCUMULATOR, Operation, Place, assemble
@@ -18,7 +19,7 @@ from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import Topology
 
-COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE)
+COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, *exchange.COLLECTIVES)
 """What this front end can do."""
 
 Half = list[list[tuple[Message, list[int]]]]
@@ -83,10 +84,17 @@ def program_of_rounds(
     """
     require_at_least("channels", channels, 1)
     _check_links(topology, schedule)
-    plan = layout(schedule, channels)
-    writer = _Writer(schedule, plan, inplace, channels, limits.chunks_per_instruction)
-    ranks, used = assemble(writer.operations(), schedule.reduce_steps, limits)
-    return Program(schedule.collective, inplace, protocol, plan.shard * schedule.nodes, used, tuple(ranks))
+    collective, nodes, longest = schedule.collective, schedule.nodes, limits.chunks_per_instruction
+    if collective.like(*exchange.COLLECTIVES):
+        journey = exchange.journeys(schedule, channels)
+        chunks = journey.chunks
+        operations = exchange.Writer(collective, nodes, journey, inplace, channels, longest).operations()
+    else:
+        plan = layout(schedule, channels)
+        chunks = plan.shard
+        operations = _Writer(schedule, plan, inplace, channels, longest).operations()
+    ranks, used = assemble(operations, schedule.reduce_steps, limits)
+    return Program(collective, inplace, protocol, chunks * nodes, used, tuple(ranks))
 
 
 def _check_links(topology: Topology, schedule: Rounds) -> None:

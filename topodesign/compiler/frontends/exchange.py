@@ -1,0 +1,312 @@
+"""From rounds of what has one destination to instructions: all-to-all, scatter and gather.
+
+Every part of a block goes a way of its own, from the input of its source over scratch of nodes in between to the output
+of its destination. What a link carries in a step is one send of contiguous chunks: gathered in scratch, unless it lies
+together already, and received into scratch, from where it is sent on or copied home, unless all of it is for one place.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from topodesign.base.errors import ScheduleError, TooLargeError
+from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
+from topodesign.compiler.frontends.emit import IN, OUT, Emitter, Part, contiguous
+from topodesign.compiler.frontends.layout import Message
+from topodesign.compiler.frontends.threads import Operation, Place
+from topodesign.compiler.ir import Kind
+from topodesign.plans.rounds import Rounds
+
+COLLECTIVES = (ALL_TO_ALL, SCATTER, GATHER)
+"""What this module can do."""
+
+_MOST_HOPS = 2**19  # chunks times links that they go over: about a minute
+
+Route = tuple[Message, ...]
+"""The hops of a part: step, sender and receiver of each."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a block: all units of it that go one way.
+
+    Attributes
+    ----------
+    block
+        Number of the block.
+    first
+        Where it lies in the block, in chunks.
+    size
+        Chunks.
+    route
+        Its hops.
+    """
+
+    block: int
+    first: int
+    size: int
+    route: Route
+
+
+@dataclass(frozen=True)
+class Journey:
+    """The pieces of all blocks, and how many chunks a block has."""
+
+    chunks: int
+    pieces: list[Piece]
+
+
+def journeys(schedule: Rounds, split: int) -> Journey:
+    """Cut blocks into as few chunks as the schedule allows, times ``split``, and follow each part to its destination.
+
+    Parameters
+    ----------
+    schedule
+        Of one of ``COLLECTIVES``.
+    split
+        Every chunk is made this many.
+
+    Raises
+    ------
+    ScheduleError
+        If some part does not arrive, or is sent by a node that does not have it.
+    TooLargeError
+        If it would take minutes.
+
+    Notes
+    -----
+    Parts of a block that go one way are laid next to each other: any order of the units does. What goes elsewhere than
+    to its destination is left out.
+    """
+    collective, nodes = schedule.collective, schedule.nodes
+    blocks = collective.blocks(collective.members(nodes), nodes)
+    source, goal = collective.places(collective.movements[0], blocks, nodes)
+    _check_size(schedule, split)
+    order = np.lexsort((schedule.step, schedule.block))
+    bounds = np.searchsorted(schedule.block[order], np.stack((blocks, blocks + 1), axis=1)).tolist()
+    sizes: list[tuple[int, dict[Route, int]]] = []
+    for block, start, end, (low, high) in zip(blocks.tolist(), source.tolist(), goal.tolist(), bounds, strict=True):
+        if start != end:
+            sizes.append((block, _routes(schedule, order[low:high], start, end)))
+    chunk = math.gcd(schedule.units, *(size for _, routes in sizes for size in routes.values()))
+    chunks = schedule.units // chunk * split
+    pieces = []
+    for block, routes in sizes:
+        at = 0
+        for route in sorted(routes):
+            size = routes[route] // chunk * split
+            pieces.append(Piece(block, at, size, route))
+            at += size
+    return Journey(chunks, pieces)
+
+
+def _check_size(schedule: Rounds, split: int) -> None:
+    """Raise TooLargeError if it would take minutes, before any work."""
+    width = schedule.hi - schedule.lo
+    chunk = math.gcd(schedule.units, int(np.gcd.reduce(width)) if len(width) else 0)
+    if int((width // chunk).sum()) * split > _MOST_HOPS:
+        raise TooLargeError(
+            f"{schedule.nodes} nodes with {schedule.units // chunk * split} chunks per block are too many to compile; "
+            "use fewer channels, a schedule with fewer --chunks, or a smaller N"
+        )
+
+
+def _routes(schedule: Rounds, rows: np.ndarray, source: int, goal: int) -> dict[Route, int]:
+    """Return the ways of a block's units, with how many go each."""
+    low, high = schedule.lo[rows], schedule.hi[rows]
+    cuts = np.unique(np.concatenate((low, high, [0, schedule.units])))
+    first, last = np.searchsorted(cuts, low).tolist(), np.searchsorted(cuts, high).tolist()
+    hops = list(zip(*(getattr(schedule, name)[rows].tolist() for name in ("step", "src", "dst")), strict=True))
+    carried: list[list[Message]] = [[] for _ in cuts[1:]]
+    for hop, begin, end in zip(hops, first, last, strict=True):
+        for interval in carried[begin:end]:
+            interval.append(hop)
+    found: dict[Route, int] = defaultdict(int)
+    for interval, size in zip(carried, np.diff(cuts).tolist(), strict=True):
+        found[_followed(interval, source, goal)] += size
+    return dict(found)
+
+
+def _followed(hops: list[Message], source: int, goal: int) -> Route:
+    """Return those of the hops of one unit, in order of their steps, that bring it to its destination."""
+    brought: dict[int, Message] = {}
+    since = {source: 0}
+    for step, src, dst in hops:
+        if since.get(src, step) >= step:
+            raise ScheduleError(f"step {step}: node {src} sends what it does not have; 'topodesign verify' says more")
+        if dst not in since:
+            since[dst], brought[dst] = step, (step, src, dst)
+    route: list[Message] = []
+    while goal != source:
+        if goal not in brought:
+            raise ScheduleError(f"a block from node {source} does not arrive; 'topodesign verify' says more")
+        route.append(brought[goal])
+        goal = brought[goal][1]
+    return tuple(reversed(route))
+
+
+@dataclass
+class Writer:
+    """Pieces on their way to operations.
+
+    Attributes
+    ----------
+    collective
+        What they belong to, with its root if it has one.
+    ranks
+        Number of ranks.
+    journey
+        The pieces.
+    inplace
+        Whether input and output share memory.
+    channels
+        Connections that each message is split over.
+    max_count
+        The most chunks that one instruction moves.
+    """
+
+    collective: Collective
+    ranks: int
+    journey: Journey
+    inplace: bool
+    channels: int
+    max_count: int
+    emitters: list[Emitter] = field(init=False)
+    given: list[dict[int, Place]] = field(init=False)
+    wanted: list[dict[int, Place]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find out where blocks are and belong, and which connections there are."""
+        self.given, self.wanted = [], []
+        for rank in range(self.ranks):
+            inputs, outputs = self.collective.inputs(rank, self.ranks), self.collective.outputs(rank, self.ranks)
+            starts, names = (0, 0), (IN, OUT)
+            if self.inplace:
+                starts = self.collective.in_place(rank, self.ranks)
+                names = (IN, IN) if len(outputs) < len(inputs) else (OUT, OUT)
+            ends = (self.given, inputs, starts[0], names[0]), (self.wanted, outputs, starts[1], names[1])
+            for places, blocks, start, name in ends:
+                places.append({block: (name, (start + at) * self.journey.chunks) for at, block in enumerate(blocks)})
+        senders: list[set[int]] = [set() for _ in range(self.ranks)]
+        for piece in self.journey.pieces:
+            for _, src, dst in piece.route:
+                senders[dst].add(src)
+        instances = range(self.channels)
+        self.emitters = [
+            Emitter(list(itertools.product(sorted(peers), instances)), self.max_count) for peers in senders
+        ]
+
+    def operations(self) -> list[list[Operation]]:
+        """Return the operations of each rank in serial order."""
+        self._copy_own()
+        messages: dict[Message, list[int]] = defaultdict(list)
+        self._chunk: list[tuple[Piece, int]] = []
+        here: list[Place] = []
+        for piece in self.journey.pieces:
+            numbers = range(len(here), len(here) + piece.size)
+            start = self.given[piece.route[0][1]][piece.block]
+            for offset in range(piece.first, piece.first + piece.size):
+                self._chunk.append((piece, offset))
+                here.append((start[0], start[1] + offset))
+            for hop in piece.route:
+                messages[hop] += numbers
+        leaves = self._leaving(here)
+        late: list[tuple[int, Part, Place, Place]] = []
+        for step, group in itertools.groupby(sorted(messages), key=lambda message: message[0]):
+            ordered = [(message, self._ordered(message, messages[message], here)) for message in group]
+            arriving = [part for message, chunks in ordered for part in self._cut(message, chunks)]
+            for part in arriving:
+                self.emitters[part.message[1]].send(part, [here[x] for x in part.chunks])
+            for part in arriving:
+                late += self._arrive(part, here, leaves)
+            late = self._bring_home(late, step)
+        self._bring_home(late, None)
+        return [emitter.operations() for emitter in self.emitters]
+
+    def _copy_own(self) -> None:
+        """Out of place, copy the blocks that stay where they are."""
+        for rank, emitter in enumerate(self.emitters):
+            for block in self.given[rank].keys() & self.wanted[rank].keys():
+                (source, low), (target, start) = self.given[rank][block], self.wanted[rank][block]
+                if (source, low) != (target, start):
+                    size = range(self.journey.chunks)
+                    emitter.prepare([(source, low + at) for at in size], [(target, start + at) for at in size])
+
+    def _leaving(self, here: list[Place]) -> list[dict[Place, int]]:
+        """Return for each rank the steps in which chunks of its input leave, where output may be written over them."""
+        leaves: list[dict[Place, int]] = [{} for _ in range(self.ranks)]
+        if self.inplace:
+            for (piece, _), place in zip(self._chunk, here, strict=True):
+                step, src, _ = piece.route[0]
+                leaves[src][place] = step
+        return leaves
+
+    def _ordered(self, message: Message, chunks: list[int], here: list[Place]) -> list[int]:
+        """Order what a message carries: what goes on together stays together, and lies as it does at the sender."""
+
+        def key(x: int) -> tuple[Route, Place]:
+            piece, _ = self._chunk[x]
+            after = piece.route[piece.route.index(message) + 1 :]
+            return after, here[x] if after else self._home(x)
+
+        return sorted(chunks, key=key)
+
+    def _home(self, x: int) -> Place:
+        """Return where a chunk belongs."""
+        piece, offset = self._chunk[x]
+        name, start = self.wanted[piece.route[-1][2]][piece.block]
+        return name, start + offset
+
+    def _cut(self, message: Message, chunks: list[int]) -> Iterator[Part]:
+        """Split evenly over the channels, then into what one instruction can move."""
+        share = len(chunks) // self.channels
+        pieces = -(-share // self.max_count)
+        for instance in range(self.channels):
+            cuts = [instance * share + piece * share // pieces for piece in range(pieces + 1)]
+            for start, stop in itertools.pairwise(cuts):
+                yield Part(message, instance, chunks[start:stop])
+
+    def _arrive(
+        self, part: Part, here: list[Place], leaves: list[dict[Place, int]]
+    ) -> list[tuple[int, Part, Place, Place]]:
+        """Receive a part; return what has to be copied home once what is there has left, with the step of that."""
+        step, _, dst = part.message
+        emitter = self.emitters[dst]
+        homes = {x: self._home(x) for x in part.chunks if self._chunk[x][0].route[-1] == part.message}
+        busy = {x: leaves[dst].get(home, 0) for x, home in homes.items()}
+        places = [homes.get(x, ("", 0)) for x in part.chunks]
+        if len(homes) == len(part.chunks) and contiguous(places) and max(busy.values()) < step:
+            emitter.receive(part, places)
+            return []
+        places = emitter.fresh(len(part.chunks))
+        emitter.receive(part, places)
+        here_of = dict(zip(part.chunks, places, strict=True))
+        for x, place in here_of.items():
+            here[x] = place
+        ready = [x for x in homes if busy[x] < step]
+        if ready:
+            emitter.unpack(Kind.COPY, part, [here_of[x] for x in ready], [homes[x] for x in ready])
+        return [(busy[x], part, here_of[x], home) for x, home in homes.items() if busy[x] >= step]
+
+    def _bring_home(
+        self, late: list[tuple[int, Part, Place, Place]], step: int | None
+    ) -> list[tuple[int, Part, Place, Place]]:
+        """Copy what waited for the sends up to a step, after all receives of it; return the rest."""
+        due: dict[int, tuple[Part, list[Place], list[Place]]] = {}
+        rest = []
+        for after, part, place, home in late:
+            if step is not None and after > step:
+                rest.append((after, part, place, home))
+                continue
+            _, sources, targets = due.setdefault(id(part), (part, [], []))
+            sources.append(place)
+            targets.append(home)
+        for part, sources, targets in due.values():
+            self.emitters[part.message[2]].unpack(Kind.COPY, part, sources, targets)
+        return rest
