@@ -10,6 +10,8 @@ from typing import NoReturn
 def start() -> None:
     """Run the program and exit; an interrupt while it is still being loaded ends it with one line, too."""
     signal.signal(signal.SIGINT, _end)
+    # NumPy's linear algebra, of which there is none here, starts a thread a core, and raises an interrupt if it cannot.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from topodesign.cli import main  # noqa: PLC0415  only now, for it takes the time
     from topodesign.cli.interrupt import Ended, listen  # noqa: PLC0415
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from contextlib import suppress
 
 import pytest
 
@@ -10,6 +11,8 @@ from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.memory import DEFAULT, VARIABLE, check_memory, memory_limit
 from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import LARGEST_YAML, csv_rows, parse_yaml
+from topodesign.runtime.parse import parse_xml
+from topodesign.runtime.profiles import PROFILES
 
 
 def test_the_limit_and_how_to_raise_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,3 +58,36 @@ def test_yaml_and_csv_have_limits(monkeypatch: pytest.MonkeyPatch) -> None:
         parse_yaml("a: b\n" * 100)
     with pytest.raises(FileFormatError, match="letters of CSV would need"):
         list(csv_rows("a,b\n" * 100))
+
+
+STEP = '<step s="{}" type="s" srcbuf="i" srcoff="0" dstbuf="o" dstoff="0" cnt="1" depid="-1" deps="-1" hasdep="0"/>'
+HEAD = (
+    '<algo name="a" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2" coll="allgather" inplace="0"'
+    ' outofplace="1" minBytes="0" maxBytes="1048576">'
+)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "".join(STEP.format(number) for number in range(5000)),
+        "<x/>" * 20_000,
+        "<step>" * 20_000,
+        "<step " + " ".join(f'a{number}="{number}"' for number in range(50_000)) + "/>",
+        "<!-- x -->" * 20_000,
+        "\n" * 100_000,
+    ],
+)
+def test_the_estimate_of_programs_is_no_less_than_they_take(inside: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (
+        f'{HEAD}<gpu id="0" i_chunks="1" o_chunks="2" s_chunks="0"><tb id="0" send="1" recv="-1" chan="0">{inside}'
+        '</tb></gpu><gpu id="1" i_chunks="1" o_chunks="2" s_chunks="0"/></algo>'
+    )
+    tracemalloc.start()
+    with suppress(FileFormatError):
+        parse_xml(text, PROFILES["msccl"])
+    _, taken = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    monkeypatch.setenv(VARIABLE, f"{taken - taken // 8}B")
+    with pytest.raises(FileFormatError, match="characters of XML would need about"):
+        parse_xml(text, PROFILES["msccl"])

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -35,8 +37,11 @@ def test_signals_are_heard_inside_a_kernel(number: int) -> None:
     process = started("evaluate", "hypercube(17)", "--all-sources", wait=6)
     status, words, seconds = ended(process, number)
     assert status == 128 + number
-    estimate, said = words.splitlines()  # nobody watches a bar: there is one line once it takes long
-    assert re.fullmatch(r"topodesign: pricing: about \d+ (seconds|minutes|hours) left", estimate)
+    *estimate, said = words.splitlines()  # nobody watches a bar: there is one line once it takes long
+    assert all(
+        re.fullmatch(r"topodesign: pricing: about \d+ (seconds|minutes|hours|days) left", one) for one in estimate
+    )
+    assert len(estimate) <= 1
     assert said == "topodesign: interrupted"
     assert seconds < SOON
 
@@ -83,3 +88,70 @@ def test_letters_that_the_terminal_lacks_are_written_otherwise(tmp_path: Path) -
     assert done.returncode == 2
     assert b"Traceback" not in done.stderr
     assert b"\\u20ac" in done.stderr
+
+
+WITHOUT_THREADS = """
+import sys, threading
+if __name__ == "__main__":
+    def start(self):
+        raise RuntimeError("can't start new thread")
+    threading.Thread.start = start
+    from topodesign.__main__ import start
+    start()
+"""
+
+
+def without_threads(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    """The program where the machine lets no thread be started."""
+    script = folder / "program.py"
+    script.write_text(WITHOUT_THREADS)
+    words = [sys.executable, str(script), *args]
+    return subprocess.run(words, capture_output=True, text=True, timeout=100, check=False, cwd=folder)
+
+
+def test_where_no_thread_can_be_started_one_does_it_all(tmp_path: Path) -> None:
+    done = without_threads(tmp_path, "evaluate", "randomregular(600,4,1)")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_where_processes_need_threads_it_is_said(tmp_path: Path) -> None:
+    done = without_threads(tmp_path, "catalog", "build", "-n", "3..4", "-d", "2", "--effort", "0", "-o", "made")
+    assert done.returncode == 2
+    assert done.stderr.startswith("topodesign: the machine lets no more threads be started; ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["build", "-n", "40..60", "-d", "4", "--jobs", "2", "-o", "."],
+        ["verify", "-d", "4", "-n", "1000..1100", "--processes", "2", "--all-sources"],
+    ],
+)
+def test_workers_end_with_their_parent_however_it_ends(words: list[str], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "topodesign", "catalog", *words]
+    with Path(os.devnull).open("wb") as nowhere:
+        process = subprocess.Popen(command, cwd=tmp_path, start_new_session=True, stdout=nowhere, stderr=nowhere)
+    wait_until(lambda: len(session(process.pid)) >= 4)  # two workers, and multiprocessing's own
+    time.sleep(1)
+    process.kill()
+    process.wait()
+    wait_until(lambda: not session(process.pid))
+
+
+def session(leader: int) -> list[int]:
+    """The processes that are alive of a session."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # ended meanwhile
+            fields = path.read_text().rpartition(")")[2].split()
+            if int(fields[3]) == leader and fields[0] != "Z":
+                found.append(int(path.parent.name))
+    return found
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)

@@ -16,7 +16,7 @@ from topodesign.catalog.budgets import Effort
 from topodesign.catalog.files import catalog_file, read_rows, write_rows
 from topodesign.catalog.journal import Journal
 from topodesign.catalog.rows import Row, undominated
-from topodesign.catalog.task_runner import end_with_parent, run_task
+from topodesign.catalog.task_runner import check_threads, end_with_parent, run_task
 from topodesign.catalog.tasks import Stage, Task, needs, waves
 
 _AHEAD = 3
@@ -128,6 +128,7 @@ def _workers(jobs: int | None, scheduler: str | None) -> Iterator[tuple[Executor
     """Yield where tasks can be submitted, and how many at once."""
     if scheduler is None:
         count = jobs or os.cpu_count() or 1
+        check_threads()
         with ProcessPoolExecutor(count, get_context("spawn"), initializer=end_with_parent) as pool:
             try:
                 yield pool, _AHEAD * count

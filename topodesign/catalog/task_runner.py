@@ -78,6 +78,13 @@ def _row(task: Task, candidate: Candidate) -> Row:
     )
 
 
+def check_threads() -> None:
+    """Raise Python's RuntimeError where no thread can be started, before there are processes that wait for one."""
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()
+
+
 def end_with_parent() -> None:
     """Make this process, of a pool, end when the one that started it is gone, however that ended.
 

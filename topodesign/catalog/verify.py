@@ -24,7 +24,7 @@ from topodesign.base.units import as_count
 from topodesign.catalog.files import NO_LIMIT, catalog_file
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import VERSION, Row, how_found, undominated
-from topodesign.catalog.task_runner import end_with_parent
+from topodesign.catalog.task_runner import check_threads, end_with_parent
 from topodesign.expand.expansion import Base, Claim, Expansion
 from topodesign.expand.library import LIBRARY, build
 from topodesign.pricing.closed_form import price
@@ -335,6 +335,7 @@ def _run(
         for batch in batches:
             yield batch, _check_rows([place.row for place in batch], all_sources)
         return
+    check_threads()
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=end_with_parent)
     try:
         waiting = {pool.submit(_check_rows, [place.row for place in batch], all_sources): batch for batch in batches}

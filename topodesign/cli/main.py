@@ -33,6 +33,10 @@ COMMANDS = {
 """Commands in the order of the help text; the function is ``command`` in the module of that name in this folder."""
 
 
+_NO_THREAD = "can't start new thread"
+"""What Python says, as a RuntimeError."""
+
+
 @click.group(
     cls=LazyGroup, package="topodesign.cli", table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
 )
@@ -78,12 +82,10 @@ def run(args: Sequence[str] | None = None) -> int:
     except (Ended, KeyboardInterrupt, click.exceptions.Abort) as error:  # click makes aborts of interrupts
         will_tell()
         return _said(error, error.status if isinstance(error, Ended) else 130)
-    except (click.ClickException, TopodesignError, MemoryError, OSError) as error:
-        return _said(error, 1 if isinstance(error, InfeasibleError) else 2)
-    except RuntimeError as error:
-        if "can't start new thread" not in str(error):
+    except (click.ClickException, TopodesignError, MemoryError, OSError, ImportError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and _NO_THREAD not in str(error):
             raise
-        return _said(MemoryError(), 2)
+        return _said(error, 1 if isinstance(error, InfeasibleError) else 2)
     return status if isinstance(status, int) else 0
 
 
@@ -99,6 +101,12 @@ def _words(error: BaseException) -> str:
         return "interrupted"
     if isinstance(error, MemoryError):
         return "not enough memory for a topology of this size"
+    if isinstance(error, ImportError) and not isinstance(error, TopodesignError):
+        return (
+            f"a library cannot be loaded ({' '.join(str(error).split())}); is memory short, or the installation broken?"
+        )
+    if isinstance(error, RuntimeError):
+        return "the machine lets no more threads be started; free memory, or raise its limits (ulimit -u, ulimit -v)"
     if isinstance(error, click.UsageError) and error.ctx is not None:
         return f"{' '.join(error.format_message().split())} See '{error.ctx.command_path} --help'."
     return str(error)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from topodesign.base.errors import FileFormatError
+from topodesign.base.memory import check_memory
 from topodesign.base.text_files import read_bytes
 from topodesign.collectives import Collective
 from topodesign.runtime.profiles import PROTOCOLS, RuntimeProfile
@@ -24,9 +25,12 @@ BUFFERS = ("i", "o", "s")
 MAX_BYTES = 2**27
 """Larger files are refused unread."""
 
+_PER_SIGN = (("<", 400), ('"', 60))
+"""Bytes of memory that an element takes, read and checked, and half an attribute, for that has two quotes."""
 _MAX_DEPTH = 32
 _NAME = r"[A-Za-z_][A-Za-z0-9_.-]*"
-_OPEN = re.compile(rf'<({_NAME})((?: {_NAME}="[^"\0]*")*) ?(/?)>')
+_MOST_ATTRIBUTES = 1000  # that are looked at; no runtime reads more than a few dozen
+_OPEN = re.compile(rf'<({_NAME})((?: {_NAME}="[^"\0]*"){{0,{_MOST_ATTRIBUTES}}}) ?(/?)>')
 _CLOSE = re.compile(rf"</({_NAME})>")
 _ATTRIBUTE = re.compile(rf' ({_NAME})="([^"]*)"')
 _BLANK = re.compile(r"[ \n\r]*")
@@ -199,11 +203,13 @@ def parse_xml(source: str | Path, profile: RuntimeProfile) -> Program:
     XmlError
         If the runtime would not load the text as it stands; names the line and, inside one, rank and threadblock.
     FileFormatError
-        If the file cannot be read.
+        If the file cannot be read, or would need too much memory.
     """
     text = read_text(source) if isinstance(source, Path) else source
     if len(text) > MAX_BYTES:
         raise FileFormatError(f"the text has {len(text)} characters; up to {MAX_BYTES} are read")
+    needed = 3 * len(text) + sum(text.count(sign) * size for sign, size in _PER_SIGN)
+    check_memory(needed, f"{len(text)} characters of XML")
     reader = _Reader(profile)
     return _program(reader.read(text), profile, reader.warnings)
 
@@ -292,12 +298,13 @@ def _skip_comment(text: str, start: int, line: int) -> int:
 
 
 def _attributes(name: str, text: str, line: int, profile: RuntimeProfile) -> dict[str, str]:
+    count = text.count('"') // 2
+    if count > profile.attributes_per_node:
+        raise XmlError(f"<{name}> has {count} attributes; up to {profile.attributes_per_node} are read", line)
     pairs = _ATTRIBUTE.findall(text)
     attributes = dict(pairs)
     if len(attributes) < len(pairs):
         raise XmlError(f"<{name}> has an attribute twice; the runtime takes the first", line)
-    if len(pairs) > profile.attributes_per_node:
-        raise XmlError(f"<{name}> has {len(pairs)} attributes; up to {profile.attributes_per_node} are read", line)
     for key, value in pairs:
         if max(len(key), len(value.encode())) > profile.value_length:
             limit = profile.value_length
@@ -327,6 +334,7 @@ def _explain(text: str, start: int, line: int) -> NoReturn:
         (bool(re.search(r' [^ ="/>]+[ />]', outside)), "an attribute without a value"),
         (bool(re.match(r"</", tag)), "a closing tag is </name>, without blanks or attributes"),
         ("\0" in tag, "a zero byte"),
+        (tag.count('="') > _MOST_ATTRIBUTES, f"more than {_MOST_ATTRIBUTES} attributes"),
     )
     for broken, message in rules:
         if broken:
