@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from topodesign.fabrics.files import write_fabric as write_fabric
     from topodesign.fabrics.part import part_of as part_of
     from topodesign.fabrics.presets import build_fabric as build_fabric
+    from topodesign.fabrics.unwinding import unwind as unwind
     from topodesign.forest.fabric_optimum import optimum as optimum
     from topodesign.forest.schedule import forest_schedule as forest_schedule
     from topodesign.forest.throughput import throughput as throughput
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from topodesign.schedulers.scheduling import schedule as schedule
     from topodesign.simulation.plans import simulate as simulate
     from topodesign.simulation.plans import training_step as training_step
+    from topodesign.simulation.timeline import timeline as timeline
     from topodesign.topology.files import write_links as write_links
     from topodesign.topology.topology import Topology as Topology
     from topodesign.verification.plans import verify as verify
@@ -122,6 +124,8 @@ _HOMES = {
     "Spec": "base.spec",
     "throughput": "forest.throughput",
     "Timed": "plans.timed",
+    "timeline": "simulation.timeline",
+    "unwind": "fabrics.unwinding",
     "Topology": "topology.topology",
     "training_step": "simulation.plans",
     "Trees": "plans.trees",

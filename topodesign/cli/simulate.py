@@ -9,11 +9,15 @@ import click
 from click.core import ParameterSource
 
 import topodesign
+from topodesign.base.arguments import MOST_SEED
+from topodesign.base.atomic import write_whole
 from topodesign.base.errors import ParameterError
+from topodesign.base.units import Quantity
 from topodesign.cli.options import json_option, print_json, progress_bar, without_option, workload_options
 
 if TYPE_CHECKING:
     from topodesign.simulation.rounds import Mode
+    from topodesign.simulation.timeline import TimelineFormat
 
 
 @click.command(name="simulate")
@@ -47,13 +51,26 @@ if TYPE_CHECKING:
     help="Time a training step with the layers in this file, such as configs/workload_resnet50.csv; alike links only.",
 )
 @click.option("--bucket", metavar="SIZE", help="Fuse layers of the training step up to this size.")
+@click.option("--jitter", metavar="TIME", help="Of timed sends: each is late by up to so much, by chance.")
+@click.option("--seed", type=click.IntRange(0, MOST_SEED), default=0, show_default=True, help="Of the jitter.")
+@click.option(
+    "--ready",
+    metavar="TIMES",
+    help="Of timed sends: when nodes are ready that are not from the start, NODE=TIME,... or a .csv file.",
+)
+@click.option(
+    "--timeline",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Of timed sends: write when each happens, as a table (.csv) or for chrome://tracing and Perfetto (.json).",
+)
 @json_option
 @click.pass_context
 def command(
     context: click.Context,
     file: Path,
     alpha: str,
-    sizes: tuple[str, ...],
+    sizes: tuple[Quantity, ...],
     bandwidth: str,
     mode: Mode,
     failed: tuple[str, ...],
@@ -61,6 +78,10 @@ def command(
     link_table: Path | None,
     training: Path | None,
     bucket: str | None,
+    jitter: str | None,
+    seed: int,
+    ready: str | None,
+    timeline: Path | None,
     as_json: bool,
 ) -> int:
     """Time a schedule file in the alpha-beta model; say which links are busy and what a failed link does.
@@ -85,6 +106,9 @@ def command(
         return 1
     rate = None if own and not _given(context, "bandwidth") else bandwidth
     now: dict[str, Any] = {"alpha": alpha, "bandwidth": rate, "mode": mode, "links": link_table}
+    now |= {"jitter": jitter or 0, "seed": seed, "ready": ready}
+    if isinstance(plan.movement, topodesign.Timed) and not _given(context, "sizes"):
+        sizes = (plan.movement.size,)
     with progress_bar("simulating"):
         results = [topodesign.simulate(plan, size=size, failed=failed, without=without, **now) for size in sizes]
     document: dict[str, Any] = {"collective": plan.collective.name, "nodes": plan.topology.nodes, "mode": mode}
@@ -94,11 +118,21 @@ def command(
         step = topodesign.training_step(plan, training, alpha=alpha, bandwidth=bandwidth, bucket=bucket)
         document["training"] = step.record()
         texts.append(str(step))
+    if timeline is not None:
+        write_whole(timeline, topodesign.timeline(results[0], _timeline_format(timeline)))
     if as_json:
         print_json(document)
     else:
         click.echo("\n\n".join(texts))
     return 0 if all(result.completes for result in results) else 1
+
+
+def _timeline_format(path: Path) -> TimelineFormat:
+    """Return the format that the ending of a file names."""
+    for known in ("csv", "json"):
+        if path.suffix.lower() == f".{known}":
+            return known
+    raise ParameterError(f"a timeline is written to a file ending in .json or .csv, not to {path}")
 
 
 def _given(context: click.Context, name: str) -> bool:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from fractions import Fraction
 
 from topodesign.base.arguments import as_integer
+from topodesign.base.errors import ParameterError
 from topodesign.fabrics.fabric import Fabric, FabricLink
 
 
@@ -35,11 +36,13 @@ def unwind(fabric: Fabric, degree: int | None = None, *, both_ways: bool = False
 
     Examples
     --------
-    >>> from topodesign.fabrics.presets import build_fabric
+    >>> from topodesign import build_fabric, unwind
     >>> ring = unwind(build_fabric("dgx_a100(1)"), 1)
     >>> print(ring, len(ring.links()))
     unwound(1) dgx_a100(1): 8 nodes, 0 switches 8
     """
+    if not isinstance(fabric, Fabric):
+        raise ParameterError(f"a fabric is needed, not {fabric!r:.60}")
     if degree is not None:
         as_integer("degree", degree, 1)
     rates: dict[tuple[str, str], Fraction] = defaultdict(Fraction)

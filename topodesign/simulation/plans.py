@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
+import numpy as np
+
+from topodesign.base.arguments import as_seed
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.base.records import Result
@@ -17,13 +21,14 @@ from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, form
 from topodesign.base.wording import counted, listed
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import part_of
+from topodesign.fabrics.ready import Ready, as_ready
 from topodesign.plans.files import as_plan
 from topodesign.plans.measure import cost_of
 from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.timed import Timed
+from topodesign.plans.timed import MAX_TICKS, Timed
 from topodesign.plans.trees import Trees
 from topodesign.simulation.paths import PathSimulation, simulate_paths
 from topodesign.simulation.rounds import Link, Loss, Mode, SimulationResult, simulate_rounds
@@ -65,6 +70,9 @@ class Conditions:
     links: LinkTable | None = None
     failed: tuple[Link, ...] = ()
     chunks: int | None = None
+    jitter: Fraction = Fraction(0)
+    seed: int = 0
+    ready: tuple[Fraction, ...] = ()
 
 
 class Run(Protocol):
@@ -198,6 +206,9 @@ def simulate(
     failed: Iterable[str | Link | tuple[str, str]] = (),
     without: Iterable[str] = (),
     chunks: int | None = None,
+    jitter: Quantity = 0,
+    seed: int = 0,
+    ready: Ready | None = None,
 ) -> Simulation:
     """Time a plan in the alpha-beta model.
 
@@ -259,7 +270,12 @@ def simulate(
         links if links is None or isinstance(links, LinkTable) else read_link_table(links),
         tuple(down),
         chunks,
+        as_time(jitter),
+        as_seed(seed),
+        () if ready is None else as_ready(plan.fabric, ready),
     )
+    if (now.jitter or now.ready) and not isinstance(plan.movement, Timed):
+        raise ParameterError(f"delays are of timed sends, and {plan.kind} have no times of their own; leave them out")
     return Simulation(plan, now, run(plan, plan.movement, now))
 
 
@@ -389,7 +405,16 @@ def _timed(plan: Plan, timed: Timed, now: Conditions) -> TimedSimulation:
         raise ParameterError("timed sends say when they start; leave chunks and mode out")
     if now.failed:
         raise ParameterError("what failures do to timed sends is not simulated; lower them to rounds first")
-    return simulate_timed(plan.topology, timed, size=now.size, links=now.links)
+    opens = None
+    if now.ready:
+        late = max(now.ready)
+        if late >= MAX_TICKS * timed.tick:
+            raise ParameterError("a node is ready too late for the ticks of the plan")
+        at = np.array([math.ceil(time / timed.tick) for time in now.ready], dtype=np.int64)
+        opens = np.maximum(at[plan.topology.src], at[plan.topology.dst])
+    return simulate_timed(
+        plan.topology, timed, size=now.size, links=now.links, jitter=now.jitter, seed=now.seed, opens=opens
+    )
 
 
 def _orbit(plan: Plan, orbit: OrbitRounds, now: Conditions) -> SimulationResult:
