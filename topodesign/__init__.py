@@ -54,8 +54,11 @@ if TYPE_CHECKING:
     from topodesign.plans.trees import Trees as Trees
     from topodesign.pricing.evaluation import evaluate as evaluate
     from topodesign.pricing.evaluation import price as price
+    from topodesign.pricing.groups import price_groups as price_groups
     from topodesign.runtime.check import check_file as check_file
+    from topodesign.schedulers.frontier import pipeline_frontier as pipeline_frontier
     from topodesign.schedulers.scheduling import schedule as schedule
+    from topodesign.search.layout import layout as layout
     from topodesign.simulation.plans import simulate as simulate
     from topodesign.simulation.plans import training_step as training_step
     from topodesign.simulation.timeline import timeline as timeline
@@ -102,6 +105,7 @@ _HOMES = {
     "known_topologies": "catalog.known",
     "load_plan": "plans.files",
     "load_wiring": "wiring.plan.files",
+    "layout": "search.layout",
     "lower_bound": "base.cost",
     "moore_bound": "base.cost",
     "optimum": "forest.fabric_optimum",
@@ -110,9 +114,11 @@ _HOMES = {
     "pareto": "catalog.pareto",
     "parse": "base.spec",
     "part_of": "fabrics.part",
+    "pipeline_frontier": "schedulers.frontier",
     "plain_inventory": "wiring.inventory.plain",
     "Plan": "plans.plan",
     "price": "pricing.evaluation",
+    "price_groups": "pricing.groups",
     "read_fabric": "fabrics.files",
     "read_inventory": "wiring.inventory.files",
     "rewire": "wiring.change.rewire",

@@ -14,8 +14,10 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, COLLECTIVES, from_record
 from topodesign.expand.library import build
+from topodesign.forest.schedule import forest_schedule
 from topodesign.plans.group_ops import alongside, apart, carried_over, part_of_topology, restricted
 from topodesign.plans.measure import cost_of
+from topodesign.plans.pipeline import pipelined
 from topodesign.plans.rounds_ops import allreduce, assemble, relabel, reverse
 from topodesign.schedulers.spff import spff
 from topodesign.verification.rounds import verify_rounds
@@ -88,6 +90,16 @@ def test_side_by_side_and_apart_again() -> None:
     assert verify_rounds(TORUS.transpose(), reverse(both)).ok
     with pytest.raises(ScheduleError, match="groups of"):
         alongside(ones[:2], ALLGATHER.within(rows))
+
+
+def test_trees_hop_by_hop_are_rounds_on_the_links() -> None:
+    trees = forest_schedule(TORUS, "allgather")
+    for chunks in (1, 3):
+        report = verify_rounds(TORUS, pipelined(trees, chunks))
+        assert report.ok, report.problems
+        assert report.cost.bandwidth <= Fraction(11, 12) * (trees.height + chunks - 1) / chunks
+    with pytest.raises(InfeasibleError, match="only out-trees"):
+        pipelined(forest_schedule(TORUS, "reduce-scatter"))
 
 
 def test_a_wrong_group_schedule_is_refused() -> None:

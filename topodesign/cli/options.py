@@ -137,17 +137,22 @@ def timed_options(function: _Command) -> _Command:
     return function
 
 
+def others_option(default: str) -> Callable[[_Command], _Command]:
+    """Return ``--others`` with a default."""
+    return click.option(
+        "--others",
+        type=click.Choice(["vanish", "forward"]),
+        default=default,
+        show_default=True,
+        help="What nodes do that do not take part.",
+    )
+
+
 def part_options(function: _Command) -> _Command:
     """Add ``--only``, ``--others`` and ``--without``, which leave a part of a fabric, to a command."""
     for option in (
         without_option,
-        click.option(
-            "--others",
-            type=click.Choice(["vanish", "forward"]),
-            default="vanish",
-            show_default=True,
-            help="What nodes do that do not take part.",
-        ),
+        others_option("vanish"),
         click.option(
             "--only",
             multiple=True,

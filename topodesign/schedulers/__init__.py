@@ -14,6 +14,7 @@ SCHEDULERS = {
     "stored": "found by exact search",
     "lift": "lifted from the bases of an expansion",
     "peel": "the best flow through time (all-to-all, scatter, gather)",
+    "pipeline": "trees in rounds, from the fewest steps to the least bandwidth, for --size",
     "forest": "spanning trees, which auto takes for fabrics with switches, broadcast and reduce",
     "fluid": "paths of the fastest flow, which auto takes for all-to-all, scatter and gather on fabrics",
     "tacos": "timed sends matched to links one after the other",

@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
 from topodesign.collectives import Collective
+from topodesign.fabrics.fabric import NODE_BANDWIDTH
 from topodesign.plans.group_ops import alongside, carried_over, part_of_topology, restricted
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -23,6 +24,8 @@ from topodesign.topology.link_table import Link, LinkTable
 from topodesign.topology.topology import Topology
 
 Made = dict[object, Rounds | None]
+ALPHA = Fraction(1, 10**5)
+"""Seconds of latency where nothing is said."""
 
 
 def among(request: Request, methods: list[Method]) -> list[Plan]:
@@ -53,6 +56,7 @@ def among(request: Request, methods: list[Method]) -> list[Plan]:
     if request.others == "forward":
         ways.append(_through)
     for method in methods:
+        own: list[Plan] = []
         for way in ways:
             made: Made = {}
             parts = []
@@ -66,7 +70,12 @@ def among(request: Request, methods: list[Method]) -> list[Plan]:
                 parts.append(part)
             else:
                 movement = alongside(parts, collective)
-                plans.append(planned(topology, movement, method.name, other_nodes=request.others))
+                own.append(planned(topology, movement, method.name, other_nodes=request.others))
+        if request.others == "forward" and "group" in method.options:
+            own += method.make(request)
+        if own and "alpha" in method.options:  # made for a size, so that what is fastest for it is wanted
+            own = [min(own, key=lambda plan: _time(request, plan))]
+        plans += own
     if not plans and refused is not None:
         hint = "" if request.others == "forward" else "; --others forward lets them send through other nodes"
         raise InfeasibleError(f"over the links among members alone there is no schedule: {refused}{hint}") from None
@@ -101,6 +110,14 @@ def _through(request: Request, method: Method, one: Collective, made: Made) -> R
         made[one.root] = _best(method.make(replace(request, collective=alone, root=one.root, others="vanish")))
     found = made[one.root]
     return None if found is None else restricted(found, one)
+
+
+def _time(request: Request, plan: Plan) -> Fraction:
+    """Return how long a plan takes for the size, latency and bandwidth that are asked for."""
+    alpha = ALPHA if request.alpha is None else request.alpha
+    rate = 8 * NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth
+    cost = cost_in(plan)
+    return alpha * cost.steps + cost.bandwidth * 8 * request.size / rate
 
 
 def _best(plans: list[Plan]) -> Rounds | None:

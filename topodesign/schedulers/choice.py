@@ -29,7 +29,7 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
         raise ParameterError(f"{request.collective} {verb} root; {what}")
     chosen = _able(request, method, methods)
     ask = _plans
-    if request.grouped and not _natively(chosen, request):
+    if request.grouped and all(one.movement == "rounds" for one in chosen):
         request, ask = replace(request, collective=request.among, only=(), group=(), placement=None, root=None), among
     parts = [ask(request.asking(part), chosen) for part in _steps(request.collective, chosen)]
     if not all(parts):
@@ -56,6 +56,9 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
         raise InfeasibleError(f"no method schedules {collective} yet: {known}; an allreduce is made of two of these")
     if name == "auto":
         fit = [one for one in does if one.auto and (one.fabrics or request.plain)]
+        if request.grouped and not request.only:
+            grouping = [one for one in does if "group" in one.options and (one.fabrics or request.plain)]
+            fit = [one for one in fit if one.movement == "rounds" or one in grouping] or grouping
         if not fit:
             names = ", ".join(one.name for one in does if one.fabrics or request.plain)
             where = "" if request.plain else " of fabrics"
@@ -78,12 +81,6 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
             raise ParameterError(_misplaced(option, able[0], [one for one in methods.values() if one.does(collective)]))
         able = those
     return able
-
-
-def _natively(methods: list[Method], request: Request) -> bool:
-    """Whether methods take the members that are asked for themselves, so that nothing is carried over."""
-    asked = [option for option in request.given() if option in {"only", "group"}]
-    return bool(asked) and all(set(asked) <= one.options for one in methods)
 
 
 def _misplaced(option: str, method: Method, methods: Iterable[Method]) -> str:

@@ -1,0 +1,123 @@
+"""Pipelines: right, as dear as said, from the fewest steps to the bandwidth of the least cut."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from topodesign.base.errors import TopodesignError
+from topodesign.collectives import ALLGATHER, BROADCAST, COLLECTIVES
+from topodesign.expand.library import build
+from topodesign.forest.schedule import forest_schedule
+from topodesign.plans.pipeline import pipelined
+from topodesign.schedulers.frontier import pipeline_frontier
+from topodesign.schedulers.pipeline import METHOD, Pipeline, finished, pipelines
+from topodesign.schedulers.scheduling import schedule
+from topodesign.topology.topology import Topology
+from topodesign.verification.plans import verify
+from topodesign.verification.rounds import verify_rounds
+
+PLACES = ("torus(3,3)", "genkautz(2,9)", "line(diamond())", "complete(5)", "circulant(8,1,3)", "uniring(1,5)")
+
+
+def least_cut(topology: Topology, root: int) -> int:
+    graph = nx.DiGraph()
+    graph.add_weighted_edges_from([link for link in topology.links() if link[0] != link[1]], weight="capacity")
+    return min(int(nx.maximum_flow_value(graph, root, node)) for node in range(topology.nodes) if node != root)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", ["broadcast", "reduce"])
+def test_from_the_eccentricity_to_the_least_cut(place: str, name: str) -> None:
+    topology = build(place)
+    where = topology if name == "broadcast" else topology.transpose()
+    graph = nx.DiGraph([link[:2] for link in where.links()])
+    for root in (0, topology.nodes - 1):
+        found = pipeline_frontier(place, name, root=root, most_chunks=24)
+        assert found.points[0].cost.steps == nx.eccentricity(graph, root)
+        assert found.bound == Fraction(topology.degree, least_cut(where, root))
+        last = found.points[-1].cost
+        assert found.bound < last.bandwidth <= found.bound * Fraction(last.steps, 24) or topology.nodes == 2
+        costs = [(point.cost.steps, -point.cost.bandwidth) for point in found.points]
+        assert costs == sorted(costs)
+        for point in (*found.points[:3], found.points[-1]):
+            plan = found.plan(point)
+            report = verify_rounds(topology, plan.movement)  # type: ignore[arg-type]
+            assert report.ok, report.problems
+            assert report.cost == point.cost
+            assert not report.redundant
+            assert not report.refilled
+
+
+def test_costs_are_told_without_making_the_rounds() -> None:
+    links = [(0, 1, 2), (1, 2, 1), (2, 3, 3), (3, 0, 1), (0, 2, 1), (2, 0, 2), (1, 3, 1), (3, 1, 1)]
+    for topology in (build("torus(3,4)"), Topology.from_links(4, links)):
+        for collective in (BROADCAST.at(1), ALLGATHER, BROADCAST.within([(0, 1), (2, 3)], [1, 2])):
+            for way in pipelines(topology, collective):
+                for chunks in (1, 2, 3, 7, 12):
+                    report = verify_rounds(topology, way.rounds(chunks))
+                    assert report.ok, report.problems
+                    assert report.cost == way.cost(chunks)
+
+
+def test_the_best_of_the_frontier_is_taken_for_the_size() -> None:
+    found = pipeline_frontier("torus(4,4)", root=3, sizes=["1KiB", "1MiB", "1GiB"])
+    for size in ("1KiB", "1MiB", "1GiB"):
+        plan = schedule("torus(4,4)", "broadcast", method="pipeline", root=3, size=size)
+        assert verify(plan).ok
+        best = found.best(size)
+        assert plan.claim == {"steps": best.cost.steps, "bandwidth": best.cost.bandwidth}
+        assert all(found.time(best, size) <= found.time(point, size) for point in found.points)
+    assert str(found.record()["bound"]) == "1"
+    assert len(found.to_records()) == len(found.points)
+    assert "best for 1KiB" in str(found)
+
+
+@pytest.mark.parametrize("collective", METHOD.collectives, ids=str)
+def test_groups_that_share_links_come_to_the_exact_price(collective: object) -> None:
+    root = "first" if collective.rooted else None  # type: ignore[attr-defined]
+    found = pipeline_frontier("torus(3,4)", collective, group="6x2:1", root=root, most_chunks=64)  # type: ignore[arg-type]
+    plan = found.plan(found.points[-1])
+    assert verify(plan).ok
+    assert found.bound <= plan.claim["bandwidth"] <= found.bound * Fraction(found.points[-1].cost.steps, 64)
+
+
+def test_nodes_in_no_tree_pass_data_on() -> None:
+    torus = build("torus(4,4)")
+    members = [0, 2, 5, 7, 8, 10, 13, 15]
+    others = [node for node in range(16) if node not in members]
+    part = Topology.from_arrays(16, torus.src, torus.dst, torus.capacity, switches=others)
+    trees = forest_schedule(part, "allgather")
+    for chunks in (1, 3):
+        rounds = pipelined(trees, chunks, ALLGATHER.among(members))
+        report = verify_rounds(torus, rounds)
+        assert report.ok, report.problems
+    whole = Pipeline(torus, ALLGATHER.among(members), "trees", (trees,))
+    assert whole.cost(3) == report.cost
+    assert finished(pipeline_frontier("torus(4,4)", "allgather", only="0,5").points[0], ALLGATHER).steps
+    assert np.all(np.isin(rounds.block, members))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"collective": "all-to-all"}, "pipelines over trees do"),
+        ({}, "needs a root"),
+        ({"collective": "allgather", "root": 0}, "has no root"),
+        ({"root": 9}, "root must be from 0 to 8"),
+        ({"root": 3, "only": "0,1,2"}, "root 3 of the broadcast is none of its members"),
+        ({"root": 0, "others": "vanish"}, "others forward here"),
+        ({"root": 0, "most_chunks": 0}, "most_chunks must be from 1"),
+        ({"place": "dgx_a100(1)", "root": 0}, "is a fabric"),
+    ],
+)
+def test_what_is_wrong_is_said(options: dict[str, object], words: str) -> None:
+    with pytest.raises(TopodesignError, match=words):
+        pipeline_frontier(**{"place": "torus(3,3)", **options})  # type: ignore[arg-type]
+
+
+def test_methods_know_what_pipelines_do() -> None:
+    assert {one.name for one in METHOD.collectives} <= set(COLLECTIVES)

@@ -1,0 +1,328 @@
+"""Trees as rounds: a frontier from the fewest steps to the least bandwidth, of which the size takes the best.
+
+A broadcast reaches nobody before his distance, and no rate above the least cut between the root and a node. Spanning
+trees that share no link reach that rate (Edmonds), low trees that few steps; and k trees of height h whose data go in
+C chunks take ``h + C - 1`` steps and, where every step has a full link, ``y = (d/k) (h + C - 1) / C`` on links that are
+alike. More trees have more height, more chunks more steps: each number of steps has a best choice. A reduce is the
+broadcast of the transpose, backwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.cost import Cost
+from topodesign.base.errors import InfeasibleError, TooLargeError
+from topodesign.collectives import Collective
+from topodesign.fabrics.fabric import NODE_BANDWIDTH
+from topodesign.plans.group_ops import alongside
+from topodesign.plans.pipeline import pipelined
+from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import MAX_UNITS, assemble, canonical, find_links, reverse
+from topodesign.plans.trees import TREE_COLLECTIVES, Trees
+from topodesign.pricing.groups import shared
+from topodesign.schedulers.method import Method, Request, planned
+from topodesign.topology.topology import MAX_CAPACITY, Topology
+
+MOST_CHUNKS = 256
+"""Chunks of a tree's data that are tried."""
+MOST_TREES = 32
+"""Trees per root above which fewer are tried."""
+ALPHA = Fraction(1, 10**5)
+
+
+@dataclass(frozen=True, eq=False)
+class Pipeline:
+    """A way to send one block of every root, for any number of chunks.
+
+    Attributes
+    ----------
+    topology
+        The links.
+    collective
+        A collective of one movement, which copies.
+    name
+        ``layers``, or how many trees per root.
+    trees
+        The trees of every group; empty for layers.
+    """
+
+    topology: Topology
+    collective: Collective
+    name: str
+    trees: tuple[Trees | None, ...]
+
+    def rounds(self, chunks: int) -> Rounds:
+        """Return the rounds with so many chunks."""
+        ones = zip(self.collective.single, self.trees, strict=True)
+        if not any(self.trees):
+            return _layers(self.topology, self.collective, chunks)
+        parts = [
+            assemble(one, self.topology.nodes, 1, 0, []) if trees is None else pipelined(trees, chunks, one)
+            for one, trees in ones
+        ]
+        return alongside(parts, self.collective)
+
+    @cached_property
+    def one(self) -> Rounds:
+        """The rounds with one chunk."""
+        return self.rounds(1)
+
+    @cached_property
+    def _totals(self) -> dict[int, int]:
+        """What the fullest links of all steps carry together, by the chunks that are on their way at a time."""
+        return {}
+
+    @cached_property
+    def _carried(self) -> tuple[NDArray[Any], Fraction]:
+        """What every link has carried after 0, 1, ... steps of one chunk over its capacity, and the unit of that."""
+        one, topology = self.one, self.topology
+        members = len(one.collective.members(topology.nodes))
+        share, shards = one.collective.shares(one.block, topology.nodes, members)
+        common = math.lcm(*np.unique(topology.capacity).tolist())
+        link = find_links(topology, one)
+        wide = one.units * int(share.max(initial=1)) * common * max(1, len(one)) >= MAX_UNITS
+        kind = np.dtype(object) if wide else np.dtype(np.int64)
+        loads = np.zeros((len(topology.src), one.steps + 1), dtype=kind)
+        width = (one.hi - one.lo).astype(kind) * share * (common // topology.capacity[link].astype(kind))
+        np.add.at(loads, (link, one.step.astype(np.int64)), width)
+        return np.cumsum(loads, axis=1), Fraction(topology.degree, shards * one.units * common)
+
+    def cost(self, chunks: int) -> Cost:
+        """Return what it costs in so many chunks, without making them.
+
+        In a step a link carries of every chunk what it carries of one in the steps before: a window of so many steps.
+        """
+        carried, unit = self._carried
+        height = carried.shape[1] - 1
+        if not height:
+            return Cost(0, Fraction(0))
+        window = min(chunks, height)
+        if window not in self._totals:
+            last = np.minimum(np.arange(1, height + window), height)
+            first = np.maximum(np.arange(1, height + window) - window, 0)
+            self._totals[window] = int((carried[:, last] - carried[:, first]).max(axis=0).sum())
+        # With more chunks than steps of one there are steps in which a link carries all that it carries of one.
+        total = self._totals[window] + (chunks - window) * int(carried[:, -1].max())
+        return Cost(height + chunks - 1, unit * total / chunks)
+
+
+def pipelines(topology: Topology, collective: Collective, fixed_k: int | None = None) -> Iterator[Pipeline]:
+    """Yield ways to do a collective of one movement that copies, for any number of chunks.
+
+    Parameters
+    ----------
+    topology
+        Where, without switches.
+    collective
+        An allgather or a broadcast with its root, among all nodes, some or several groups; the others forward.
+    fixed_k
+        Trees per root; several numbers if None.
+
+    Raises
+    ------
+    InfeasibleError, TooLargeError
+        As :func:`topodesign.forest.schedule.forest_schedule`.
+    """
+    if collective.rooted and collective.group is None and fixed_k is None:
+        yield Pipeline(topology, collective, "layers", (None,))
+    rooms: list[tuple[Topology, ...]] = [(topology,) * len(collective.single)]
+    if collective.groups is not None:
+        with contextlib.suppress(TooLargeError, InfeasibleError):  # then groups take what they want and wait
+            rooms.insert(0, _parts(topology, collective))
+    seen = set()
+    for room in rooms:
+        for number in _numbers(room, collective, fixed_k):
+            try:
+                made = tuple(_trees(part, one, number) for part, one in zip(room, collective.single, strict=True))
+            except InfeasibleError:
+                if number == 1:
+                    raise
+                continue
+            if made not in seen:
+                seen.add(made)
+                yield Pipeline(topology, collective, f"{number} trees" if number > 1 else "1 tree", made)
+
+
+def _numbers(room: tuple[Topology, ...], collective: Collective, fixed_k: int | None) -> Iterable[int]:
+    """Return the numbers of trees per root that are tried."""
+    from topodesign.forest.fixed import smallest_trees  # noqa: PLC0415  heavy
+
+    if fixed_k is not None:
+        return (fixed_k,)
+    best = 1
+    for part, one in zip(room, collective.single, strict=True):
+        members = one.members(part.nodes).tolist()
+        if len(members) > 1:
+            weights = None if one.root is None else [int(node == one.root) for node in members]
+            best = max(best, smallest_trees(_passing(part, one), weights=weights))
+    few = range(1, min(best, 8) + 1)
+    return sorted({*few, *(number for number in (12, 16, 24, 32) if number < best), min(best, MOST_TREES)})
+
+
+def _passing(topology: Topology, one: Collective) -> Topology:
+    """Return the links with the nodes that take no part as switches."""
+    members = set(one.members(topology.nodes).tolist())
+    others = [node for node in range(topology.nodes) if node not in members]
+    if not others:
+        return topology
+    return Topology.from_arrays(topology.nodes, topology.src, topology.dst, topology.capacity, switches=others)
+
+
+def _trees(topology: Topology, one: Collective, number: int) -> Trees | None:
+    """Return so many trees per root of a group, None if it has one member."""
+    from topodesign.forest.schedule import forest_schedule  # noqa: PLC0415  heavy
+
+    if len(one.members(topology.nodes)) == 1:
+        return None
+    return forest_schedule(_passing(topology, one), replace(one, group=None), k=number)
+
+
+def _parts(topology: Topology, collective: Collective) -> tuple[Topology, ...]:
+    """Return the part of every link that each group has where all are done as early as can be.
+
+    Raises
+    ------
+    InfeasibleError
+        If some member cannot be reached.
+    TooLargeError
+        If the parts are too many, or fractions too fine.
+    """
+    loads = shared(topology, collective).load
+    common = math.lcm(*(load.denominator for row in loads for load in row))
+    rooms = []
+    for row in loads:
+        capacity = [int(load * common) for load in row]
+        if max(capacity, default=0) > MAX_CAPACITY:
+            raise TooLargeError("the parts of links are too fine")
+        kept = np.array(capacity, dtype=np.int64)
+        used = kept > 0
+        rooms.append(Topology.from_arrays(topology.nodes, topology.src[used], topology.dst[used], kept[used]))
+    return tuple(rooms)
+
+
+def _layers(topology: Topology, collective: Collective, chunks: int) -> Rounds:
+    """Return the broadcast in which every node gets a part from each neighbour that is nearer to the root."""
+    root = collective.root or 0
+    distance = np.full(topology.nodes, -1, dtype=np.int64)
+    distance[root], far = 0, 0
+    while True:
+        reached = topology.dst[(distance[topology.src] == far) & (distance[topology.dst] < 0)]
+        if not len(reached):
+            break
+        far += 1
+        distance[reached] = far
+    if np.any(distance < 0):
+        lost = int(np.flatnonzero(distance < 0)[0])
+        raise InfeasibleError(f"no collective exists: {lost} cannot be reached from {root}")
+    down = np.flatnonzero(distance[topology.dst] == distance[topology.src] + 1)
+    down = down[np.lexsort((topology.src[down], topology.dst[down]))]
+    room = np.zeros(topology.nodes, dtype=np.int64)
+    np.add.at(room, topology.dst[down], topology.capacity[down])
+    units = math.lcm(*np.unique(room[room > 0]).tolist()) if far else 1
+    width = topology.capacity[down] * (units // np.maximum(room[topology.dst[down]], 1))
+    total = np.cumsum(width) - width
+    low = total - total[np.searchsorted(topology.dst[down], topology.dst[down])]
+    src, dst = topology.src[down], topology.dst[down]
+    parts = [
+        (distance[dst] + chunk, src, dst, root, low + chunk * units, low + width + chunk * units)
+        for chunk in range(chunks)
+    ]
+    steps = far + chunks - 1 if far else 0
+    return canonical(assemble(collective, topology.nodes, units * chunks, steps, parts))
+
+
+@dataclass(frozen=True)
+class Point:
+    """A plan of the frontier that is not made yet.
+
+    Attributes
+    ----------
+    way
+        Layers or trees.
+    chunks
+        Chunks of the data of each.
+    cost
+        Steps and bandwidth factor, exact.
+    """
+
+    way: Pipeline
+    chunks: int
+    cost: Cost
+
+
+def frontier_of(ways: Iterable[Pipeline], most_chunks: int = MOST_CHUNKS, most_units: int | None = None) -> list[Point]:
+    """Return the choices that no other beats in steps and bandwidth, fewest steps first.
+
+    Parameters
+    ----------
+    ways
+        Those of :func:`pipelines`.
+    most_chunks
+        Of the data of a tree.
+    most_units
+        Units of a block; any number if None.
+    """
+    points = []
+    for way in ways:
+        own = way.one.units
+        most = most_chunks if most_units is None else min(most_chunks, most_units // own)
+        points += [Point(way, chunks, way.cost(chunks)) for chunks in range(1, max(1, most) + 1)]
+    points.sort(key=lambda point: (point.cost.steps, point.cost.bandwidth))
+    best: list[Point] = []
+    for point in points:
+        if not best or point.cost.bandwidth < best[-1].cost.bandwidth:
+            best.append(point)
+    return best
+
+
+def copying(topology: Topology, collective: Collective) -> tuple[Topology, Collective]:
+    """Return where and what is copied instead of a collective: what is added up is its dual on the transpose."""
+    return (topology.transpose(), collective.dual) if collective.reduces else (topology, collective)
+
+
+def finished(point: Point, collective: Collective) -> Rounds:
+    """Return the rounds of a choice, turned round where they are to add up."""
+    made = point.way.rounds(point.chunks)
+    return reverse(made) if collective.reduces else made
+
+
+def _make(request: Request) -> list[Plan]:
+    """Return the plan of the frontier that is fastest for the size."""
+    topology = request.topology
+    collective = request.among
+    where, what = copying(topology, collective)
+    points = frontier_of(pipelines(where, what, request.fixed_k), most_units=request.chunks)
+    alpha = ALPHA if request.alpha is None else request.alpha
+    rate = 8 * NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth
+
+    def time(point: Point) -> Fraction:
+        return alpha * point.cost.steps + point.cost.bandwidth * 8 * request.size / rate
+
+    best = min(points, key=lambda point: (time(point), point.cost.steps))
+    movement = finished(best, collective)
+    few = points if len(points) <= 8 else [points[at * (len(points) - 1) // 7] for at in range(8)]
+    frontier = [
+        {"steps": one.cost.steps, "bandwidth": str(one.cost.bandwidth), "way": one.way.name, "chunks": one.chunks}
+        for one in few
+    ]
+    return [planned(topology, movement, "pipeline", way=best.way.name, pieces=best.chunks, frontier=frontier)]
+
+
+METHOD = Method(
+    "pipeline",
+    frozenset({"root", "fixed_k", "chunks", "alpha", "bandwidth", "group"}),
+    tuple(one for one in TREE_COLLECTIVES if len(one.movements) == 1),
+    _make,
+    auto=False,
+)

@@ -1,0 +1,330 @@
+"""Process-group layout: on which node each rank goes, so that the groups of a training run sit well on a topology.
+
+What counts is the exact price of the groups' traffic (:func:`topodesign.pricing.groups.price_groups`). It takes a
+linear program, so that a cheaper figure steers the search: the way that all data of the groups goes at least, in links.
+Swaps of two ranks lower it from several beginnings, the order of the nodes among them; the layouts where no swap helps
+any more are priced exactly, and the best is taken, the order of the nodes if none is better.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.arguments import as_choice, as_integer, as_seed
+from topodesign.base.atomic import write_whole
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.records import Result
+from topodesign.base.tables import write_csv
+from topodesign.base.units import Quantity, as_size, format_size
+from topodesign.collectives import Collective, as_collective
+from topodesign.expand.places import PlaceLike, as_fabric
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.groups import as_groups
+from topodesign.fabrics.part import Others
+from topodesign.pricing.groups import bandwidth_of
+from topodesign.topology.topology import IntArray, Topology
+
+Traffic: TypeAlias = "str | tuple[str, Collective | str] | tuple[str, Collective | str, Quantity]"
+"""Groups along axes, what they do and with how much data: ``8x4:0=allreduce@1GiB``, or the same as a tuple."""
+
+_TRAFFIC = re.compile(r"(?P<group>[^=@]+)(?:=(?P<collective>[a-z-]+))?(?:@(?P<size>.+))?")
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One sort of traffic.
+
+    Attributes
+    ----------
+    group
+        The shape and the axes of its groups.
+    collective
+        What each group does, all of them at once.
+    size
+        Bytes of each group.
+    """
+
+    group: str
+    collective: Collective
+    size: Fraction
+
+
+@dataclass(frozen=True, repr=False)
+class Layout(Result):
+    """On which node each rank goes.
+
+    Attributes
+    ----------
+    place
+        Where.
+    streams
+        The traffic that it is for.
+    nodes
+        The node of each rank, by number.
+    before, after
+        Bandwidth factors of each sort of traffic with the ranks in the order of the nodes, and with this layout; None
+        where members of a group cannot reach each other.
+    priced
+        How many layouts were priced exactly.
+    """
+
+    place: Fabric
+    streams: tuple[Stream, ...]
+    nodes: tuple[int, ...]
+    before: tuple[Fraction, ...] | None
+    after: tuple[Fraction, ...]
+    priced: int
+
+    @property
+    def gain(self) -> Fraction | None:
+        """How many times as long the traffic takes by bandwidth in the order of the nodes; None if it cannot go so."""
+        if self.before is None:
+            return None
+        now = _total(self.streams, self.after)
+        return _total(self.streams, self.before) / now if now else Fraction(1)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for every rank."""
+        return [{"rank": rank, "node": self.place.names[node]} for rank, node in enumerate(self.nodes)]
+
+    def heading(self) -> str:
+        """Return the gain."""
+        gain = self.gain
+        if gain is None:
+            return "in the order of the nodes members of a group cannot reach each other; with this layout they can"
+        if self.nodes == tuple(self.place.compute):
+            return f"the order of the nodes is the best of {self.priced} layouts priced exactly"
+        return f"{float(gain):.4g} times as fast as in the order of the nodes, the best of {self.priced} priced exactly"
+
+    def __str__(self) -> str:
+        """Return the gain and what each sort of traffic has."""
+        lines = [self.heading()]
+        olds = (None,) * len(self.after) if self.before is None else self.before
+        for stream, old, new in zip(self.streams, olds, self.after, strict=True):
+            was = "" if old is None else f"{old} -> "
+            lines.append(f"  {stream.collective} {format_size(stream.size)} in {stream.group}: y = {was}{new}")
+        return "\n".join(lines)
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {
+            "place": self.place.name,
+            "traffic": [
+                {
+                    "group": stream.group,
+                    "collective": stream.collective.name,
+                    "size_bytes": float(stream.size),
+                    "bandwidth_before": None if self.before is None else str(self.before[at]),
+                    "bandwidth": str(self.after[at]),
+                }
+                for at, stream in enumerate(self.streams)
+            ],
+            "gain": None if self.gain is None else float(self.gain),
+            "layouts_priced": self.priced,
+            "placement": [self.place.names[node] for node in self.nodes],
+        }
+
+    def save(self, path: str | Path) -> Path:
+        """Write the placement as ``--placement`` takes it, a .csv file with the columns rank,node."""
+        target = Path(path)
+        rows = [[rank, self.place.names[node]] for rank, node in enumerate(self.nodes)]
+        write_whole(target, write_csv([["rank", "node"], *rows]))
+        return target
+
+
+def layout(
+    place: PlaceLike,
+    traffic: Traffic | Iterable[Traffic],
+    *,
+    others: Others = "forward",
+    seed: int = 0,
+    tries: int = 8,
+) -> Layout:
+    """Place the ranks of a training run on nodes so that its groups sit well.
+
+    Parameters
+    ----------
+    place
+        A topology or a fabric, the spec of one, a file, or a networkx graph.
+    traffic
+        Sorts of traffic, one after the other in time: text such as ``4x4:0=allreduce@1GiB`` (an allreduce of 1 GiB in
+        each group along axis 0 of 4 x 4 ranks; ``allreduce`` and 1 MiB if nothing is said), or tuples of these three.
+    others
+        Whether nodes outside a group ``forward`` its data or ``vanish``.
+    seed
+        Settles what is drawn by chance.
+    tries
+        Layouts that are priced exactly, at most, beside the order of the nodes.
+
+    Returns
+    -------
+    Layout
+        Never dearer than the ranks in the order of the nodes.
+
+    Raises
+    ------
+    ParameterError
+        If traffic cannot be read, has roots, or does not fit the number of nodes.
+    InfeasibleError
+        If in no layout that was tried the members of all groups can reach each other.
+    TooLargeError
+        If there are too many groups and links for exact prices.
+
+    Examples
+    --------
+    >>> found = layout("torus(4,4)", "8x2:1=allgather")
+    >>> print(found)
+    2 times as fast as in the order of the nodes, the best of 9 priced exactly
+      allgather 1MiB in 8x2:1: y = 2 -> 1
+    """
+    fabric = as_fabric(place)
+    as_choice("others", others, ("vanish", "forward"))
+    seed, tries = as_seed(seed), as_integer("tries", tries, 0, 10**4)
+    one = isinstance(traffic, str) or (isinstance(traffic, tuple) and len(traffic) > 1 and _is_stream(traffic))
+    if not one and not isinstance(traffic, Iterable):
+        raise ParameterError(f"traffic is text such as 4x4:0=allreduce@1GiB, not {traffic!r:.60}")
+    streams = tuple(map(_stream, (traffic,) if one else traffic))  # type: ignore[arg-type]
+    if not streams:
+        raise ParameterError("there is no traffic; write it as 4x4:0=allreduce@1GiB")
+    own = tuple(fabric.compute)
+    for stream in streams:
+        stream.collective.within(as_groups(fabric, stream.group))
+    before = _price(fabric, streams, own, others)
+    best, least, priced = own, before, 1
+    for candidate in _candidates(fabric, streams, seed, tries):
+        if candidate == own:
+            continue
+        price = _price(fabric, streams, candidate, others)
+        priced += 1
+        if price is not None and (least is None or _total(streams, price) < _total(streams, least)):
+            best, least = candidate, price
+    if least is None:
+        raise InfeasibleError(
+            f"in none of {priced} layouts the members of all groups reach each other over their own links; "
+            "try --others forward"
+        )
+    return Layout(fabric, streams, best, before, least, priced)
+
+
+def _is_stream(traffic: tuple[Any, ...]) -> bool:
+    return isinstance(traffic[0], str) and (
+        isinstance(traffic[1], Collective) or ("=" not in traffic[0] and ":" not in str(traffic[1]))
+    )
+
+
+def _stream(traffic: Traffic) -> Stream:
+    """Return a sort of traffic.
+
+    Raises
+    ------
+    ParameterError
+        If it cannot be read.
+    """
+    if isinstance(traffic, str):
+        found = _TRAFFIC.fullmatch(traffic.strip())
+        if found is None:
+            raise ParameterError(f"traffic {traffic[:100]!r}: write it as 4x4:0=allreduce@1GiB")
+        group, name, size = found["group"].strip(), found["collective"] or "allreduce", found["size"] or "1MiB"
+        collective = as_collective(name)
+    elif isinstance(traffic, tuple) and len(traffic) in {2, 3} and isinstance(traffic[0], str):
+        group, collective = traffic[0], as_collective(traffic[1])
+        size = traffic[2] if len(traffic) == 3 else "1MiB"
+    else:
+        raise ParameterError(f"traffic is text such as 4x4:0=allreduce@1GiB or a tuple, not {traffic!r:.60}")
+    if ":" not in group:
+        raise ParameterError(f"traffic {group[:100]!r}: say the groups by a shape and axes, such as 4x4:0")
+    if collective.rooted:
+        raise ParameterError(f"{collective} has a root, which a layout does not know; use one without")
+    return Stream(group, collective, as_size(size))
+
+
+def _total(streams: tuple[Stream, ...], factors: tuple[Fraction, ...]) -> Fraction:
+    """Return the bandwidth factors times the sizes."""
+    return sum((s.size * y for s, y in zip(streams, factors, strict=True)), Fraction(0))
+
+
+def _price(
+    fabric: Fabric, streams: tuple[Stream, ...], nodes: tuple[int, ...], others: Others
+) -> tuple[Fraction, ...] | None:
+    """Return the exact price of every sort of traffic; None if members of a group cannot reach each other."""
+    try:
+        return tuple(
+            bandwidth_of(fabric.topology, one.collective.within(as_groups(fabric, one.group, nodes)), others)
+            for one in streams
+        )
+    except InfeasibleError:
+        return None
+
+
+def _candidates(fabric: Fabric, streams: tuple[Stream, ...], seed: int, tries: int) -> list[tuple[int, ...]]:
+    """Return layouts where no swap shortens the ways any more, shortest first."""
+    own = np.array(fabric.compute, dtype=np.int64)
+    count = len(own)
+    distance = _distances(fabric.topology)[np.ix_(own, own)]
+    flow = np.zeros((count, count), dtype=np.float64)
+    place = {node: at for at, node in enumerate(own.tolist())}
+    for stream in streams:
+        for group in as_groups(fabric, stream.group):
+            ranks = np.array([place[node] for node in group])
+            flow[np.ix_(ranks, ranks)] += float(stream.size) / len(group)
+    np.fill_diagonal(flow, 0)
+    random = np.random.default_rng(seed)
+    begins = [np.arange(count), *_orders(streams, count), *(random.permutation(count) for _ in range(2 * tries))]
+    found: dict[tuple[int, ...], float] = {}
+    for begin in begins:
+        order, ways = _lowered(begin.copy(), flow, distance)
+        found.setdefault(tuple(own[order].tolist()), ways)
+    for begin in begins[: 1 + len(_orders(streams, count))]:
+        found.setdefault(tuple(own[begin].tolist()), float((flow * distance[np.ix_(begin, begin)]).sum()))
+    return sorted(found, key=lambda nodes: (found[nodes], nodes))[:tries]
+
+
+def _orders(streams: tuple[Stream, ...], count: int) -> list[IntArray]:
+    """Return the orders in which the axes of a shape take turns in another order; at most 24 of them."""
+    shape = [int(size) for size in streams[0].group.partition(":")[0].split("x")]
+    ranks = np.arange(count).reshape(shape[::-1])
+    some = itertools.islice(itertools.permutations(range(len(shape))), 1, 24)
+    return [np.argsort(ranks.transpose(axes).ravel()) for axes in some]
+
+
+def _lowered(order: IntArray, flow: NDArray[np.float64], distance: IntArray) -> tuple[IntArray, float]:
+    """Swap ranks as long as that shortens the ways, the best swap first; return the order and its ways."""
+    there = distance + distance.T
+    both = flow
+    for _ in range(20 * len(order)):
+        near = there[np.ix_(order, order)].astype(np.float64)
+        cost = both @ near  # cost[i, j]: what rank i's traffic would take from rank j's node
+        own = np.diag(cost)
+        change = cost + cost.T - own[:, None] - own[None, :] + 2 * both * near
+        at = int(np.argmin(change))
+        if change.flat[at] >= -1e-9 * max(1.0, float(np.abs(own).max())):
+            break
+        i, j = divmod(at, len(order))
+        order[i], order[j] = order[j], order[i]
+    return order, float((flow * distance[np.ix_(order, order)]).sum())
+
+
+def _distances(topology: Topology) -> IntArray:
+    """Return how many links it is from every vertex to every other; more than any way where there is none."""
+    nodes = topology.nodes
+    linked = np.zeros((nodes, nodes), dtype=np.bool_)
+    linked[topology.src, topology.dst] = True
+    distance = np.full((nodes, nodes), 4 * nodes, dtype=np.int64)
+    reached = np.eye(nodes, dtype=np.bool_)
+    np.fill_diagonal(distance, 0)
+    for steps in range(1, nodes):
+        further = (reached @ linked) & (distance == 4 * nodes)
+        if not further.any():
+            break
+        distance[further] = steps
+        reached = further
+    return distance
