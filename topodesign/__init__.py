@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from topodesign.plans.rounds import Rounds as Rounds
     from topodesign.plans.timed import Timed as Timed
     from topodesign.plans.trees import Trees as Trees
+    from topodesign.pricing.all_to_all import all_to_all as all_to_all
     from topodesign.pricing.evaluation import evaluate as evaluate
     from topodesign.pricing.evaluation import price as price
     from topodesign.pricing.groups import price_groups as price_groups
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from topodesign.wiring.plan.wire import wire as wire
 
 _HOMES = {
+    "all_to_all": "pricing.all_to_all",
     "as_collective": "collectives",
     "as_fabric": "expand.places",
     "as_topology": "expand.library",

@@ -32,7 +32,9 @@ from topodesign.forest.splitting import remove_switches
 from topodesign.pricing import kernels as pricing_kernels
 from topodesign.pricing.closed_form import distances, girth, price
 from topodesign.pricing.flows import kernels as concurrent_kernels
-from topodesign.pricing.flows.concurrent import price_bound
+from topodesign.pricing.flows.balanced import balanced_flow
+from topodesign.pricing.flows.bounds import equal_split
+from topodesign.pricing.flows.concurrent import tree
 from topodesign.pricing.flows.quotient import quotient
 from topodesign.schedulers import scheduling, spread_kernels
 from topodesign.schedulers.spff import spff
@@ -75,7 +77,9 @@ def priced(digraph: Topology) -> None:
 
 def shared(digraph: Topology) -> None:
     problem = quotient(digraph)
-    price_bound(problem, np.arange(len(problem.room)) % 3 + 1)
+    tree(problem, 0, np.arange(len(problem.arcs)) % 3 + 1)
+    equal_split(problem)
+    balanced_flow(problem, gap=Fraction(1, 10), seconds=0.02)
 
 
 def replayed(digraph: Topology) -> None:

@@ -4,37 +4,47 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.samples.topologies import regular_digraphs
 from topodesign import build
 from topodesign.base.errors import DisconnectedError, ParameterError, TopologyError
+from topodesign.pricing.closed_form import distances
 from topodesign.pricing.flows.arcs import arc_flow
-from topodesign.pricing.flows.concurrent import ConcurrentFlow
+from topodesign.pricing.flows.balanced import balanced_flow
+from topodesign.pricing.flows.bounds import equal_split, moore_distances, own_distances
+from topodesign.pricing.flows.concurrent import ConcurrentFlow, price_bound
 from topodesign.pricing.flows.paths import path_flow
-from topodesign.pricing.flows.quotient import quotient
+from topodesign.pricing.flows.quotient import Quotient, quotient
+from topodesign.pricing.flows.trees import tree_flow
 from topodesign.topology.topology import Topology
 
 KNOWN = {
-    "complete(5)": "4/5",
-    "hypercube(3)": "3/2",
-    "hypercube(4)": "2",
-    "torus(3,3)": "4/3",
-    "torus(4,4)": "2",
-    "torus(3,5)": "12/5",
-    "circulant(12,2,3)": "14/9",
-    "kautz(2,1)": "13/9",
-    "debruijn(2,3)": "9/4",
-    "genkautz(2,9)": "22/9",
-    "genkautz(4,32)": "85/32",
-    "kneser(5,2)": "3/2",
+    "complete(5)": ("4/5", "4/5"),
+    "hypercube(3)": ("3/2", "3/2"),
+    "hypercube(4)": ("2", "2"),
+    "torus(3,3)": ("4/3", "4/3"),
+    "torus(4,4)": ("2", "2"),
+    "torus(3,5)": ("12/5", "12/5"),
+    "circulant(12,2,3)": ("14/9", "5/3"),
+    "kautz(2,1)": ("13/9", "5/3"),
+    "debruijn(2,3)": ("9/4", "11/4"),
+    "genkautz(2,9)": ("22/9", "22/9"),
+    "genkautz(4,32)": ("85/32", "3"),
+    "kneser(5,2)": ("3/2", "3/2"),
 }
-"""Exact factors, worked out before any of this was written; kautz(2,1) has six nodes, kneser(5,2) is Petersen's."""
+"""Exact factors over any paths and over shortest ones, most of them worked out before any of this was written.
+
+kautz(2,1) has six nodes, kneser(5,2) is Petersen's graph.
+"""
 
 
 def holds_what_it_says(flow: ConcurrentFlow) -> None:
@@ -64,19 +74,113 @@ def holds_what_it_says(flow: ConcurrentFlow) -> None:
 
 
 @pytest.mark.parametrize("text", KNOWN)
-def test_known_factors(text: str) -> None:
-    flow = arc_flow(quotient(build(text)))
+@pytest.mark.parametrize("way", [arc_flow, tree_flow])
+def test_known_factors(text: str, way: Callable[[Quotient], ConcurrentFlow]) -> None:
+    flow = way(quotient(build(text)))
     assert flow.exact
-    assert flow.factor == flow.upper == flow.lower == Fraction(KNOWN[text])
+    assert flow.factor == flow.upper == flow.lower == Fraction(KNOWN[text][0])
     holds_what_it_says(flow)
+
+
+@pytest.mark.parametrize("text", KNOWN)
+def test_known_factors_over_shortest_paths(text: str) -> None:
+    topology = build(text)
+    problem = quotient(topology)
+    flow = tree_flow(problem, shortest=True)
+    assert flow.exact
+    assert flow.factor == Fraction(KNOWN[text][1])
+    assert flow.factor <= equal_split(problem)
+    for source in range(topology.nodes):
+        distance = distances(topology, source)
+        for node, paths in path_flow(flow, source).items():
+            assert {len(path) - 1 for path, _ in paths} == {distance[node]}
+
+
+def sides_agree(topology: Topology, gap: Fraction) -> None:
+    """Three ways, the third within its gap, and the bounds that need no optimisation on their sides of the optimum."""
+    problem = quotient(topology)
+    flows = arc_flow(problem), tree_flow(problem)
+    for flow in flows:
+        assert flow.exact
+        holds_what_it_says(flow)
+    optimum = flows[0].factor
+    assert optimum == flows[1].factor
+    near = balanced_flow(problem, gap=gap)
+    near.check()
+    assert near.lower <= optimum <= near.upper <= near.lower * (1 + gap)
+    assert moore_distances(topology.nodes, topology.degree) <= own_distances(problem) <= optimum
+    assert optimum <= tree_flow(problem, shortest=True).factor <= equal_split(problem)
 
 
 @given(regular_digraphs(9, 3))
-@settings(max_examples=40)
-def test_the_linear_program_is_proved(topology: Topology) -> None:
-    flow = arc_flow(quotient(topology))
+@settings(max_examples=15)
+def test_all_ways_agree(topology: Topology) -> None:
+    sides_agree(topology, Fraction(1, 20))
+
+
+@pytest.mark.thorough
+@given(regular_digraphs(24, 4))
+@settings(max_examples=20)
+def test_all_ways_agree_on_larger_topologies(topology: Topology) -> None:
+    sides_agree(topology, Fraction(1, 50))
+
+
+@given(regular_digraphs(7, 3), st.integers(1, 4))
+@settings(max_examples=20)
+def test_equal_split_is_what_every_shard_does_by_itself(topology: Topology, times: int) -> None:
+    """Shard by shard in fractions, and trunks of several links that change nothing."""
+    nodes = topology.nodes
+    graph = nx.DiGraph([(u, v) for u, v, _ in topology.links() if u != v])
+    capacity = {(u, v): c for u, v, c in topology.links()}
+    load: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
+    for target in range(nodes):
+        far = nx.single_source_shortest_path_length(graph.reverse(), target)
+        waiting = [Fraction(1)] * nodes
+        for node in sorted(set(range(nodes)) - {target}, key=lambda node: -far[node]):
+            hops = [other for other in graph.successors(node) if far[other] < far[node]]
+            ports = sum(capacity[node, other] for other in hops)
+            for other in hops:
+                part = waiting[node] * capacity[node, other] / ports
+                load[node, other] += part
+                waiting[other] += part
+    fullest = max(load[link] / capacity[link] for link in load)
+    assert equal_split(quotient(topology)) == fullest * topology.degree / nodes
+    trunks = Topology.from_arrays(nodes, topology.src, topology.dst, topology.capacity * times)
+    assert equal_split(quotient(trunks)) == equal_split(quotient(topology))
+
+
+@pytest.mark.parametrize("text", ["complete(9)", "hypercube(5)", "torus(6,6)", "torus(4,4,4)", "uniring(1,9)"])
+def test_where_the_distances_are_the_price(text: str) -> None:
+    problem = quotient(build(text))
+    flow = tree_flow(problem)
     assert flow.exact
-    holds_what_it_says(flow)
+    assert flow.factor == own_distances(problem)
+
+
+@pytest.mark.parametrize(("nodes", "degree"), [(2, 1), (5, 1), (6, 2), (7, 2), (100, 3), (9, 8), (9, 20), (50, 49)])
+@pytest.mark.parametrize("duplex", [False, True])
+def test_moore_distances_fill_layers(nodes: int, degree: int, duplex: bool) -> None:
+    distances, layer, far = list[int](), degree, 1
+    while len(distances) < nodes - 1:
+        distances += [far] * layer
+        layer, far = max(1, layer * (degree - duplex)), far + 1
+    assert moore_distances(nodes, degree, duplex=duplex) == Fraction(sum(distances[: nodes - 1]), nodes)
+
+
+def test_time_ends_with_bounds() -> None:
+    problem = quotient(build("randomregular(30,3,1)"))
+    optimum = tree_flow(problem).factor
+    for flow in (tree_flow(problem, seconds=0), balanced_flow(problem, gap=Fraction(1, 10**4), seconds=0)):
+        flow.check()
+        assert flow.lower <= optimum <= flow.upper
+        assert not flow.exact
+
+
+def test_prices_of_any_size() -> None:
+    """Beyond 64 bits lengths are Python's integers, with the same trees."""
+    problem = quotient(build("genkautz(2,9)"), symmetric=False)
+    prices = np.arange(1, len(problem.room) + 1)
+    assert price_bound(problem, prices) == price_bound(problem, prices.astype(object) * 2**70)
 
 
 @pytest.mark.parametrize("text", ["genkautz(2,9)", "line(circulant(5,1,2))", "hypercube(3)", "kneser(5,2)", "mms(3)"])

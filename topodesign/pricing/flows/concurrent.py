@@ -11,9 +11,9 @@ import numpy as np
 
 from topodesign.base.arrays import sealed
 from topodesign.base.errors import ParameterError
-from topodesign.pricing.flows.kernels import shortest_tree
+from topodesign.pricing.flows.kernels import shortest_tree, tree_loads
 from topodesign.pricing.flows.quotient import Quotient
-from topodesign.topology.topology import Topology
+from topodesign.topology.topology import IntArray, Topology
 
 Amounts = Any
 """Integers: int64, or Python's own (dtype object) where 64 bits are too few."""
@@ -41,6 +41,8 @@ class ConcurrentFlow:
         One integer for every orbit of arcs, none negative: a price of its capacity, which proves ``lower``.
     method
         What found it.
+    shortest
+        Whether shards keep to paths of fewest links: then both bounds are for such flows alone.
     """
 
     quotient: Quotient
@@ -48,6 +50,7 @@ class ConcurrentFlow:
     denominator: int
     prices: Amounts
     method: str
+    shortest: bool = False
 
     @property
     def topology(self) -> Topology:
@@ -69,7 +72,7 @@ class ConcurrentFlow:
     @cached_property
     def lower(self) -> Fraction:
         """The bandwidth factor that no flow undercuts, as the prices of the links prove."""
-        return price_bound(self.quotient, self.prices)
+        return price_bound(self.quotient, self.prices, shortest=self.shortest)
 
     @property
     def exact(self) -> bool:
@@ -140,7 +143,7 @@ def as_factor(topology: Topology, load: Fraction) -> Fraction:
     return load * topology.degree / topology.nodes
 
 
-def price_bound(quotient: Quotient, prices: Amounts) -> Fraction:
+def price_bound(quotient: Quotient, prices: Amounts, *, shortest: bool = False) -> Fraction:
     """Return the bandwidth factor that prices of links prove necessary (weak duality).
 
     Every shard pays the prices of the links that it crosses, at least those of a cheapest path, and a link of capacity
@@ -153,16 +156,71 @@ def price_bound(quotient: Quotient, prices: Amounts) -> Fraction:
         The topology with its orbits.
     prices
         Integers, one for every orbit of arcs, none negative and not all zero.
+    shortest
+        Whether shards keep to paths of fewest links.
     """
+    loads, far = trees(quotient, arc_lengths(quotient, prices, shortest=shortest))
+    total = sum((loads.astype(object) @ np.asarray(prices)).tolist()) if shortest else sum(far)
+    return as_factor(quotient.topology, Fraction(total, paid(quotient.room, prices)))
+
+
+def paid(room: IntArray, prices: Amounts) -> int:
+    """Return what all capacities cost."""
+    return sum(map(int.__mul__, room.tolist(), [int(price) for price in prices]))
+
+
+def arc_lengths(quotient: Quotient, prices: Amounts, *, shortest: bool = False) -> Amounts:
+    """Return the price of every arc; for shortest paths alone, with so much more that fewest links come first."""
+    lengths = np.asarray(prices)[quotient.kind]
+    return lengths.astype(object) + quotient.topology.nodes * int(lengths.max()) if shortest else lengths
+
+
+def trees(quotient: Quotient, lengths: Amounts) -> tuple[Amounts, list[int]]:
+    """Return what shortest-path trees from all sources load, and how far their nodes are, times the sources' weights.
+
+    Parameters
+    ----------
+    quotient
+        The topology with its orbits.
+    lengths
+        Integers of any size, one for every arc, none negative.
+
+    Returns
+    -------
+    tuple
+        Shards on every orbit of arcs, shape ``(sources, orbits)``; and the sum of all distances from each source.
+    """
+    nodes, many = quotient.topology.nodes, len(quotient.sources)
+    loads = np.zeros((many, len(quotient.room)), dtype=np.int64)
+    if int(lengths.max()) * nodes * nodes * int(quotient.weight.max()) < _SAFE:
+        far = np.zeros(many, dtype=np.int64)
+        tree_loads(*quotient.graph, lengths.astype(np.int64), loads, far)
+        return loads, far.tolist()
+    sums = []
+    for row, (source, weight) in enumerate(zip(quotient.sources.tolist(), quotient.weight.tolist(), strict=True)):
+        distance, via, order = tree(quotient, source, lengths)
+        sums.append(weight * int(distance.sum()))
+        np.add.at(loads[row], quotient.kind, weight * carried(quotient, via, order))
+    return loads, sums
+
+
+def tree(quotient: Quotient, source: int, lengths: Amounts) -> tuple[Amounts, IntArray, IntArray]:
+    """Return a shortest-path tree: distances, the arc that leads to every node, and the nodes, nearest first."""
     nodes = quotient.topology.nodes
-    length = np.asarray(prices)[quotient.kind]
-    whole = int(length.max()) * nodes * nodes * int(quotient.weight.max()) < _SAFE
-    length = length.astype(np.int64 if whole else object)
+    whole = int(lengths.max()) * nodes * nodes < _SAFE
+    length = lengths.astype(np.int64 if whole else object)
     search = shortest_tree if whole else shortest_tree.plain
     distance, via, order = np.empty(nodes, length.dtype), np.empty(nodes, np.int64), np.empty(nodes, np.int64)
-    total = 0
-    for source, weight in zip(quotient.sources.tolist(), quotient.weight.tolist(), strict=True):
-        search(source, quotient.indptr, quotient.dst, length, distance, via, order)
-        total += weight * int(distance.sum())
-    paid = sum(map(int.__mul__, quotient.room.tolist(), [int(price) for price in prices]))
-    return as_factor(quotient.topology, Fraction(total, paid))
+    search(source, quotient.indptr, quotient.dst, length, distance, via, order)
+    return distance, via, order
+
+
+def carried(quotient: Quotient, via: IntArray, order: IntArray) -> IntArray:
+    """Return how many shards a tree brings on every arc."""
+    src, arc_to = quotient.src.tolist(), via.tolist()
+    behind = [1] * len(arc_to)
+    amounts = np.zeros(len(quotient.arcs), dtype=np.int64)
+    for node in order[:0:-1].tolist():
+        behind[src[arc_to[node]]] += behind[node]
+        amounts[arc_to[node]] = behind[node]
+    return amounts

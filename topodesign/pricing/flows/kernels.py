@@ -1,10 +1,20 @@
-"""Inner loops of concurrent flows: shortest paths with whole lengths."""
+"""Inner loops of concurrent flows: shortest paths with whole lengths, and flows that are balanced along them.
+
+Floats are multiplied, added and divided only, one after another, so that they are the same on every machine and in both
+tiers; what is believed in the end is whole.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, tiered
+from topodesign.base.compiled import Ints, compiled, tiered
+
+Floats = NDArray[np.float64]
+
+LONGEST = 2**30
+"""Length of the dearest arc where prices are floats."""
 
 
 @tiered(lambda source, indptr, dst, *_: 4 * len(dst))
@@ -80,3 +90,267 @@ def shortest_tree(source: int, indptr: Ints, dst: Ints, length: Ints, distance: 
             heap[hole] = other
             place[other] = hole
     return reached
+
+
+@tiered(lambda sources, weight, indptr, src, *_: 6 * len(sources) * len(src))
+def tree_loads(
+    sources: Ints,
+    weight: Ints,
+    indptr: Ints,
+    src: Ints,
+    dst: Ints,
+    kind: Ints,
+    length: Ints,
+    loads: Ints,
+    far: Ints,
+) -> None:
+    """Send a shard to every node over a shortest-path tree of each source.
+
+    Parameters
+    ----------
+    sources, weight
+        Where trees start, and what their loads are multiplied by.
+    indptr, src, dst, kind, length
+        CSR arcs, all nodes reached; lengths as :func:`shortest_tree`.
+    loads
+        Shape ``(sources, kinds)``, written in place: the shards on every kind of arcs, times the weight.
+    far
+        Shape ``(sources,)``, written in place: the sum of all distances, times the weight.
+    """
+    nodes = len(indptr) - 1
+    distance, via, order = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    count = np.empty(nodes, np.int64)
+    for i in range(len(sources)):
+        shortest_tree(sources[i], indptr, dst, length, distance, via, order)
+        for k in range(loads.shape[1]):
+            loads[i, k] = 0
+        total = 0
+        for node in range(nodes):
+            count[node] = 1
+            total += distance[node]
+        for place in range(nodes - 1, 0, -1):
+            node = order[place]
+            arc = via[node]
+            count[src[arc]] += count[node]
+            loads[i, kind[arc]] += count[node] * weight[i]
+        far[i] = total * weight[i]
+
+
+@compiled
+def _power(base: float, doublings: int) -> float:
+    """Return the base to the power of 2**doublings."""
+    for _ in range(doublings):
+        base *= base
+    return base
+
+
+@tiered(lambda sources, weight, indptr, src, *_: 30 * len(sources) * len(src))
+def balance(
+    sources: Ints,
+    weight: Ints,
+    indptr: Ints,
+    src: Ints,
+    dst: Ints,
+    kind: Ints,
+    room: Floats,
+    doublings: int,
+    flow: Floats,
+    load: Floats,
+) -> None:
+    """Let each source in turn shift a part of its flow to shortest paths, at prices of the loads as they are.
+
+    The prices are the gradient of ``sum of room * (load/room)**p``, p = 2**doublings, and the part is what makes that
+    sum least on the way (Newton's method).
+
+    Parameters
+    ----------
+    sources, weight, indptr, src, dst, kind
+        As :func:`tree_loads`.
+    room
+        Capacity of every kind of arcs.
+    doublings
+        Of the exponent.
+    flow, load
+        What every source sends over every arc, and what all together bring on every kind; changed in place. A source
+        without flow starts with a tree.
+    """
+    nodes, arcs, kinds = len(indptr) - 1, len(dst), len(room)
+    distance, via, order = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    price, change, length = np.empty(kinds, np.int64), np.empty(kinds, np.float64), np.empty(arcs, np.int64)
+    count, tree = np.empty(nodes, np.float64), np.empty(arcs, np.float64)
+    exponent = 1.0
+    for _ in range(doublings):
+        exponent *= 2.0
+    for i in range(len(sources)):
+        fullest = 0.0
+        for k in range(kinds):
+            fullest = max(fullest, load[k] / room[k])
+        for k in range(kinds):
+            price[k] = 1
+            if load[k] > 0.0:
+                share = load[k] / room[k] / fullest
+                price[k] += int(_power(share, doublings) / share * LONGEST)
+        started = False
+        for arc in range(arcs):
+            length[arc] = price[kind[arc]]
+            tree[arc] = 0.0
+            started = started or flow[i, arc] > 0.0
+        shortest_tree(sources[i], indptr, dst, length, distance, via, order)
+        for node in range(nodes):
+            count[node] = 1.0
+        for place in range(nodes - 1, 0, -1):
+            node = order[place]
+            tree[via[node]] = count[node]
+            count[src[via[node]]] += count[node]
+        for k in range(kinds):
+            change[k] = 0.0
+        for arc in range(arcs):
+            change[kind[arc]] += weight[i] * (tree[arc] - flow[i, arc])
+        part = 0.0 if started else 1.0
+        if started:
+            for _ in range(20):
+                slope, bend = 0.0, 0.0
+                for k in range(kinds):
+                    share = (load[k] + part * change[k]) / room[k] / fullest
+                    if change[k] != 0.0 and share > 1e-3:
+                        steep = _power(share, doublings) / share
+                        slope += steep * change[k]
+                        bend += steep / share * change[k] * change[k] / room[k] / fullest
+                if bend <= 0.0:
+                    break
+                better = min(1.0, max(0.0, part - slope / (bend * (exponent - 1.0))))
+                close = abs(better - part) <= 1e-3 * part
+                part = better
+                if close:
+                    break
+        for arc in range(arcs):
+            flow[i, arc] += part * (tree[arc] - flow[i, arc])
+        for k in range(kinds):
+            load[k] += part * change[k]
+
+
+@tiered(lambda sources, weight, indptr, src, *_: 15 * len(sources) * len(src))
+def whole_flow(
+    sources: Ints,
+    weight: Ints,
+    indptr: Ints,
+    src: Ints,
+    dst: Ints,
+    kind: Ints,
+    length: Ints,
+    units: int,
+    spare: int,
+    flow: Floats,
+    loads: Ints,
+    keep: bool,
+) -> float:
+    """Make whole flows that are near to given ones.
+
+    They are cut to whole units and the rest is sent over a shortest-path tree: a little less is cut than each node
+    gets, so that there is a rest for every node.
+
+    Parameters
+    ----------
+    sources, weight, indptr, src, dst, kind, length
+        As :func:`tree_loads`.
+    units, spare
+        Parts of a shard, and how many of them are left to the tree; more than the arcs of any node.
+    flow
+        What every source sends over every arc, in shards.
+    loads
+        Shape ``(kinds,)``, written in place: units on every kind of arcs, from all sources times their weights.
+    keep
+        Whether to write the whole flow in the place of the given one.
+
+    Returns
+    -------
+    float
+        The sum of all distances times the weights, roughly.
+    """
+    nodes, arcs = len(indptr) - 1, len(dst)
+    distance, via, order = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    wanted, amount = np.empty(nodes, np.int64), np.empty(arcs, np.int64)
+    far = 0.0
+    for k in range(len(loads)):
+        loads[k] = 0
+    for i in range(len(sources)):
+        shortest_tree(sources[i], indptr, dst, length, distance, via, order)
+        for node in range(nodes):
+            far += weight[i] * float(distance[node])
+            wanted[node] = units
+        for arc in range(arcs):
+            amount[arc] = int(flow[i, arc] * (units - spare))
+            wanted[src[arc]] += amount[arc]
+            wanted[dst[arc]] -= amount[arc]
+        for place in range(nodes - 1, 0, -1):
+            node = order[place]
+            amount[via[node]] += wanted[node]
+            wanted[src[via[node]]] += wanted[node]
+        for arc in range(arcs):
+            loads[kind[arc]] += weight[i] * amount[arc]
+            if keep:
+                flow[i, arc] = float(amount[arc])
+    return far
+
+
+@tiered(lambda targets, weight, indptr, src, *_: 4 * len(targets) * len(src))
+def equal_split(
+    targets: Ints,
+    weight: Ints,
+    indptr: Ints,
+    src: Ints,
+    dst: Ints,
+    kind: Ints,
+    capacity: Ints,
+    into: Ints,
+    arc_into: Ints,
+    units: int,
+    loads: Ints,
+) -> None:
+    """Send a shard from every node to each target, parted at every node over all links on shortest paths alike.
+
+    Parameters
+    ----------
+    targets, weight
+        Where shards go, and what the loads are multiplied by.
+    indptr, src, dst, kind, capacity
+        CSR arcs, all nodes reached; a link of capacity c counts as c links.
+    into, arc_into, units
+        As :func:`whole_flow`; what cannot be parted in whole units goes over the last link.
+    loads
+        Shape ``(kinds,)``, written in place.
+    """
+    nodes = len(indptr) - 1
+    distance, order, waiting = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64)
+    for k in range(len(loads)):
+        loads[k] = 0
+    for i in range(len(targets)):
+        for node in range(nodes):
+            distance[node] = -1
+            waiting[node] = units
+        distance[targets[i]] = 0
+        order[0] = targets[i]
+        head, tail = 0, 1
+        while head < tail:
+            node = order[head]
+            head += 1
+            for entry in range(into[node], into[node + 1]):
+                before = src[arc_into[entry]]
+                if distance[before] < 0:
+                    distance[before] = distance[node] + 1
+                    order[tail] = before
+                    tail += 1
+        for place in range(nodes - 1, 0, -1):
+            node = order[place]
+            ports = 0
+            for arc in range(indptr[node], indptr[node + 1]):
+                if distance[dst[arc]] < distance[node]:
+                    ports += capacity[arc]
+            left = waiting[node]
+            for arc in range(indptr[node], indptr[node + 1]):
+                if distance[dst[arc]] < distance[node]:
+                    amount = left * capacity[arc] // ports
+                    ports -= capacity[arc]
+                    left -= amount
+                    waiting[dst[arc]] += amount
+                    loads[kind[arc]] += weight[i] * amount

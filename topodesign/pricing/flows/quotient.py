@@ -68,6 +68,17 @@ class Quotient:
         """Where the arcs of every node begin among the arcs, shape ``(nodes + 1,)``."""
         return sealed(np.searchsorted(self.src, np.arange(self.topology.nodes + 1)))
 
+    @property
+    def graph(self) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray]:
+        """What kernels begin with: sources, weights, and arcs by their ends and kinds."""
+        return self.sources, self.weight, self.indptr, self.src, self.dst, self.kind
+
+    @cached_property
+    def into(self) -> tuple[IntArray, IntArray]:
+        """Where the arcs that lead to every node begin among the second, which numbers them."""
+        order = np.argsort(self.dst, kind="stable")
+        return sealed(np.searchsorted(self.dst[order], np.arange(self.topology.nodes + 1))), sealed(order)
+
     def loads(self, amounts: Any) -> list[int]:
         """Return what all sources together bring on every orbit of arcs, from the flows of one source an orbit.
 

@@ -1,0 +1,262 @@
+"""What all-to-all costs on a topology: exactly, or between proven bounds, with a flow that reaches it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from numbers import Rational
+from typing import Any, Literal, get_args
+
+from topodesign.base.arguments import as_choice
+from topodesign.base.errors import ParameterError
+from topodesign.base.records import Result, Table, shortened
+from topodesign.base.units import format_excess
+from topodesign.expand.library import TopologyLike, as_topology
+from topodesign.pricing.flows.arcs import arc_flow
+from topodesign.pricing.flows.balanced import GAP, balanced_flow
+from topodesign.pricing.flows.bounds import equal_split, moore_distances, own_distances
+from topodesign.pricing.flows.concurrent import ConcurrentFlow
+from topodesign.pricing.flows.quotient import quotient
+from topodesign.pricing.flows.trees import tree_flow
+from topodesign.topology.topology import Topology
+
+Effort = Literal["quick", "auto", "exact", "linear-program", "approximate", "bounds"]
+"""How far to go for a price."""
+
+EXACT_ROWS = 520
+"""Orbits of sources and links up to which ``auto`` is exact: 100 nodes of degree 4 without symmetry."""
+
+QUICK_ROWS = 120
+"""The same for ``quick``, which takes about a second at most."""
+
+_QUICK_FLOW = 2**19
+_QUICK_BOUNDS = 2**25
+"""Sources times links up to which ``quick`` balances flows, and looks at distances."""
+
+
+@dataclass(frozen=True, repr=False)
+class AllToAll(Result):
+    """What all-to-all costs: every node sends a shard to every other node.
+
+    Attributes
+    ----------
+    topology
+        The topology.
+    lower, upper
+        Bandwidth factors: no flow takes less than the first, and one is known that takes the second (None if none has
+        been looked for). Time is y * M/B with M the data of one node, M/N for each node including itself, and B the
+        bandwidth of a node's links together.
+    method
+        What found the upper one.
+    moore, distances
+        Lower bounds by the distances of any topology of that many nodes and ports, and by those of this one.
+    equal_split
+        What equal-cost multi-path routing takes, which parts traffic over all links on shortest paths alike.
+    shortest_paths
+        The least that flows over paths of fewest links take, where that has been worked out; or None.
+    flow
+        A flow that takes ``upper``, and link prices that prove ``lower``; None where there are bounds alone.
+    """
+
+    topology: Topology
+    lower: Fraction
+    upper: Fraction | None
+    method: str
+    moore: Fraction
+    distances: Fraction | None
+    equal_split: Fraction | None
+    shortest_paths: Fraction | None
+    flow: ConcurrentFlow | None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the bounds meet."""
+        return self.lower == self.upper
+
+    @property
+    def bandwidth(self) -> Fraction | None:
+        """The bandwidth factor, where it is known exactly."""
+        return self.upper if self.exact else None
+
+    @property
+    def gap(self) -> Fraction | None:
+        """How far the upper bound is above the lower one, as a part of that."""
+        return None if self.upper is None else self.upper / self.lower - 1
+
+    def heading(self) -> str:
+        """Return the spec and the price."""
+        return f"{self.name}, all-to-all {self.words()}"
+
+    @property
+    def name(self) -> str:
+        """The spec, if it has one."""
+        spec = self.topology.spec
+        return "a topology without a spec" if spec is None else shortened(str(spec))
+
+    def words(self) -> str:
+        """Return the price in words: exact, within a proven gap, or a bound."""
+        if self.upper is None:
+            return f"at least {float(self.lower):.6f}"
+        least = f"distances allow {_short(self.moore)}, {format_excess(self.upper / self.moore)}"
+        if self.exact:
+            return f"{_short(self.upper)} = {float(self.upper):.6f} ({least})"
+        return f"{float(self.lower):.6f} to {float(self.upper):.6f} ({least})"
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {key: str(value) if isinstance(value, Rational) else value for key, value in self._fields().items()}
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one flat row with exact numbers."""
+        graph = self.topology
+        spec = None if graph.spec is None else str(graph.spec)
+        return [{"spec": spec, "nodes": graph.nodes, "degree": graph.degree, **self._fields()}]
+
+    def _fields(self) -> dict[str, Any]:
+        return {
+            "bandwidth": self.bandwidth,
+            "lower": self.lower,
+            "upper": self.upper,
+            "method": self.method,
+            "moore_bound": self.moore,
+            "distance_bound": self.distances,
+            "equal_split": self.equal_split,
+            "shortest_paths": self.shortest_paths,
+        }
+
+    def table(self) -> Table:
+        """Return what is known in words, a line each."""
+        rows = [
+            ("all-to-all", self.words()),
+            ("found by", self.method),
+            ("bound by own distances", _known(self.distances)),
+            ("equal split", _known(self.equal_split)),
+            ("best shortest paths", _known(self.shortest_paths)),
+        ]
+        return Table(self.name, ("", " "), tuple(row for row in rows if row[1]), frozenset(("", " ")))
+
+
+def all_to_all(
+    topology: TopologyLike,
+    *,
+    effort: Effort = "auto",
+    gap: Fraction | float | str = GAP,
+    seconds: float | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> AllToAll:
+    """Price all-to-all: every node sends a shard to every other node, over any paths, as fast as the links allow.
+
+    Parameters
+    ----------
+    topology
+        As :func:`topodesign.evaluate` takes it; direct-connect, strongly connected.
+    effort
+        ``exact``: the best flow, and link prices that prove it, whatever it takes; with symmetry that is little for
+        thousands of nodes, without it minutes for some hundreds. ``approximate``: a flow within the gap, which is
+        proved. ``auto`` is exact up to ``EXACT_ROWS`` orbits of sources and links, and approximate beyond; ``quick``
+        stops where it would take more than about a second, and then tells bounds. ``linear-program`` is exact by
+        another, slower way, for comparison. ``bounds``: by distances and by equal split alone.
+    gap
+        What ``approximate`` may be above its lower bound, as a part of it: above zero.
+    seconds
+        Time after which ``exact`` and ``approximate`` return the best bounds so far.
+    progress
+        Told the ratio of the bounds every now and then, which ends near one.
+
+    Returns
+    -------
+    AllToAll
+        Exact numbers; bounds that are not the optimum are proved none the less.
+
+    Raises
+    ------
+    SpecError, FileFormatError, ParameterError
+        As :func:`topodesign.as_topology`, and if an argument is out of range.
+    DisconnectedError, TopologyError
+        If there are switches or one node only, or some node does not reach some other.
+    TooLargeError
+        If the flows do not fit into memory.
+
+    Notes
+    -----
+    Flows of all sources at once, added up over destinations; with symmetry one source of every orbit (Basu et al.,
+    Efficient all-to-all collective communication schedules for direct-connect topologies, 2023, decompose the same
+    linear program by sources).
+
+    Examples
+    --------
+    >>> from topodesign import all_to_all
+    >>> all_to_all("kautz(2,1)").bandwidth
+    Fraction(13, 9)
+    >>> print(all_to_all("circulant(12,2,3)"))
+    circulant(12,2,3)
+    all-to-all              14/9 = 1.555556 (distances allow 3/2, +3.7%)
+    found by                shortest-path trees
+    bound by own distances  3/2 = 1.500000
+    equal split             5/3 = 1.666667
+    best shortest paths     5/3 = 1.666667
+    """
+    graph = as_topology(topology)
+    wanted = as_choice("effort", effort, get_args(Effort))
+    share, limit = _gap(gap), _seconds(seconds)
+    small = quotient(graph)
+    rows, size = len(small.sources) + len(small.room), len(small.sources) * len(small.arcs)
+    moore = moore_distances(graph.nodes, graph.degree, duplex=graph.is_duplex)
+    if wanted == "quick" and size > _QUICK_BOUNDS:
+        return AllToAll(graph, moore, None, "distances of any topology", moore, None, None, None, None)
+    bounds = AllToAll(graph, own_distances(small), equal_split(small), "equal split", moore, None, None, None, None)
+    bounds = replace(bounds, distances=bounds.lower, equal_split=bounds.upper)
+    ways: dict[str, Callable[[], ConcurrentFlow | None]] = {
+        "exact": lambda: tree_flow(small, seconds=limit, progress=progress),
+        "linear-program": lambda: arc_flow(small),
+        "approximate": lambda: balanced_flow(small, gap=share, seconds=limit, progress=progress),
+        "bounds": lambda: None,
+    }
+    if wanted == "quick":
+        wanted = "exact" if rows <= QUICK_ROWS else "approximate" if size <= _QUICK_FLOW else "bounds"
+    if wanted == "auto":
+        wanted = "exact" if rows <= EXACT_ROWS else "approximate"
+    flow = ways[wanted]()
+    if flow is None:
+        return bounds
+    least = None
+    if wanted != "approximate" and rows <= QUICK_ROWS:
+        least = tree_flow(small, shortest=True).upper
+    return replace(
+        bounds,
+        lower=max(flow.lower, bounds.lower),
+        upper=flow.upper,
+        method=flow.method,
+        shortest_paths=least,
+        flow=flow,
+    )
+
+
+def _gap(value: Fraction | float | str) -> Fraction:
+    try:
+        text = value.strip() if isinstance(value, str) else value
+        percent = isinstance(text, str) and text.endswith("%")
+        share = Fraction(text.removesuffix("%") if isinstance(text, str) else text) / (100 if percent else 1)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        share = Fraction(0)
+    if isinstance(value, bool) or not Fraction(1, 10**4) <= share <= 1:
+        raise ParameterError(f"gap must be from 0.0001 to 1, or a text such as '1%', not {value!r:.60}")
+    return share
+
+
+def _seconds(value: float | None) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise ParameterError(f"seconds must be a number that is not negative, not {value!r:.60}")
+    return float(value)
+
+
+def _short(value: Fraction) -> str:
+    return str(value) if value.denominator < 10**9 else f"{float(value):.9g}"
+
+
+def _known(value: Fraction | None) -> str:
+    return "" if value is None else f"{_short(value)} = {float(value):.6f}"

@@ -1,0 +1,110 @@
+"""All-to-all within a certified gap, for thousands of nodes: flows are shifted to cheaper paths until they balance.
+
+The fullest link is what counts; in its place stands ``sum of room * (load/room)**p``, which a source can make less by
+shifting a part of its flow to the shortest paths at prices that are the gradient. Sources take turns, and p is doubled
+whenever what is left of the gap is due to it. The idea is that of the multiplicative-weights schemes for concurrent
+flow (Garg and Koenemann 2007, Fleischer 2000; with steps as in Bienstock, Potential function methods, 2002). Sources
+are aggregated, so that one shortest-path tree serves all destinations of one.
+
+Every few turns the flows are made whole, and bounds on both sides computed in whole numbers: these, not the iteration,
+say how near they are.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.errors import TooLargeError
+from topodesign.pricing.flows import kernels
+from topodesign.pricing.flows.concurrent import ConcurrentFlow, trees
+from topodesign.pricing.flows.quotient import Quotient
+from topodesign.topology.topology import IntArray
+
+GAP = Fraction(1, 100)
+"""Part by which the upper bound may be above the lower one, unless told otherwise."""
+
+MOST = 2**26
+"""Sources times arcs that are kept at once; half a gigabyte."""
+
+_UNITS = 2**24  # parts of a shard
+_TURNS = 4  # of all sources before bounds are computed
+_FIRST, _LAST = 3, 14  # doublings of the exponent
+
+
+def balanced_flow(
+    quotient: Quotient,
+    *,
+    gap: Fraction = GAP,
+    seconds: float | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> ConcurrentFlow:
+    """Return a flow that is proved to be within a gap of the optimum, or the best within a time.
+
+    Parameters
+    ----------
+    quotient
+        Sources and links.
+    gap
+        How far above the lower bound the upper one may be, as a part of it; above zero.
+    seconds
+        Time after which the flow is returned as it is.
+    progress
+        Told the ratio of the bounds after every look.
+
+    Raises
+    ------
+    TooLargeError
+        If there are too many sources and links to keep the flows of all.
+    """
+    many, arcs, kinds = len(quotient.sources), len(quotient.arcs), len(quotient.room)
+    if many * arcs > MOST:
+        raise TooLargeError(
+            f"{many} sources with {arcs} links each are too many for all-to-all (at most {MOST} in all)"
+        )
+    until = math.inf if seconds is None else time.monotonic() + seconds
+    room = quotient.room.astype(np.float64)
+    flow, load = np.zeros((many, arcs)), np.zeros(kinds)
+    prices, doublings = np.ones(kinds, dtype=np.int64), _FIRST
+    lower = sum(trees(quotient, prices[quotient.kind])[1]) / float(room.sum())
+    while True:
+        for _ in range(_TURNS):
+            kernels.balance(*quotient.graph, room, doublings, flow, load)
+        fullest = load / room / np.max(load / room)
+        tried = 1 + (kernels.LONGEST * fullest ** (2**doublings - 1)).astype(np.int64)
+        whole, far = _whole(quotient, tried, flow, keep=False)
+        upper, bound = float(np.max(whole / room)) / _UNITS, far / float(tried @ room)
+        if bound > lower:
+            lower, prices = bound, tried
+        if progress is not None:
+            progress(lower / upper)
+        if upper <= lower * (1 + 0.999 * float(gap)) or time.monotonic() > until:
+            break
+        if doublings < _LAST and _is_smooth(fullest, room, doublings, bound / np.max(load / room)):
+            doublings += 1
+    _whole(quotient, tried, flow, keep=True)
+    return ConcurrentFlow(quotient, flow.astype(np.int64), _UNITS, prices, "balanced flow")
+
+
+def _whole(quotient: Quotient, lengths: IntArray, flow: NDArray[np.float64], *, keep: bool) -> tuple[IntArray, float]:
+    """Return the loads of whole flows near to the given ones, and the sum of all distances, roughly."""
+    loads = np.zeros(len(quotient.room), dtype=np.int64)
+    spare = 2 + int(max(np.bincount(quotient.src).max(), np.bincount(quotient.dst).max()))
+    far = kernels.whole_flow(*quotient.graph, lengths[quotient.kind], _UNITS, spare, flow, loads, keep)
+    return loads, far
+
+
+def _is_smooth(fullest: NDArray[np.float64], room: NDArray[np.float64], doublings: int, bound: float) -> bool:
+    """Whether a larger exponent would do more than more turns at this one.
+
+    Loads whose sum of powers is least prove a bound of ``mean``, as parts of the fullest: so far from the fullest the
+    exponent leaves them, and so far from that bound are they still.
+    """
+    steep = fullest ** (2**doublings - 1)
+    mean = float((room * steep * fullest).sum() / (room * steep).sum())
+    return mean / bound - 1 < 1 - mean
