@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from topodesign.pricing.evaluation import evaluate as evaluate
     from topodesign.pricing.evaluation import price as price
     from topodesign.pricing.groups import price_groups as price_groups
+    from topodesign.report.plots import plot as plot
     from topodesign.runtime.check import check_file as check_file
     from topodesign.schedulers.frontier import pipeline_frontier as pipeline_frontier
     from topodesign.schedulers.scheduling import schedule as schedule
@@ -119,6 +120,7 @@ _HOMES = {
     "pipeline_frontier": "schedulers.frontier",
     "plain_inventory": "wiring.inventory.plain",
     "Plan": "plans.plan",
+    "plot": "report.plots",
     "price": "pricing.evaluation",
     "price_groups": "pricing.groups",
     "read_fabric": "fabrics.files",

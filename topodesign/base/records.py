@@ -141,6 +141,18 @@ class Result(ABC):
             raise MissingLibraryError("to_dataframe needs pandas: pip install 'topodesign[notebook]'") from None
         return pd.DataFrame(self.to_records())
 
+    def plot(self, kind: str | None = None, **options: Any) -> Any:
+        """Return a plot of it; see :func:`topodesign.plot`.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such plot of it.
+        """
+        import topodesign  # noqa: PLC0415  plots are made from results, by what is above all of them
+
+        return topodesign.plot(self, kind, **options)
+
     def __repr__(self) -> str:
         """Return what it is in one line; ``print`` shows the table."""
         return f"<{type(self).__name__}: {self.heading()}>"

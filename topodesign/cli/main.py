@@ -30,6 +30,7 @@ COMMANDS = {
     "verify": "Check a schedule or an MSCCL program.",
     "simulate": "Time a schedule, with failed links or a training step.",
     "compile": "Compile a schedule to an MSCCL program.",
+    "plot": "Draw frontiers, times, topologies, plans and bottlenecks.",
     "examples": "List and copy example fabrics, inventories and workloads.",
     "wire": "Plan, export, check and change the wiring of a topology.",
 }

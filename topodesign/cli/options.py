@@ -69,6 +69,13 @@ without_option = click.option(
 alpha_option = click.option(
     "--alpha", default="10us", show_default=True, metavar="TIME", help="Latency of one communication step."
 )
+bandwidth_option = click.option(
+    "--bandwidth",
+    default="100Gbps",
+    show_default=True,
+    metavar="RATE",
+    help="Egress bandwidth of a node over all its links, such as 100Gbps, 12.5GB/s or 4x25Gbps.",
+)
 runtime_option = click.option(
     "--runtime",
     type=click.Choice(list(PROFILES)),
@@ -211,13 +218,7 @@ def tree_options(function: _Command) -> _Command:
 def workload_options(function: _Command) -> _Command:
     """Add ``--alpha``, ``--size`` (several) and ``--bandwidth`` to a command."""
     for option in (
-        click.option(
-            "--bandwidth",
-            default="100Gbps",
-            show_default=True,
-            metavar="RATE",
-            help="Egress bandwidth of a node over all its links, such as 100Gbps, 12.5GB/s or 4x25Gbps.",
-        ),
+        bandwidth_option,
         click.option(
             "--size",
             "sizes",

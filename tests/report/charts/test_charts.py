@@ -1,0 +1,173 @@
+"""Plots show what the results say: numbers are compared with other ways of finding them."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from topodesign import build, known_topologies, optimum, pareto, plot, price, schedule, simulate
+from topodesign.base.cost import Cost
+from topodesign.base.errors import ParameterError, TooLargeError
+from topodesign.forest.fabric_optimum import FabricOptimum
+from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.timed_ops import timed_of
+from topodesign.report.charts.chart import Chart, Drawing
+from topodesign.report.charts.times import crossovers, rounded_size
+
+
+def chart(value: object, kind: str | None = None, **options: object) -> Chart:
+    made = plot(value, kind, **options).shown
+    assert isinstance(made, Chart)
+    return made
+
+
+def drawing(value: object, kind: str | None = None) -> Drawing:
+    made = plot(value, kind).shown
+    assert isinstance(made, Drawing)
+    return made
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.fractions(0, 4, max_denominator=30)), min_size=1, max_size=8))
+def test_between_crossovers_one_cost_stays_the_least(points: list[tuple[int, Fraction]]) -> None:
+    costs = [Cost(steps, y) for steps, y in points]
+    sizes = crossovers(costs, Fraction(3))
+
+    def least(size: Fraction) -> set[Cost]:
+        time = {cost: cost.steps + cost.bandwidth * size / 3 for cost in costs}
+        return {cost for cost in costs if time[cost] == min(time.values())}
+
+    assert sizes == sorted(set(sizes))
+    edges = [Fraction(0), *sizes, (sizes[-1] if sizes else Fraction(0)) + 10**6]
+    for low, high in itertools.pairwise(edges):
+        assert least(low + (high - low) / 3) == least(low + (high - low) * 2 / 3)
+    for size in sizes:
+        assert len(least(size)) > 1
+        assert not least(size / 2 + max((s for s in sizes if s < size), default=Fraction(0)) / 2) >= least(size)
+
+
+def test_times_are_those_of_the_workload() -> None:
+    found = pareto(200, 6)
+    made = chart(found, "times")
+    place = made.series[0].x.index(2**20)
+    for entry, series in zip(found, made.series, strict=False):
+        assert series.y[place] <= entry.allreduce[0]
+        assert series.role == "ours"
+    assert [one.name for one in made.series if one.role == "bound"] == ["lower bound"]
+    bound = next(one for one in made.series if one.role == "bound")
+    assert all(one.y[at] >= bound.y[at] for one in made.series for at in range(len(bound.y)))
+
+
+def test_the_frontier_has_its_bound_at_the_corner() -> None:
+    found = pareto(200, 6)
+    made = chart(found)
+    assert made.kind == "frontier"
+    ours, bound = made.series[0], made.series[1]
+    assert list(zip(ours.x, ours.y, strict=True)) == [(one.cost.steps, one.cost.bandwidth) for one in found]
+    assert min(ours.x) >= bound.x[0]
+    assert min(ours.y) >= bound.y[0]
+
+
+def test_winners_share_all_sizes_among_them() -> None:
+    known = known_topologies(range(20, 60), 4)
+    made = chart(known, "winners")
+    won = [int(x) for one in made.series if one.role == "ours" for x in one.x]
+    assert sorted(won) == [one.nodes for one in known]
+    sizes = chart(known)
+    assert sizes.kind == "sizes"
+    times = dict(zip(sizes.series[0].x, sizes.series[0].y, strict=True))
+    for one in made.series:
+        if one.role == "ours":
+            assert [times[x] for x in one.x] == list(one.y)
+
+
+@pytest.mark.parametrize("spec", ["torus(4,3)", "kautz(2,3)", "genkautz(3,20)", "circulant(12,2,3)"])
+def test_distances_are_those_of_another_search(spec: str) -> None:
+    topology = build(spec)
+    made = chart(topology, "distances")
+    lengths = [
+        far for _, row in nx.all_pairs_shortest_path_length(nx.DiGraph(topology.to_networkx())) for far in row.values()
+    ]
+    counts = [lengths.count(far) / topology.nodes for far in range(1, max(lengths) + 1)]
+    assert list(made.series[0].y) == pytest.approx(counts)
+    assert sum(made.series[1].y) == topology.nodes - 1
+
+
+@pytest.mark.parametrize("spec", ["torus(4,3)", "genkautz(3,20)"])
+def test_loads_add_up_to_the_bandwidth_factor(spec: str) -> None:
+    topology = build(spec)
+    loads = chart(spec, "loads").series[0].y
+    assert (
+        Fraction(topology.degree, topology.nodes) * sum(Fraction(load) for load in loads) == price(topology).bandwidth
+    )
+
+
+def test_the_timeline_ends_when_the_simulation_does() -> None:
+    plan = schedule("genkautz(2,9)", "allgather")
+    done = simulate(plan, size="3MB", alpha="7us", bandwidth="200Gbps")
+    made = done.plot().shown
+    assert max(end for one in made.series for end in one.until) == done.time
+    assert made.to_records() == plot(plan, size="3MB", alpha="7us", bandwidth="200Gbps").to_records()
+    use = chart(plan, "use")
+    y = Fraction(plan.topology.degree, 9) * sum(Fraction(load) for load in use.series[0].y)
+    assert y == plan.claim["bandwidth"]
+
+
+def test_timed_plans_have_their_own_times() -> None:
+    rounds = schedule("circulant(6,1,2)", "allgather")
+    assert isinstance(rounds.movement, Rounds)
+    sends = timed_of(
+        rounds.topology, rounds.movement, size=Fraction(3000), alpha=Fraction(1, 1000), bandwidth=Fraction(10**6)
+    )
+    made = chart(Plan(rounds.topology, sends))
+    assert max(end for one in made.series for end in one.until) == int(sends.end.max()) * sends.tick
+    assert len(made.to_records()) == len(sends.start)
+
+
+def test_a_drawing_has_every_link_once() -> None:
+    for spec in ("torus(4,3)", "kautz(2,2)", "genkautz(2,9)"):
+        topology, made = build(spec), drawing(spec)
+        drawn = {
+            link for (u, v), both in zip(made.links, made.duplex, strict=True) for link in [(u, v), (v, u)][: 1 + both]
+        }
+        assert drawn == {(u, v) for u, v, _ in topology.links() if u != v}
+
+
+def test_the_bottleneck_is_marked() -> None:
+    best = optimum("dgx_a100(2)")
+    assert isinstance(best, FabricOptimum)
+    made = best.plot().shown
+    marked = {
+        frozenset((made.names[u], made.names[v])) for (u, v), yes in zip(made.links, made.marked, strict=True) if yes
+    }
+    assert marked == {frozenset((link.src, link.dst)) for link in best.best.links(best.fabric)}
+    inside = {made.names[node] for node, group in enumerate(made.groups) if made.legend[group].endswith("inside")}
+    assert marked
+    assert all(len(ends & inside) <= 1 for ends in marked)
+
+
+def test_what_cannot_be_plotted_is_said() -> None:
+    for value, kind in (("dgx_a100(2)", "loads"), ("torus(4,3)", "cut"), ("torus(4,3)", "nothing"), (3, None)):
+        with pytest.raises(ParameterError):
+            plot(value, kind)
+    with pytest.raises(ParameterError, match="no option"):
+        plot("torus(4,3)", "loads", size="1MiB")
+    with pytest.raises(ParameterError, match="trees"):
+        plot(schedule("dgx_a100(1)", "allgather"), "timeline")
+    with pytest.raises(ParameterError, match="rounds"):
+        plot(schedule("dgx_a100(1)", "allgather"), "use")
+    for kind, spec in (("structure", "torus(100,100)"), ("timeline", "torus(20,20)")):
+        with pytest.raises(TooLargeError):
+            plot(schedule(spec, "allgather") if kind == "timeline" else spec, kind)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(490196, "479KiB"), (5, "5B"), (1536, "1.5KiB"), (3 * 2**20 + 5, "3MiB"), (2**33, "8GiB")]
+)
+def test_sizes_are_rounded_for_people(size: int, text: str) -> None:
+    assert rounded_size(Fraction(size)) == text

@@ -1,0 +1,208 @@
+"""``topodesign plot``: a command for every plot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+import topodesign
+from topodesign.cli.catalog.ranges import number_range
+from topodesign.cli.options import (
+    alpha_option,
+    bandwidth_option,
+    catalog_option,
+    collective_option,
+    csv_option,
+    json_option,
+    print_csv,
+    print_json,
+    workload_options,
+)
+from topodesign.cli.sources import names_schedule
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+@click.group(name="plot")
+def command() -> None:
+    """Draw frontiers, times, topologies, plans and bottlenecks.
+
+    Every plot is written with -o FILE as .svg, .png or .pdf (which needs matplotlib: pip install 'topodesign[plot]');
+    --csv and --json print its numbers.
+
+    Example: topodesign plot times -n 200 -d 6 -o times.svg
+    """
+
+
+def _output(function: _Function) -> _Function:
+    """Add where the plot goes to a command."""
+    for option in (
+        json_option,
+        csv_option,
+        click.option(
+            "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Picture: .svg, .png or .pdf."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def _give(picture: Any, output: Path | None, as_csv: bool, as_json: bool) -> None:
+    """Write or print a plot."""
+    if as_csv:
+        print_csv(picture.to_records())
+    elif as_json:
+        print_json(picture.record())
+    if output is not None:
+        picture.save(output)
+        click.echo(f"wrote {output}: {picture.heading()}", err=as_csv or as_json)
+
+
+def _check(output: Path | None, as_csv: bool, as_json: bool) -> None:
+    """Say what is missing before anything is computed.
+
+    Raises
+    ------
+    UsageError
+        If it is not said where the plot goes, or in two ways.
+    """
+    if as_csv and as_json:
+        raise click.UsageError("--csv and --json exclude each other.")
+    if output is None and not (as_csv or as_json):
+        raise click.UsageError(
+            "Say where the picture goes: -o FILE.svg (or .png, .pdf), or print it with --csv, --json."
+        )
+
+
+def _timed_options(function: _Function) -> _Function:
+    """Add what the times of rounds depend on to a command."""
+    size = click.option("--size", default="1MiB", show_default=True, metavar="SIZE", help="Data size.")
+    return alpha_option(size(bandwidth_option(function)))
+
+
+def _of_a_question(name: str, short: str, text: str) -> None:
+    @command.command(name=name, help=text, short_help=short)
+    @click.option("-n", "--nodes", type=int, required=True, help="Number of nodes N.")
+    @click.option("-d", "--degree", type=int, required=True, help="Ports out of (and into) each node.")
+    @alpha_option
+    @bandwidth_option
+    @click.option("--bidirectional", is_flag=True, help="Only topologies that duplex cabling can wire.")
+    @catalog_option
+    @_output
+    def draw(
+        nodes: int, degree: int, catalog: Path | None, output: Path | None, as_csv: bool, as_json: bool, **more: Any
+    ) -> None:
+        _check(output, as_csv, as_json)
+        found = topodesign.pareto(nodes, degree, catalog=True if catalog is None else catalog, **more)
+        _give(topodesign.plot(found, name), output, as_csv, as_json)
+
+
+def _of_sizes(name: str, short: str, text: str) -> None:
+    @command.command(name=name, help=text, short_help=short)
+    @click.option(
+        "-n", "--nodes", callback=number_range, metavar="RANGE", required=True, help="Numbers of nodes, as 5..2000."
+    )
+    @click.option("-d", "--degree", type=click.IntRange(1), required=True, help="Ports out of (and into) each node.")
+    @workload_options
+    @click.option("--bidirectional", is_flag=True, help="Only topologies that duplex cabling can wire.")
+    @catalog_option
+    @_output
+    def draw(nodes: range, degree: int, output: Path | None, as_csv: bool, as_json: bool, **more: Any) -> None:
+        _check(output, as_csv, as_json)
+        _give(topodesign.plot(topodesign.known_topologies(nodes, degree, **more), name), output, as_csv, as_json)
+
+
+def _of_a_place(name: str, short: str, text: str) -> None:
+    @command.command(name=name, help=text, short_help=short)
+    @click.argument("place")
+    @_output
+    def draw(place: str, output: Path | None, as_csv: bool, as_json: bool) -> None:
+        _check(output, as_csv, as_json)
+        _give(topodesign.plot(place, name), output, as_csv, as_json)
+
+
+def _of_a_plan(name: str, short: str, text: str, options: Callable[[Any], Any]) -> None:
+    @command.command(name=name, help=text, short_help=short)
+    @click.argument("plan")
+    @collective_option
+    @options
+    @_output
+    def draw(plan: str, collective: Any, output: Path | None, as_csv: bool, as_json: bool, **more: Any) -> None:
+        _check(output, as_csv, as_json)
+        found = topodesign.load_plan(plan) if names_schedule(plan) else topodesign.schedule(plan, collective)
+        _give(topodesign.plot(found, name, **more), output, as_csv, as_json)
+
+
+_of_a_question(
+    "frontier",
+    "Steps against bandwidth factor, with bounds.",
+    "Steps against bandwidth factor of all topologies worth wiring, with the bounds.\n\n"
+    "Example: topodesign plot frontier -n 200 -d 6 -o frontier.svg",
+)
+_of_a_question(
+    "times",
+    "Time over message size.",
+    "Time of an allreduce over message size, 1 KiB to 1 GiB, with the sizes at which another topology becomes the "
+    "fastest, the lower bound, and what rings and trees take.\n\n"
+    "Example: topodesign plot times -n 200 -d 6 --alpha 5us -o times.svg",
+)
+_of_sizes(
+    "sizes",
+    "Time over the number of nodes.",
+    "Time of an allreduce over the number of nodes, from the catalog, with the lower bound, rings and trees.\n\n"
+    "Example: topodesign plot sizes -n 5..2000 -d 4 -o sizes.svg",
+)
+_of_sizes(
+    "winners",
+    "The fastest construction at each size.",
+    "Which kind of construction is the fastest at each number of nodes, from the catalog.\n\n"
+    "Example: topodesign plot winners -n 5..2000 -d 4 --size 100MiB -o winners.png",
+)
+_of_a_place(
+    "structure",
+    "A topology or fabric as it is built.",
+    "A topology or fabric, its nodes where their structure puts them. PLACE is a spec or a file.\n\n"
+    "Example: topodesign plot structure 'torus(6,6)' -o torus.svg",
+)
+_of_a_place(
+    "distances",
+    "How far nodes are from each other.",
+    "How far nodes are from each other, beside the best that any topology could do.\n\n"
+    "Example: topodesign plot distances 'genkautz(4,300)' -o distances.svg",
+)
+_of_a_place(
+    "loads",
+    "The fullest link by distance.",
+    "What the fullest link carries of the shards at each distance.\n\n"
+    "Example: topodesign plot loads 'genkautz(4,300)' --csv",
+)
+_of_a_plan(
+    "timeline",
+    "When each link is busy with what.",
+    "When each link is busy with what. PLAN is a schedule file, or a spec that is scheduled.\n\n"
+    "Example: topodesign plot timeline 'circulant(12,2,3)' --size 1MiB -o timeline.svg",
+    _timed_options,
+)
+_of_a_plan(
+    "use",
+    "How full links are at each step.",
+    "How full links are at each step. PLAN is a schedule file, or a spec that is scheduled.\n\n"
+    "Example: topodesign plot use 'circulant(12,2,3)' -o use.svg",
+    lambda function: function,
+)
+
+
+@command.command(name="cut", short_help="What keeps a fabric from being faster.")
+@click.argument("fabric")
+@collective_option
+@_output
+def cut(fabric: str, collective: Any, output: Path | None, as_csv: bool, as_json: bool) -> None:
+    """Draw the bottleneck of a fabric: its two sides, and the links that bind. FABRIC is a preset, spec or file.
+
+    Example: topodesign plot cut 'dgx_a100(2)' --collective allgather -o cut.svg
+    """
+    _check(output, as_csv, as_json)
+    _give(topodesign.plot(topodesign.optimum(fabric, collective), "cut"), output, as_csv, as_json)

@@ -1,0 +1,46 @@
+"""The frontier of steps against bandwidth factor, with the bounds that nothing beats."""
+
+from __future__ import annotations
+
+from topodesign.base.records import shortened
+from topodesign.catalog.pareto import Pareto
+from topodesign.report.charts.chart import Chart, Series
+
+
+def frontier_chart(found: Pareto) -> Chart:
+    """Return the plot of a frontier.
+
+    Parameters
+    ----------
+    found
+        What :func:`topodesign.pareto` returned.
+    """
+    entries = found.entries
+    steps = [entry.cost.steps for entry in entries]
+    bound = found.bound
+    compared = [one for one in found.baselines if one.cost is not None and one.cost.steps <= 4 * max(steps)]
+    series = [
+        Series(
+            "best known",
+            steps,
+            [entry.cost.bandwidth for entry in entries],
+            "points",
+            texts=[shortened(str(entry.spec)) for entry in entries],
+        ),
+        Series("no topology beats (both at once)", [bound.steps], [bound.bandwidth], "points", "bound"),
+        Series("", [bound.steps], [bound.bandwidth], "level", "bound"),
+    ]
+    series += [
+        Series(one.name, [one.cost.steps], [one.cost.bandwidth], "points", "other")
+        for one in compared
+        if one.cost is not None
+    ]
+    return Chart(
+        "frontier",
+        f"{found.nodes} nodes of degree {found.degree}: what latency costs in bandwidth",
+        "communication steps of a reduce-scatter",
+        "bandwidth factor y (time = y M/B)",
+        tuple(series),
+        marks=((bound.steps, f"at least {bound.steps} steps"),),
+        note="left and low is better",
+    )

@@ -1,0 +1,49 @@
+"""How full links are at every step of a plan in rounds."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from topodesign.base.errors import ParameterError
+from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import find_links
+from topodesign.report.charts.chart import Chart, Series
+
+
+def link_use_chart(plan: Plan) -> Chart:
+    """Return what the fullest link carries at every step, and links on average.
+
+    Parameters
+    ----------
+    plan
+        In rounds.
+
+    Raises
+    ------
+    ParameterError
+        If it is not in rounds.
+    """
+    moved = plan.movement
+    if not isinstance(moved, Rounds):
+        raise ParameterError(f"link use by step is for plans in rounds, not in {plan.kind}; plot its timeline")
+    topology = plan.topology
+    load = np.zeros((moved.steps, len(topology.src)), dtype=np.int64)
+    np.add.at(load, (moved.step - 1, find_links(topology, moved)), moved.hi - moved.lo)
+    real = topology.src != topology.dst
+    steps = list(range(1, moved.steps + 1))
+    fullest, mean = [], []
+    for row in load:
+        fullest.append(max(map(Fraction, row[real].tolist(), topology.capacity[real].tolist())) / moved.units)
+        mean.append(Fraction(int(row[real].sum()), int(topology.capacity[real].sum()) * moved.units))
+    share = float(sum(mean, Fraction(0)) / sum(fullest, Fraction(0))) if any(fullest) else 1.0
+    return Chart(
+        "use",
+        f"{plan.heading()}: what links carry",
+        "step",
+        "blocks per unit of capacity",
+        (Series("fullest link", steps, fullest, "bars"), Series("mean of all links", steps, mean, "points", "other")),
+        note=f"links are {share:.1%} as full as the fullest one",
+    )

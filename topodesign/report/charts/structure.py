@@ -1,0 +1,105 @@
+"""A topology or fabric as it is built: nodes where their structure puts them, and links between them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from topodesign.base.errors import TooLargeError
+from topodesign.expand.layout import layout_of
+from topodesign.fabrics.fabric import Fabric
+from topodesign.report.charts.chart import Drawing, name_of
+from topodesign.topology.topology import Topology
+
+MOST_NODES = 2048
+MOST_LINKS = 8192
+_SHAPES = {
+    "grid": "a grid of the product's coordinates",
+    "rings": "a ring for every orbit of nodes",
+    "springs": "placed by what is near to what",
+}
+
+
+def structure_drawing(place: Topology | Fabric) -> Drawing:
+    """Return the drawing of a topology, or of a fabric with its switches.
+
+    Parameters
+    ----------
+    place
+        Of a few hundred nodes at most, to be readable.
+
+    Raises
+    ------
+    TooLargeError
+        If there are too many nodes or links to tell apart.
+    """
+    if isinstance(place, Fabric):
+        groups = [1 if node in place.topology.switches else 0 for node in range(place.topology.nodes)]
+        return drawn(place.topology, place.names, (groups, ("node", "switch")), "structure", place.name)
+    orbits = [0] * place.nodes
+    legend: tuple[str, ...] = ("node",)
+    if place.symmetry is not None:
+        found, number = np.unique(place.symmetry.represented_by, return_inverse=True)
+        if 1 < len(found) <= len(_SHAPES) * 2:
+            orbits, legend = number.tolist(), tuple(f"orbit of node {node}" for node in found.tolist())
+    if place.switches:
+        orbits, legend = [int(node in place.switches) for node in range(place.nodes)], ("node", "switch")
+    names = [str(node) for node in range(place.nodes)]
+    return drawn(place, names, (orbits, legend), "structure", name_of(place))
+
+
+def drawn(
+    topology: Topology,
+    names: Sequence[str],
+    groups: tuple[Sequence[int], tuple[str, ...]],
+    kind: str,
+    title: str,
+    *,
+    marked: Collection[int] = (),
+    note: str = "",
+) -> Drawing:
+    """Return the drawing of a topology; pairs of opposite links of one capacity are one line.
+
+    Parameters
+    ----------
+    topology, names
+        What to draw, and what its nodes are called.
+    groups
+        Of what each node is, as numbers, and what these are.
+    kind, title, note
+        Of the drawing.
+    marked
+        Numbers of links that it is about.
+    """
+    real = np.flatnonzero(topology.src != topology.dst)
+    if topology.nodes > MOST_NODES or len(real) > 2 * MOST_LINKS:
+        raise TooLargeError(
+            f"{topology.nodes} nodes and {len(real)} links are too many to tell apart in a drawing; "
+            f"at most {MOST_NODES} and {MOST_LINKS}"
+        )
+    layout = layout_of(topology)
+    about, room = set(marked), {}
+    for link in real.tolist():
+        room[int(topology.src[link]), int(topology.dst[link])] = (int(topology.capacity[link]), link in about)
+    links, duplex = [], []
+    for (u, v), which in room.items():
+        both = room.get((v, u)) == which
+        if not both or u < v:
+            links.append((u, v))
+            duplex.append(both)
+    most = max((capacity for capacity, _ in room.values()), default=1)
+    return Drawing(
+        kind,
+        title,
+        tuple(names),
+        tuple(layout.places[:, 0].tolist()),
+        tuple(layout.places[:, 1].tolist()),
+        tuple(groups[0]),
+        groups[1],
+        tuple(links),
+        tuple(duplex),
+        tuple(room[link][0] / most for link in links),
+        tuple(room[link][1] for link in links),
+        note or _SHAPES[layout.shape],
+    )

@@ -1,0 +1,93 @@
+"""When each link is busy with what: the timeline of a plan."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from topodesign.base.errors import ParameterError, TooLargeError
+from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time
+from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import find_links
+from topodesign.plans.timed import Timed
+from topodesign.report.charts.chart import Chart, Series
+
+MOST_LANES = 256
+MOST_SPANS = 20_000
+
+
+def timeline_chart(
+    plan: Plan, *, size: Quantity = "1MiB", alpha: Quantity = "10us", bandwidth: Quantity = "100Gbps"
+) -> Chart:
+    """Return the timeline of a plan: a lane for every link, and a bar for all that it carries at a time.
+
+    Parameters
+    ----------
+    plan
+        In rounds, which are shown in lock-step, or in timed sends, which say their own times.
+    size, alpha, bandwidth
+        For rounds: bytes of the whole data, latency of a step, and bandwidth of a node over all its links.
+
+    Raises
+    ------
+    ParameterError
+        If it is in trees, which are pipelined and have no single time.
+    TooLargeError
+        If there are more links or sends than can be told apart.
+    """
+    topology, moved = plan.topology, plan.movement
+    if len(topology.src) > MOST_LANES:
+        raise TooLargeError(f"{len(topology.src)} links are too many lanes to tell apart; at most {MOST_LANES}")
+    spans: tuple[Series, ...]
+    if isinstance(moved, Timed):
+        spans, note = (_timed(plan, moved),), "every bar is a send with its latency"
+    elif isinstance(moved, Rounds):
+        spans, note = _rounds(plan, moved, as_size(size), as_time(alpha), as_bandwidth(bandwidth))
+    else:
+        raise ParameterError("trees are pipelined chunk by chunk; the timeline is for rounds and timed sends")
+    names = plan.fabric.names
+    return Chart(
+        "timeline",
+        f"{plan.collective} on {plan.spec or 'a topology'}: when each link is busy",
+        "seconds",
+        "link",
+        spans,
+        lanes=tuple(f"{names[u]}>{names[v]}" for u, v in zip(topology.src, topology.dst, strict=True)),
+        note=note,
+    )
+
+
+def _timed(plan: Plan, moved: Timed) -> Series:
+    if len(moved.start) > MOST_SPANS:
+        raise TooLargeError(f"{len(moved.start)} sends are too many to draw; at most {MOST_SPANS}")
+    link = plan.topology.link_index(moved.src, moved.dst)
+    start, end = ([int(tick) * moved.tick for tick in column] for column in (moved.start, moved.end))
+    texts = [f"block {block}" for block in moved.block.tolist()]
+    return Series("send", start, link.tolist(), "spans", until=end, texts=texts)
+
+
+def _rounds(
+    plan: Plan, moved: Rounds, size: Fraction, alpha: Fraction, bandwidth: Fraction
+) -> tuple[tuple[Series, ...], str]:
+    topology = plan.topology
+    load = np.zeros((moved.steps, len(topology.src)), dtype=np.int64)
+    np.add.at(load, (moved.step - 1, find_links(topology, moved)), moved.hi - moved.lo)
+    if np.count_nonzero(load) > MOST_SPANS:
+        raise TooLargeError(f"{np.count_nonzero(load)} messages are too many to draw; at most {MOST_SPANS}")
+    shards = moved.collective.shards(len(moved.collective.members(topology.nodes, topology.switches)))
+    unit = size * 8 / shards / moved.units * topology.degree / bandwidth  # seconds for a unit over a link
+    now, series = Fraction(0), []
+    for step, row in enumerate(load):
+        busy = np.flatnonzero(row)
+        took = [alpha + int(row[link]) * unit / int(topology.capacity[link]) for link in busy]
+        if len(busy):
+            texts = [f"step {step + 1}, {format_time(time)}" for time in took]
+            ends = [now + time for time in took]
+            series.append(
+                Series(f"step {step + 1}", [now] * len(busy), busy.tolist(), "spans", until=ends, texts=texts)
+            )
+        now += max([alpha, *took])
+    words = f"in lock-step: {format_size(size)} in {format_time(now)}, alpha {format_time(alpha)}"
+    return tuple(series), words

@@ -1,0 +1,119 @@
+"""``plot``: one function for all plots, which knows which there are for what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from topodesign.base.arguments import as_choice
+from topodesign.base.errors import ParameterError
+from topodesign.base.spec import Spec
+from topodesign.catalog.known import Known
+from topodesign.catalog.pareto import Pareto
+from topodesign.expand.places import as_place
+from topodesign.fabrics.fabric import Fabric
+from topodesign.forest.fabric_optimum import FabricOptimum
+from topodesign.plans.files import load_plan
+from topodesign.plans.plan import Plan
+from topodesign.report.charts.by_size import by_size_chart
+from topodesign.report.charts.chart import Chart, Drawing
+from topodesign.report.charts.cut import cut_drawing
+from topodesign.report.charts.distances import distances_chart
+from topodesign.report.charts.frontier import frontier_chart
+from topodesign.report.charts.link_use import link_use_chart
+from topodesign.report.charts.loads import loads_chart
+from topodesign.report.charts.structure import structure_drawing
+from topodesign.report.charts.timeline import timeline_chart
+from topodesign.report.charts.times import times_chart
+from topodesign.report.charts.winners import winners_chart
+from topodesign.report.figures import Picture
+from topodesign.simulation.plans import Simulation
+from topodesign.topology.topology import Topology
+
+
+class Plot(NamedTuple):
+    """A plot and what it is of."""
+
+    of: tuple[type, ...]
+    make: Callable[..., Chart | Drawing]
+
+
+PLOTS: dict[str, Plot] = {
+    "frontier": Plot((Pareto,), frontier_chart),
+    "times": Plot((Pareto,), times_chart),
+    "sizes": Plot((Known,), by_size_chart),
+    "winners": Plot((Known,), winners_chart),
+    "structure": Plot((Topology, Fabric), structure_drawing),
+    "distances": Plot((Topology,), distances_chart),
+    "loads": Plot((Topology,), loads_chart),
+    "timeline": Plot((Plan,), timeline_chart),
+    "use": Plot((Plan,), link_use_chart),
+    "cut": Plot((FabricOptimum,), cut_drawing),
+}
+"""Every plot by its name; the first one that a value has is its usual one."""
+
+
+def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:
+    """Make a plot of a result, a topology, a fabric or a plan.
+
+    Parameters
+    ----------
+    value
+        A result of :func:`topodesign.pareto` (``frontier``, ``times``), of :func:`topodesign.known_topologies`
+        (``sizes``, ``winners``) or of :func:`topodesign.optimum` (``cut``); a topology (``structure``, ``distances``,
+        ``loads``) or fabric (``structure``), its spec or file; or a plan (``timeline``, ``use``), its file, or the
+        simulation of one.
+    kind
+        Which of these plots; the usual one of the value if None.
+    options
+        Of the plot: ``size``, ``alpha`` and ``bandwidth`` of a timeline.
+
+    Returns
+    -------
+    Picture
+        ``save("a.svg")`` writes it (.svg, .png, .pdf), ``figure()`` is it in matplotlib, ``shown`` are its numbers; a
+        notebook shows it.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such plot of the value, or an option is not for it.
+    TooLargeError
+        If there is too much to tell apart.
+    TopodesignError
+        Of the other kinds, if a text or file names nothing that can be plotted.
+
+    Examples
+    --------
+    >>> from topodesign import plot
+    >>> picture = plot("circulant(12,2,3)", "distances")
+    >>> picture.to_records()[1]
+    {'series': 'this topology', 'x': 2, 'y': 7.0}
+    """
+    what, given = _subject(value, options)
+    fits = [name for name, one in PLOTS.items() if isinstance(what, one.of)]
+    if not fits:
+        raise ParameterError(f"there is no plot of {type(value).__name__}; see the documentation of plot")
+    chosen = fits[0] if kind is None else as_choice("plot", kind, list(PLOTS))
+    if chosen not in fits:
+        raise ParameterError(f"the plot '{chosen}' is not of this; there is {' and '.join(fits)}")
+    wrong = set(options) - ({"size", "alpha", "bandwidth"} if chosen == "timeline" else set())
+    if wrong:
+        raise ParameterError(f"{min(wrong)!r} is no option of the plot '{chosen}'")
+    return Picture(PLOTS[chosen].make(what, **given))
+
+
+def _subject(value: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return what a value stands for, and the options with what it says of them."""
+    if isinstance(value, Simulation):
+        now = value.conditions
+        own: dict[str, Any] = {"size": now.size, "alpha": now.alpha}
+        if now.bandwidth is not None:
+            own["bandwidth"] = now.bandwidth
+        return value.plan, {**own, **options}
+    if isinstance(value, str | Path) and str(value).endswith(".npz"):
+        return load_plan(value), options
+    if isinstance(value, str | Path | Spec):
+        return as_place(value), options
+    return value, options
