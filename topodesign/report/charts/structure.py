@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from topodesign.base.errors import TooLargeError
-from topodesign.expand.layout import layout_of
+from topodesign.expand.positions import positions_of
 from topodesign.fabrics.fabric import Fabric
 from topodesign.report.charts.chart import Drawing, name_of
 from topodesign.topology.topology import Topology
@@ -78,7 +78,7 @@ def drawn(
             f"{topology.nodes} nodes and {len(real)} links are too many to tell apart in a drawing; "
             f"at most {MOST_NODES} and {MOST_LINKS}"
         )
-    layout = layout_of(topology)
+    found = positions_of(topology)
     about, room = set(marked), {}
     for link in real.tolist():
         room[int(topology.src[link]), int(topology.dst[link])] = (int(topology.capacity[link]), link in about)
@@ -93,13 +93,13 @@ def drawn(
         kind,
         title,
         tuple(names),
-        tuple(layout.places[:, 0].tolist()),
-        tuple(layout.places[:, 1].tolist()),
+        tuple(found.places[:, 0].tolist()),
+        tuple(found.places[:, 1].tolist()),
         tuple(groups[0]),
         groups[1],
         tuple(links),
         tuple(duplex),
         tuple(room[link][0] / most for link in links),
         tuple(room[link][1] for link in links),
-        note or _SHAPES[layout.shape],
+        note or _SHAPES[found.shape],
     )

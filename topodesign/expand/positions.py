@@ -26,7 +26,7 @@ _MOST_STRESS = 80
 """Nodes whose distances are all looked at; of more only the links."""
 
 
-class Layout(NamedTuple):
+class Positions(NamedTuple):
     """Where nodes are drawn.
 
     Attributes
@@ -41,7 +41,7 @@ class Layout(NamedTuple):
     places: NDArray[np.float64]
 
 
-def layout_of(topology: Topology) -> Layout:
+def positions_of(topology: Topology) -> Positions:
     """Return where to draw the nodes; the same topology always has the same drawing.
 
     A product (torus, hypercube, Hamming graph, mesh, Cartesian product or power) is a grid, with more than two
@@ -55,14 +55,14 @@ def layout_of(topology: Topology) -> Layout:
     """
     sizes = _sizes(topology.spec)
     if len(sizes) > 1 and math.prod(sizes) == topology.nodes:
-        return Layout("grid", _fitted(_grid(sizes)))
+        return Positions("grid", _fitted(_grid(sizes)))
     if topology.symmetry is not None:
         orbits = np.unique(topology.symmetry.represented_by, return_inverse=True)[1]
         if orbits.max() < _MOST_RINGS:
-            return Layout("rings", _rings(orbits))
+            return Positions("rings", _rings(orbits))
     if 2 < topology.nodes <= _MOST_SPRINGS:
-        return Layout("springs", _fitted(_springs(topology)))
-    return Layout("rings", _rings(np.zeros(topology.nodes, dtype=np.int64)))
+        return Positions("springs", _fitted(_springs(topology)))
+    return Positions("rings", _rings(np.zeros(topology.nodes, dtype=np.int64)))
 
 
 def _power(base: Any, times: Any) -> tuple[int, ...]:
