@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from topodesign.pricing.groups import price_groups as price_groups
     from topodesign.report.plots import plot as plot
     from topodesign.runtime.check import check_file as check_file
+    from topodesign.schedulers.comparison import compare_methods as compare_methods
     from topodesign.schedulers.frontier import pipeline_frontier as pipeline_frontier
     from topodesign.schedulers.scheduling import schedule as schedule
     from topodesign.search.layout import layout as layout
@@ -92,6 +93,7 @@ _HOMES = {
     "check_file": "runtime.check",
     "check_wiring": "wiring.check.check",
     "Collective": "collectives.collective",
+    "compare_methods": "schedulers.comparison",
     "compile_fitting": "compiler.fitting",
     "compile_plan": "compiler.compilation",
     "copy_examples": "base.shipped",

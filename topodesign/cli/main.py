@@ -27,6 +27,7 @@ COMMANDS = {
     "pipeline": "Show what every number of steps buys a broadcast in bandwidth.",
     "groups": "Price a collective in several groups that share links.",
     "layout": "Place ranks on nodes so that their groups sit well.",
+    "methods": "Compare all methods that schedule a collective.",
     "verify": "Check a schedule or an MSCCL program.",
     "simulate": "Time a schedule, with failed links or a training step.",
     "compile": "Compile a schedule to an MSCCL program.",

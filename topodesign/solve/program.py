@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from topodesign.base import deadline
 from topodesign.solve.certificate import NO_BOUND, Basis, Certificate, Data, certify, weak_bound
 from topodesign.topology.topology import IntArray
 
@@ -201,10 +202,12 @@ class Program:
         }
         for name, value in options.items():
             self._check(solver.setOptionValue(name, value))
-        if stop is None:
+        asked = stop or (deadline.passed if deadline.limited() else None)
+        if asked is None:
             solver.run()
         else:
-            _run_until(solver, stop)
+            with deadline.undisturbed():
+                _run_until(solver, lambda: asked() or deadline.passed())
         status = solver.getModelStatus()
         found = solver.getInfo().primal_solution_status == highspy.kSolutionStatusFeasible
         self._point = None

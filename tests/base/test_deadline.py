@@ -1,0 +1,76 @@
+"""Deadlines end work wherever it is, and leave everything else as it was."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+
+import pytest
+
+from topodesign.base.deadline import OutOfTime, check, deadline, limited, passed, undisturbed
+
+
+def spin(seconds: float = 1e9) -> None:
+    """Be busy."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+def test_work_without_end_ends() -> None:
+    before = signal.getsignal(signal.SIGALRM)
+    start = time.monotonic()
+    with pytest.raises(OutOfTime), deadline(0.05):
+        spin()
+    assert 0.05 <= time.monotonic() - start < 5
+    assert signal.getsignal(signal.SIGALRM) == before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert not limited()
+    check()
+
+
+def test_what_is_done_in_time_is_left_alone() -> None:
+    with deadline(60):
+        assert limited()
+        assert not passed()
+        check()
+    time.sleep(0.01)
+
+
+def test_the_earlier_of_two_deadlines_counts() -> None:
+    with pytest.raises(OutOfTime), deadline(0.02), deadline(60):
+        spin()
+    with deadline(60):
+        with pytest.raises(OutOfTime), deadline(0.02):
+            time.sleep(5)
+        assert not passed()
+
+
+def test_nothing_is_raised_where_it_must_not_be() -> None:
+    reached: list[bool] = []
+
+    def work() -> None:
+        spin(0.2)
+        reached.append(passed())
+
+    with pytest.raises(OutOfTime), deadline(0.02), undisturbed():
+        work()
+    assert reached == [True]
+
+
+def test_in_other_threads_only_those_who_ask_hear_of_it() -> None:
+    heard = []
+
+    def work() -> None:
+        try:
+            with deadline(0.01):
+                time.sleep(0.05)
+                heard.append("slept")
+        except OutOfTime:
+            heard.append("over")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert heard == ["slept", "over"]

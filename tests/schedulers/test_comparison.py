@@ -1,0 +1,145 @@
+"""All methods side by side: no time below the bound, the same figures as one by one, and nothing that hangs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
+from topodesign.cli.main import run
+from topodesign.collectives import ALLGATHER, COLLECTIVES
+from topodesign.schedulers.comparison import compare_methods
+from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.scheduling import METHODS, schedule
+from topodesign.simulation.plans import simulate
+from topodesign.verification.plans import verify
+
+
+@pytest.mark.parametrize("place", ["torus(3,3)", "uniring(1,4)", "genkautz(2,7)", "dgx_a100(2)"])
+def test_nothing_is_below_the_bound(place: str) -> None:
+    sizes = ("1KiB", "1GiB")
+    for collective in COLLECTIVES.values():
+        found = compare_methods(place, collective, root=1 if collective.rooted else None, sizes=sizes)
+        assert {one.method for one in found.methods} == set(METHODS)
+        made = [one for one in found.methods if one.times]
+        assert made or place == "dgx_a100(2)"
+        for one in made:
+            assert one.verified
+            over = found.over_bound(one)
+            assert over is not None
+            assert over >= 1
+            assert all(time >= bound for time, bound in zip(one.times, found.bounds, strict=True))
+        for one in found.methods:
+            assert bool(one.reason) != one.verified
+
+
+def test_figures_are_those_of_each_plan() -> None:
+    found = compare_methods("torus(4,4)", "allreduce", sizes=["1MiB", 1e9], alpha="1us", bandwidth="400Gbps")
+    for one in found.methods:
+        if one.times and "alpha" not in METHODS[one.method].options:
+            plan = schedule("torus(4,4)", method=one.method)
+            assert verify(plan).ok
+            for size, seconds in zip(found.sizes, one.times, strict=True):
+                assert simulate(plan, size=size, alpha="1us", bandwidth="400Gbps").time == seconds
+    assert found.factor == Fraction(15, 8)
+    assert found.steps == 4
+    assert [one.times[0] for one in found.methods if one.times] == sorted(
+        one.times[0] for one in found.methods if one.times
+    )
+
+
+def test_bounds_are_reached_where_they_are_known_to_be() -> None:
+    """Allgather on a torus, all-to-all on a complete graph, broadcast over trees, ForestColl's A100."""
+    for place, collective, method in (
+        ("torus(4,4)", "allgather", "spff"),
+        ("complete(6)", "all-to-all", "direct"),
+        ("complete(6)", "scatter", "direct"),
+        ("torus(3,3)", "broadcast", "forest"),
+        ("torus(3,3)", "reduce", "blink"),
+        ("dgx_a100(2)", "reduce-scatter", "forest"),
+        ("biring(2,6)", "allreduce", "ring"),
+    ):
+        root = 0 if COLLECTIVES[collective].rooted else None
+        found = compare_methods(place, collective, root=root, methods=[method])
+        assert found.over_bound(found.methods[0]) == 1, (place, collective)
+
+
+def test_a_slow_method_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(request: Request) -> list[Any]:
+        while request:
+            time.sleep(0.01)
+        return []
+
+    def broken(request: Request) -> list[Any]:
+        plan = schedule(request.topology, request.collective, method="spff")
+        return [type(plan)(plan.place, plan.movement, {**plan.claim, "steps": Fraction(1)}, generator={"method": "x"})]
+
+    monkeypatch.setitem(METHODS, "slow", Method("slow", frozenset(), (ALLGATHER,), slow, auto=False))
+    monkeypatch.setitem(METHODS, "broken", Method("broken", frozenset(), (ALLGATHER,), broken, auto=False))
+    start = time.monotonic()
+    found = compare_methods("torus(3,3)", "allgather", methods=["slow", "broken", "ring"], time_limit=0.2)
+    assert time.monotonic() - start < 10
+    first, *rest = found.methods
+    assert first.method == "ring"
+    reasons = {one.method: one.reason for one in rest}
+    assert reasons["slow"] == "made no plan within 200ms"
+    assert reasons["broken"].startswith("wrong: the claimed cost")
+    assert "slow: made no plan within 200ms" in str(found)
+
+
+def test_the_command_prints_what_the_function_returns(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["methods", "hypercube(3)", "--collective", "scatter", "--root", "3", "--size", "1MiB", "--size", "1GiB"]
+    assert run([*asked, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    found = compare_methods("hypercube(3)", "scatter", root="3", sizes=["1MiB", "1GiB"])
+    assert document["bound"] == {
+        "steps": 3,
+        "bandwidth": str(found.factor),
+        "times_s": [float(t) for t in found.bounds],
+    }
+    assert document["root"] == 3
+    by_name = {one["method"]: one for one in document["methods"]}
+    assert by_name.keys() == set(METHODS)
+    for one in found.methods:
+        row = by_name[one.method]
+        assert row["times"] == [str(seconds) for seconds in one.times]
+        assert row["verified"] == one.verified
+        assert row["reason"] == (one.reason or None)
+    assert run([*asked, "--csv", "--method", "binomial", "--method", "bruck"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [(row["method"], row["size_bytes"]) for row in rows] == [
+        ("binomial", str(2**20)), ("binomial", str(2**30)), ("bruck", "")
+    ]  # fmt: skip
+    assert rows[2]["reason"] == "makes no scatter"
+    assert run(asked) == 0
+    assert "at least" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"collective": "broadcast"}, "needs a root"),
+        ({"root": 1}, "has no root"),
+        ({"collective": "broadcast", "root": 9}, "root must be from 0 to 8"),
+        ({"sizes": []}, "at least one size"),
+        ({"methods": ["rnig"]}, "did you mean 'ring'"),
+        ({"time_limit": 0}, "time_limit must be above zero"),
+        ({"alpha": "10 parsec"}, "alpha|time"),
+        ({"place": "dgx_a100(1)", "bandwidth": "1Gbps"}, "bandwidths of its own"),
+        ({"place": "dgx_a100(1)", "collective": "broadcast", "root": "nvswitch0"}, "nvswitch0|is a switch"),
+    ],
+)
+def test_wrong_arguments_are_our_errors(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(TopodesignError, match=words):
+        compare_methods(**{"place": "torus(3,3)", **options})
+
+
+def test_places_that_are_no_place_for_a_collective() -> None:
+    with pytest.raises((InfeasibleError, ParameterError, TopodesignError)):
+        compare_methods("complete(1)")

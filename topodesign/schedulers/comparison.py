@@ -1,0 +1,382 @@
+"""All methods on the same place and sizes: what each makes of it, beside a bound that is proved."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from topodesign.base.arguments import as_choice, as_integer
+from topodesign.base.deadline import OutOfTime, deadline
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError
+from topodesign.base.records import Result, Table
+from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time, plain_number
+from topodesign.collectives import ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, Collective, as_collective
+from topodesign.expand.places import PlaceLike, as_fabric, as_place
+from topodesign.fabrics.fabric import Fabric
+from topodesign.forest.throughput import compute_node, throughput
+from topodesign.plans.plan import Plan
+from topodesign.pricing.closed_form import distances
+from topodesign.pricing.flows.flow_optimum import FLOWS, flow_optimum
+from topodesign.schedulers.scheduling import METHODS, schedule
+from topodesign.simulation.plans import simulate
+from topodesign.topology.topology import Topology
+from topodesign.verification.plans import verify
+
+MOST_SECONDS = 10**6
+"""The largest limit on the time of a method."""
+_LONGEST_REASON = 100
+
+
+@dataclass(frozen=True)
+class MethodResult:
+    """What one method makes.
+
+    Attributes
+    ----------
+    method
+        Its name.
+    kind
+        What moves: ``rounds``, ``trees`` or ``timed``; empty if it made nothing.
+    steps
+        Steps of rounds, and the height of trees, without the chunks that follow one another; None of timed sends.
+    bandwidth
+        The bandwidth factor: y of rounds, and what trees have in its place; None of timed sends.
+    times
+        Seconds for each of the sizes, as simulated.
+    seconds
+        Real time that making it took.
+    verified
+        Whether the verifier accepts it, and all that it claims.
+    reason
+        Why it made nothing, or what is wrong; empty where all is well.
+    """
+
+    method: str
+    kind: str = ""
+    steps: int | None = None
+    bandwidth: Fraction | None = None
+    times: tuple[Fraction, ...] = ()
+    seconds: float = 0.0
+    verified: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class MethodComparison(Result):
+    """What all methods make of a collective on the same place.
+
+    Attributes
+    ----------
+    name
+        What the place is called.
+    nodes
+        Number of nodes that compute.
+    collective
+        What is done, with its root.
+    sizes
+        Bytes of the whole data.
+    alpha, bandwidth
+        Seconds of a step, and bits per second of all links of a node (of the largest node of a fabric).
+    factor
+        Bandwidth factor that no plan goes below, proved: the best of a flow or of cuts, of an allreduce the larger of
+        what must leave a cut and 2 (N-1)/N of the data for every node.
+    steps
+        Steps that no plan goes below: the largest distance that data must go, through switches for one.
+    methods
+        Those that made something, the fastest at the first size first, and then the others with their reasons.
+    """
+
+    name: str
+    nodes: int
+    collective: Collective
+    sizes: tuple[Fraction, ...]
+    alpha: Fraction
+    bandwidth: Fraction
+    factor: Fraction
+    steps: int
+    methods: tuple[MethodResult, ...]
+
+    @property
+    def bounds(self) -> tuple[Fraction, ...]:
+        """Seconds that no plan goes below, for each size: the larger of latency and bandwidth alone."""
+        return tuple(max(self.steps * self.alpha, self._busy(self.factor, size)) for size in self.sizes)
+
+    def over_bound(self, one: MethodResult) -> Fraction | None:
+        """Return the bandwidth factor of a method over the proven bound; of timed sends their time at the last size."""
+        if one.bandwidth is not None:
+            return one.bandwidth / self.factor
+        return one.times[-1] / self.bounds[-1] if one.times else None
+
+    def _busy(self, factor: Fraction, size: Fraction) -> Fraction:
+        return factor * 8 * size / self.bandwidth
+
+    def heading(self) -> str:
+        """Return what is compared, and the bound."""
+        what = f"{self.collective} of {self.nodes} nodes on {self.name}"
+        return f"{what}: no plan has fewer than {self.steps} steps or a bandwidth factor below {self.factor}"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for every method and size, one for a method that made nothing."""
+        rows = []
+        for one in self.methods:
+            common = {"method": one.method, "kind": one.kind, "steps": one.steps, "bandwidth": one.bandwidth}
+            more = {
+                "over_bound": self.over_bound(one),
+                "made_in_s": one.seconds,
+                "verified": one.verified,
+                "reason": one.reason,
+            }
+            timed = zip(self.sizes, one.times, strict=True) if one.times else [(None, None)]
+            rows += [{**common, "size_bytes": size, "time_s": seconds, **more} for size, seconds in timed]
+        return rows
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {
+            "place": self.name,
+            "nodes": self.nodes,
+            "collective": self.collective.name,
+            "root": self.collective.root,
+            "alpha_s": float(self.alpha),
+            "bandwidth_bps": plain_number(self.bandwidth),
+            "bound": {
+                "steps": self.steps,
+                "bandwidth": str(self.factor),
+                "times_s": [float(one) for one in self.bounds],
+            },
+            "sizes_bytes": [plain_number(size) for size in self.sizes],
+            "methods": [self._method(one) for one in self.methods],
+        }
+
+    def _method(self, one: MethodResult) -> dict[str, Any]:
+        over = self.over_bound(one)
+        return {
+            "method": one.method,
+            "kind": one.kind or None,
+            "steps": one.steps,
+            "bandwidth": None if one.bandwidth is None else str(one.bandwidth),
+            "times": [str(seconds) for seconds in one.times],
+            "times_s": [float(seconds) for seconds in one.times],
+            "over_bound": None if over is None else float(over),
+            "made_in_s": one.seconds,
+            "verified": one.verified,
+            "reason": one.reason or None,
+        }
+
+    def table(self) -> Table:
+        """Return a row for every method that made a plan, and one for the bound; below, why the others made none."""
+        sizes = tuple(format_size(size) for size in self.sizes)
+        columns = ("kind", "steps", "y", *sizes, "y / bound", "made in", "method")
+        made = [one for one in self.methods if one.times]
+        best = [min((one.times[at] for one in made), default=None) for at in range(len(sizes))]
+        rows = []
+        for one in made:
+            over = self.over_bound(one)
+            times = [
+                f"{format_time(seconds)}{'*' if seconds == least else ''}"
+                for seconds, least in zip(one.times, best, strict=True)
+            ]
+            steps = "" if one.steps is None else str(one.steps)
+            factor = "" if one.bandwidth is None else f"{float(one.bandwidth):.4f}"
+            ratio = "" if over is None else f"{float(over):.3f}"
+            rows.append((one.kind, steps, factor, *times, ratio, f"{one.seconds:.2f}s", one.method))
+        least_times = map(format_time, self.bounds)
+        rows.append(("", str(self.steps), f"{float(self.factor):.4f}", *least_times, "", "", "at least"))
+        why: dict[str, list[str]] = {}
+        for one in self.methods:
+            if not one.times:
+                why.setdefault(one.reason, []).append(one.method)
+        footnote = "\n".join(f"{', '.join(names)}: {reason}" for reason, names in why.items())
+        words = frozenset({"kind", "method"})
+        return Table(self.heading(), columns, tuple(rows), words, compared=len(made), footnote=footnote)
+
+
+def compare_methods(
+    place: PlaceLike,
+    collective: Collective | str = "allreduce",
+    *,
+    root: str | int | None = None,
+    sizes: Quantity | Iterable[Quantity] = "1MiB",
+    alpha: Quantity = "10us",
+    bandwidth: Quantity | None = None,
+    methods: Sequence[str] = (),
+    time_limit: Quantity = "10s",
+    progress: Callable[[float], None] | None = None,
+) -> MethodComparison:
+    """Schedule a collective with every method there is, verify and time what they make, and set it against a bound.
+
+    Parameters
+    ----------
+    place
+        A topology or a fabric, the spec of one, a file, or a networkx graph.
+    collective
+        What.
+    root
+        Name or number of the node of a collective that has one.
+    sizes
+        Whole data M: bytes, or text with a unit; one or several.
+    alpha
+        Latency of a message: seconds, or text with a unit.
+    bandwidth
+        Of all links of a node, for a topology, bits per second or text with a unit; 100Gbps if None. Fabrics have their
+        own.
+    methods
+        Names of those to compare; all if there are none.
+    time_limit
+        For each method, seconds or text with a unit. What is not there then is not waited for: a search ends with the
+        best that it has, and any other method without a plan.
+    progress
+        Called with the share of the methods that are done.
+
+    Returns
+    -------
+    MethodComparison
+        A row for every method; those that made no plan say why.
+
+    Raises
+    ------
+    SpecError, FileFormatError, UnitError, TopologyError
+        If the place or a quantity cannot be read.
+    ParameterError
+        If a method is not known, a root missing or superfluous, or a fabric is given another bandwidth.
+    InfeasibleError
+        If some node cannot be reached.
+
+    Examples
+    --------
+    >>> table = compare_methods("torus(4,4)", "allgather", methods=["spff", "ring", "bruck"])
+    >>> [(one.method, one.steps, str(one.bandwidth)) for one in table.methods]
+    [('spff', 4, '15/16'), ('ring', 15, '15/16'), ('bruck', 8, '7')]
+    """
+    asked = as_collective(collective)
+    root = asked.root if root is None else root
+    if (root is None) == asked.rooted:
+        raise ParameterError(f"{asked} {'needs a root' if asked.rooted else 'has no root; leave it out'}")
+    where = as_place(place)
+    rate = None if bandwidth is None else as_bandwidth(bandwidth)
+    fabric = as_fabric(where, rate)
+    several = [sizes] if isinstance(sizes, str | int | float | Fraction) else list(sizes)
+    amounts = tuple(as_size(size) for size in several)
+    if not amounts:
+        raise ParameterError("at least one size is needed")
+    latency, limit = as_time(alpha), as_time(time_limit)
+    if not 0 < limit <= MOST_SECONDS:
+        raise ParameterError(f"time_limit must be above zero and at most {MOST_SECONDS} seconds")
+    names = [as_choice("method", name, METHODS) for name in methods] or list(METHODS)
+    if root is not None:
+        last = len(fabric.names) - 1
+        number = fabric.number(root) if isinstance(root, str) else as_integer("root", root, 0, last)
+        asked = asked.at(compute_node(fabric, fabric.names[number]))
+    total = 8 * fabric.unit * max(1, fabric.topology.degree) if rate is None else rate
+    steps, factor = _bound(fabric, asked, total, float(limit))
+    results = []
+    for done, name in enumerate(names):
+        results.append(_tried(where, asked, name, amounts, {"alpha": latency, "bandwidth": rate, "time_limit": limit}))
+        if progress is not None:
+            progress((done + 1) / len(names))
+    results = [_factored(one, total) for one in results]
+    results.sort(key=lambda one: (not one.times, one.times))
+    nodes = len(fabric.compute)
+    return MethodComparison(_called(where), nodes, asked, amounts, latency, total, factor, steps, tuple(results))
+
+
+def _called(where: Topology | Fabric) -> str:
+    if isinstance(where, Fabric):
+        return where.name
+    return "a topology without a spec" if where.spec is None else str(where.spec)
+
+
+def _tried(
+    where: Topology | Fabric, collective: Collective, name: str, sizes: tuple[Fraction, ...], given: Mapping[str, Any]
+) -> MethodResult:
+    """Return what a method makes, or why it makes nothing; of trees their algorithmic bandwidth as a factor."""
+    method = METHODS[name]
+    if not method.does(collective):
+        return MethodResult(name, reason=f"makes no {collective}")
+    if not method.fabrics and isinstance(where, Fabric):
+        return MethodResult(name, reason="is for topologies without switches and names")
+    options = {key: value for key, value in given.items() if key in method.options and value is not None}
+    rate = None if isinstance(where, Fabric) else given["bandwidth"]
+    limit, seconds = float(given["time_limit"]), 0.0
+    times: list[Fraction] = []
+    plan: Plan | None = None
+    figures: Mapping[str, Fraction] = {}
+    begun = time.monotonic()
+    try:
+        with deadline(2 * limit if "time_limit" in options else limit):  # that ends by itself, and is verified then
+            for size in sizes:
+                if plan is None or "alpha" in options:  # what knows of latency is made for one size
+                    plan = schedule(where, collective, method=name, root=collective.root, size=size, **options)
+                    seconds = seconds or time.monotonic() - begun
+                    report = verify(plan)
+                    if not report.ok:
+                        return MethodResult(name, plan.kind, seconds=seconds, reason=f"wrong: {report.problems[0]}")
+                    figures = report.figures
+                times.append(simulate(plan, size=size, alpha=given["alpha"], bandwidth=rate).time)
+    except OutOfTime:
+        what = "was not verified and timed" if seconds else "made no plan"
+        return MethodResult(name, seconds=seconds, reason=f"{what} within {format_time(given['time_limit'])}")
+    except (TopodesignError, MemoryError) as error:
+        (words, *_) = str(error).splitlines() or ["not enough memory"]
+        words = words.removeprefix(f"the method '{name}' has ").removesuffix("; try --method spff")
+        return MethodResult(name, reason=words if len(words) <= _LONGEST_REASON else f"{words[:_LONGEST_REASON]}...")
+    steps = figures.get("steps", figures.get("height"))
+    factor = figures.get("bandwidth", figures.get("algorithmic_bandwidth"))
+    kind = "" if plan is None else plan.kind
+    return MethodResult(name, kind, None if steps is None else int(steps), factor, tuple(times), seconds, verified=True)
+
+
+def _factored(one: MethodResult, total: Fraction) -> MethodResult:
+    """Return a result of trees with the bandwidth factor in place of the algorithmic bandwidth."""
+    if one.kind != "trees" or one.bandwidth is None:
+        return one
+    return replace(one, bandwidth=total / (8 * one.bandwidth))
+
+
+def _bound(fabric: Fabric, collective: Collective, total: Fraction, limit: float) -> tuple[int, Fraction]:
+    """Return steps and a bandwidth factor that no plan goes below, if switches only forward.
+
+    Where the exact optimum takes too long, what enters or leaves a single node is the bound.
+    """
+    topology, root = fabric.topology, collective.root
+    if len(fabric.compute) < 2:
+        raise InfeasibleError("one node alone needs no schedule")
+    steps = 1
+    if not topology.switches:
+        way = topology.transpose() if collective.like(REDUCE, GATHER) else topology
+        steps = max(
+            int(distances(way, source).max()) for source in (range(topology.nodes) if root is None else (root,))
+        )
+    least = _node_bound(fabric, collective, total)
+    name = None if root is None else fabric.names[root]
+    try:
+        with deadline(limit):
+            if collective.like(*FLOWS):
+                fastest = flow_optimum(fabric, collective.at(None), root=name).bandwidth
+            elif collective.like(ALLREDUCE):  # all data of one side, added up, have to cross every cut
+                fastest = throughput(fabric, BROADCAST, root=fabric.names[fabric.compute[0]]).bound
+            else:
+                fastest = throughput(fabric, collective.at(None), root=name).bound
+    except (OutOfTime, TooLargeError):
+        return steps, least
+    return steps, max(least, total / (8 * fastest))
+
+
+def _node_bound(fabric: Fabric, collective: Collective, total: Fraction) -> Fraction:
+    """Return the factor of what a node has to send or receive, of an allreduce of what all have to send."""
+    topology, nodes = fabric.topology, len(fabric.compute)
+    compute = list(fabric.compute)
+    out, into = (ports[compute] for ports in (topology.out_ports, topology.in_ports))
+    share, ports = Fraction(nodes - 1, nodes), int(into.min())
+    if collective.like(ALLREDUCE):  # every item is sent N - 1 times to be added up, and N - 1 times as a sum
+        share, ports = 2 * Fraction(nodes - 1), int(out.sum())
+    elif collective.like(REDUCE_SCATTER):
+        ports = int(out.min())
+    elif collective.root is not None:
+        share = share if collective.shards(nodes) > 1 else Fraction(1)
+        ends = topology.in_ports if collective.like(REDUCE, GATHER) else topology.out_ports
+        ports = int(ends[collective.root])
+    return share * total / (8 * fabric.unit * max(1, ports))
