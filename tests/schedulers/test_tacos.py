@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -14,8 +15,6 @@ from tests.samples.uneven import mesh, uneven, uneven_networks
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.collectives import COLLECTIVES, Collective, as_collective
 from topodesign.expand.library import build
-from topodesign.fabrics.presets import build_fabric
-from topodesign.fabrics.unwinding import unwind
 from topodesign.plans.plan import Plan
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import link_times
@@ -244,12 +243,51 @@ def test_distances() -> None:
     assert (since - 7).tolist() == left.tolist()
 
 
-def test_switches_are_unwound_first() -> None:
-    fabric = build_fabric("dgx_a100(1)")
-    with pytest.raises(ParameterError, match="unwind them"):
-        schedule(fabric, "allgather", method="tacos")
-    for degree in (1, 3, None):
-        assert checked(schedule(unwind(fabric, degree), "allgather", method="tacos")).claim["time"] > 0
+@pytest.mark.parametrize("name", list(COLLECTIVES))
+@pytest.mark.parametrize("place", ["dgx_a100(1)", "dgx_a100(2)", "mi250(2)"])
+def test_switches_pass_on_one_chunk_at_a_time(place: str, name: str) -> None:
+    options: dict[str, Any] = {"method": "tacos", "root": rooted(as_collective(name)), "tries": 2}
+    plan = checked(schedule(place, name, **options))
+    assert plan.spec == place
+    assert simulate(plan, jitter="1us", size=options.get("size", "1MiB")).time >= plan.claim["time"]
+
+
+@pytest.mark.parametrize("degree", ["1", "3", "all", "ring"])
+def test_switches_are_unwound(degree: str) -> None:
+    plan = checked(schedule("dgx_a100(2)", method="tacos", unwind=degree, ready="box0/gpu1=3us"))
+    assert not plan.topology.switches
+    assert plan.spec is None
+
+
+def test_a_switch_that_does_what_it_cannot_is_found() -> None:
+    plan = schedule("dgx_a100(1)", "allgather", method="tacos")
+    timed = plan.movement
+    assert isinstance(timed, Timed)
+    out = np.flatnonzero(np.isin(timed.src, list(plan.topology.switches)))
+    for rows, words in (
+        (np.delete(np.arange(len(timed)), out[0]), "passes on what it gets, once"),
+        (np.append(np.arange(len(timed)), out[-1]), "busy with|once"),
+    ):
+        report = verify(Plan(plan.place, timed.rows(rows)))
+        assert not report.ok
+        assert any(re.search(words, problem) for problem in report.problems)
+    early = timed.start.copy()
+    early[out[0]] -= 1
+    assert any("is ahead of send" in one for one in verify(Plan(plan.place, timed.having(start=early))).problems)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"unwind": "most"}, "number of links, all, or ring"),
+        ({"unwind": "1", "link_table": "none.csv"}, "unwound switches"),
+        ({"unwind": "0"}, "at least 1"),
+        ({"place": "torus(3,3)", "unwind": "1"}, "leave it out"),
+    ],
+)
+def test_what_cannot_be_unwound(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        schedule(**{"place": "dgx_a100(1)", "method": "tacos", **options})
 
 
 def test_failed_links_are_left_out() -> None:

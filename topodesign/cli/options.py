@@ -130,6 +130,11 @@ def timed_options(function: _Command) -> _Command:
             "the nodes in their order, or a .csv file with the columns node,ready.",
         ),
         click.option(
+            "--unwind",
+            metavar="D",
+            help="Links in place of switches: D out of each neighbour, all, or ring (both ways).",
+        ),
+        click.option(
             "--tick", metavar="TIME", help="Length of a step of time, to which times are rounded up; else exact."
         ),
         click.option(

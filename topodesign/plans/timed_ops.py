@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from topodesign.base.arrays import sealed
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
 from topodesign.collectives import Collective
+from topodesign.plans.journeys import journeys
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import check_rows, find_links, prune
 from topodesign.plans.timed import MAX_TICKS, Timed
@@ -203,7 +204,7 @@ def rounds_of(topology: Topology, timed: Timed) -> Rounds:
     A send is in the first step after those of the sends that bring its data to the sender, and after that of the send
     before it on its link. So :func:`timed_of` with the same links gives times that are no later, for a collective of
     one movement. Of an allreduce, which rounds do one movement after the other, what the two have at the same time is
-    lost.
+    lost. What goes over switches becomes one send from node to node, though there is no link between the two.
 
     Raises
     ------
@@ -216,6 +217,9 @@ def rounds_of(topology: Topology, timed: Timed) -> Rounds:
     link = topology.link_index(timed.src, timed.dst)
     if not timed.fits(topology) or np.any((link < 0) | (timed.src == timed.dst)):
         raise ScheduleError(f"{timed!r} has sends over no link of {topology!r}")
+    if topology.switches:
+        timed = journeys(timed, topology.switches).whole(timed)
+        link = np.unique(timed.src.astype(np.int64) * timed.nodes + timed.dst, return_inverse=True)[1]
     order = np.lexsort((timed.start, timed.part))
     timed, link = timed.rows(order), link[order]
     cells = _cells(timed)

@@ -43,6 +43,7 @@ OPTIONS = (
     "bandwidth",
     "overlap",
     "tick",
+    "unwind",
     "ready",
     "seed",
     "tries",
@@ -89,6 +90,9 @@ class Request:
         Whether a link is free as soon as it has transmitted, its latency running on.
     tick
         Seconds of one step of a time-expanded network; None for exact times.
+    unwind
+        How switches are replaced by links: ``all``, a number of links out of each neighbour, or ``ring``, both ways.
+        None where sends go through switches as they are.
     ready
         When nodes are ready, as :func:`topodesign.fabrics.ready.as_ready` takes it.
     seed
@@ -121,6 +125,7 @@ class Request:
     bandwidth: Fraction | None = None
     overlap: bool = False
     tick: Fraction | None = None
+    unwind: str | None = None
     ready: Ready | None = None
     seed: int | None = None
     tries: int | None = None

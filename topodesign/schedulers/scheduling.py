@@ -55,6 +55,7 @@ def schedule(
     bandwidth: Quantity | None = None,
     overlap: bool = False,
     tick: Quantity | None = None,
+    unwind: str | int | None = None,
     ready: Ready | None = None,
     seed: int | None = None,
     tries: int | None = None,
@@ -102,6 +103,9 @@ def schedule(
     tick
         Of timed sends: length of a step of the time-expanded network, to which times are rounded up; None for exact
         times.
+    unwind
+        Of timed sends on fabrics: links in place of switches, ``all``, so many out of each neighbour, or ``ring`` (both
+        ways); None for sends through switches as they are, one chunk at a time at every port.
     ready
         Of timed sends: when nodes are ready, text such as ``3=20us,box1/*=5us``, times for the nodes in their order, a
         mapping, or a .csv file.
@@ -160,6 +164,7 @@ def schedule(
         bandwidth=None if bandwidth is None else as_bandwidth(bandwidth),
         overlap=bool(overlap),
         tick=None if tick is None else _above_zero("tick", as_time(tick)),
+        unwind=None if unwind is None else str(unwind),
         ready=ready,
         seed=None if seed is None else as_seed(seed),
         tries=None if tries is None else as_integer("tries", tries, 1, MOST_TRIES),

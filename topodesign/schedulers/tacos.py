@@ -15,6 +15,7 @@ from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.expand.places import named_preset
 from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.unwinding import unwind
 from topodesign.plans.plan import Plan
 from topodesign.plans.timed import COLUMNS, Timed
 from topodesign.plans.timed_ops import reverse_timed
@@ -22,7 +23,16 @@ from topodesign.schedulers.method import Method, Request
 from topodesign.schedulers.ten.bound import bound_of
 from topodesign.schedulers.ten.copying import copy_chunks
 from topodesign.schedulers.ten.forward import forward_chunks
-from topodesign.schedulers.ten.network import Chunks, Network, Sends, chunks_of, network_of, timed_from, wanted
+from topodesign.schedulers.ten.network import (
+    Chunks,
+    Network,
+    Sends,
+    chunks_of,
+    network_of,
+    through_switches,
+    timed_from,
+    wanted,
+)
 from topodesign.schedulers.ten.tries import best_of
 from topodesign.simulation.timed import simulate_timed
 from topodesign.topology.topology import Topology
@@ -47,6 +57,7 @@ OPTIONS = frozenset(
         "tick",
         "time_limit",
         "tries",
+        "unwind",
         "without",
     }
 )
@@ -79,7 +90,7 @@ class Part(NamedTuple):
     def timed(self, sends: Sends, size: Fraction) -> Timed:
         """Return sends of its chunks as those of the collective, forwards in time."""
         timed = timed_from(self.network, self.collective, self.units, size, sends)
-        return reverse_timed(self.network.topology, timed) if self.backwards else timed
+        return reverse_timed(self.network.wires, timed) if self.backwards else timed
 
 
 class Made(NamedTuple):
@@ -91,31 +102,41 @@ class Made(NamedTuple):
 
 
 def _make(request: Request) -> list[Plan]:
-    where = request.where
-    if isinstance(where, Fabric) and where.topology.switches:
-        raise ParameterError(f"{where.name} has switches; unwind them first, or use --method forest")
-    return [_plan(request, where)]
-
-
-def _plan(request: Request, place: Topology | Fabric) -> Plan:
-    """Return the best plan on a place without switches."""
+    place = request.where
+    if request.unwind is not None:
+        if not isinstance(place, Fabric):
+            raise ParameterError("--unwind is for fabrics with switches; leave it out")
+        if request.link_table is not None:
+            raise ParameterError("a link table has no rows for unwound switches; leave it out")
+        degree = None if request.unwind in {"all", "ring"} else request.unwind
+        if degree is not None and not degree.isdecimal():
+            raise ParameterError(f"--unwind is a number of links, all, or ring, not {request.unwind!r:.30}")
+        ring = request.unwind == "ring"
+        place = unwind(place, 1 if ring else None if degree is None else int(degree), both_ways=ring)
     topology = place if isinstance(place, Topology) else place.topology
     collective = _there(request, place)
     units = 1 if request.chunks is None else as_integer("chunks", request.chunks, 1, MOST_CHUNKS)
-    late = any(request.ready_times)
+    ready = request.ready_times if request.unwind is None else _ready_nodes(request)
     times = request.link_times(place, collective, units)
-    network = network_of(topology, times, step=request.tick, ready=request.ready_times, overlap=request.overlap)
+    wires = network_of(topology, times, step=request.tick, ready=ready, overlap=request.overlap)
+    network = through_switches(wires) if topology.switches else wires
     first, *rest = collective.parts
     if first.reduces:
         backwards = replace(network, opens=np.zeros_like(network.opens))
         made = _best(request, Part(first.dual, backwards.turned, units, True))
-        if late:
-            made = made._replace(timed=_not_before(network, made.timed))
+        if any(ready):
+            made = made._replace(timed=_not_before(wires, made.timed))
     else:
         made = _best(request, Part(first, network, units, False))
     for one in rest:
         made = _followed(request, made, Part(one, network, units, False), collective)
-    return _told(request, place, network, made)
+    return [_told(request, place, network, made)]
+
+
+def _ready_nodes(request: Request) -> tuple[Fraction, ...]:
+    """Return when the nodes are ready, without switches."""
+    switches = request.where.topology.switches if isinstance(request.where, Fabric) else ()
+    return tuple(time for node, time in enumerate(request.ready_times) if node not in switches)
 
 
 def _there(request: Request, place: Topology | Fabric) -> Collective:
@@ -161,16 +182,16 @@ def _best(request: Request, part: Part, chunks: Chunks | None = None) -> Made:
 def _followed(request: Request, made: Made, part: Part, collective: Collective) -> Made:
     """Return the second half of an allreduce behind the first: blocks go when their sum is there and links are free."""
     first, network = made.timed, part.network
-    link = network.topology.link_index(first.src, first.dst)
-    opens = network.opens.copy()
-    np.maximum.at(opens, link, first.busy_until(link))
+    link = network.wires.link_index(first.src, first.dst)
+    free = np.zeros(len(network.wires.src), dtype=np.int64)
+    np.maximum.at(free, link, first.busy_until(link))
     chunks = part.chunks()
     members = collective.members(network.topology.nodes, network.topology.switches)
     number = np.searchsorted(collective.blocks(members, network.topology.nodes), first.block) * part.units + first.lo
     since = chunks.since.copy()
     home = first.dst == chunks.at[number]
     np.maximum.at(since, number[home], first.end[home])
-    second = _best(request, part._replace(network=replace(network, opens=opens)), chunks._replace(since=since))
+    second = _best(request, part._replace(network=network.open_after(free)), chunks._replace(since=since))
     columns = {
         name: np.concatenate((getattr(first, name), getattr(second.timed, name))) for name in COLUMNS if name != "part"
     }
@@ -189,10 +210,11 @@ def _not_before(network: Network, timed: Timed) -> Timed:
 def _told(request: Request, place: Topology | Fabric, network: Network, made: Made) -> Plan:
     """Return the plan with what there is to say of it."""
     bound = made.bound * network.tick
-    notes = ["no schedule of these chunks is faster"]
+    what = "these chunks over unwound switches" if request.unwind else "these chunks"
+    notes = [f"no schedule of {what} is faster"]
     if made.timed.time > bound:
         times = f"{float(made.timed.time / bound):.4f} times " if bound else ""
-        notes = [f"{times}{format_time(bound)}, which no schedule of these chunks beats"]
+        notes = [f"{times}{format_time(bound)}, which no schedule of {what} beats"]
     if request.tick is not None:
         notes.append(f"times of links are rounded up to steps of {format_time(request.tick)}")
     generator = {
@@ -201,12 +223,14 @@ def _told(request: Request, place: Topology | Fabric, network: Network, made: Ma
         "tries": made.tries,
         "chunks": made.timed.units,
         "bound": str(bound),
+        "unwind": request.unwind,
         "overlap": request.overlap,
         "tick": None if request.tick is None else str(request.tick),
     }
     spec = None if request.only or request.without else named_preset(request.place)
-    whole = isinstance(place, Fabric) and place is request.whole
-    return Plan(place, made.timed, {"time": made.timed.time}, spec if whole else None, generator, tuple(notes))
+    return Plan(
+        place, made.timed, {"time": made.timed.time}, spec if request.unwind is None else None, generator, tuple(notes)
+    )
 
 
-METHOD = Method("tacos", OPTIONS, tuple(COLLECTIVES.values()), _make, movement="sends")
+METHOD = Method("tacos", OPTIONS, tuple(COLLECTIVES.values()), _make, movement="sends", fabrics=True)

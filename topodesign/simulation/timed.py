@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.base.units import format_size, format_time
+from topodesign.plans.journeys import Journeys, journeys
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import LinkTimes, common_ticks
 from topodesign.simulation.rounds import Loss
@@ -173,11 +174,14 @@ def simulate_timed(
     if jitter:
         late = np.random.default_rng(seed).integers(0, GRAIN + 1, len(timed))
         takes = takes + late * int(jitter / GRAIN / times.tick)
-    busy = takes - times.latency[link] if timed.overlap else takes
     least = [0] * len(timed)
     if opens is not None:
         least = [int(ticks * timed.tick / times.tick) for ticks in opens[link].tolist()]
-    start, end, cause = _run(timed, link, (takes.tolist(), busy.tolist(), least), _waits(topology, timed))
+    way = journeys(timed, topology.switches)
+    consumer, producer = _waits(topology, way.whole(timed))
+    waits = way.first[consumer], way.last[producer]
+    latency = times.latency[link].tolist()
+    start, end, cause = _run(timed, link, (takes.tolist(), latency, least), waits, way)
     last = max(end, default=0)
     carried = np.bincount(link, weights=transmits, minlength=len(topology.src))
     bytes_of = (size or timed.size) / (
@@ -225,28 +229,40 @@ def _times(
 
 
 def _run(
-    timed: Timed, link: Ints, spans: tuple[list[int], list[int], list[int]], waits: tuple[Ints, Ints]
+    timed: Timed,
+    link: Ints,
+    spans: tuple[list[int], list[int], list[int]],
+    waits: tuple[Ints, Ints],
+    way: Journeys,
 ) -> tuple[list[int], list[int], list[int]]:
     """Return when sends start and end, and for each the one that it waited for last, -1 if for none.
 
-    ``spans`` has what each takes, how long it keeps its link busy, and when it may start.
+    ``spans`` has what each takes, the latency of its link, and when it may start.
     """
-    takes, busy, least = spans
+    takes, latency, least = spans
     consumer, producer = waits
     order = np.argsort(consumer, kind="stable")
     bounds = np.searchsorted(consumer[order], np.arange(len(timed) + 1)).tolist()
     awaited = producer[order].tolist()
+    passed = way.before.tolist()
     start, end, cause = [0] * len(timed), [0] * len(timed), [-1] * len(timed)
     before: dict[int, int] = {}
     links = link.tolist()
-    for row in np.argsort(timed.start, kind="stable").tolist():
+    for row in np.lexsort((way.depth, timed.start)).tolist():
         begin, why = least[row], -1
-        if (other := before.get(links[row], -1)) >= 0 and start[other] + busy[other] > begin:
-            begin, why = start[other] + busy[other], other
+        if (other := before.get(links[row], -1)) >= 0:
+            free = end[other] - (latency[other] if timed.overlap else 0)
+            if free > begin:
+                begin, why = free, other
         for other in awaited[bounds[row] : bounds[row + 1]]:
             if end[other] > begin:
                 begin, why = end[other], other
-        start[row], end[row], cause[row] = begin, begin + takes[row], why
+        finish = begin + takes[row]
+        if (other := passed[row]) >= 0:  # what a switch passes on as it arrives
+            if start[other] + latency[other] >= begin:
+                begin, why = start[other] + latency[other], other
+            finish = max(begin + takes[row], end[other] + latency[row])
+        start[row], end[row], cause[row] = begin, finish, why
         before[links[row]] = row
     return start, end, cause
 

@@ -15,6 +15,8 @@ end all tokens are at the destination if and only if everywhere else the last ev
 
 Of an allreduce the sum is complete with the last delivery to its destination, and from then on it may be copied.
 
+Switches. What they pass on is joined to journeys from node to node first; a send of its own they have none.
+
 Links. No two sends have one link at the same time, and none is faster than its link.
 """
 
@@ -32,6 +34,7 @@ from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.base.units import format_time
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
+from topodesign.plans.journeys import Journeys, journeys
 from topodesign.plans.timed import Timed
 from topodesign.topology.topology import Topology
 from topodesign.verification.rounds import wasteful
@@ -138,7 +141,7 @@ def verify_timed(topology: Topology, timed: Timed, claim: Fraction | None = None
     Parameters
     ----------
     topology
-        Where the plan runs. Its switches take no part: they own no shard and appear in no send.
+        Where the plan runs. Its switches own nothing: they pass on what arrives, see :mod:`topodesign.plans.journeys`.
     timed
         For as many nodes and links as the topology has. How long its links take is taken as it says.
     claim
@@ -161,13 +164,13 @@ def verify_timed(topology: Topology, timed: Timed, claim: Fraction | None = None
     members = timed.collective.members(topology.nodes, topology.switches)
     numbers = timed.collective.blocks(members, topology.nodes)
     known = np.isin(timed.block, numbers)
-    stray = np.isin(timed.src, list(topology.switches)) | np.isin(timed.dst, list(topology.switches))
     problems = _listed(timed, link < 0, lambda _: "there is no such link", "sends without a link")
-    problems += _listed(timed, stray, lambda _: "a switch takes no part in a collective", "sends with switches")
-    problems += _listed(timed, ~(known | stray), lambda _: "the collective has no such block", "sends of no block")
+    problems += _listed(timed, ~known, lambda _: "the collective has no such block", "sends of no block")
     problems += _link_problems(timed, link)
-    real = (link >= 0) & known & ~stray
-    more, redundant, refilled = _replay(timed, np.flatnonzero(real), members, numbers)
+    way = journeys(timed, topology.switches)
+    problems += _switch_problems(timed, link, way)
+    real = ((link >= 0) & known)[way.last] & (link >= 0)[way.first]
+    more, redundant, refilled = _replay(way.whole(timed), np.flatnonzero(real), members, numbers)
     problems += more
     if claim is not None and claim != timed.time:
         problems.append(f"the claimed time is {claim} s, but the last send ends after {timed.time} s")
@@ -350,6 +353,22 @@ def _link_problems(timed: Timed, link: Ints) -> list[str]:
     other[rows[1:][twice]] = rows[:-1][twice]
     return problems + _listed(
         timed, other >= 0, lambda row: f"its link is busy with send {other[row]} then", "sends over a busy link"
+    )
+
+
+def _switch_problems(timed: Timed, link: Ints, way: Journeys) -> list[str]:
+    """Return the sends that switches do not pass on, or before they can."""
+    lost = np.zeros(len(timed), dtype=np.bool_)
+    lost[way.lost] = True
+    problems = _listed(
+        timed, lost, lambda _: "a switch takes no part: it passes on what it gets, once", "sends with switches"
+    )
+    on = way.before >= 0
+    first = np.where(on, way.before, 0)
+    early = on & (timed.start < timed.start[first] + timed.latency[link[first]])
+    early |= on & (timed.end < timed.end[first] + timed.latency[link])
+    return problems + _listed(
+        timed, early, lambda row: f"it is ahead of send {way.before[row]}, which it goes on with", "sends too early"
     )
 
 

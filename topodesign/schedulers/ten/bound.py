@@ -47,13 +47,14 @@ def _fewest_ticks(network: Network, count: IntArray, early: IntArray, *, into: b
     """Return when as many chunks as must pass the links at a node can have passed, at the node where it is last."""
     web, topology = network.web, network.topology
     real = np.flatnonzero((topology.src != topology.dst) & (early[topology.src] < LARGEST))
-    port = web.port[web.port_start[real + 1] - 1] if into else web.port[web.port_start[real]]
+    place = web.port_start[real + 1] - 1 if into else web.port_start[real]
+    port = web.port[place]
     end = (topology.dst if into else topology.src)[real]
     # A port at a node lets a chunk through whenever the quickest of its links would.
     doors, door = np.unique(np.stack((end, port)), axis=1, return_inverse=True)
     first, busy = (np.full(doors.shape[1], LARGEST, dtype=np.int64) for _ in range(2))
     np.minimum.at(first, door, np.maximum(early[topology.src], web.opens)[real] + web.takes[real])
-    np.minimum.at(busy, door, web.busy[real])
+    np.minimum.at(busy, door, web.hold[place])
     low, high = np.zeros(len(count), dtype=np.int64), np.full(len(count), LARGEST - 1, dtype=np.int64)
     while np.any(low < high):
         middle = low + (high - low) // 2

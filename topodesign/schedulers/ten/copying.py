@@ -71,7 +71,7 @@ def copy_chunks(
         last,
         upto,
         made,
-        network.first_free(),
+        np.zeros(len(network.wires.src), dtype=np.int64),
         np.array([len(node)]),
         np.array([0]),
     )

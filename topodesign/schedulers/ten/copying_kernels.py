@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random, tiered
-from topodesign.schedulers.ten.event_kernels import Queue, Web, draw, pop, push, starts
+from topodesign.schedulers.ten.event_kernels import Queue, Web, draw, pop, push, starts, take
 
 Numbers = NDArray[np.int32]
 
@@ -228,8 +228,7 @@ def copying(web: Web, flow: Flow, queue: Queue, bias: Ints, held: int, most: int
         flow.chunk[rows], flow.time[rows], flow.link[rows] = chunk, time, link
         flow.made[link] = rows
         _arrives(flow, rows, node)
-        for j in range(web.port_start[link], web.port_start[link + 1]):
-            flow.free[web.port[j]] = start + web.busy[link]
+        take(web, flow.free, link, start)
         _wake(web, flow, queue, node, rows, state)
         push(queue, starts(web, flow.free, link, start) + takes, draw(state), link)
         rows += 1

@@ -25,7 +25,9 @@ class Web(NamedTuple):
     into_start, into
         Links into every node.
     port_start, port
-        What a link needs for itself while it is busy: its own wire, or the ports of a switch.
+        What a link needs for itself while it is busy: its own wire, or all those of a way through switches.
+    offset, hold
+        When after its start a link needs each of them, and for how long.
     """
 
     src: Ints
@@ -39,6 +41,8 @@ class Web(NamedTuple):
     into: Ints
     port_start: Ints
     port: Ints
+    offset: Ints
+    hold: Ints
 
 
 class Queue(NamedTuple):
@@ -110,9 +114,17 @@ def pop(queue: Queue) -> None:
 @compiled
 def starts(web: Web, free: Ints, link: int | np.int64, time: int) -> int:
     """Return when a link can start, from a time on."""
+    time = max(time, web.opens[link])
     for j in range(web.port_start[link], web.port_start[link + 1]):
-        time = max(time, free[web.port[j]])
+        time = max(time, free[web.port[j]] - web.offset[j])
     return time
+
+
+@compiled
+def take(web: Web, free: Ints, link: int | np.int64, start: int) -> None:
+    """Take all that a link needs."""
+    for j in range(web.port_start[link], web.port_start[link + 1]):
+        free[web.port[j]] = start + web.offset[j] + web.hold[j]
 
 
 @compiled

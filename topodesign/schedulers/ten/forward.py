@@ -94,7 +94,7 @@ def forward_chunks(network: Network, chunks: Chunks, seed: int, *, blind: bool =
     else:
         urgency = np.where(on_way, network.takes[np.where(on_way, trips.way, 0)], 0).sum(axis=1)
     sends = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
-    opens = network.first_free()
+    opens = np.zeros(len(network.wires.src), dtype=np.int64)
     forward(web, trips, urgency, opens, queue_for(links + chunks.number, links + chunks.number), piles, sends, state)
     link, chunk, end = sends
     order = np.argsort(end, kind="stable")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, tiered
-from topodesign.schedulers.ten.event_kernels import Queue, Web, draw, pop, push, starts
+from topodesign.schedulers.ten.event_kernels import Queue, Web, draw, pop, push, starts, take
 
 Numbers = NDArray[np.int32]
 
@@ -218,8 +218,7 @@ def forward(
         chunk = _take(piles, link)
         sends[0][rows], sends[1][rows], sends[2][rows] = link, chunk, time + web.takes[link]
         rows += 1
-        for j in range(web.port_start[link], web.port_start[link + 1]):
-            free[web.port[j]] = time + web.busy[link]
+        take(web, free, link, time)
         urgency[chunk] -= web.takes[link]
         done[chunk] += 1
         if done[chunk] < trips.length[chunk]:

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.arrays import sealed
-from topodesign.base.errors import TooLargeError
+from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.timed import MAX_TICKS, Timed
 from topodesign.plans.timed_ops import LinkTimes, common_ticks
 from topodesign.schedulers.ten.event_kernels import Web
+from topodesign.schedulers.ten.routes import Routes, pairs_and_ways
 from topodesign.topology.topology import IntArray, Topology
 
 
@@ -38,6 +39,9 @@ class Network:
         When each link may be used first: both its ends are ready then.
     overlap
         Whether a link is free as soon as it has transmitted.
+    routes
+        What links are made of that lead from node to node through switches; None where there are none. ``latency`` and
+        ``per_unit`` are then those of the links of the routes.
     """
 
     topology: Topology
@@ -48,22 +52,36 @@ class Network:
     busy: IntArray
     opens: IntArray
     overlap: bool
+    routes: Routes | None = None
 
-    def first_free(self) -> IntArray:
-        """Return when every port is free first, a new array: when all its links are open."""
-        ports = np.zeros(int(self.web.port.max(initial=-1)) + 1, dtype=np.int64)
-        np.maximum.at(ports, self.web.port, np.repeat(self.opens, np.diff(self.web.port_start)))
-        return ports
+    @property
+    def wires(self) -> Topology:
+        """The topology that the links are of, or the links of which they are made."""
+        return self.topology if self.routes is None else self.routes.topology
 
     @cached_property
     def turned(self) -> Network:
         """The network with its links turned round."""
-        topology = self.topology
-        order = np.lexsort((topology.src, topology.dst))
-        columns = ("latency", "per_unit", "takes", "busy", "opens")
+        wires = np.lexsort((self.wires.src, self.wires.dst))
+        links = np.lexsort((self.topology.src, self.topology.dst))
+        routes = None if self.routes is None else _turned(self.routes, self.takes, links, wires)
         return replace(
-            self, topology=topology.transpose(), **{name: sealed(getattr(self, name)[order]) for name in columns}
+            self,
+            topology=self.topology.transpose(),
+            latency=sealed(self.latency[wires]),
+            per_unit=sealed(self.per_unit[wires]),
+            takes=sealed(self.takes[links]),
+            busy=sealed(self.busy[links]),
+            opens=sealed(self.opens[links]),
+            routes=routes,
         )
+
+    def open_after(self, free: IntArray) -> Network:
+        """Return the same with links that open when the wires that they need are free."""
+        web = self.web
+        opens = self.opens.copy()
+        np.maximum.at(opens, np.repeat(np.arange(len(opens)), np.diff(web.port_start)), free[web.port] - web.offset)
+        return replace(self, opens=sealed(opens))
 
     @cached_property
     def web(self) -> Web:
@@ -72,6 +90,10 @@ class Network:
         order = np.argsort(topology.dst, kind="stable")
         real = topology.src != topology.dst
         links = np.arange(len(topology.src))
+        if self.routes is None:
+            ports = np.arange(len(links) + 1), links, np.zeros_like(links), self.busy
+        else:
+            ports = self.routes.start, self.routes.link, self.routes.offset, self.routes.busy
         return Web(
             topology.src,
             topology.dst,
@@ -80,8 +102,7 @@ class Network:
             self.opens,
             *_of_nodes(topology.src[real], links[real], topology.nodes),
             *_of_nodes(topology.dst[order][real[order]], order[real[order]], topology.nodes),
-            np.arange(len(links) + 1),
-            links,
+            *ports,
         )
 
 
@@ -169,6 +190,52 @@ def network_of(
     )
 
 
+def through_switches(network: Network) -> Network:
+    """Return a network of nodes alone, of a fabric with switches: links, and routes through switches in one go.
+
+    A switch passes on what arrives as it arrives, to one port, and every port of it has one chunk at a time.
+    """
+    wires = network.topology
+    pairs, ways = pairs_and_ways(wires, network.per_unit)
+    if not pairs:
+        raise InfeasibleError("no node has a link or a way through switches to another")
+    start = np.concatenate(([0], np.cumsum([len(way) for way in ways])))
+    link = np.array([one for way in ways for one in way], dtype=np.int64)
+    offset = np.zeros(len(link), dtype=np.int64)
+    whole = np.zeros(len(ways), dtype=np.int64)
+    for at, way in enumerate(ways):
+        head = tail = 0  # when the beginning and the end of a chunk are there
+        for place, one in enumerate(way, int(start[at])):
+            takes, latency = int(network.takes[one]), int(network.latency[one])
+            tail = max(head + takes, tail + latency) if place > start[at] else takes
+            offset[place] = tail - takes
+            head = int(offset[place]) + latency
+        whole[at] = tail
+    ends = np.array(pairs, dtype=np.int64)
+    topology = Topology.from_arrays(wires.nodes, ends[:, 0], ends[:, 1], switches=wires.switches)
+    routes = Routes(wires, start, link, offset, network.takes[link], network.busy[link])
+    opens = np.zeros(len(ways), dtype=np.int64)
+    np.maximum.at(opens, np.repeat(np.arange(len(ways)), np.diff(start)), network.opens[link])
+    slowest = np.zeros(len(ways), dtype=np.int64)
+    np.maximum.at(slowest, np.repeat(np.arange(len(ways)), np.diff(start)), routes.busy)
+    return replace(
+        network, topology=topology, takes=sealed(whole), busy=sealed(slowest), opens=sealed(opens), routes=routes
+    )
+
+
+def _turned(routes: Routes, takes: IntArray, links: IntArray, wires: IntArray) -> Routes:
+    """Return routes backwards, in the order that links have then; each wire is where the other order has it."""
+    count = np.diff(routes.start)[links]
+    start = np.concatenate(([0], np.cumsum(count)))
+    route = np.repeat(links, count)
+    # The last link of a route comes first.
+    at = routes.start[route + 1] - 1 - (np.arange(len(route)) - np.repeat(start[:-1], count))
+    place = np.empty(len(wires), dtype=np.int64)
+    place[wires] = np.arange(len(wires))
+    offset = takes[route] - routes.offset[at] - routes.takes[at]
+    return Routes(routes.topology.transpose(), start, place[routes.link[at]], offset, routes.takes[at], routes.busy[at])
+
+
 def chunks_of(network: Network, collective: Collective, units: int, since: IntArray | None = None) -> Chunks:
     """Return the chunks of a collective of one movement, which copies.
 
@@ -200,7 +267,15 @@ def timed_from(network: Network, collective: Collective, units: int, size: Fract
     topology = network.topology
     members = collective.members(topology.nodes, topology.switches)
     blocks = collective.blocks(members, topology.nodes)
-    low = sends.chunk % units
+    begin = sends.end - network.takes[sends.link]
+    link, chunk, start, end = sends.link, sends.chunk, begin, sends.end
+    if network.routes is not None:
+        routes = network.routes
+        count = np.diff(routes.start)[sends.link]
+        at = np.arange(int(count.sum())) + np.repeat(routes.start[sends.link] - (np.cumsum(count) - count), count)
+        link, chunk, start = routes.link[at], np.repeat(chunk, count), np.repeat(begin, count) + routes.offset[at]
+        end = start + routes.takes[at]
+    low, wires = chunk % units, network.wires
     return Timed(
         collective,
         topology.nodes,
@@ -208,12 +283,12 @@ def timed_from(network: Network, collective: Collective, units: int, size: Fract
         network.tick,
         size,
         network.overlap,
-        sealed(sends.end - network.takes[sends.link]),
-        sealed(sends.end),
-        sealed(np.zeros(len(sends.link), dtype=np.int32)),
-        sealed(topology.src[sends.link].astype(np.int32)),
-        sealed(topology.dst[sends.link].astype(np.int32)),
-        sealed(blocks[sends.chunk // units].astype(np.int32)),
+        sealed(start),
+        sealed(end.copy()),
+        sealed(np.zeros(len(link), dtype=np.int32)),
+        sealed(wires.src[link].astype(np.int32)),
+        sealed(wires.dst[link].astype(np.int32)),
+        sealed(blocks[chunk // units].astype(np.int32)),
         sealed(low.astype(np.int64)),
         sealed(low.astype(np.int64) + 1),
         network.latency,
