@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -39,7 +39,13 @@ def random_case(rng: Random) -> tuple[Topology, NDArray[np.int64], NDArray[np.in
     return topology, np.arange(nodes), demand, costs
 
 
-def by_pairs(topology: Topology, demand: NDArray[np.int64], costs: list[int], time: Fraction | None = None) -> float:
+def by_pairs(
+    topology: Topology,
+    demand: NDArray[np.int64],
+    costs: list[int],
+    time: Fraction | None = None,
+    allowed: NDArray[np.bool_] | None = None,
+) -> float:
     """The least time, or the least cost in a time, by one commodity for every pair; scipy's floats."""
     from scipy.optimize import linprog
 
@@ -65,7 +71,12 @@ def by_pairs(topology: Topology, demand: NDArray[np.int64], costs: list[int], ti
     else:
         room = topology.capacity * float(time) * (1 + 1e-12)  # type: ignore[arg-type]
         cost[:] = np.tile(costs, len(pairs))
-    found = linprog(cost, A_ub=load, b_ub=room, A_eq=equal, b_eq=wanted, method="highs")
+    most = np.full(count, np.inf)
+    if allowed is not None:
+        for at, (source, _) in enumerate(pairs):
+            shut = ~(allowed[source][topology.src] & allowed[source][topology.dst])
+            most[at * links : (at + 1) * links][shut] = 0
+    found = linprog(cost, A_ub=load, b_ub=room, A_eq=equal, b_eq=wanted, bounds=[(0, one) for one in most])
     assert found.status == 0
     return float(found.fun)
 
@@ -107,6 +118,26 @@ def check_against_brute_force(seed: int) -> None:
     assert float(flow.cost) == pytest.approx(by_pairs(topology, demand, costs, flow.time), rel=1e-6, abs=1e-6)
     assert cut_bound(topology, demand) <= flow.time
     reached("compared")
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=12)
+def test_vertices_that_are_not_allowed_carry_nothing(seed: int) -> None:
+    """As for groups whose data does not go over the nodes of others."""
+    rng = np.random.default_rng(seed)
+    topology, sources, demand, costs = random_case(rng)
+    allowed = rng.random(demand.shape) < 0.7
+    allowed[sources, sources] = True
+    demand[~allowed] = 0
+    try:
+        flow = demand_flow(topology, sources, demand, costs, allowed=allowed)
+    except UnreachableError:
+        assume(False)
+    check_flow(flow)
+    amounts, _ = flow.flows()
+    assert not amounts[~(allowed[:, topology.src] & allowed[:, topology.dst])].any()
+    np.fill_diagonal(demand, 0)
+    assert float(flow.time) == pytest.approx(by_pairs(topology, demand, costs, None, allowed), rel=1e-7, abs=1e-9)
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -6,10 +6,12 @@ import json
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.cli.main import run
+from topodesign.fabrics.part import Others
 from topodesign.fabrics.presets import FABRICS
 from topodesign.forest.fabric_optimum import optimum
 from topodesign.plans.files import load_plan, save_plan
@@ -63,6 +65,48 @@ def test_parts_of_fabrics() -> None:
     assert part.claim["algorithmic_bandwidth"] == 8 * Fraction(7 * 25 * 10**9, 16)
     with pytest.raises(InfeasibleError, match="no way"):
         schedule("dgx_a100(2)", "all-to-all", only="box*/gpu1", without="rail1")
+
+
+@pytest.mark.parametrize("others", ["vanish", "forward"])
+@pytest.mark.parametrize("collective", ["all-to-all", "scatter", "gather"])
+@pytest.mark.parametrize(
+    ("place", "group"),
+    [
+        ("dgx_a100(2)", ["box0/gpu[0-2]", "box1/*"]),
+        ("dgx_a100(2)", "8x2:1"),
+        ("fat_tree(4,4,2)", "4x4:1"),
+        ("torus(3,3)", "3x3:0"),
+        ("mi250(1)", "8x2:0"),
+    ],
+)
+def test_groups_at_once(place: str, group: list[str] | str, collective: str, others: Others) -> None:
+    """Blocks of groups of fewer members are larger; where others vanish, nothing goes over their nodes."""
+    root = None if collective == "all-to-all" else "first"
+    plan = schedule(place, collective, method="fluid", group=group, root=root, others=others)
+    report = verify(plan)
+    assert report.ok, report.problems
+    assert report.figures == plan.claim
+    assert isinstance(plan.movement, Paths)
+    replayed = verify_rounds(*unroll_paths(plan.movement, 2))
+    assert replayed.ok, replayed.problems
+    team = plan.collective.teams(plan.topology.nodes, plan.topology.switches)
+    block, hop = plan.movement.block[plan.movement.path_of], plan.movement.hop
+    own = team[plan.collective.owners(block, plan.topology.nodes)]
+    inside = (team[hop] == own) | np.isin(hop, list(plan.topology.switches))
+    assert inside.all() or others == "forward"
+    assert simulate(plan, size=10**9).completes
+
+
+def test_groups_bind_each_other() -> None:
+    """Each box for itself is as fast as one box alone; groups across boxes share the rails."""
+    boxes = schedule("dgx_a100_rails(2)", "all-to-all", group=["box0/*", "box1/*"])
+    assert boxes.claim["inv_x_star"] == Fraction(7, 300 * 10**9)
+    across = schedule("dgx_a100_rails(2)", "all-to-all", group="4x2x2:1,2")
+    assert across.claim["inv_x_star"] == Fraction(2, 25 * 10**9)
+    with pytest.raises(InfeasibleError, match="--others forward lets them"):
+        schedule("mi250(1)", "all-to-all", group="4x4:0")
+    with pytest.raises(ParameterError, match="not both"):
+        schedule("dgx_a100(2)", "all-to-all", group="8x2:1", only="box0/*")
 
 
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

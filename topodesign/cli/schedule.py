@@ -119,6 +119,14 @@ def _text(plan: Plan, written: str) -> str:
 
         summary = f"{plan.collective}: {tree_summary(plan.fabric, movement)}"
         return "\n".join([str(plan.fabric), summary, *notes, f"verified, {written}"])
+    if plan.kind == "paths":
+        from topodesign.fabrics.wording import speed  # noqa: PLC0415  not for rounds
+
+        rate, height = speed(plan.claim["algorithmic_bandwidth"]), plan.claim["height"]
+        groups = len(plan.collective.single)
+        where = f"{plan.fabric}{f', {groups} groups' if groups > 1 else ''}"
+        summary = f"{plan.collective}: algorithmic bandwidth {rate}, {len(movement.table()['block'])} paths of"
+        return "\n".join([where, f"{summary} height {height}", *notes, f"verified, {written}"])
     if not isinstance(movement, topodesign.Rounds):
         return f"{plan}\nverified, {written}"
     from topodesign.schedulers.method import cost_in  # noqa: PLC0415  NumPy, which help does without

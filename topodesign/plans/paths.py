@@ -135,19 +135,24 @@ class Paths:
     def loads(self) -> IntArray:
         """Units that every link of the topology carries, shape ``(links,)``.
 
+        Where blocks differ in size, as in groups of different numbers of members, they are those of the smallest, as
+        :meth:`~topodesign.collectives.collective.Collective.shares` counts.
+
         Raises
         ------
         ScheduleError
             If a path goes where there is no link.
         """
         first = np.flatnonzero(np.diff(self.path_of, append=-1) == 0)
+        members = self.collective.members(self.topology.nodes, self.topology.switches)
+        share, _ = self.collective.shares(self.block, self.topology.nodes, len(members))
         link = self.topology.link_index(self.hop[first], self.hop[first + 1])
         missing = first[link < 0]
         if len(missing):
             source, target = self.hop[missing[0]], self.hop[missing[0] + 1]
             raise ScheduleError(f"a path goes from {source} to {target}, where there is no link")
         loads = np.zeros(len(self.topology.src), dtype=np.int64)
-        np.add.at(loads, link, self.weight[self.path_of[first]])
+        np.add.at(loads, link, (self.weight * share)[self.path_of[first]])
         loads.setflags(write=False)
         return loads
 
@@ -155,8 +160,8 @@ class Paths:
     def inverse_rate(self) -> Fraction:
         """Time by bandwidth alone for blocks of size one, in units of one over the unit of capacity.
 
-        That is 1/x: blocks of M/N bytes take ``M/N * inverse_rate / unit`` seconds, where ``unit`` is the bytes per
-        second of a link of capacity one.
+        That is 1/x: blocks of M/N bytes, N the number of shards, take ``M/N * inverse_rate / unit`` seconds, where
+        ``unit`` is the bytes per second of a link of capacity one.
         """
         pairs = zip(self.loads.tolist(), self.topology.capacity.tolist(), strict=True)
         return max((Fraction(load, room) for load, room in pairs), default=Fraction(0)) / self.units

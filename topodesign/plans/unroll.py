@@ -151,10 +151,13 @@ def unroll_paths(paths: Paths, chunks: int = 1) -> tuple[Topology, Rounds]:
     else:
         blocks = number[blocks]
     collective = paths.collective
+    if collective.groups is not None:
+        roots = None if collective.roots is None else number[list(collective.roots)].tolist()
+        collective = collective.within([number[list(group)].tolist() for group in collective.groups], roots)
+    elif collective.group is not None:
+        collective = collective.among(number[list(collective.group)].tolist())
     if collective.root is not None:
         collective = collective.at(int(number[collective.root]))
-    if collective.group is not None:
-        collective = collective.among(number[list(collective.group)].tolist())
     narrow = (np.tile(column, chunks).astype(np.int32) for column in (src, dst, blocks[path]))
     rounds = Rounds(
         collective,

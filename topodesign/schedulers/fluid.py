@@ -5,65 +5,102 @@ The fastest flow, of those the one over the fewest links, is taken apart into pa
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
 import numpy as np
 
-from topodesign.base.errors import TooLargeError
-from topodesign.collectives import GATHER
+from topodesign.base.errors import ParameterError, TooLargeError
+from topodesign.collectives import GATHER, Collective
 from topodesign.expand.places import named_preset
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.part import part_of
 from topodesign.plans.paths import MAX_WEIGHT, Paths
 from topodesign.plans.plan import Plan
-from topodesign.pricing.flows.flow_optimum import FLOWS, flow_optimum
+from topodesign.pricing.flows.demands import DemandFlow
+from topodesign.pricing.flows.flow_optimum import FLOWS, best_flow
 from topodesign.pricing.flows.paths import taken_apart
 from topodesign.schedulers.method import Method, Request
 
 
 def _make(request: Request) -> list[Plan]:
     """Return the plan."""
-    fabric = request.fabric
-    best = flow_optimum(fabric, request.collective, root=request.root_name, costs={"*": 1})
-    flow, turned = best.flow, request.collective.like(GATHER)
-    amounts, whole = flow.flows()
-    common = math.gcd(whole, *np.unique(amounts).tolist())
-    units = whole // common
-    if units > MAX_WEIGHT:
-        raise TooLargeError(f"the fastest flow cuts blocks into {units} parts (at most {MAX_WEIGHT}); round bandwidths")
-    collective = request.collective.at(None if request.root_name is None else fabric.number(request.root_name))
-    nodes = fabric.topology.nodes
-    rows: list[tuple[int, int]] = []
-    hops: list[tuple[int, ...]] = []
-    for at, source in enumerate(flow.sources.tolist()):
-        wanted = {goal: units for goal in fabric.compute if goal != source}
-        parts = (amounts[at] // common).tolist()
-        for goal, paths in taken_apart(flow.topology, source, parts, wanted).items():
-            block = source * nodes + goal if collective.pairwise else goal
-            rows += [(block, part) for _, part in paths]
-            hops += [path[::-1] if turned else path for path, _ in paths]
-    block, weight = np.array(rows, dtype=np.int64).reshape(-1, 2).T
-    starts = np.cumsum([0, *map(len, hops)])
-    movement = Paths(
-        collective,
-        fabric.topology,
-        units,
-        block.copy(),
-        weight.copy(),
-        starts.astype(np.int64),
-        np.array([vertex for path in hops for vertex in path], dtype=np.int64),
-    )
+    fabric, collective, inside = _asked(request)
+    flow = best_flow(fabric, collective, dict.fromkeys(fabric.classes, Fraction(1)), inside=inside)
+    movement = _paths(fabric, collective, flow)
+    inverse = movement.inverse_rate / fabric.unit
     claim = {
         "height": Fraction(movement.height),
-        "inv_x_star": movement.inverse_rate / fabric.unit,
-        "algorithmic_bandwidth": collective.shards(len(fabric.compute)) * fabric.unit / movement.inverse_rate,
+        "inv_x_star": inverse,
+        "algorithmic_bandwidth": collective.shards(len(fabric.compute)) / inverse,
     }
     spec = None if request.only or request.without else named_preset(request.place)
     return [Plan(fabric, movement, claim, spec, {"method": "fluid", "root": request.root_name})]
 
 
+def _asked(request: Request) -> tuple[Fabric, Collective, bool]:
+    """Return the fabric, the collective with root and groups, and whether other nodes pass nothing on.
+
+    Nodes that take no part are gone, or switches. Of several groups each has the others' nodes in the same fabric.
+    """
+    if request.group in {"", ()} and request.collective.group is None:
+        root = None if request.root_name is None else request.fabric.number(request.root_name)
+        if root is not None and root not in request.fabric.compute:
+            raise ParameterError(f"the root '{request.root_name}' is a switch")
+        return request.fabric, request.collective.at(root), False
+    whole, fabric = request.whole, part_of(request.whole, without=request.without)
+    groups, roots = zip(*((one.group or (), one.root) for one in request.among.single), strict=True)
+    number = [[fabric.number(whole.names[node]) for node in group] for group in groups]
+    chosen = [fabric.number(whole.names[root]) for root in roots if root is not None] or None
+    return fabric, request.collective.within(number, chosen), request.others == "vanish"
+
+
+def _paths(fabric: Fabric, collective: Collective, flow: DemandFlow) -> Paths:
+    """Return the paths of a flow.
+
+    Raises
+    ------
+    TooLargeError
+        If it cuts blocks into too many parts.
+    """
+    nodes, turned = fabric.topology.nodes, collective.like(GATHER)
+    members = collective.members(nodes, fabric.topology.switches)
+    blocks = collective.blocks(members, nodes)
+    starts, goals = collective.places(collective.movements[0], blocks, nodes)
+    shares, _ = collective.shares(blocks, nodes, len(members))
+    amounts, whole = flow.flows()
+    many = int(np.lcm.reduce(shares))  # so that a unit of every block is a whole number of units of the flow
+    wanted: dict[int, dict[int, int]] = {int(source): {} for source in flow.sources}
+    block_of: dict[tuple[int, int], tuple[int, int]] = {}
+    for start, goal, block, share in zip(*(c.tolist() for c in (starts, goals, blocks, shares)), strict=True):
+        if start != goal:
+            ends = (goal, start) if turned else (start, goal)
+            wanted[ends[0]][ends[1]] = whole * share
+            block_of[ends] = block, many // share
+    rows: list[tuple[int, int]] = []
+    hops: list[tuple[int, ...]] = []
+    for source, row in zip(flow.sources.tolist(), amounts, strict=True):
+        for goal, paths in taken_apart(flow.topology, source, row.tolist(), wanted[source]).items():
+            block, times = block_of[source, goal]
+            rows += [(block, part * times) for _, part in paths]
+            hops += [path[::-1] if turned else path for path, _ in paths]
+    common = math.gcd(whole * many, *(weight for _, weight in rows))
+    units = whole * many // common
+    if units > MAX_WEIGHT:
+        raise TooLargeError(f"the fastest flow cuts blocks into {units} parts (at most {MAX_WEIGHT}); round bandwidths")
+    columns = (
+        [block for block, _ in rows],
+        [weight // common for _, weight in rows],
+        list(itertools.accumulate(map(len, hops), initial=0)),
+        list(itertools.chain.from_iterable(hops)),
+    )
+    return Paths(collective, fabric.topology, units, *(np.array(column, dtype=np.int64) for column in columns))
+
+
 METHOD = Method(
     "fluid",
-    frozenset({"root", "only", "without"}),
+    frozenset({"root", "only", "without", "group"}),
     FLOWS,
     _make,
     movement="paths",

@@ -161,7 +161,9 @@ def _loads(paths: Paths, goes: NDArray[np.bool_]) -> NDArray[np.float64]:
     path, tail, head = _hops(paths)
     happens = goes[path]
     loads = np.zeros(len(paths.topology.src), dtype=np.float64)
-    np.add.at(loads, paths.topology.link_index(tail, head)[happens], paths.weight[path[happens]])
+    members = paths.collective.members(paths.topology.nodes, paths.topology.switches)
+    share, _ = paths.collective.shares(paths.block, paths.topology.nodes, len(members))
+    np.add.at(loads, paths.topology.link_index(tail, head)[happens], (paths.weight * share)[path[happens]])
     return loads
 
 

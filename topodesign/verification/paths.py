@@ -77,9 +77,10 @@ def verify_paths(paths: Paths, *, names: Sequence[str] | None = None) -> PathsRe
         If the loads may not fit into 64 bits.
     """
     topology, called = paths.topology, names if names is not None else list(map(str, range(paths.topology.nodes)))
-    if int(paths.weight.max(initial=0)) * len(paths.hop) >= 2**62:
-        raise TooLargeError("the weights of the paths are too large to be added up")
     members = paths.collective.members(topology.nodes, topology.switches)
+    shards = paths.collective.shards(len(members))
+    if int(paths.weight.max(initial=0)) * shards * len(paths.hop) >= 2**62:
+        raise TooLargeError("the weights of the paths are too large to be added up")
     blocks = paths.collective.blocks(members, topology.nodes)
     source, goal = paths.collective.places(paths.collective.movements[0], paths.block, topology.nodes)
     start, stop = paths.hop_start[:-1], paths.hop_start[1:] - 1
@@ -113,7 +114,8 @@ def verify_paths(paths: Paths, *, names: Sequence[str] | None = None) -> PathsRe
     if problems:
         return PathsReport(False, paths.collective, len(paths), 0, None, tuple(problems))
     loads = np.zeros(len(topology.src), dtype=np.int64)
-    np.add.at(loads, link, paths.weight[owner[first]])
+    share, _ = paths.collective.shares(paths.block, topology.nodes, len(members))
+    np.add.at(loads, link, (paths.weight * share)[owner[first]])
     fullest = [Fraction(load, room) for load, room in zip(loads.tolist(), topology.capacity.tolist(), strict=True)]
     sends = np.zeros(len(paths), dtype=np.int64)
     np.add.at(sends, owner[first], ~np.isin(paths.hop[first], list(topology.switches)))

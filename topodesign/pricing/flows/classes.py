@@ -45,7 +45,9 @@ class Classes:
     load: NDArray[np.int32]
 
 
-def equitable_classes(topology: Topology, sources: IntArray, demand: IntArray, mark: IntArray) -> Classes:
+def equitable_classes(
+    topology: Topology, sources: IntArray, demand: IntArray, mark: IntArray, allowed: NDArray[np.bool_] | None = None
+) -> Classes:
     """Return the coarsest classes that are finer than capacities, demands and marks.
 
     Parameters
@@ -58,6 +60,8 @@ def equitable_classes(topology: Topology, sources: IntArray, demand: IntArray, m
         How much from each of them to each vertex, shape ``(sources, nodes)``.
     mark
         Links of different marks are told apart, shape ``(links,)``.
+    allowed
+        Vertices that each source may use are told apart from others, shape ``(sources, nodes)``; all if None.
 
     Raises
     ------
@@ -69,7 +73,7 @@ def equitable_classes(topology: Topology, sources: IntArray, demand: IntArray, m
         raise TooLargeError(f"{len(sources)} sources and {links} links are too many for an exact flow")
     load = _numbered(_mixed(_hashed(topology.capacity), _hashed(mark)))
     own = np.arange(topology.nodes) == sources[:, None]
-    vertex = _numbered(_mixed(_hashed(demand), _hashed(own)))
+    vertex = _numbered(_mixed(_hashed(demand), _hashed(own if allowed is None else own + 2 * allowed)))
     while True:
         before = int(vertex.max(initial=0)), int(load.max(initial=0))
         seen = _seen(topology, vertex, load)

@@ -77,7 +77,12 @@ class DemandFlow:
 
 
 def demand_flow(
-    topology: Topology, sources: IntArray, demand: IntArray, costs: Sequence[int] | None = None
+    topology: Topology,
+    sources: IntArray,
+    demand: IntArray,
+    costs: Sequence[int] | None = None,
+    *,
+    allowed: NDArray[np.bool_] | None = None,
 ) -> DemandFlow:
     """Return the flow of least time, and of least cost among those.
 
@@ -90,6 +95,8 @@ def demand_flow(
         itself stays.
     costs
         Of a unit of flow on each link, not negative; the time alone counts if None.
+    allowed
+        Vertices that what comes from each source may go over, shape ``(sources, nodes)``; all if None.
 
     Raises
     ------
@@ -112,8 +119,9 @@ def demand_flow(
     """
     demand = np.where(np.arange(topology.nodes) == sources[:, None], 0, demand)
     mark = np.zeros(len(topology.src), dtype=np.int64) if costs is None else np.array(costs, dtype=np.int64)
-    _check_reachable(topology, sources, demand)
-    small = Reduced(topology, sources, demand, equitable_classes(topology, sources, demand, mark))
+    _check_reachable(topology, sources, demand, allowed)
+    classes = equitable_classes(topology, sources, demand, mark, allowed)
+    small = Reduced(topology, sources, demand, classes, allowed)
     time, flow, prices, potentials = small.fastest()
     small.check(flow, time)
     small.check_bound(prices, potentials, time)
@@ -127,7 +135,14 @@ def demand_flow(
 class Reduced:
     """The linear program over classes."""
 
-    def __init__(self, topology: Topology, sources: IntArray, demand: IntArray, classes: Classes) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        sources: IntArray,
+        demand: IntArray,
+        classes: Classes,
+        allowed: NDArray[np.bool_] | None = None,
+    ) -> None:
         self.topology, self.sources, self.demand, self.classes = topology, sources, demand, classes
         vertex, link, load = classes.vertex, classes.link, classes.load
         self.vertices, self.vertex_first, self.vertex_size = _firsts(vertex)
@@ -141,6 +156,11 @@ class Reduced:
         home = vertex[np.arange(len(sources)), sources]
         self.is_home = np.zeros(self.vertices, dtype=np.bool_)
         self.is_home[home] = True
+        # Columns that carry nothing: links into their own source, and those at a vertex that is not allowed.
+        self.closed = self.is_home[self.head]
+        if allowed is not None:
+            shut = ~allowed.reshape(-1)[self.vertex_first]
+            self.closed = self.closed | shut[self.head] | shut[self.tail]
         if self.columns > MOST_COLUMNS:
             raise TooLargeError(
                 f"the exact flow has {self.columns} unknowns, since little looks alike (at most {MOST_COLUMNS})"
@@ -196,8 +216,8 @@ class Reduced:
         """
         numbers, common = _integers(flow)
         topology, sources = self.topology, self.sources
-        if min(numbers, default=0) < 0:
-            raise InfeasibleError("the solver finds a negative flow")
+        if min(numbers, default=0) < 0 or np.any(numbers[self.closed]):
+            raise InfeasibleError("the solver finds a negative flow, or one where none is allowed")
         carried = numbers[self.classes.link]
         gained = np.zeros(self.demand.shape, dtype=carried.dtype)
         load = np.zeros(len(topology.src), dtype=carried.dtype)
@@ -231,9 +251,9 @@ class Reduced:
             raise InfeasibleError("the solver finds no flow of proven least time")
 
     def _is_potential(self, potential: Sequence[Fraction], offered: Sequence[Fraction]) -> bool:
-        """Whether no link's ends are further apart than its price; flows into their own source are none."""
-        ends = zip(self.tail.tolist(), self.head.tolist(), offered, strict=True)
-        return all(potential[head] - potential[tail] <= most or self.is_home[head] for tail, head, most in ends)
+        """Whether no link's ends are further apart than its price, where a flow is allowed."""
+        ends = zip(self.tail.tolist(), self.head.tolist(), offered, self.closed.tolist(), strict=True)
+        return all(closed or potential[head] - potential[tail] <= most for tail, head, most, closed in ends)
 
     def _worth(self, potential: Sequence[Fraction]) -> Fraction:
         """Return what all demands together cost at least."""
@@ -244,8 +264,7 @@ class Reduced:
     def _program(self, whole: int) -> tuple[Program, IntArray, IntArray]:
         """Return the program of flows of the demands times a number, its rows of vertices and of loads."""
         program = Program()
-        into_home = self.is_home[self.head]
-        program.add_columns(self.columns, upper=np.where(into_home, 0, NO_BOUND))
+        program.add_columns(self.columns, upper=np.where(self.closed, 0, NO_BOUND))
         rows = np.flatnonzero(~self.is_home)
         place = np.full(self.vertices, -1, dtype=np.int64)
         place[rows] = np.arange(len(rows))
@@ -294,7 +313,9 @@ def _integers(values: Sequence[Fraction]) -> tuple[NDArray[np.generic], int]:
     return np.array(numbers, dtype=object if wide else np.int64), common
 
 
-def _check_reachable(topology: Topology, sources: IntArray, demand: IntArray) -> None:
+def _check_reachable(
+    topology: Topology, sources: IntArray, demand: IntArray, allowed: NDArray[np.bool_] | None
+) -> None:
     """Raise InfeasibleError if some demand has no way."""
     reached = np.zeros(demand.shape, dtype=np.bool_)
     reached[np.arange(len(sources)), sources] = True
@@ -305,6 +326,7 @@ def _check_reachable(topology: Topology, sources: IntArray, demand: IntArray) ->
     while first.size and count != (now := int(reached.sum())):
         count = now
         reached[:, head[first]] |= np.logical_or.reduceat(reached[:, tail], first, axis=1)
+        reached &= True if allowed is None else allowed
     missing = np.argwhere(~reached & (demand > 0))
     if len(missing):
         source, goal = int(sources[missing[0][0]]), int(missing[0][1])

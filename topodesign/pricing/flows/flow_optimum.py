@@ -75,14 +75,19 @@ def flow_optimum(
         verb, article = ("needs", "a") if collective.rooted else ("has", "no")
         raise ParameterError(f"{collective} {verb} {article} root")
     given = as_costs(fabric, costs)
-    flow = _flow(fabric, collective, root, given)
+    asked = collective
+    if root is not None:
+        asked = collective.at(fabric.number(root))
+        if asked.root not in fabric.compute:
+            raise ParameterError(f"the root '{root}' is a switch")
+    flow = best_flow(fabric, asked, given)
     earlier = None
     if before is not None:
         try:
             earlier = flow_optimum(before, collective, root=root).bandwidth
         except (InfeasibleError, ParameterError):
             earlier = None
-    return FlowOptimum(fabric, collective, flow, root, given, earlier)
+    return FlowOptimum(fabric, asked, flow, root, given, earlier)
 
 
 def as_costs(fabric: Fabric, costs: Costs) -> dict[str, Fraction]:
@@ -198,7 +203,7 @@ class FlowOptimum(Result):
         return {
             kind: self.collective.shards(len(self.fabric.compute))
             * self.fabric.unit
-            / _flow(_doubled(self.fabric, kind), self.collective, self.root, {}).time
+            / best_flow(_doubled(self.fabric, kind), self.collective, {}).time
             for kind in dict.fromkeys(self.fabric.classes)
         }
 
@@ -306,28 +311,55 @@ class FlowOptimum(Result):
         return f"<pre>{html.escape(str(self))}</pre>"
 
 
-def _flow(fabric: Fabric, collective: Collective, root: str | None, costs: Mapping[str, Fraction]) -> DemandFlow:
-    """Return the best flow; of a gather that of the scatter on the links turned round."""
-    topology, nodes = fabric.topology, np.array(fabric.compute, dtype=np.int64)
+def best_flow(
+    fabric: Fabric, collective: Collective, costs: Mapping[str, Fraction], *, inside: bool = False
+) -> DemandFlow:
+    """Return the flow of least time, and of those the cheapest, if there are costs.
+
+    Parameters
+    ----------
+    fabric
+        Where.
+    collective
+        One of ``FLOWS``, with its root and groups. Demands are in shards
+        (:meth:`~topodesign.collectives.collective.Collective.shares`). Of a gather the flow is that of the scatter on
+        the links turned round.
+    costs
+        Of every class of links; nothing if they do not matter.
+    inside
+        Whether nodes of other groups, and of none, pass nothing on.
+
+    Raises
+    ------
+    InfeasibleError, TooLargeError
+        As :func:`flow_optimum`.
+    """
+    topology, nodes = fabric.topology, len(fabric.names)
+    members = collective.members(nodes, topology.switches)
+    blocks = collective.blocks(members, nodes)
+    starts, goals = collective.places(collective.movements[0], blocks, nodes)
+    share, _ = collective.shares(blocks, nodes, len(members))
     scale = _scale(costs)
     prices = np.array([int(costs.get(kind, 0) * scale) for kind in fabric.classes], dtype=np.int64)
-    sources = nodes
-    if root is not None:
-        sources = np.array([fabric.number(root)], dtype=np.int64)
-        if sources[0] not in fabric.compute:
-            raise ParameterError(f"the root '{root}' is a switch")
-    turned = collective.like(GATHER)
-    if turned:
+    if collective.like(GATHER):
+        starts, goals = goals, starts
         prices = prices[np.lexsort((topology.src, topology.dst))]
         topology = topology.transpose()
-    demand = np.zeros((len(sources), topology.nodes), dtype=np.int64)
-    demand[:, nodes] = 1
+    sources, row = np.unique(starts, return_inverse=True)
+    demand = np.zeros((len(sources), nodes), dtype=np.int64)
+    demand[row, goals] = share
+    allowed = None
+    if inside:
+        team = collective.teams(nodes, topology.switches)
+        allowed = team[sources][:, None] == team
+        allowed[:, list(topology.switches)] = True
     try:
-        return demand_flow(topology, sources, demand, prices.tolist() if costs else None)
+        return demand_flow(topology, sources, demand, prices.tolist() if costs else None, allowed=allowed)
     except UnreachableError as error:
-        ends = (error.goal, error.source) if turned else (error.source, error.goal)
+        ends = (error.goal, error.source) if collective.like(GATHER) else (error.source, error.goal)
         source, goal = (fabric.names[end] for end in ends)
-        raise InfeasibleError(f"no collective exists: there is no way from {source} to {goal}") from None
+        hint = " over its own group; --others forward lets them send through other nodes" if inside else ""
+        raise InfeasibleError(f"no collective exists: there is no way from {source} to {goal}{hint}") from None
 
 
 def _scale(costs: Mapping[str, Fraction]) -> int:
