@@ -123,8 +123,8 @@ def _text(plan: Plan, written: str) -> str:
         from topodesign.fabrics.wording import speed  # noqa: PLC0415  not for rounds
 
         rate, height = speed(plan.claim["algorithmic_bandwidth"]), plan.claim["height"]
-        groups = len(plan.collective.single)
-        where = f"{plan.fabric}{f', {groups} groups' if groups > 1 else ''}"
+        many = len(plan.collective.single)
+        where = f"{plan.fabric}{f', {many} groups' if many > 1 else ''}"
         summary = f"{plan.collective}: algorithmic bandwidth {rate}, {len(movement.table()['block'])} paths of"
         return "\n".join([where, f"{summary} height {height}", *notes, f"verified, {written}"])
     if not isinstance(movement, topodesign.Rounds):
