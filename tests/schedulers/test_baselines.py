@@ -227,6 +227,19 @@ def test_baselines_are_right_on_fabrics(place: str) -> None:
                 assert plan.claim["algorithmic_bandwidth"] == best
 
 
+@pytest.mark.parametrize("place", FABRICS)
+@pytest.mark.parametrize("collective", ["all-to-all", "scatter", "gather"])
+def test_direct_goes_over_paths_on_fabrics(place: str, collective: str) -> None:
+    """The best flow is no slower, and as fast in a single box with a switch in the middle."""
+    root = 3 if COLLECTIVES[collective].rooted else None
+    plan = schedule(place, collective, method="direct", root=root)
+    assert verify(plan).ok
+    best = schedule(place, collective, method="fluid", root=root)
+    assert plan.claim["algorithmic_bandwidth"] <= best.claim["algorithmic_bandwidth"]
+    one, most = (schedule("dgx_a100(1)", collective, method=name, root=root) for name in ("direct", "fluid"))
+    assert one.claim["algorithmic_bandwidth"] == most.claim["algorithmic_bandwidth"]
+
+
 def test_rings_of_boxes_are_those_of_nccl() -> None:
     """Eight rings that leave a box by different nodes fill all network links: 25 GB/s each, 16/15 of 8 of them."""
     assert schedule("dgx_a100(2)", "allgather", method="ring").claim["algorithmic_bandwidth"] == Fraction(

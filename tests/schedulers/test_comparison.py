@@ -64,6 +64,7 @@ def test_bounds_are_reached_where_they_are_known_to_be() -> None:
         ("torus(3,3)", "reduce", "blink"),
         ("dgx_a100(2)", "reduce-scatter", "forest"),
         ("biring(2,6)", "allreduce", "ring"),
+        ("dgx_a100(2)", "all-to-all", "fluid"),
     ):
         root = 0 if COLLECTIVES[collective].rooted else None
         found = compare_methods(place, collective, root=root, methods=[method])

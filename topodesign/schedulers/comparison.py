@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -39,11 +39,11 @@ class MethodResult:
     method
         Its name.
     kind
-        What moves: ``rounds``, ``trees`` or ``timed``; empty if it made nothing.
+        What moves: ``rounds``, ``trees``, ``paths`` or ``timed``; empty if it made nothing.
     steps
-        Steps of rounds, and the height of trees, without the chunks that follow one another; None of timed sends.
+        Steps of rounds, and the height of trees and paths, without chunks that follow one another; None of timed sends.
     bandwidth
-        The bandwidth factor: y of rounds, and what trees have in its place; None of timed sends.
+        The bandwidth factor: y of rounds, and what trees and paths have in its place; None of timed sends.
     times
         Seconds for each of the sizes, as simulated.
     seconds
@@ -272,12 +272,12 @@ def compare_methods(
         asked = asked.at(compute_node(fabric, fabric.names[number]))
     total = 8 * fabric.unit * max(1, fabric.topology.degree) if rate is None else rate
     steps, factor = _bound(fabric, asked, total, float(limit))
+    given = {"alpha": latency, "bandwidth": rate, "time_limit": limit, "total": total}
     results = []
     for done, name in enumerate(names):
-        results.append(_tried(where, asked, name, amounts, {"alpha": latency, "bandwidth": rate, "time_limit": limit}))
+        results.append(_tried(where, asked, name, amounts, given))
         if progress is not None:
             progress((done + 1) / len(names))
-    results = [_factored(one, total) for one in results]
     results.sort(key=lambda one: (not one.times, one.times))
     nodes = len(fabric.compute)
     return MethodComparison(_called(where), nodes, asked, amounts, latency, total, factor, steps, tuple(results))
@@ -292,7 +292,7 @@ def _called(where: Topology | Fabric) -> str:
 def _tried(
     where: Topology | Fabric, collective: Collective, name: str, sizes: tuple[Fraction, ...], given: Mapping[str, Any]
 ) -> MethodResult:
-    """Return what a method makes, or why it makes nothing; of trees their algorithmic bandwidth as a factor."""
+    """Return what a method makes, or why it makes nothing."""
     method = METHODS[name]
     if not method.does(collective):
         return MethodResult(name, reason=f"makes no {collective}")
@@ -324,16 +324,11 @@ def _tried(
         words = words.removeprefix(f"the method '{name}' has ").removesuffix("; try --method spff")
         return MethodResult(name, reason=words if len(words) <= _LONGEST_REASON else f"{words[:_LONGEST_REASON]}...")
     steps = figures.get("steps", figures.get("height"))
-    factor = figures.get("bandwidth", figures.get("algorithmic_bandwidth"))
+    factor = figures.get("bandwidth")
+    if "algorithmic_bandwidth" in figures:
+        factor = given["total"] / (8 * figures["algorithmic_bandwidth"])
     kind = "" if plan is None else plan.kind
     return MethodResult(name, kind, None if steps is None else int(steps), factor, tuple(times), seconds, verified=True)
-
-
-def _factored(one: MethodResult, total: Fraction) -> MethodResult:
-    """Return a result of trees with the bandwidth factor in place of the algorithmic bandwidth."""
-    if one.kind != "trees" or one.bandwidth is None:
-        return one
-    return replace(one, bandwidth=total / (8 * one.bandwidth))
 
 
 def _bound(fabric: Fabric, collective: Collective, total: Fraction, limit: float) -> tuple[int, Fraction]:

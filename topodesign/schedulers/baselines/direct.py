@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.paths import PATH_COLLECTIVES
 from topodesign.plans.plan import Plan
-from topodesign.plans.trees import TREE_COLLECTIVES
 from topodesign.schedulers.baselines.messages import Made, deliveries, formula, in_rounds, plans
-from topodesign.schedulers.baselines.spanning import Ranks, tree_plans
+from topodesign.schedulers.baselines.spanning import Ranks, path_plans, tree_plans
 from topodesign.schedulers.method import Method, Request
 from topodesign.topology.topology import Topology
 
@@ -36,8 +35,8 @@ def stars(fabric: Fabric, root: int | None) -> list[Ranks]:
 def _make(request: Request) -> list[Plan]:
     if isinstance(request.where, Topology):
         return plans(request, "direct", direct)
-    if not request.collective.like(*TREE_COLLECTIVES):
-        raise InfeasibleError(f"on fabrics direct goes over trees, of which {request.collective} is not made")
+    if request.collective.like(*PATH_COLLECTIVES):
+        return path_plans(request, "direct")
     return tree_plans(request, "direct", stars)
 
 

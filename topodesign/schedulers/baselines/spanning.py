@@ -15,6 +15,7 @@ from topodesign.expand.places import named_preset
 from topodesign.fabrics.fabric import Fabric
 from topodesign.forest.throughput import compute_node
 from topodesign.plans.measure import tree_figures
+from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.baselines.routing import Path, Router
@@ -86,6 +87,51 @@ def tree_plans(request: Request, name: str, shape: Shape) -> list[Plan]:
     spec = None if request.only or request.without else named_preset(request.place)
     made = {"method": name, "root": request.root_name}
     return [Plan(fabric, plan, tree_figures(fabric, plan).claim(), spec, made)]
+
+
+def path_plans(request: Request, name: str) -> list[Plan]:
+    """Return the plan of a scatter, gather or all-to-all in which every block goes over one shortest path.
+
+    Raises
+    ------
+    InfeasibleError
+        If there are fewer than two compute nodes.
+    """
+    fabric, collective = request.fabric, request.collective
+    if len(fabric.compute) < 2:
+        raise InfeasibleError(f"one node alone needs no {name}")
+    root = None if request.root_name is None else compute_node(fabric, request.root_name)
+    collective = collective.at(root)
+    starts, ends = (fabric.compute if one == "each" else (root or 0,) for one in _ends(collective))
+    pairs = [(source, target) for source in starts for target in ends if source != target]
+    ways = Router(fabric.topology, fabric.names).paths(pairs, [1] * len(pairs), by_step=False)
+    nodes = fabric.topology.nodes
+    blocks = [
+        source * nodes + target if collective.pairwise else source if source != root else target
+        for source, target in pairs
+    ]
+    movement = Paths(
+        collective,
+        fabric.topology,
+        1,
+        np.array(blocks, dtype=np.int64),
+        np.ones(len(pairs), dtype=np.int64),
+        np.cumsum([0, *map(len, ways)], dtype=np.int64),
+        np.array([vertex for way in ways for vertex in way], dtype=np.int64),
+    )
+    claim = {
+        "height": Fraction(movement.height),
+        "inv_x_star": movement.inverse_rate / fabric.unit,
+        "algorithmic_bandwidth": collective.shards(len(fabric.compute)) * fabric.unit / movement.inverse_rate,
+    }
+    spec = None if request.only or request.without else named_preset(request.place)
+    return [Plan(fabric, movement, claim, spec, {"method": name, "root": request.root_name})]
+
+
+def _ends(collective: Collective) -> tuple[str, str]:
+    """Return where blocks start and end."""
+    (movement,) = collective.movements
+    return movement.source, movement.destination
 
 
 def routed(topology: Topology, fabric: Fabric, shapes: Sequence[Ranks]) -> list[Tree]:
