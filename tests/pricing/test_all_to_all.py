@@ -9,7 +9,7 @@ import pytest
 
 from topodesign import all_to_all, build
 from topodesign.base.errors import TopodesignError
-from topodesign.pricing.all_to_all import Effort
+from topodesign.pricing.efforts import Effort
 
 
 @pytest.mark.parametrize("effort", ["quick", "auto", "exact", "linear-program"])

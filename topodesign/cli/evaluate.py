@@ -6,6 +6,7 @@ import click
 
 import topodesign
 from topodesign.cli.options import json_option, print_for_people, print_json, progress_bar, workload_options
+from topodesign.pricing.efforts import EFFORTS, Effort
 
 
 @click.command(name="evaluate")
@@ -14,9 +15,26 @@ from topodesign.cli.options import json_option, print_for_people, print_json, pr
 @click.option(
     "--all-sources", is_flag=True, help="Price from every node, even where the construction makes it needless."
 )
+@click.option(
+    "--all-to-all",
+    "effort",
+    type=click.Choice(EFFORTS),
+    default="quick",
+    show_default=True,
+    help="How far to go for the price of all-to-all. quick takes about a second at most, and tells bounds where "
+    "that is too little; auto is exact up to about 100 nodes without symmetry.",
+)
+@click.option("--gap", default="1%", show_default=True, help="What an approximate price may be above its lower bound.")
 @json_option
 def command(
-    topology: str, alpha: str, sizes: tuple[str, ...], bandwidth: str, all_sources: bool, as_json: bool
+    topology: str,
+    alpha: str,
+    sizes: tuple[str, ...],
+    bandwidth: str,
+    all_sources: bool,
+    effort: Effort,
+    gap: str,
+    as_json: bool,
 ) -> None:
     """Price one topology and set it against the bounds.
 
@@ -24,7 +42,14 @@ def command(
     """
     with progress_bar("pricing") as progress:
         result = topodesign.evaluate(
-            topology, alpha=alpha, sizes=sizes, bandwidth=bandwidth, all_sources=all_sources, progress=progress
+            topology,
+            alpha=alpha,
+            sizes=sizes,
+            bandwidth=bandwidth,
+            all_sources=all_sources,
+            effort=effort,
+            gap=gap,
+            progress=progress,
         )
     if as_json:
         print_json(result.record())

@@ -7,13 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Rational
-from typing import Any, Literal, get_args
+from typing import Any
 
 from topodesign.base.arguments import as_choice
 from topodesign.base.errors import ParameterError
+from topodesign.base.pieces import Progress
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import format_excess
 from topodesign.expand.library import TopologyLike, as_topology
+from topodesign.pricing.efforts import EFFORTS, Effort
 from topodesign.pricing.flows.arcs import arc_flow
 from topodesign.pricing.flows.balanced import GAP, balanced_flow
 from topodesign.pricing.flows.bounds import equal_split, moore_distances, own_distances
@@ -22,9 +24,6 @@ from topodesign.pricing.flows.quotient import quotient
 from topodesign.pricing.flows.trees import tree_flow
 from topodesign.topology.topology import Topology
 
-Effort = Literal["quick", "auto", "exact", "linear-program", "approximate", "bounds"]
-"""How far to go for a price."""
-
 EXACT_ROWS = 520
 """Orbits of sources and links up to which ``auto`` is exact: 100 nodes of degree 4 without symmetry."""
 
@@ -32,7 +31,7 @@ QUICK_ROWS = 120
 """The same for ``quick``, which takes about a second at most."""
 
 _QUICK_FLOW = 2**19
-_QUICK_BOUNDS = 2**25
+_QUICK_BOUNDS = 2**24
 """Sources times links up to which ``quick`` balances flows, and looks at distances."""
 
 
@@ -99,7 +98,7 @@ class AllToAll(Result):
         """Return the price in words: exact, within a proven gap, or a bound."""
         if self.upper is None:
             return f"at least {float(self.lower):.6f}"
-        least = f"distances allow {_short(self.moore)}, {format_excess(self.upper / self.moore)}"
+        least = f"bound {_short(self.moore)}, {format_excess(self.upper / self.moore)}"
         if self.exact:
             return f"{_short(self.upper)} = {float(self.upper):.6f} ({least})"
         return f"{float(self.lower):.6f} to {float(self.upper):.6f} ({least})"
@@ -144,7 +143,7 @@ def all_to_all(
     effort: Effort = "auto",
     gap: Fraction | float | str = GAP,
     seconds: float | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
 ) -> AllToAll:
     """Price all-to-all: every node sends a shard to every other node, over any paths, as fast as the links allow.
 
@@ -163,7 +162,7 @@ def all_to_all(
     seconds
         Time after which ``exact`` and ``approximate`` return the best bounds so far.
     progress
-        Told the ratio of the bounds every now and then, which ends near one.
+        Called now and then with the ratio of the bounds, and with 1 in the end.
 
     Returns
     -------
@@ -192,19 +191,21 @@ def all_to_all(
     Fraction(13, 9)
     >>> print(all_to_all("circulant(12,2,3)"))
     circulant(12,2,3)
-    all-to-all              14/9 = 1.555556 (distances allow 3/2, +3.7%)
+    all-to-all              14/9 = 1.555556 (bound 3/2, +3.7%)
     found by                shortest-path trees
     bound by own distances  3/2 = 1.500000
     equal split             5/3 = 1.666667
     best shortest paths     5/3 = 1.666667
     """
     graph = as_topology(topology)
-    wanted = as_choice("effort", effort, get_args(Effort))
+    wanted = as_choice("effort", effort, EFFORTS)
     share, limit = _gap(gap), _seconds(seconds)
     small = quotient(graph)
     rows, size = len(small.sources) + len(small.room), len(small.sources) * len(small.arcs)
     moore = moore_distances(graph.nodes, graph.degree, duplex=graph.is_duplex)
     if wanted == "quick" and size > _QUICK_BOUNDS:
+        if progress is not None:
+            progress(1.0)
         return AllToAll(graph, moore, None, "distances of any topology", moore, None, None, None, None)
     bounds = AllToAll(graph, own_distances(small), equal_split(small), "equal split", moore, None, None, None, None)
     bounds = replace(bounds, distances=bounds.lower, equal_split=bounds.upper)
@@ -219,6 +220,8 @@ def all_to_all(
     if wanted == "auto":
         wanted = "exact" if rows <= EXACT_ROWS else "approximate"
     flow = ways[wanted]()
+    if progress is not None:
+        progress(1.0)
     if flow is None:
         return bounds
     least = None

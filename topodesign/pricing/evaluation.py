@@ -15,6 +15,9 @@ from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import Quantity, format_excess, format_size, format_time
 from topodesign.expand.library import TopologyLike, as_topology
 from topodesign.pricing import closed_form
+from topodesign.pricing.all_to_all import AllToAll, all_to_all
+from topodesign.pricing.efforts import Effort
+from topodesign.pricing.flows.balanced import GAP
 from topodesign.pricing.workload import Workload, as_workload
 from topodesign.topology.topology import Topology
 
@@ -42,6 +45,8 @@ class Evaluation(Result):
         Number of nodes that were looked at for the price.
     workload
         What :attr:`allreduce` is for.
+    all_to_all
+        What all-to-all costs: exactly, or proven bounds.
     """
 
     topology: Topology
@@ -53,6 +58,7 @@ class Evaluation(Result):
     distance_profile: tuple[int, ...]
     sources: int
     workload: Workload
+    all_to_all: AllToAll
 
     @property
     def cost(self) -> Cost:
@@ -98,6 +104,7 @@ class Evaluation(Result):
             "self_loop_ports": graph.self_loops,
             "links": len(graph.src),
             "sources_priced": self.sources,
+            "all_to_all": self.all_to_all.record(),
             **self.workload.runtimes(self.allreduce),
         }
 
@@ -144,6 +151,8 @@ class Evaluation(Result):
             ("degree", f"{graph.degree}" + ("" if graph.is_regular else " (not regular: some ports are unused)")),
             ("steps", f"{cost.steps} (bound {bound.steps})"),
             *factors,
+            ("all-to-all", f"bandwidth factor {self.all_to_all.words()}"),
+            *self._equal_split(),
             ("cabling", "duplex: every link has its reverse" if graph.is_duplex else "simplex: one-way links"),
             ("symmetry", f"{symmetry}; priced from {self.sources} node(s)"),
             ("diameter, girth", f"{cost.steps}, {self._shortest_cycle()}"),
@@ -160,6 +169,13 @@ class Evaluation(Result):
         length = self.undirected_girth if self.topology.is_duplex else self.girth
         return "no cycle" if length is None else str(length)
 
+    def _equal_split(self) -> list[tuple[str, str]]:
+        """Return what all-to-all takes by equal-cost multi-path routing, where that is known and more."""
+        found = self.all_to_all
+        if found.equal_split is None or found.equal_split == found.upper:
+            return []
+        return [("  by equal split", f"bandwidth factor {float(found.equal_split):.6f} over shortest paths")]
+
     def _factor(self, cost: Cost) -> str:
         over = format_excess(cost.bandwidth / self.bound.bandwidth)
         return f"{cost.bandwidth} = {float(cost.bandwidth):.6f} (bound {self.bound.bandwidth}, {over})"
@@ -172,6 +188,8 @@ def evaluate(
     sizes: Quantity | Sequence[Quantity] = "1MiB",
     bandwidth: Quantity = "100Gbps",
     all_sources: bool = False,
+    effort: Effort = "quick",
+    gap: Fraction | float | str = GAP,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Price a topology and set it against the bounds.
@@ -186,6 +204,9 @@ def evaluate(
         per second.
     all_sources
         Look at every node even if the topology's construction proves that some are enough.
+    effort, gap
+        How far to go for the price of all-to-all, as :func:`topodesign.all_to_all`. By default it is exact or within a
+        proven gap where that takes about a second at most, and elsewhere bounds are told.
     progress
         Called now and then with the share of the work that is done.
 
@@ -207,6 +228,7 @@ def evaluate(
     degree             4
     steps              4 (bound 2)
     bandwidth factor   15/16 = 0.937500 (bound 15/16, +0.0%)
+    all-to-all         bandwidth factor 2 = 2.000000 (bound 13/8, +23.1%)
     cabling            duplex: every link has its reverse
     symmetry           vertex-transitive by construction; priced from 1 node(s)
     diameter, girth    4, 4
@@ -215,10 +237,10 @@ def evaluate(
     allreduce 1GB      150.1ms (bound 150ms)
     """
     graph, work = as_topology(topology), as_workload(alpha, sizes, bandwidth)
-    there, back = price_both(graph, all_sources=all_sources, progress=part(progress, 0, 0.9))
+    there, back = price_both(graph, all_sources=all_sources, progress=part(progress, 0, 0.5))
     sources = None if all_sources else graph.representatives
     cycles = closed_form.undirected_girth if graph.is_duplex else closed_form.girth
-    shortest = cycles(graph, progress=part(progress, 0.9, 1))
+    shortest = cycles(graph, progress=part(progress, 0.5, 0.6))
     return Evaluation(
         graph,
         there,
@@ -229,6 +251,7 @@ def evaluate(
         tuple(np.bincount(closed_form.distances(graph, 0))[1:].tolist()),
         graph.nodes if sources is None else len(sources),
         work,
+        all_to_all(graph, effort=effort, gap=gap, progress=part(progress, 0.6, 1)),
     )
 
 

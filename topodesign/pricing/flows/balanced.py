@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import TooLargeError
+from topodesign.base.pieces import Progress
 from topodesign.pricing.flows import kernels
 from topodesign.pricing.flows.concurrent import ConcurrentFlow, trees
 from topodesign.pricing.flows.quotient import Quotient
@@ -34,6 +35,7 @@ MOST = 2**26
 
 _UNITS = 2**24  # parts of a shard
 _TURNS = 4  # of all sources before bounds are computed
+_WORK = 2**20  # sources times arcs that are looked at without a break
 _FIRST, _LAST = 3, 14  # doublings of the exponent
 
 
@@ -42,7 +44,7 @@ def balanced_flow(
     *,
     gap: Fraction = GAP,
     seconds: float | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
 ) -> ConcurrentFlow:
     """Return a flow that is proved to be within a gap of the optimum, or the best within a time.
 
@@ -72,17 +74,20 @@ def balanced_flow(
     flow, load = np.zeros((many, arcs)), np.zeros(kinds)
     prices, doublings = np.ones(kinds, dtype=np.int64), _FIRST
     lower = sum(trees(quotient, prices[quotient.kind])[1]) / float(room.sum())
+    told = 0.0
     while True:
         for _ in range(_TURNS):
-            kernels.balance(*quotient.graph, room, doublings, flow, load)
+            for part in _parts(quotient):
+                kernels.balance(*_graph(quotient, part), room, doublings, flow[part], load)
         fullest = load / room / np.max(load / room)
         tried = 1 + (kernels.LONGEST * fullest ** (2**doublings - 1)).astype(np.int64)
         whole, far = _whole(quotient, tried, flow, keep=False)
         upper, bound = float(np.max(whole / room)) / _UNITS, far / float(tried @ room)
         if bound > lower:
             lower, prices = bound, tried
+        told = max(told, lower / upper)
         if progress is not None:
-            progress(lower / upper)
+            progress(told)
         if upper <= lower * (1 + 0.999 * float(gap)) or time.monotonic() > until:
             break
         if doublings < _LAST and _is_smooth(fullest, room, doublings, bound / np.max(load / room)):
@@ -93,10 +98,25 @@ def balanced_flow(
 
 def _whole(quotient: Quotient, lengths: IntArray, flow: NDArray[np.float64], *, keep: bool) -> tuple[IntArray, float]:
     """Return the loads of whole flows near to the given ones, and the sum of all distances, roughly."""
-    loads = np.zeros(len(quotient.room), dtype=np.int64)
+    total, far = np.zeros(len(quotient.room), dtype=np.int64), 0.0
     spare = 2 + int(max(np.bincount(quotient.src).max(), np.bincount(quotient.dst).max()))
-    far = kernels.whole_flow(*quotient.graph, lengths[quotient.kind], _UNITS, spare, flow, loads, keep)
-    return loads, far
+    for part in _parts(quotient):
+        loads, graph = np.empty_like(total), _graph(quotient, part)
+        far += kernels.whole_flow(*graph, lengths[quotient.kind], _UNITS, spare, flow[part], loads, keep)
+        total += loads
+    return total, far
+
+
+def _parts(quotient: Quotient) -> Iterator[slice]:
+    """Yield the sources a few at a time, so that an interrupt is heard in between."""
+    few = max(1, _WORK // len(quotient.arcs))
+    for first in range(0, len(quotient.sources), few):
+        yield slice(first, first + few)
+
+
+def _graph(quotient: Quotient, part: slice) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray]:
+    sources, weight, indptr, src, dst, kind = quotient.graph
+    return sources[part], weight[part], indptr, src, dst, kind
 
 
 def _is_smooth(fullest: NDArray[np.float64], room: NDArray[np.float64], doublings: int, bound: float) -> bool:

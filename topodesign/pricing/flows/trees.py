@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
+from topodesign.base.pieces import Progress
 from topodesign.pricing.flows.concurrent import (
     Amounts,
     ConcurrentFlow,
@@ -44,7 +45,7 @@ def tree_flow(
     shortest: bool = False,
     start: Amounts | None = None,
     seconds: float | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
 ) -> ConcurrentFlow:
     """Return an optimal flow by column generation, or the best within a time.
 
@@ -84,7 +85,7 @@ class _Master:
         self.best_prices = self._normal([int(price) for price in even.tolist()])
         self.best = Fraction(0)
 
-    def run(self, until: float, progress: Callable[[float], None] | None) -> ConcurrentFlow:
+    def run(self, until: float, progress: Progress | None) -> ConcurrentFlow:
         self._add_trees(self.best_prices + 1)
         while True:
             self.program.solve()

@@ -1,0 +1,10 @@
+"""How far to go for a price of all-to-all; light, since commands list the words."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Effort = Literal["quick", "auto", "exact", "linear-program", "approximate", "bounds"]
+"""See :func:`topodesign.all_to_all`."""
+
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
