@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from topodesign.collectives.collective import Collective as Collective
     from topodesign.compiler.compilation import compile_plan as compile_plan
     from topodesign.compiler.fitting import compile_fitting as compile_fitting
+    from topodesign.compiler.several import compile_groups as compile_groups
+    from topodesign.compiler.several import compile_roots as compile_roots
     from topodesign.expand.library import as_topology as as_topology
     from topodesign.expand.library import build as build
     from topodesign.expand.places import as_fabric as as_fabric
@@ -95,7 +97,9 @@ _HOMES = {
     "Collective": "collectives.collective",
     "compare_methods": "schedulers.comparison",
     "compile_fitting": "compiler.fitting",
+    "compile_groups": "compiler.several",
     "compile_plan": "compiler.compilation",
+    "compile_roots": "compiler.several",
     "copy_examples": "base.shipped",
     "Cost": "base.cost",
     "Effort": "catalog.budgets",

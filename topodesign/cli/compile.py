@@ -9,9 +9,11 @@ import click
 from click.core import ParameterSource
 
 import topodesign
+from topodesign.base.atomic import write_directory
 from topodesign.base.errors import ParameterError
 from topodesign.cli.options import (
     collective_option,
+    group_options,
     json_option,
     method_options,
     print_json,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from topodesign.collectives import Collective
     from topodesign.compiler.compilation import Compiled
     from topodesign.compiler.fitting import Settings
+    from topodesign.compiler.several import Part
     from topodesign.plans.plan import Plan
 
 _RUNTIMES = list(dict.fromkeys(name for backend in BACKENDS.values() for name in backend.runtimes))
@@ -36,6 +39,12 @@ _RUNTIMES = list(dict.fromkeys(name for backend in BACKENDS.values() for name in
 @collective_option
 @method_options
 @tree_options
+@group_options
+@click.option(
+    "--all-roots",
+    is_flag=True,
+    help="Of a collective with a root: a program for every root, in the directory that -o names.",
+)
 @click.option(
     "--target", type=click.Choice(list(BACKENDS)), default="msccl", show_default=True, help="What reads the program."
 )
@@ -82,7 +91,11 @@ _RUNTIMES = list(dict.fromkeys(name for backend in BACKENDS.values() for name in
     "has scratch.",
 )
 @click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="File to write (.xml)."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="File to write (.xml); of several programs, of groups or --all-roots, the directory.",
 )
 @json_option
 @click.pass_context
@@ -99,6 +112,7 @@ def command(
     parts: int,
     min_size: str | None,
     max_size: str | None,
+    all_roots: bool,
     output: Path,
     as_json: bool,
     **options: Any,
@@ -108,10 +122,14 @@ def command(
     SOURCE is a spec (quote it), a file of links, a fabric (a file or a spec such as 'dgx_a100(2)'), or a schedule file
     (.npz), which decides on the collective and how it is done itself. The program is checked as `topodesign verify`
     does before it is written. Where the best trees of a fabric are too many for the runtime, fewer are taken, and it
-    is said. --root, --fixed-k, --shards, --only, --without and --parts are for trees.
+    is said. --fixed-k, --shards, --without and --parts are for trees.
+
+    A schedule of --group, or of --only on a topology, is a program for each group, whose members are its ranks in
+    ascending order: group0.xml and so on, in the directory that -o names.
 
     No runtime looks at the root of a call: a program of a broadcast or reduce is used for calls of every root, with
-    wrong data unless that is the program's. Load it only where all calls have this root.
+    wrong data unless that is the program's. Load it only where all calls have this root; --all-roots writes one for
+    each: root0.xml and so on.
 
     Example: topodesign compile 'circulant(12,2,3)' --collective allreduce --inplace -o allreduce.xml
     """
@@ -125,6 +143,15 @@ def command(
         "min_size": min_size or 0,
         "max_size": max_size,
     }
+    if all_roots:
+        _refuse_choices(context, "--all-roots", ("root", "method", "fixed_k", "only", "without", "group", "shards"))
+        if names_schedule(source):
+            raise ParameterError(f"{source} is a schedule of one root; --all-roots is for a topology or a fabric")
+        with progress_bar("scheduling and compiling"):
+            from topodesign.compiler.several import compile_roots  # noqa: PLC0415  NumPy, which help does without
+
+            _write_all(compile_roots(source, collective, target, **settings), output, as_json)
+        return
     if names_schedule(source):
         _refuse_choices(context, source, ("collective", *options))
         with progress_bar("verifying"):
@@ -132,12 +159,24 @@ def command(
 
             plan = load_right(source)
         _check_parts(plan, parts)
+        if _is_of_groups(plan):
+            _write_groups(plan, target, settings, output, as_json)
+            return
         with progress_bar("compiling"):
             made = topodesign.compile_plan(plan, target, **settings)
     else:
         with progress_bar("scheduling and compiling") as progress:
+            first = None
+            if options["group"] or options["only"]:
+                first = topodesign.schedule(source, collective, progress=progress, **options)
+                if _is_of_groups(first):
+                    _check_parts(first, parts)
+                    _write_groups(first, target, settings, output, as_json)
+                    return
 
             def make_plan(k: int | None) -> Plan:
+                if k is None and first is not None:
+                    return first
                 fewer = {} if k is None else {"fixed_k": k}
                 plan = topodesign.schedule(source, collective, progress=progress, **{**options, **fewer})
                 _check_parts(plan, parts)
@@ -151,6 +190,45 @@ def command(
         made = made.checked()
     made.save(output)
     _print(made, output, as_json)
+
+
+def _is_of_groups(plan: Plan) -> bool:
+    """Whether a plan is of some of the nodes of its place, so that each group has a program of its own."""
+    return plan.collective.group is not None
+
+
+def _write_groups(plan: Plan, target: str, settings: Settings, output: Path, as_json: bool) -> None:
+    """Compile the groups of a plan, and write the programs."""
+    from topodesign.compiler.several import compile_groups  # noqa: PLC0415  NumPy, which help does without
+
+    _write_all(compile_groups(plan, target, **settings), output, as_json)
+
+
+def _write_all(programs: tuple[Part, ...], output: Path, as_json: bool) -> None:
+    """Check programs and write them into a directory; one may be a file."""
+    alone = len(programs) == 1 and bool(output.suffix)
+    if not alone and (output.suffix == ".xml" or (output.exists() and not output.is_dir())):
+        raise ParameterError(f"these are {len(programs)} programs; name a directory with -o, not the file {output}")
+    checked = []
+    with progress_bar("checking") as progress:
+        for number, one in enumerate(programs):
+            progress(number / len(programs))
+            checked.append((one, one.compiled.checked()))
+    if alone:
+        checked[0][1].save(output)
+    else:
+        files = [(f"{one.name}{ending}", content) for one, made in checked for ending, content in made.files.items()]
+        write_directory(output, {name: content.decode() for name, content in files})
+    records = []
+    for one, made in checked:
+        path = output if alone else output / f"{one.name}{made.backend.ending}"
+        names = made.plan.place.names if isinstance(made.plan.place, topodesign.Fabric) else None
+        called = [str(node) if names is None else names[node] for node in one.nodes]
+        records.append({"program": made.heading(), "ranks": called, "notes": list(made.notes), "file": str(path)})
+    if as_json:
+        print_json({"programs": records})
+    else:
+        click.echo("\n".join(f"{one['file']}: {one['program']}" for one in records))
 
 
 def _refuse_choices(context: click.Context, source: str, names: tuple[str, ...]) -> None:

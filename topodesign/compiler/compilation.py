@@ -325,8 +325,12 @@ def _front_end(plan: Plan) -> FrontEnd:
     if not collective.like(*front_end.collectives):
         known = ", ".join(one.name for one in front_end.collectives)
         raise InfeasibleError(f"{front_end.name} of a {collective} cannot be compiled yet; of {known} they can")
-    if len(collective.group or ()) not in {0, topology.nodes - len(topology.switches)}:
-        raise InfeasibleError(f"{front_end.name} among some of the nodes cannot be compiled yet")
+    some = len(collective.group or ()) not in {0, topology.nodes - len(topology.switches)}
+    if some or collective.groups is not None:
+        raise InfeasibleError(
+            f"{front_end.name} among some of the nodes are no single program: groups are communicators of their own, "
+            "each with a program; use compile_groups"
+        )
     return front_end
 
 

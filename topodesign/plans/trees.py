@@ -7,7 +7,7 @@ small chunks, so that the time for large sizes is set by the fullest link alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -266,6 +266,26 @@ class Trees:
     def table(self) -> dict[str, NDArray[Any]]:
         """Return the columns of whole trees."""
         return {name: getattr(self, name) for name in COLUMN_GROUPS[0]}
+
+
+def relabelled(trees: Trees, order: IntArray) -> Trees:
+    """Return trees with node v called ``order[v]``, where that keeps all links.
+
+    Raises
+    ------
+    ScheduleError
+        If it does not.
+    """
+    topology = trees.topology
+    images = topology.link_index(order[topology.src], order[topology.dst])
+    if np.any(images < 0) or not np.array_equal(topology.capacity[images], topology.capacity):
+        raise ScheduleError("the permutation does not keep the links, so that trees have no image")
+    if trees.shard is not None:
+        raise ScheduleError("trees with shards of unequal size have no image")
+    root = trees.collective.root
+    named = trees.collective if root is None else trees.collective.at(int(order[root]))
+    columns = {name: order[getattr(trees, name)].astype(np.int64) for name in ("root", "src", "dst", "hop")}
+    return replace(trees, collective=named, **columns)
 
 
 COLUMN_GROUPS = (("root", "weight"), ("tree", "src", "dst"), ("route_edge", "route_weight"), ("hop_start",), ("hop",))

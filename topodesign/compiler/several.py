@@ -1,0 +1,179 @@
+"""Several programs from one plan, or of one collective: of every group, for every root.
+
+A program is for one communicator, whose ranks it counts from 0. Groups are communicators of their own, so that each
+has a program, in which its members are ranks in ascending order; the links that groups share are shared by running
+them at the same time. And no runtime looks at the root of a call, so that calls of every root need a program each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Unpack
+
+import numpy as np
+
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.collectives import Collective, as_collective
+from topodesign.compiler.compilation import Compiled, compile_plan
+from topodesign.compiler.fitting import Settings, compile_fitting
+from topodesign.expand.places import PlaceLike, as_place
+from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.files import as_plan
+from topodesign.plans.group_ops import apart
+from topodesign.plans.measure import cost_claim, cost_of
+from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import relabel
+from topodesign.plans.trees import Trees, relabelled
+from topodesign.schedulers.scheduling import schedule
+from topodesign.topology.topology import Topology
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of several programs.
+
+    Attributes
+    ----------
+    name
+        ``group0`` or ``root0`` and so on.
+    nodes
+        The node of each rank, by number.
+    compiled
+        The program.
+    """
+
+    name: str
+    nodes: tuple[int, ...]
+    compiled: Compiled
+
+
+def compile_groups(plan: Plan, target: str = "msccl", **settings: Unpack[Settings]) -> tuple[Part, ...]:
+    """Compile a plan of several groups, or of one: a program for the communicator of each.
+
+    Parameters
+    ----------
+    plan
+        Of rounds, in which data of a group goes over links among its members alone; or its file.
+    target, settings
+        As for :func:`~topodesign.compiler.compilation.compile_plan`. Groups of one node need no program.
+
+    Raises
+    ------
+    InfeasibleError
+        If data of a group goes through other nodes, or is not in rounds; and as
+        :func:`~topodesign.compiler.compilation.compile_plan`.
+    ParameterError
+        If the plan is of all nodes.
+
+    Examples
+    --------
+    >>> from topodesign import schedule
+    >>> parts = compile_groups(schedule("torus(4,4)", group="4x4:0"))
+    >>> [part.name for part in parts], parts[1].nodes
+    (['group0', 'group1', 'group2', 'group3'], (4, 5, 6, 7))
+    """
+    plan = as_plan(plan)
+    if plan.collective.group is None:
+        raise ParameterError("the plan is of all nodes, which is one program; use compile_plan")
+    if not isinstance(plan.movement, Rounds):
+        raise InfeasibleError(f"only rounds are compiled group by group, not {plan.kind}")
+    names = plan.place.names if isinstance(plan.place, Fabric) else None
+    parts = []
+    for number, (topology, rounds) in enumerate(apart(plan.topology, plan.movement)):
+        members = plan.collective.single[number].group or ()
+        if len(members) > 1:
+            alone = Plan(topology, rounds, cost_claim(cost_of(topology, rounds)), generator=plan.generator)
+            some = ", ".join(str(node) if names is None else names[node] for node in members[:8])
+            note = f"ranks 0 to {len(members) - 1} are {some}{' ...' if len(members) > 8 else ''}"
+            parts.append(Part(f"group{number}", members, _noted(compile_plan(alone, target, **settings), note)))
+    return tuple(parts)
+
+
+def compile_roots(
+    place: PlaceLike, collective: Collective | str = "broadcast", target: str = "msccl", **settings: Unpack[Settings]
+) -> tuple[Part, ...]:
+    """Compile a collective with a root for every root: a runtime must be given the right one.
+
+    Where a symmetry of the topology is known, only its representatives are scheduled; others have the image of that.
+
+    Parameters
+    ----------
+    place
+        A topology or a fabric, the spec of one, a file, or a networkx graph.
+    collective
+        One that has a root.
+    target, settings
+        As for :func:`~topodesign.compiler.compilation.compile_plan`.
+
+    Raises
+    ------
+    ParameterError
+        If the collective has no root.
+    TopodesignError
+        As :func:`~topodesign.schedulers.scheduling.schedule` and
+        :func:`~topodesign.compiler.compilation.compile_plan`.
+
+    Examples
+    --------
+    >>> [part.name for part in compile_roots("biring(2,3)", "broadcast")]
+    ['root0', 'root1', 'root2']
+    """
+    wanted = as_collective(collective)
+    if not wanted.rooted:
+        raise ParameterError(f"{wanted} has no root; compile it as it is")
+    found = as_place(place)
+    nodes = tuple(range(found.nodes)) if isinstance(found, Topology) else tuple(found.compute)
+    made: dict[int, Part] = {}
+    for root, plan_of in _plans(found, wanted, nodes):
+        rank = nodes.index(root)
+        made[root] = Part(f"root{rank}", nodes, compile_fitting(plan_of, target, **settings))
+    return tuple(made[root] for root in nodes)
+
+
+class _Maker:
+    """Makes the plan of a root with so many trees, the image of that of its representative."""
+
+    def __init__(self, place: PlaceLike, collective: Collective, root: int) -> None:
+        self.place, self.collective, self.root = place, collective, root
+        self.made: dict[int | None, Plan] = {}
+
+    def __call__(self, k: int | None) -> Plan:
+        """Return the plan, made once."""
+        if k not in self.made:
+            self.made[k] = schedule(self.place, self.collective, root=self.root, fixed_k=k)
+        return self.made[k]
+
+
+class _Image:
+    """Makes the image of a plan under a permutation of the nodes that keeps the links."""
+
+    def __init__(self, maker: _Maker, order: np.ndarray) -> None:
+        self.maker, self.order = maker, order
+
+    def __call__(self, k: int | None) -> Plan:
+        """Return the image of the plan with so many trees."""
+        plan = self.maker(k)
+        movement = plan.movement
+        if isinstance(movement, Trees):
+            return replace(plan, movement=relabelled(movement, self.order))
+        if isinstance(movement, Rounds):
+            return replace(plan, movement=relabel(movement, self.order))
+        raise InfeasibleError(f"a plan in {plan.kind} has no image")
+
+
+def _plans(found: PlaceLike, collective: Collective, nodes: tuple[int, ...]) -> Iterator[tuple[int, _Maker | _Image]]:
+    """Yield every root with what makes its plan."""
+    symmetry = found.symmetry if isinstance(found, Topology) else None
+    if symmetry is None or np.any(symmetry.represented_by < 0):
+        yield from ((root, _Maker(found, collective, root)) for root in nodes)
+        return
+    for representative in np.unique(symmetry.represented_by).tolist():
+        maker = _Maker(found, collective, representative)
+        for root, permutation in symmetry.transversals(representative):
+            yield root, _Image(maker, permutation.astype(np.int64))
+
+
+def _noted(compiled: Compiled, note: str) -> Compiled:
+    return replace(compiled, notes=(*compiled.notes, note))
