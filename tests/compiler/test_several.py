@@ -38,13 +38,13 @@ def test_what_is_not_run_by_members_alone_is_refused() -> None:
         compile_groups(schedule("complete(4)"))
     with pytest.raises(InfeasibleError, match="compile_groups"):
         compile_plan(schedule("complete(4)", group="2x2:0"))
-    with pytest.raises(ParameterError, match="has no root"):
-        compile_roots("complete(4)", "allgather")
+    with pytest.raises(ParameterError, match="is of <broadcast"):
+        compile_roots("complete(4)", lambda _root, k: schedule("complete(4)", "broadcast", root=3, fixed_k=k))
 
 
 @pytest.mark.parametrize(("place", "collective"), [("circulant(6,1,2)", "broadcast"), ("genkautz(2,5)", "reduce")])
 def test_every_root_has_a_program(place: str, collective: str) -> None:
-    parts = compile_roots(place, collective)
+    parts = compile_roots(place, lambda root, k: schedule(place, collective, root=root, fixed_k=k))
     assert [part.name for part in parts] == [f"root{root}" for root in range(len(parts))]
     for root, part in enumerate(parts):
         assert part.compiled.plan.collective.root == root

@@ -150,7 +150,12 @@ def command(
         with progress_bar("scheduling and compiling"):
             from topodesign.compiler.several import compile_roots  # noqa: PLC0415  NumPy, which help does without
 
-            _write_all(compile_roots(source, collective, target, **settings), output, as_json)
+            def plan_of(root: int, k: int | None) -> Plan:
+                return topodesign.schedule(source, collective, root=root, fixed_k=k)
+
+            if not collective.rooted:
+                raise ParameterError(f"{collective} has no root; leave --all-roots out")
+            _write_all(compile_roots(source, plan_of, target, **settings), output, as_json)
         return
     if names_schedule(source):
         _refuse_choices(context, source, ("collective", *options))

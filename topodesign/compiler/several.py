@@ -7,14 +7,13 @@ them at the same time. And no runtime looks at the root of a call, so that calls
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Unpack
+from typing import TypeAlias, Unpack
 
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.collectives import Collective, as_collective
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.fitting import Settings, compile_fitting
 from topodesign.expand.places import PlaceLike, as_place
@@ -26,8 +25,10 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import relabel
 from topodesign.plans.trees import Trees, relabelled
-from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
+
+PlanOfRoot: TypeAlias = Callable[[int, int | None], Plan]
+"""A root, and how many trees per root or None for the best -> the plan."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def compile_groups(plan: Plan, target: str = "msccl", **settings: Unpack[Setting
 
 
 def compile_roots(
-    place: PlaceLike, collective: Collective | str = "broadcast", target: str = "msccl", **settings: Unpack[Settings]
+    place: PlaceLike, make_plan: PlanOfRoot, target: str = "msccl", **settings: Unpack[Settings]
 ) -> tuple[Part, ...]:
     """Compile a collective with a root for every root: a runtime must be given the right one.
 
@@ -102,31 +103,32 @@ def compile_roots(
     ----------
     place
         A topology or a fabric, the spec of one, a file, or a networkx graph.
-    collective
-        One that has a root.
+    make_plan
+        Makes the plan of a root, with so many trees per root or, with None, the best one.
     target, settings
         As for :func:`~topodesign.compiler.compilation.compile_plan`.
 
     Raises
     ------
     ParameterError
-        If the collective has no root.
+        If a plan is not of the root that was asked for.
     TopodesignError
-        As :func:`~topodesign.schedulers.scheduling.schedule` and
-        :func:`~topodesign.compiler.compilation.compile_plan`.
+        As ``make_plan`` and :func:`~topodesign.compiler.fitting.compile_fitting`.
 
     Examples
     --------
-    >>> [part.name for part in compile_roots("biring(2,3)", "broadcast")]
+    >>> from topodesign import schedule
+    >>> def plan_of(root, k):
+    ...     return schedule("biring(2,3)", "broadcast", root=root, fixed_k=k)
+    >>> [part.name for part in compile_roots("biring(2,3)", plan_of)]
     ['root0', 'root1', 'root2']
     """
-    wanted = as_collective(collective)
-    if not wanted.rooted:
-        raise ParameterError(f"{wanted} has no root; compile it as it is")
+    if not callable(make_plan):
+        raise ParameterError(f"a function that makes the plan of a root is needed, not {make_plan!r:.60}")
     found = as_place(place)
     nodes = tuple(range(found.nodes)) if isinstance(found, Topology) else tuple(found.compute)
     made: dict[int, Part] = {}
-    for root, plan_of in _plans(found, wanted, nodes):
+    for root, plan_of in _plans(found, make_plan, nodes):
         rank = nodes.index(root)
         made[root] = Part(f"root{rank}", nodes, compile_fitting(plan_of, target, **settings))
     return tuple(made[root] for root in nodes)
@@ -135,14 +137,17 @@ def compile_roots(
 class _Maker:
     """Makes the plan of a root with so many trees, the image of that of its representative."""
 
-    def __init__(self, place: PlaceLike, collective: Collective, root: int) -> None:
-        self.place, self.collective, self.root = place, collective, root
+    def __init__(self, make_plan: PlanOfRoot, root: int) -> None:
+        self.make_plan, self.root = make_plan, root
         self.made: dict[int | None, Plan] = {}
 
     def __call__(self, k: int | None) -> Plan:
         """Return the plan, made once."""
         if k not in self.made:
-            self.made[k] = schedule(self.place, self.collective, root=self.root, fixed_k=k)
+            plan = self.make_plan(self.root, k)
+            if plan.collective.root != self.root:
+                raise ParameterError(f"the plan for root {self.root} is of {plan.collective!r}")
+            self.made[k] = plan
         return self.made[k]
 
 
@@ -163,14 +168,16 @@ class _Image:
         raise InfeasibleError(f"a plan in {plan.kind} has no image")
 
 
-def _plans(found: PlaceLike, collective: Collective, nodes: tuple[int, ...]) -> Iterator[tuple[int, _Maker | _Image]]:
+def _plans(
+    found: Topology | Fabric, make_plan: PlanOfRoot, nodes: tuple[int, ...]
+) -> Iterator[tuple[int, _Maker | _Image]]:
     """Yield every root with what makes its plan."""
     symmetry = found.symmetry if isinstance(found, Topology) else None
     if symmetry is None or np.any(symmetry.represented_by < 0):
-        yield from ((root, _Maker(found, collective, root)) for root in nodes)
+        yield from ((root, _Maker(make_plan, root)) for root in nodes)
         return
     for representative in np.unique(symmetry.represented_by).tolist():
-        maker = _Maker(found, collective, representative)
+        maker = _Maker(make_plan, representative)
         for root, permutation in symmetry.transversals(representative):
             yield root, _Image(maker, permutation.astype(np.int64))
 
