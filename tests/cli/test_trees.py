@@ -151,7 +151,10 @@ def test_options_that_do_not_belong_are_refused(
         (["schedule", "torus(3,3)", "--collective", "reduce", *output], "give one with --root"),
         (["schedule", "dgx_a100(1)", "--root", "box0/gpu0", *output], "leave --root out"),
         (["schedule", "dgx_a100(1)", "--chunks", "2", *output], "--chunks is not for trees"),
-        (["schedule", "torus(3,3)", "--collective", "broadcast", "--method", "spff", "--root", "0", *output], "over trees"),
+        (
+            ["schedule", "torus(3,3)", "--collective", "broadcast", "--method", "spff", "--root", "0", *output],
+            "over trees",
+        ),
         (["schedule", "dgx_a100(1)", "--collective", "reduce", "--root", "gpu9", *output], "named"),
         (["simulate", str(boxes), "--mode", "lock-step"], "--mode is not for trees"),
         (["simulate", str(boxes), "--bandwidth", "1Gbps"], "bandwidths of its own"),

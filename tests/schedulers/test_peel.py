@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections import Counter
 from fractions import Fraction
@@ -12,10 +13,20 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.samples.programs import compile_movement
 from tests.samples.topologies import regular_digraphs
-from topodesign.base.errors import DisconnectedError, InfeasibleError, ParameterError, TooLargeError, TopologyError
+from topodesign.base.errors import (
+    DisconnectedError,
+    InfeasibleError,
+    ParameterError,
+    TooLargeError,
+    TopodesignError,
+    TopologyError,
+)
+from topodesign.base.spec import Spec
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, GATHER, SCATTER, Collective
 from topodesign.expand.library import build
+from topodesign.graphs import FAMILIES
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.measure import cost_of
 from topodesign.pricing.closed_form import distances
@@ -94,6 +105,52 @@ def test_known_factors() -> None:
         topology = build(spec)
         assert check(topology, exchange(topology, "all-to-all")) == factor
     assert check(build("torus(4,4)"), exchange(build("torus(4,4)"), SCATTER.at(5))) == Fraction(15, 16)
+
+
+def small_specs(most: int, every: int) -> list[str]:
+    """Members of all families of at most so many nodes, of degrees up to 8, spread over them."""
+    specs: list[str] = []
+    for family in FAMILIES:
+        for nodes, degree in itertools.product(range(2, most + 1), range(1, 9)):
+            with contextlib.suppress(TopodesignError):
+                specs += [
+                    str(Spec(family.name, tuple(args))) for args in itertools.islice(family.find(nodes, degree), 1)
+                ]
+    return list(dict.fromkeys(specs))[::every]
+
+
+def check_all(spec: str) -> bool:
+    """All three collectives of a topology: verified, timed, the best of so many steps; programs of all-to-all run."""
+    topology = build(spec)
+    if topology.nodes < 2:
+        return False
+    try:
+        exact = arc_flow(quotient(topology)).lower
+    except DisconnectedError:
+        return False
+    for collective in (ALL_TO_ALL, SCATTER.at(topology.nodes // 2), GATHER.at(topology.nodes // 2)):
+        made = exchange(topology, collective)
+        factor = check(topology, made)
+        assert made.proven
+        assert factor - made.bound < Fraction(1, 10**4)
+        time = simulate_rounds(topology, made.rounds, alpha=Fraction(0), size=Fraction(1), bandwidth=Fraction(8)).time
+        assert time == factor
+    assert exchange(topology, ALL_TO_ALL).bound >= exact
+    few = exchange(topology, ALL_TO_ALL, chunks=2).rounds
+    for inplace in (False, True):
+        report = compile_movement(topology, few, inplace=inplace).checked(interleavings=1).report
+        assert report is not None
+        assert report.ok
+    return True
+
+
+def test_families_of_few_nodes() -> None:
+    assert sum(map(check_all, small_specs(9, 23))) >= 5
+
+
+@pytest.mark.thorough
+def test_families_up_to_32_nodes() -> None:
+    assert sum(map(check_all, small_specs(32, 5))) >= 200
 
 
 def brute_force(topology: Topology, steps: int) -> Fraction:
@@ -238,7 +295,7 @@ def test_wrong_arguments() -> None:
     with pytest.raises(TopologyError, match="without switches"):
         exchange(Topology.from_links(3, [(0, 2), (2, 0), (1, 2), (2, 1)], switches=[2]), ALL_TO_ALL)
     with pytest.raises(TooLargeError):
-        exchange(build("uniring(1,2000)"), ALL_TO_ALL)
+        exchange(build("uniring(1,1200)"), ALL_TO_ALL)
     with pytest.raises(ParameterError, match="--steps is not for trees"):
         schedule("torus(3,3)", "broadcast", root=1, steps=3)
 

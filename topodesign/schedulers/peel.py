@@ -121,7 +121,7 @@ def frontier(topology: Topology, collective: Collective | str, steps: int, more:
     least: Fraction | None = None
     for count in range(steps, steps + more + 1):
         program = maker.program(count)
-        if program.size > _QUICK:
+        if not maker.is_small(program, _QUICK):
             break
         _, total = program.solve()
         if least is None or 0 < total < least:
@@ -201,9 +201,11 @@ class _Maker:
         return max(through, Fraction(self.topology.nodes - 1, leaving))
 
     def program(self, steps: int) -> FlowProgram:
+        """Return the program of the best flow in so many steps."""
         return FlowProgram(self.quotient, self.from_sources, steps)
 
     def make(self, steps: int | None, chunks: int | None) -> Exchange:
+        """Return the best plan of those that are tried; parameters as for :func:`exchange`."""
         least = int(self.from_sources.max())
         if steps is None:
             steps = least
@@ -211,7 +213,7 @@ class _Maker:
             raise InfeasibleError(f"a {self.collective} here takes at least {least} steps, not {steps}")
         flow, bound, proven = None, self.least_total, False
         program = self.program(steps)
-        if self._columns(steps) <= MOST_COLUMNS:
+        if self.is_small(program):
             flow, found = program.solve()
             proven = found >= bound
             bound = max(found, bound)
@@ -227,10 +229,11 @@ class _Maker:
             raise TooLargeError(f"a {self.collective} of {self.topology.nodes} nodes in {steps} steps is too large")
         return Exchange(best[1], self.scale * bound, proven or best[0] == bound)
 
-    def _columns(self, steps: int) -> int:
-        """Return about how many columns the program has at most, before it is made."""
-        kinds = len(self.quotient.arcs) if self.quotient.symmetry is None else len(self.quotient.room)
-        return len(self.quotient.sources) * steps * (kinds + self.topology.nodes) // 2
+    def is_small(self, program: FlowProgram, most: int | None = None) -> bool:
+        """Return whether a program can be solved in some seconds, without making one that is far too large."""
+        ways, most = self.quotient, MOST_COLUMNS if most is None else most
+        columns = len(ways.sources) * program.steps * (len(ways.arcs) + self.topology.nodes)
+        return columns <= (4 if ways.symmetry is None else 20) * most and program.size <= most
 
     def _total(self, rounds: Rounds) -> Fraction:
         """Return the sum of largest loads, of links as they are taken."""
@@ -247,6 +250,8 @@ class _Maker:
             return
         count = self.topology.nodes - 1 if self.collective.root is not None else self.topology.nodes**2
         tried = [units for units in _SPREADS if units <= most and count * units * steps <= MOST_HOPS]
+        if chunks is None and flow is not None:  # that is as good as can be, so only few units are of use
+            tried = tried[:2] if count <= 2**12 else []
         for units in tried if count <= 2**14 else tried[:2]:
             yield lambda units=units: self._spread(flow, steps, units)  # type: ignore[misc]
         if flow is not None:
