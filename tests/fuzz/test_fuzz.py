@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import random
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import topodesign
+from tests.conftest import is_thorough
+from tests.fuzz import lines, specs, table
+from tests.fuzz.defects import DEFECTS
 from tests.fuzz.readers import READERS, Reader
-from topodesign.base.errors import TopodesignError
+from tests.fuzz.table import tried
 
 ROOT = Path(topodesign.__file__).parent
 OPENS = re.compile(r"\b(read_text|read_bytes|read_head|open_input|open_archive)\((?!encoding|\))")
@@ -36,32 +36,7 @@ WRONG = {
     "entities": b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>',
     "anchors": b"a: &a [1]\nb: [*a, *a]\n",
 }
-FRAGMENTS = (
-    b"NaN",
-    b"-1",
-    b"1e999",
-    b"9" * 40,
-    b"null",
-    b"{}",
-    b"[]",
-    b'"',
-    b"\0",
-    b"\xff",
-    b"\n",
-    b",",
-    b"=",
-    "\u20ac".encode(),
-)
 every_reader = pytest.mark.parametrize("reader", READERS, ids=lambda one: f"{one.module}-{one.name}")
-
-
-def tried(reader: Reader, path: Path) -> bool:
-    """Whether the reader takes a file; it fails in no other way than it says."""
-    try:
-        reader.read(path)
-    except TopodesignError as error:
-        return not str(error)
-    return True
 
 
 def test_every_reader_is_in_the_table() -> None:
@@ -109,55 +84,37 @@ def test_wrong_content_is_refused(reader: Reader, tmp_path: Path) -> None:
         assert not taken or not content or reader.module in {"cli/sources", "runtime/check", "catalog/journal"}
 
 
+@pytest.mark.parametrize("defect", DEFECTS)
 @every_reader
-def test_mutations(reader: Reader, tmp_path: Path, pytestconfig: pytest.Config) -> None:
-    sample = reader.sample()
-    random_ = random.Random(reader.module + reader.name)  # noqa: S311
-    rounds = 1000 if pytestconfig.getoption("--thorough") else 25
-    path = tmp_path / reader.name
-    for _ in range(rounds):
-        path.write_bytes(mutated(sample, random_))
-        tried(reader, path)
+def test_every_defect_is_taken_or_refused(
+    reader: Reader, defect: str, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    """The table has no empty cell, for every reader's format has all kinds of defects."""
+    rounds = 200 if is_thorough(pytestconfig) else 3
+    assert table.cell(reader, defect, tmp_path / "made", rounds=rounds, seed=0).tried >= rounds
 
 
-def mutated(data: bytes, random_: random.Random) -> bytes:
-    """Cut off, turn bits, put in what is unexpected, or repeat or leave out a part."""
-    for _ in range(random_.randint(1, 3)):
-        a, b = sorted(random_.randrange(len(data) + 1) for _ in range(2))
-        kind = random_.randrange(5)
-        if kind == 0:
-            data = data[:a]
-        elif kind == 1 and a < len(data):
-            data = data[:a] + bytes([data[a] ^ 1 << random_.randrange(8)]) + data[a + 1 :]
-        elif kind == 2:
-            data = data[:a] + random_.choice(FRAGMENTS) + data[a + random_.randrange(4) :]
-        elif kind == 3:
-            data = data[:b] + data[a:b][:2000] + data[b:]
-        else:
-            data = data[:a] + data[min(b, a + 50) :]
-    return data
+def test_the_table_shows_every_cell() -> None:
+    cells = {defect: table.Cell(4, 3) for defect in DEFECTS}
+    lines = table.text([(reader, cells) for reader in READERS]).splitlines()
+    assert len(lines) == len(READERS) + 2
+    assert all(line.count("3/4") == len(DEFECTS) for line in lines[1:-1])
+    assert lines[-1].split()[1] == f"{3 * len(READERS)}/{4 * len(READERS)}"
+
+
+def test_specs_are_built_or_refused(pytestconfig: pytest.Config) -> None:
+    count = 5000 if is_thorough(pytestconfig) else 250
+    seen = specs.tries(count, seed=0)
+    assert seen["refused"] > count // 2
+    assert seen["taken"] > 0
+    assert seen["refused"] + seen["taken"] == count
+
+
+def test_command_lines_end_in_order(tmp_path: Path) -> None:
+    seen = lines.tries(150, seed=0, folder=tmp_path / "made", limited=False)
+    assert seen[2] > 50
 
 
 @pytest.mark.thorough
-def test_the_command_line_in_a_process_with_limits(tmp_path: Path) -> None:
-    """No traceback, no hang and no more than 3 GiB, whatever stands on the line."""
-    random_ = random.Random(1)  # noqa: S311
-    words = [
-        "evaluate",
-        "links",
-        "verify",
-        "simulate",
-        "wire",
-        "plan",
-        "-o",
-        "--json",
-        "circulant(",
-        "circulant(6,1,2)",
-    ]
-    words += ["/dev/zero", "/dev/null", "-1", "1e999", "\u20ac", "=1", "a" * 5000, "(" * 500, "--size", "0B", "--help"]
-    for _ in range(60):
-        line = [sys.executable, "-m", "topodesign", *random_.choices(words, k=random_.randint(1, 6))]
-        limited = ["bash", "-c", 'ulimit -v 3145728 -t 30; exec "$@"', "-", *line]
-        done = subprocess.run(limited, capture_output=True, timeout=60, check=False, cwd=tmp_path)
-        assert done.returncode in {0, 1, 2}, line
-        assert b"Traceback" not in done.stderr, line
+def test_command_lines_end_in_order_in_processes_with_limits(tmp_path: Path) -> None:
+    assert lines.tries(100, seed=1, folder=tmp_path / "made", limited=True).total() == 100

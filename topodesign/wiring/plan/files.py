@@ -18,15 +18,15 @@ Format version 1, an object with
     ``panels`` (``name, site, rack, unit, kind, field, ports`` with rows ``[label, mode, blocked, loss_db]``),
     ``cabling`` (rows as in ``fixed``), ``stock`` (lengths by type), ``racks`` (``[x, y]`` by site and rack).
 
-Fractions are text ``"p/q"``. The same plan gives the same bytes. A plan may get new keys without a new version, and
-readers ignore keys they do not know.
+Fractions are text ``"p/q"``. The same plan gives the same bytes. Keys that are not known are refused, for people edit
+these files.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -168,7 +168,8 @@ def _document(text: str) -> dict[str, Any]:
 
 
 def _plan(data: dict[str, Any]) -> WiringPlan:
-    _keys(data, {"mode": str, "nodes": int, "links": list, "hosts": list, "connects": list, "fixed": list}, "the plan")
+    kinds = {"mode": str, "nodes": int, "links": list, "hosts": list, "connects": list, "fixed": list}
+    _keys(data, kinds, "the plan", ("format", "version", "spec", "inventory"))
     inventory = _inventory(data.get("inventory"))
     topology = _topology(data)
     fixed = _cabling(data["fixed"], "fixed")
@@ -266,13 +267,16 @@ def _places(data: object, where: str) -> dict[str, tuple[Fraction, Fraction]]:
     return places
 
 
-def _keys(data: object, kinds: Mapping[str, type], where: str) -> dict[str, Any]:
-    """Return the fields of an object, of which these must be there and of these types."""
+def _keys(data: object, kinds: Mapping[str, type], where: str, others: Collection[str] = ()) -> dict[str, Any]:
+    """Return the fields of an object, of which these must be there and of these types; there are no more but others."""
     if not isinstance(data, dict):
         raise FileFormatError(f"{where} must be an object")
     for key, kind in kinds.items():
         if not _is(data.get(key), kind):
             raise FileFormatError(f"{where}: '{key}' must be {_WORDS[kind]}")
+    unknown = sorted(data.keys() - kinds.keys() - set(others))
+    if unknown:
+        raise FileFormatError(f"{where}: unknown field '{unknown[0][:50]}'")
     return data
 
 

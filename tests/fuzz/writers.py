@@ -1,0 +1,261 @@
+"""Every writer of files: what it writes, in two versions, and what is at its path when it is ended at any time.
+
+A module that writes must be named here; ``test_writers.py`` finds those that are not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import random
+import signal
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+from tests.fuzz.readers import SWITCHED, WIRING
+from tests.samples.plans import plan_of
+from topodesign.base.shipped import copy_examples, shipped_folder
+from topodesign.catalog.budgets import Effort
+from topodesign.catalog.files import read_rows, write_rows
+from topodesign.catalog.journal import Journal
+from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.tasks import Stage, Task
+from topodesign.catalog.verify import _Progress, places
+from topodesign.cli.interrupt import Ended, listen
+from topodesign.cli.main import run
+from topodesign.compiler.compilation import compile_plan
+from topodesign.expand.library import build
+from topodesign.plans.files import save_plan
+from topodesign.schedulers.scheduling import schedule
+from topodesign.wiring.exports.formats import FORMATS, export_wiring
+from topodesign.wiring.plan.files import save_wiring
+
+PLANS = [schedule(f"circulant(6,1,{jump})", "allgather") for jump in (2, 3)]
+PROGRAMS = [compile_plan(plan) for plan in PLANS]
+ROWS = [read_rows(shipped_folder("catalog"), 2, 3, last) for last in (300, 400)]
+WIRINGS = [WIRING, plan_of(build("circulant(6,1,3)"))]
+CIRCUITS = [SWITCHED, plan_of(build("circulant(6,1,3)"), kind="ocs")]
+FABRICS = ["dgx_a100(2)", "mi250(2)"]
+ALL = Catalog()
+
+
+class Writer(NamedTuple):
+    """A writer.
+
+    Attributes
+    ----------
+    module
+        Where it is, below ``topodesign/``.
+    name
+        Of what it writes: a file, or a directory.
+    write
+        Writes version 0 or 1 at a path of that name.
+    makes_directory
+        Whether it writes a new directory.
+    """
+
+    module: str
+    name: str
+    write: Callable[[Path, int], object]
+    makes_directory: bool = False
+
+
+class Log(NamedTuple):
+    """A writer of a file that only grows.
+
+    Attributes
+    ----------
+    module
+        Where it is.
+    grow
+        Opens the file at a path, and yields after every entry that is in it then.
+    read
+        Returns how many entries there are; a torn one does not count.
+    """
+
+    module: str
+    grow: Callable[[Path], Iterator[None]]
+    read: Callable[[Path], int]
+
+
+def _fabric(path: Path, version: int) -> None:
+    with contextlib.redirect_stderr(io.StringIO()):
+        status = run(["fabric", FABRICS[version], "-o", str(path)])
+    if status > 128:
+        raise Ended(status - 128)
+    if status:
+        raise OSError("the command failed")
+
+
+def _export(name: str) -> Callable[[Path, int], object]:
+    switched = name in {"sonic", "scpi"}
+    return lambda path, version: export_wiring((CIRCUITS if switched else WIRINGS)[version], name, path)
+
+
+def _journal(path: Path) -> Iterator[None]:
+    with Journal(path, Effort()) as journal:
+        for n in range(3, 400):
+            journal.add(Task(n, 2, Stage.FIND), ROWS[0][:50])
+            yield
+
+
+def _entries(path: Path) -> int:
+    with Journal(path, Effort()) as journal:
+        return len(journal.results)
+
+
+def _progress(path: Path) -> Iterator[None]:
+    progress = _Progress(path, all_sources=False)
+    for place in places(ALL, [2], 3, 400):
+        progress.add([place.row])
+        yield
+
+
+WRITERS = (
+    Writer("plans/archive", "p.npz", lambda path, version: save_plan(path, PLANS[version])),
+    Writer("compiler/compilation", "p.xml", lambda path, version: PROGRAMS[version].save(path)),
+    Writer("catalog/files", "degree_02.tsv", lambda path, version: write_rows(path.parent, 2, ROWS[version])),
+    Writer("wiring/plan/files", "w.json", lambda path, version: save_wiring(WIRINGS[version], path)),
+    Writer("cli/fabric", "f.yaml", _fabric),
+    Writer(
+        "base/shipped",
+        "examples",
+        lambda path, version: copy_examples("fabric_mi250.yaml" if version else "inventory_testbed.csv", path),
+        makes_directory=True,
+    ),
+    *(
+        Writer(
+            "wiring/exports/formats",
+            f"export.{name}",
+            _export(name),
+            makes_directory=isinstance(FORMATS[name].write(SWITCHED), dict),
+        )
+        for name in FORMATS
+    ),
+)
+LOGS = (
+    Log("catalog/journal", _journal, _entries),
+    Log("catalog/verify", _progress, lambda path: len(_Progress(path, all_sources=False).rows)),
+)
+
+
+def content(path: Path) -> dict[str, bytes] | None:
+    """Return the bytes at a path, of a directory by the names in it; None if there is nothing."""
+    if path.is_dir():
+        return {file.name: file.read_bytes() for file in sorted(path.iterdir()) if not file.name.startswith(".")}
+    return {"": path.read_bytes()} if path.exists() else None
+
+
+def in_child(work: Callable[[], object]) -> int:
+    """Do something in a child of this process, which has all that is loaded here; return its number."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a fork among threads: those of the test runner, which the child lets be
+        child = os.fork()
+    if not child:
+        _work(work)
+    return child
+
+
+def _work(work: Callable[[], object]) -> NoReturn:
+    status = 70
+    try:
+        listen()
+        work()
+        status = 0
+    except Ended as error:
+        status = error.status
+    except KeyboardInterrupt:  # before it listens
+        status = 130
+    finally:
+        os._exit(status)
+
+
+def kill(work: Callable[[], object], number: int, wait: float) -> int:
+    """End a child that does something by a signal after some seconds; return its status as a shell does."""
+    child = in_child(work)
+    time.sleep(wait)
+    os.kill(child, number)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return 128 - status if status < 0 else status
+
+
+def again_and_again(writer: Writer, path: Path) -> None:
+    """Write both versions by turns, to new directories where that is what is made."""
+    for turn in range(10**6):
+        writer.write(path.with_name(f"{turn}.{path.name}") if writer.makes_directory else path, turn % 2)
+
+
+def killed(writer: Writer, folder: Path, number: int, seed: int) -> int:
+    """End a writer at a random time; return how many temporary files are left.
+
+    Raises
+    ------
+    ValueError
+        If what it wrote is not whole.
+    """
+    made = [content_of(writer, folder / f"alone{version}", version) for version in (0, 1)]
+    work = folder / f"work{seed}"
+    work.mkdir()
+    path = work / writer.name
+    wait = random.Random(f"{writer.module} {seed}").uniform(0.001, 0.1)  # noqa: S311
+    status = kill(lambda: again_and_again(writer, path), number, wait)
+    if writer.module == "base/shipped":  # which puts files into a directory one after the other
+        made.append({})
+    for found in work.iterdir():
+        if not found.name.startswith(".") and content(found) not in made:
+            raise ValueError(f"{writer.module}: {found.name} is torn")
+    if status != 128 + number:
+        raise ValueError(f"{writer.module}: it ends with {status}")
+    return len(list(work.rglob(".*")))
+
+
+def content_of(writer: Writer, folder: Path, version: int) -> dict[str, bytes] | None:
+    """Return what a writer writes when nothing disturbs it."""
+    folder.mkdir(exist_ok=True)
+    path = folder / writer.name
+    if not path.exists():
+        writer.write(path, version)
+    return content(path)
+
+
+def grown(log: Log, path: Path, seed: int) -> tuple[int, int]:
+    """Kill the writer of a file that grows; return how many entries it had written, at least, and how many are read."""
+    count = path.with_name("count")
+    count.write_bytes(b"")
+
+    def work() -> None:
+        with count.open("ab", buffering=0) as stream:
+            for _ in log.grow(path):
+                stream.write(b".")
+
+    kill(work, signal.SIGKILL, random.Random(seed).uniform(0.002, 0.05))  # noqa: S311
+    written = len(count.read_bytes())
+    return written, log.read(path) if path.exists() else 0
+
+
+def text(folder: Path, kills: int) -> str:
+    """End every writer so often by each signal, and return a line for each."""
+    lines = []
+    for place, writer in enumerate(WRITERS):
+        left = {
+            number.name: sum(killed(writer, _fresh(folder, place, number), number, kill) for kill in range(kills))
+            for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+        }
+        lines.append(f"{writer.module} {writer.name}: whole after {kills} of each; temporary files left {left}")
+    for place, log in enumerate(LOGS):
+        pairs = [grown(log, _fresh(folder, place, signal.SIGHUP) / str(kill), kill) for kill in range(kills)]
+        lost = sum(written > read for written, read in pairs)
+        lines.append(
+            f"{log.module}: {sum(written for written, _ in pairs)} entries in {kills} kills, files with a loss {lost}"
+        )
+    return "\n".join(lines)
+
+
+def _fresh(folder: Path, place: int, number: int) -> Path:
+    path = folder / f"{place} {number}"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
