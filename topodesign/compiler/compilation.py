@@ -29,9 +29,8 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
 from topodesign.plans.timed import Timed
-from topodesign.plans.timed_ops import rounds_of
 from topodesign.plans.trees import Trees
-from topodesign.plans.unroll import unroll_paths
+from topodesign.plans.unroll import unroll_paths, unroll_timed
 from topodesign.runtime.check import CheckReport
 from topodesign.runtime.profiles import RuntimeProfile
 from topodesign.topology.topology import Topology
@@ -85,7 +84,7 @@ def _of_rounds(topology: Topology, movement: Rounds, options: Options, limits: L
 
 
 def _of_timed(topology: Topology, movement: Timed, options: Options, limits: Limits) -> Program:
-    return _of_rounds(topology, rounds_of(topology, movement), options, limits)
+    return _of_rounds(*unroll_timed(topology, movement), options, limits)
 
 
 def _of_orbit(topology: Topology, movement: OrbitRounds, options: Options, limits: Limits) -> Program:

@@ -1,4 +1,4 @@
-"""Trees and paths unrolled into rounds: what goes from node to node, chunk after chunk, on the graph of these sends.
+"""Trees, paths and timed sends unrolled into rounds: what goes from node to node, on the graph of these sends.
 
 So they can be replayed as any schedule is, which is a second check of what arrives where: the verifiers share
 nothing. Switches and the routes through them are left out, and so is how much a link can carry.
@@ -7,15 +7,20 @@ nothing. Switches and the routes through them are left out, and so is how much a
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.arrays import sealed
 from topodesign.base.errors import InfeasibleError
+from topodesign.collectives import Collective
 from topodesign.plans.paths import Paths
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import check_rows, check_units
+from topodesign.plans.timed import Timed
+from topodesign.plans.timed_ops import rounds_of
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import IntArray, Topology
 
@@ -146,18 +151,8 @@ def unroll_paths(paths: Paths, chunks: int = 1) -> tuple[Topology, Rounds]:
     chunk = np.arange(chunks)[:, None]
     low = lo[path] * chunks + chunk * paths.weight[path]
     blocks = paths.block
-    if paths.collective.pairwise:
-        blocks = number[blocks // topology.nodes] * count + number[blocks % topology.nodes]
-    else:
-        blocks = number[blocks]
-    collective = paths.collective
-    if collective.groups is not None:
-        roots = None if collective.roots is None else number[list(collective.roots)].tolist()
-        collective = collective.within([number[list(group)].tolist() for group in collective.groups], roots)
-    elif collective.group is not None:
-        collective = collective.among(number[list(collective.group)].tolist())
-    if collective.root is not None:
-        collective = collective.at(int(number[collective.root]))
+    collective = _renumbered(paths.collective, number)
+    blocks = _block_numbers(paths.collective, blocks, number)
     narrow = (np.tile(column, chunks).astype(np.int32) for column in (src, dst, blocks[path]))
     rounds = Rounds(
         collective,
@@ -170,6 +165,51 @@ def unroll_paths(paths: Paths, chunks: int = 1) -> tuple[Topology, Rounds]:
     )
     pairs = np.unique(np.stack((src, dst)), axis=1)
     return Topology.from_arrays(count, *pairs), rounds
+
+
+def unroll_timed(topology: Topology, timed: Timed) -> tuple[Topology, Rounds]:
+    """Return timed sends in steps, as :func:`~topodesign.plans.timed_ops.rounds_of` does; without switches.
+
+    Returns
+    -------
+    tuple
+        The topology itself, if it has no switches, and the schedule on it. Else the nodes are numbered without
+        switches, and what goes from one node to another through switches is a link of capacity one.
+
+    Raises
+    ------
+    ScheduleError, InfeasibleError
+        As :func:`~topodesign.plans.timed_ops.rounds_of`.
+    """
+    rounds = rounds_of(topology, timed)
+    if not topology.switches:
+        return topology, rounds
+    computes = np.ones(topology.nodes, dtype=np.bool_)
+    computes[list(topology.switches)] = False
+    number = np.cumsum(computes) - 1
+    block = _block_numbers(rounds.collective, rounds.block, number)
+    src, dst, blocks = (column.astype(np.int32) for column in (number[rounds.src], number[rounds.dst], block))
+    rounds = rounds.having(
+        collective=_renumbered(rounds.collective, number), nodes=int(computes.sum()), src=src, dst=dst, block=blocks
+    )
+    return Topology.from_arrays(rounds.nodes, *np.unique(np.stack((src, dst)), axis=1).astype(np.int64)), rounds
+
+
+def _renumbered(collective: Collective, number: IntArray) -> Collective:
+    """Return a collective among nodes that have other numbers."""
+    if collective.groups is not None:
+        roots = None if collective.roots is None else number[list(collective.roots)].tolist()
+        return collective.within([number[list(group)].tolist() for group in collective.groups], roots)
+    if collective.group is not None:
+        collective = collective.among(number[list(collective.group)].tolist())
+    return collective if collective.root is None else collective.at(int(number[collective.root]))
+
+
+def _block_numbers(collective: Collective, block: NDArray[np.integer[Any]], number: IntArray) -> IntArray:
+    """Return the numbers of blocks whose nodes have other numbers."""
+    nodes, count = len(number), int(number.max()) + 1
+    numbers: IntArray = number[block // nodes] * count + number[block % nodes] if collective.pairwise else number[block]
+    return numbers
 
 
 def _steps(heights: IntArray, chunks: int) -> int:
