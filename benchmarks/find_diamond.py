@@ -13,10 +13,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.collectives import ALLGATHER
 from topodesign.graphs.diamond import diamond
 from topodesign.plans.measure import cost_of
 from topodesign.pricing.closed_form import price
-from topodesign.schedulers.exact import lower_bound_lp, search_schedule
+from topodesign.schedulers.exact_rounds import fewest_rounds
+from topodesign.schedulers.steps_bound import lower_bound_lp
 from topodesign.topology.topology import Topology
 
 NODES, STEPS, PARTS = 8, 3, 2
@@ -82,7 +84,7 @@ def has_schedule(topology: Topology) -> bool:
     """Return whether an allgather in half shards is optimal in both terms; the bound often says no, and quickly."""
     if lower_bound_lp(topology, "allgather", steps=STEPS) != OPTIMUM:
         return False
-    schedule = search_schedule(topology, "allgather", steps=STEPS, chunks=PARTS)
+    schedule = fewest_rounds(topology, ALLGATHER, steps=STEPS, chunks=PARTS).schedule
     return schedule is not None and cost_of(topology, schedule).bandwidth == OPTIMUM
 
 

@@ -1,8 +1,8 @@
 """Find the stored schedules from scratch and write their data files; print the times.
 
 Without options every topology of ``WANTED`` is searched, one line a schedule: the cost, the bound that proves it
-optimal for its steps, and the seconds that the search took. The same version of highspy writes the same files. The
-whole takes about 100 s on one core, most of it for kautz(4,1), dbjmod(2,4) and dbjmod(4,2).
+optimal for its steps, and the seconds that the search took. The same version of OR-tools writes the same files. Most of
+the time is for kautz(3,1), kautz(4,1), dbjmod(2,4) and dbjmod(4,2).
 
 ``--scan N D STEPS CHUNKS`` goes through the seeds of randomregular(N,D,seed) and prints the first one that has both an
 allgather and a reduce-scatter of so many steps with y = (N-1)/N. This is where the random digraphs of the table come
@@ -15,15 +15,15 @@ import argparse
 import itertools
 import time
 from fractions import Fraction
+from importlib.metadata import version
 from pathlib import Path
-
-import highspy
 
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective
 from topodesign.expand.library import build
 from topodesign.plans.measure import cost_of
 from topodesign.pricing.closed_form import price
-from topodesign.schedulers.exact import UnfinishedError, lower_bound_lp, search_schedule
+from topodesign.schedulers.exact_rounds import fewest_rounds
+from topodesign.schedulers.steps_bound import lower_bound_lp
 from topodesign.schedulers.stored import DATA, Stored, file_of, to_text
 from topodesign.topology.topology import Topology
 
@@ -54,7 +54,7 @@ WANTED = {  # spec: steps, chunks
 
 def find(topology: Topology, collective: Collective, steps: int, chunks: int) -> Stored:
     start = time.perf_counter()
-    schedule = search_schedule(topology, collective, steps=steps, chunks=chunks, seconds=SECONDS)
+    schedule = fewest_rounds(topology, collective, steps=steps, chunks=chunks, seconds=SECONDS).schedule
     seconds = time.perf_counter() - start
     bound = lower_bound_lp(topology, collective, steps=steps)
     if schedule is None or bound is None:
@@ -62,7 +62,7 @@ def find(topology: Topology, collective: Collective, steps: int, chunks: int) ->
     cost = cost_of(topology, schedule)
     name = f"{topology.spec} {collective}"
     print(f"{name:42} {steps} steps, y = {cost.bandwidth!s:6} bound {bound!s:6} {seconds:6.1f} s", flush=True)
-    return Stored(schedule, cost, bound, {"chunks": chunks, "seed": 0, "highspy": highspy.Highs().version()})
+    return Stored(schedule, cost, bound, {"chunks": chunks, "seed": 0, "ortools": version("ortools")})
 
 
 def find_all(folder: Path) -> None:
@@ -82,11 +82,7 @@ def scan(nodes: int, degree: int, steps: int, chunks: int) -> None:
             continue
         if any(lower_bound_lp(topology, collective, steps=steps) != optimum for collective in HALVES):
             continue
-        try:
-            found = [search_schedule(topology, c, steps=steps, chunks=chunks, seconds=60) for c in HALVES]
-        except UnfinishedError as error:
-            print(f"{topology.spec}: {error}")
-            continue
+        found = [fewest_rounds(topology, c, steps=steps, chunks=chunks, seconds=60).schedule for c in HALVES]
         if all(schedule and cost_of(topology, schedule).bandwidth == optimum for schedule in found):
             print(f"{topology.spec}: {steps} steps, y = {optimum}")
             return

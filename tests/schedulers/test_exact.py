@@ -1,4 +1,4 @@
-"""Exact search against brute force, SPFF prices and its own exact bound; and the stored schedules, each in full."""
+"""Searched rounds against brute force, SPFF prices and exact bounds; and the stored schedules, each in full."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import (
     DisconnectedError,
     FileFormatError,
+    InfeasibleError,
     ParameterError,
+    ScheduleError,
     SpecError,
     TooLargeError,
     TopologyError,
 )
+from topodesign.collectives import ALLGATHER, REDUCE_SCATTER
 from topodesign.plans.rounds import Rounds
-from topodesign.schedulers import exact
-from topodesign.schedulers.exact import UnfinishedError, lower_bound_lp, search_schedule
+from topodesign.schedulers.exact_rounds import fewest_rounds, fewest_steps
+from topodesign.schedulers.steps_bound import lower_bound_lp
 from topodesign.schedulers.stored import (
     DATA,
     file_of,
@@ -36,6 +39,7 @@ from topodesign.schedulers.stored import (
     stored_specs,
     to_text,
 )
+from topodesign.solve.discrete import Discrete
 from topodesign.solve.program import Program
 from topodesign.topology.topology import Topology
 from topodesign.verification.rounds import verify_rounds
@@ -46,12 +50,16 @@ Loads = tuple[int, ...]
 
 def found(topology: Topology, collective: Collective, steps: int, chunks: int, seed: int = 0) -> Fraction:
     """Search, verify in full and return y."""
-    schedule = search_schedule(topology, collective, steps=steps, chunks=chunks, seconds=30, seed=seed)
+    best = fewest_rounds(topology, collective, steps=steps, chunks=chunks, seconds=30, seed=seed)
+    schedule = best.schedule
     assert schedule is not None
+    assert best.proof != "none"
+    assert best.rounds == best.bound
     assert (schedule.collective.name, schedule.steps) == (collective, steps)
     report = verify_rounds(topology, schedule)
     assert report.ok, str(report)
     assert report.redundant == report.refilled == 0
+    assert report.cost.bandwidth == Fraction(topology.degree, topology.nodes * chunks) * best.rounds
     return report.cost.bandwidth
 
 
@@ -117,7 +125,8 @@ def compare_with_brute_force(topology: Topology, collective: Collective, steps: 
     way = topology if collective == "allgather" else topology.transpose()
     best = brute_allgather(way, steps, chunks)
     if best is None:
-        assert search_schedule(topology, collective, steps=steps, chunks=chunks) is None
+        with pytest.raises(InfeasibleError, match=f"at least {steps + 1} steps"):
+            found(topology, collective, steps, chunks)
         assert lower_bound_lp(topology, collective, steps=steps) is None
     else:
         bound = lower_bound_lp(topology, collective, steps=steps)
@@ -146,19 +155,21 @@ def test_search_finds_the_spff_price_where_that_is_optimal(collective: Collectiv
     assert found(topology, collective, cost.steps, chunks) == cost.bandwidth
     assert lower_bound_lp(topology, collective, steps=cost.steps) == cost.bandwidth
     if cost.steps > 1:
-        assert search_schedule(topology, collective, steps=cost.steps - 1, chunks=chunks) is None
+        assert fewest_steps(topology, collective) == cost.steps
 
 
 def test_the_schedule_of_the_paper_for_k22() -> None:
-    """Figure 2: every link carries half a shard in the first step of the reduce-scatter and a shard in the second."""
+    """Figure 2: every link carries half a shard in one step of the reduce-scatter and a shard in the other."""
     topology = build("bipartite(2)")
-    schedule = search_schedule(topology, "reduce-scatter", steps=2, chunks=2)
+    schedule = fewest_rounds(topology, REDUCE_SCATTER, steps=2, chunks=2).schedule
     assert schedule is not None
-    for step, halves in ((1, 1), (2, 2)):
+    loads = set()
+    for step in (1, 2):
         rows = schedule.step == step
         load = np.zeros((4, 4), dtype=np.int64)
         np.add.at(load, (schedule.src[rows], schedule.dst[rows]), (schedule.hi - schedule.lo)[rows])
-        assert set(load[topology.src, topology.dst].tolist()) == {halves}
+        loads.add(tuple(load[topology.src, topology.dst].tolist()))
+    assert loads == {(1,) * 8, (2,) * 8}
 
 
 @settings(max_examples=30, deadline=None)
@@ -172,9 +183,7 @@ def test_no_schedule_beats_the_bound(seed: int, nodes: int, degree: int, more: i
     assert Fraction(nodes - 1, nodes) <= bound <= cost.bandwidth
     best = found(topology, collective, steps, 2)
     assert bound <= best
-    whole = search_schedule(topology, collective, steps=steps, chunks=1)
-    assert whole is not None
-    assert best <= verify_rounds(topology, whole).cost.bandwidth  # a chunk can always be cut in two
+    assert best <= found(topology, collective, steps, 1)  # a chunk can always be cut in two
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -218,88 +227,71 @@ def test_reduce_scatter_is_the_allgather_of_the_transpose() -> None:
 
 def test_seeds() -> None:
     topology = build("diamond()")
-    one, again, other = (search_schedule(topology, "allgather", steps=3, chunks=2, seed=seed) for seed in (1, 1, 2))
+    one, again = (fewest_rounds(topology, ALLGATHER, steps=3, chunks=2, seed=1) for _ in range(2))
     assert one == again
-    assert one != other
     assert found(topology, "allgather", 3, 2, seed=3) == Fraction(7, 8)
 
 
 def test_time_is_over() -> None:
     topology = build("kautz(2,2)")
-    with pytest.raises(UnfinishedError, match=r"0\.01 s") as caught:
-        search_schedule(topology, "allgather", steps=5, chunks=2, seconds=0.01)
-    assert Fraction(11, 12) <= caught.value.bound <= 1
-    assert caught.value.schedule is None or verify_rounds(topology, caught.value.schedule).ok
+    best = fewest_rounds(topology, ALLGATHER, steps=5, chunks=2, seconds=0.01)
+    assert best.proof == "none"
+    assert 11 <= best.bound <= 12
+    assert best.schedule is None or verify_rounds(topology, best.schedule).ok
 
 
-def test_what_the_solver_says_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    topology = build("diamond()")
-    solve = exact._solve
-    random = np.random.default_rng(0)
-    for flips in (1, 1, 1, 1, 2, 2, 5):
-
-        def damaged(*args: Any, flips: int = flips) -> Any:
-            taken, _ = solve(*args)
-            assert taken is not None
-            taken[random.integers(len(taken), size=flips), random.integers(taken.shape[1], size=flips)] ^= True
-            return taken, 7
-
-        monkeypatch.setattr(exact, "_solve", damaged)
-        with pytest.raises(UnfinishedError, match="not a schedule"):
-            search_schedule(topology, "reduce-scatter", steps=3, chunks=2)
+@pytest.mark.parametrize("flips", range(1, 7))
+def test_what_the_solver_says_is_checked(monkeypatch: pytest.MonkeyPatch, flips: int) -> None:
+    """A wrong answer of the solver is an error, never a schedule."""
+    value = Discrete.value
+    wrong = set(np.random.default_rng(flips).integers(10, 60, size=flips).tolist())
+    monkeypatch.setattr(Discrete, "value", lambda program, name: value(program, name) ^ (name in wrong))
+    with pytest.raises(ScheduleError, match="the solver's answer is no schedule"):
+        fewest_rounds(build("diamond()"), REDUCE_SCATTER, steps=3, chunks=2)
 
 
-def test_a_best_schedule_that_is_not_the_best_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:
-    topology = build("diamond()")
-    solve = exact._solve
-
-    def whole_shards(program: Any, chunks: int, *rest: Any) -> Any:
-        taken, loads = solve(program, 1, 4, *rest[1:])
-        assert taken is not None
-        assert loads == 4
-        return np.repeat(taken, chunks, axis=0), 7
-
-    monkeypatch.setattr(exact, "_solve", whole_shards)
-    with pytest.raises(UnfinishedError, match="not enough") as caught:
-        search_schedule(topology, "reduce-scatter", steps=3, chunks=2)
-    assert caught.value.bound == Fraction(7, 8)
-    assert caught.value.schedule is not None
-    report = verify_rounds(topology, caught.value.schedule, Cost(3, Fraction(1)))
-    assert report.ok, str(report)
+def test_a_schedule_that_is_not_the_best_is_not_called_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Discrete, "minimise", lambda *_: None)
+    monkeypatch.setattr(Discrete, "bound", 0)
+    best = fewest_rounds(build("diamond()"), ALLGATHER, steps=3, chunks=2)
+    assert best.rounds is not None
+    assert best.bound == 7
+    assert (best.proof == "none") == (best.rounds > 7)
 
 
 @pytest.mark.parametrize(("spec", "change", "error"), [
-    ("diamond()", {"collective": "allreduce"}, ParameterError),
+    ("diamond()", {"steps": 2}, InfeasibleError),
     ("diamond()", {"steps": 0}, ParameterError),
     ("diamond()", {"chunks": 0}, ParameterError),
     ("diamond()", {"chunks": -3}, ParameterError),
-    ("diamond()", {"seconds": 0}, ParameterError),
-    ("diamond()", {"seconds": float("nan")}, ParameterError),
-    ("diamond()", {"seconds": float("inf")}, ParameterError),
-    ("diamond()", {"seed": -1}, ParameterError),
     ("diamond()", {"steps": 10**9}, TooLargeError),
     ("diamond()", {"chunks": 10**9}, TooLargeError),
     ("genkautz(4,1024)", {}, TooLargeError),
     ("uniring(1001,3)", {}, TooLargeError),
 ])  # fmt: skip
 def test_bad_input(spec: str, change: dict[str, Any], error: type[Exception]) -> None:
-    arguments: dict[str, Any] = {"collective": "allgather", "steps": 3, "chunks": 1, **change}
     with pytest.raises(error):
-        search_schedule(build(spec), **arguments)
+        fewest_rounds(build(spec), ALLGATHER, **{"steps": 3, "chunks": 1, **change})
 
 
 def test_just_small_enough() -> None:
-    assert search_schedule(build("uniring(997,3)"), "allgather", steps=3, chunks=1) is not None
+    assert found(build("uniring(997,3)"), "allgather", 3, 1) == Fraction(2, 3)
 
 
 def test_bad_topologies() -> None:
     apart = Topology.from_links(4, [(0, 1), (1, 0), (2, 3), (3, 2)])
     with pytest.raises(DisconnectedError):
-        search_schedule(apart, "allgather", steps=2, chunks=1)
+        fewest_rounds(apart, ALLGATHER, steps=2)
     switched = Topology.from_links(3, [(0, 2), (2, 1), (1, 2), (2, 0)], switches=[2])
     for topology in (switched, Topology.from_links(1, [])):
         with pytest.raises(TopologyError, match="at least 2 nodes"):
             lower_bound_lp(topology, "allgather", steps=2)
+    with pytest.raises(TopologyError, match="without switches"):
+        fewest_rounds(switched, ALLGATHER, steps=2)
+    with pytest.raises(ParameterError, match="allgather or a reduce-scatter"):
+        lower_bound_lp(build("diamond()"), "allreduce", steps=2)
+    with pytest.raises(TooLargeError):
+        lower_bound_lp(build("genkautz(4,1024)"), "allgather", steps=5)
     with pytest.raises(DisconnectedError):
         lower_bound_lp(Topology.from_links(2, []), "allgather", steps=2)
 

@@ -91,6 +91,7 @@ def _record(plan: Plan) -> dict[str, Any]:
         "collective": plan.collective.name,
         "groups": None if plan.collective.group is None else [list(one.group or ()) for one in plan.collective.single],
         "method": made["method"],
+        **{name: made[name] for name in ("proof", "bound") if name in made},
     }
     if not isinstance(movement, topodesign.Rounds):
         return {**record, **{name: str(value) for name, value in plan.claim.items()}}

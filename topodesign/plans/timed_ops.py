@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from topodesign.base.arrays import sealed
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TooLargeError
-from topodesign.collectives import Collective
+from topodesign.collectives import ALLREDUCE, Collective
 from topodesign.plans.journeys import journeys
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import check_rows, find_links, prune
-from topodesign.plans.timed import MAX_TICKS, Timed
+from topodesign.plans.timed import LINK_COLUMNS, MAX_TICKS, Timed
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import IntArray, Topology
 
@@ -305,6 +305,34 @@ def reverse_timed(topology: Topology, timed: Timed) -> Timed:
         latency=timed.latency[turned],
         per_unit=timed.per_unit[turned],
     )
+
+
+def in_turn(reduce_scatter: Timed, allgather: Timed) -> Timed:
+    """Return the allreduce that runs a reduce-scatter and, when all of it is over, an allgather.
+
+    Raises
+    ------
+    ScheduleError
+        If they are not these collectives, or not for the same links and sizes.
+    """
+    first, second = reduce_scatter, allgather
+    if (first.collective, second.collective) != ALLREDUCE.parts:
+        raise ScheduleError(
+            "an allreduce is made of a reduce-scatter and an allgather, "
+            f"not of {first.collective} and {second.collective}"
+        )
+    names = ("nodes", "units", "tick", "size", "overlap")
+    alike = all(getattr(first, name) == getattr(second, name) for name in names)
+    if not alike or any(not np.array_equal(getattr(first, name), getattr(second, name)) for name in LINK_COLUMNS):
+        raise ScheduleError("only plans for the same links, units and sizes are put after one another")
+    middle = int(first.end.max(initial=0))
+    later = second.table() | {
+        "start": second.start + middle,
+        "end": second.end + middle,
+        "part": np.ones(len(second), dtype=np.int32),
+    }
+    columns = {name: np.concatenate((column, later[name])) for name, column in first.table().items()}
+    return first.having(collective=ALLREDUCE, **columns)
 
 
 class _Cells(NamedTuple):

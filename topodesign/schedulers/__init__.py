@@ -11,13 +11,14 @@ from topodesign.schedulers.baselines import BASELINES
 
 SCHEDULERS = {
     "spff": "SPFF",
-    "stored": "found by exact search",
+    "stored": "found by a search and shipped",
     "lift": "lifted from the bases of an expansion",
     "peel": "the best flow through time (all-to-all, scatter, gather)",
     "pipeline": "trees in rounds, from the fewest steps to the least bandwidth, for --size",
     "forest": "spanning trees, which auto takes for fabrics with switches, broadcast and reduce",
     "fluid": "paths of the fastest flow, which auto takes for all-to-all, scatter and gather on fabrics",
     "tacos": "timed sends matched to links one after the other",
+    "exact": "the best there is, proven, for few nodes",
     **BASELINES,
 }
 """What there is to choose from, in the order in which ``auto`` asks; shown by help texts, so without any import."""

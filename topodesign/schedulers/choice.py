@@ -15,10 +15,15 @@ from topodesign.plans.measure import cost_claim
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import allreduce
+from topodesign.plans.timed import Timed
+from topodesign.plans.timed_ops import in_turn
 from topodesign.schedulers.among import among
 from topodesign.schedulers.method import Method, Request, cost_in
 
 Methods = Mapping[str, Method]
+
+_OF_ONE = frozenset({"proof", "bound", "rounds"})
+"""What a plan tells of itself that does not hold for two in turn."""
 
 
 def make_plan(request: Request, method: str, methods: Methods) -> Plan:
@@ -141,15 +146,24 @@ def _in_turn(plans: list[Plan]) -> Plan:
     if len(plans) == 1:
         return plans[0]
     first, second = plans
+    made: dict[str, Any] = {
+        **{name: value for name, value in first.generator.items() if name not in _OF_ONE},
+        "method": ", ".join(dict.fromkeys(map(_method, plans))),
+    }
+    notes = tuple(f"{plan.collective}: {note}" for plan in plans for note in plan.notes)
+    if any("proof" in plan.generator for plan in plans):
+        notes += ("that no allreduce is better does not follow",)
+    if isinstance(first.movement, Timed) and isinstance(second.movement, Timed):
+        both = in_turn(first.movement, second.movement)
+        return Plan(first.place, both, {"time": both.time}, first.spec, made, notes)
     if not (isinstance(first.movement, Rounds) and isinstance(second.movement, Rounds)):
         raise InfeasibleError(f"plans in {first.kind} and {second.kind} are not put after one another")
     one, other = cost_in(first), cost_in(second)
     cost = Cost(one.steps + other.steps, one.bandwidth + other.bandwidth)
-    made: dict[str, Any] = {**first.generator, "method": ", ".join(dict.fromkeys(map(_method, plans)))}
     for name in ("lost", "lost_at_most"):
         if name in made:
             made[name] = str(sum(Fraction(plan.generator[name]) for plan in plans))
-    return Plan(first.place, allreduce(first.movement, second.movement), cost_claim(cost), first.spec, made)
+    return Plan(first.place, allreduce(first.movement, second.movement), cost_claim(cost), first.spec, made, notes)
 
 
 def _told(best: Plan, others: list[Plan]) -> Plan:

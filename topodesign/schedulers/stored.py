@@ -8,8 +8,8 @@ A file of ``data/``, written by ``benchmarks/find_stored.py``, has the schedules
     schedules           at most one for each of allgather and reduce-scatter:
         collective, steps, units    as in Rounds
         bandwidth                   the claimed y
-        bound                       no schedule of so many steps has a smaller y (schedulers.exact.lower_bound_lp)
-        search                      chunks, seed and version of highspy of the search that found it
+        bound                       no schedule of so many steps has a smaller y (schedulers.steps_bound.lower_bound_lp)
+        search                      chunks, seed and version of the solver of the search that found it
         rows                        step, src, dst, owner, lo, hi
 """
 
@@ -52,11 +52,11 @@ class Stored:
     cost
         What it costs.
     bound
-        No schedule of so many steps has a smaller bandwidth factor; :func:`topodesign.schedulers.exact.lower_bound_lp`
-        proves it again.
+        No schedule of so many steps has a smaller bandwidth factor;
+        :func:`topodesign.schedulers.steps_bound.lower_bound_lp` proves it again.
     search
         What the search that found it was told: ``chunks`` and ``seed``; and the version of the solver that ran it,
-        ``highspy``, or ``scipy`` in older ones.
+        ``ortools``, or ``highspy`` or ``scipy`` in older ones.
     """
 
     schedule: Rounds

@@ -1,0 +1,207 @@
+"""The fastest timed sends of a small collective, links of unequal latency and bandwidth included, with a proof.
+
+Every chunk of a block goes over a tree from its source, one send for every link of it. What there is to choose is the
+tree and when each of its sends starts; on a link sends stay apart. Times are exact: nothing is cut into steps.
+
+What the search finds is replayed by the verifier. That nothing is faster is proved by a bound that needs no search
+(:func:`least_time`), or by CP-SAT, which goes through all the rest in integers. All the rest is: plans that send whole
+chunks, each for itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from topodesign.base.errors import ScheduleError, TooLargeError
+from topodesign.plans.timed import Timed
+from topodesign.schedulers.demands import Send, Setting, complete, cuts_of, lean
+from topodesign.solve.discrete import MOST, Discrete
+from topodesign.verification.timed import verify_timed
+
+MOST_CHOICES = 20_000
+"""Largest product of chunks and links that is searched."""
+Proof = Literal["bound", "search", "none"]
+"""Why nothing is faster: :func:`least_time` says so; the search has gone through the rest; or that is not known."""
+
+
+@dataclass(frozen=True)
+class Fastest:
+    """Sends, and what is known of all others.
+
+    Attributes
+    ----------
+    timed
+        The fastest sends that were found.
+    bound
+        Seconds that any others take at least (exact).
+    proof
+        Why none are faster; ``none`` if the bound is below the time.
+    """
+
+    timed: Timed
+    bound: Fraction
+    proof: Proof
+
+
+def fastest(
+    setting: Setting,
+    *,
+    seconds: float | None = None,
+    jobs: int = 1,
+    seed: int = 0,
+    known: list[Send] | None = None,
+) -> Fastest:
+    """Find the fastest timed sends of whole chunks.
+
+    Parameters
+    ----------
+    setting
+        Small: 6 nodes, or 8 for most collectives.
+    seconds
+        Time for the search.
+    jobs, seed
+        As in :meth:`topodesign.solve.discrete.Discrete.solve`.
+    known
+        Right sends: what is returned is no slower.
+
+    Raises
+    ------
+    TooLargeError
+        If times are too long to count.
+    MissingLibraryError
+        If OR-tools is wanted and not installed.
+    """
+    best = lean(setting, complete(setting))
+    if known is not None:
+        best = min(best, lean(setting, known), key=ending)
+    bound = least_time(setting)
+    proof: Proof = "bound"
+    if ending(best) > bound:
+        found, bound, ended = _search(setting, bound, ending(best) - 1, (seconds, jobs, seed))
+        best = lean(setting, found or best)
+        proof = "search" if ended else "none"
+    timed = setting.plan(best)
+    report = verify_timed(setting.place, timed)
+    if not report.ok:
+        raise ScheduleError(f"the solver's answer is no plan, which is its fault or ours:\n{report}")
+    return Fastest(timed, bound * setting.grain * timed.tick, proof)
+
+
+def ending(sends: list[Send]) -> int:
+    """Return when the last data have arrived."""
+    return max((one.end for one in sends), default=0)
+
+
+def least_time(setting: Setting) -> int:
+    """Return ticks that no plan undercuts: the farthest goal, and the links of a cut with all that has to cross it.
+
+    Of the cuts those of a single node, on either side, are looked at, and all of them if there are few nodes.
+    """
+    far = max(setting.distances[one.source][goal] for one in setting.demands for goal in one.goals)
+    return max([far, *(_crossing(setting, cut) for cut in cuts_of(setting.topology.nodes))])
+
+
+def _crossing(setting: Setting, cut: frozenset[int]) -> int:
+    """Return the ticks until all is over that has to leave some nodes."""
+    apart = setting.distances
+    out = [
+        (one.source, [goal for goal in one.goals if goal not in cut]) for one in setting.demands if one.source in cut
+    ]
+    out = [(source, goals) for source, goals in out if goals]
+    if not out:
+        return 0
+    links = []
+    src, dst = setting.topology.src.tolist(), setting.topology.dst.tolist()
+    for link, (u, v) in enumerate(zip(src, dst, strict=True)):
+        if u in cut and v not in cut:
+            # From the first start that any chunk could have, until it is where the nearest of its goals is.
+            head = min(apart[source][u] for source, _ in out)
+            tail = min(apart[v][goal] for _, goals in out for goal in goals)
+            links.append((head + setting.lasts[link] + tail, setting.busy[link]))
+    low, high = 0, max(first + busy * len(out) for first, busy in links)
+    while low < high:
+        middle = (low + high) // 2
+        through = sum(1 + (middle - first) // busy for first, busy in links if first <= middle)
+        low, high = (low, middle) if through >= len(out) else (middle + 1, high)
+    return low
+
+
+def _search(
+    setting: Setting,
+    least: int,
+    most: int,
+    limits: tuple[float | None, int, int],
+) -> tuple[list[Send] | None, int, bool]:
+    """Return sends that end within bounds, if there are any; what none undercut; and whether that is the end of it."""
+    if most > MOST:
+        raise TooLargeError(f"times of {most} ticks are too long for an exact search; use rounder numbers")
+    program = Discrete()
+    end = program.number(least, most)
+    program.minimise([(1, end)])
+    sends: dict[tuple[int, int], tuple[int, int]] = {}  # flag and start of every send there is to choose
+    for number in range(len(setting.demands)):
+        sends |= _tree(program, setting, number, end, most)
+    for link, busy in enumerate(setting.busy):
+        own = {number: pair for (number, at), pair in sends.items() if at == link}
+        if len(own) > 1:
+            program.apart([start for _, start in own.values()], busy, [flag for flag, _ in own.values()])
+        if own:
+            # It follows, but tells the solver's relaxation what a link can carry.
+            u, rest = int(setting.topology.src[link]), setting.lasts[link] - busy
+            head = min(setting.distances[setting.demands[number].source][u] for number in own)
+            program.row([(1, end), *((-busy, flag) for flag, _ in own.values())], min(head + rest, least))
+    seconds, jobs, seed = limits
+    verdict = program.solve(seconds=seconds, jobs=jobs, seed=seed)
+    if not program.solved:
+        return None, most + 1 if verdict == "infeasible" else max(least, program.bound), verdict == "infeasible"
+    chosen = [
+        Send(number, link, program.value(start), program.value(start) + setting.lasts[link])
+        for (number, link), (flag, start) in sends.items()
+        if program.value(flag)
+    ]
+    return chosen, program.bound, verdict == "optimal"
+
+
+def _tree(
+    program: Discrete, setting: Setting, number: int, end: int, most: int
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """Add a tree for a demand to the program and return flag and start of each send, by demand and link."""
+    one, apart = setting.demands[number], setting.distances
+    tail = [min(apart[node][goal] for goal in one.goals) for node in range(setting.topology.nodes)]
+    inside = [
+        node
+        for node in range(setting.topology.nodes)
+        if node != one.source and apart[one.source][node] + tail[node] <= most
+    ]
+    there = {node: program.number(apart[one.source][node], most - tail[node]) for node in inside}
+    passed = {node: program.flag() for node in inside if node not in one.goals}
+    brought: dict[int, list[int]] = {node: [] for node in inside}
+    sends: dict[tuple[int, int], tuple[int, int]] = {}
+    for node in inside:
+        program.row([(1, end), (-1, there[node])], tail[node], when=[passed[node]] if node in passed else [])
+    for link, (u, v, _) in enumerate(setting.topology.links()):
+        head, lasts = apart[one.source][u], setting.lasts[link]
+        if u == v or v not in there or (u != one.source and u not in there) or head + lasts + tail[v] > most:
+            continue
+        flag, start = program.flag(), program.number(head, most - tail[v] - lasts)
+        sends[number, link] = flag, start
+        brought[v].append(flag)
+        program.row([(1, there[v]), (-1, start)], lasts, lasts, when=[flag])
+        if u != one.source:
+            program.row([(1, start), (-1, there[u])], 0, when=[flag])
+            if u in passed:
+                program.implies(flag, passed[u])
+    for node, flags in brought.items():
+        if node in passed:
+            program.row([*((1, flag) for flag in flags), (-1, passed[node])], 0, 0)
+        else:
+            program.one_of(flags)
+    # Something crosses every cut between the source and a goal: it follows, but not for the solver's relaxation.
+    src, dst = setting.topology.src.tolist(), setting.topology.dst.tolist()
+    own = [(src[link], dst[link], flag) for (_, link), (flag, _) in sends.items()]
+    for cut in cuts_of(setting.topology.nodes):
+        if one.source in cut and not cut.issuperset(one.goals):
+            program.any_of(flag for u, v, flag in own if u in cut and v not in cut)
+    return sends

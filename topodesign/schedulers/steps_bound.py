@@ -1,0 +1,220 @@
+"""A bound on the bandwidth of schedules of so many steps, by linear programming, that holds whatever the solver did.
+
+An allgather in whole chunks is a choice of sends, over which link at which step each chunk goes, such that every node
+gets every chunk once and no node sends a chunk before the step after it got it. The bound is that of the linear
+relaxation; a reduce-scatter is an allgather of the transpose, backwards (Theorem 1).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.arguments import require_at_least
+from topodesign.base.errors import DisconnectedError, ParameterError, TooLargeError, TopologyError
+from topodesign.collectives import ALLREDUCE, Collective, as_collective
+from topodesign.solve.program import Entries, Program
+from topodesign.topology.topology import IntArray, Topology
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+MOST_SENDS = 6_000
+"""Largest product of nodes, links and steps of the sends of one chunk of every shard."""
+MOST_PORTS = 1_000
+"""Largest common multiple of the link capacities, which keeps loads small integers."""
+
+_SCALES = (*range(1, 61), 2520, 27720, 720720)
+"""Denominators tried for the multipliers of a bound; those of small programs are mostly small."""
+
+
+@dataclass(frozen=True)
+class _Program:
+    """The sends that an allgather of one chunk a shard can choose from, and what binds them.
+
+    Attributes
+    ----------
+    topology
+        Where the allgather runs.
+    steps
+        Communication steps.
+    owner, link, step
+        int64, shape ``(sends,)``; links are numbered as in the topology, steps from 0.
+    once
+        Shape ``(nodes * (nodes - 1), sends)``: the sends that bring a node the chunk of another; one is chosen.
+    cause
+        Shape ``(sends not by the owner, sends)``: this send or an earlier one over its link, minus all that bring the
+        sender the chunk before this step; at most 0.
+    load
+        Shape ``(steps * links, sends)``: what a send adds to the load of its link, in units of ``1 / ports`` of the
+        time that a chunk takes over a link of capacity 1.
+    ports
+        Least common multiple of the capacities.
+    """
+
+    topology: Topology
+    steps: int
+    owner: IntArray
+    link: IntArray
+    step: IntArray
+    once: csr_array
+    cause: csr_array
+    load: csr_array
+    ports: int
+
+    def rows(self) -> tuple[csr_array, csr_array]:
+        """Return the matrices of the rows that are at most 0 and of those that are 1.
+
+        The columns are the sends, then the largest load of each step.
+        """
+        from scipy.sparse import block_array, eye_array, hstack, kron  # noqa: PLC0415  heavy
+
+        links = self.load.shape[0] // self.steps
+        largest = kron(eye_array(self.steps, dtype=np.int64), np.ones((links, 1), dtype=np.int64))
+        at_most_0 = block_array([[self.cause, None], [self.load, -largest]])
+        idle = np.zeros((self.once.shape[0], self.steps), dtype=np.int64)
+        return at_most_0.tocsr(), hstack([self.once, idle]).tocsr()
+
+    @property
+    def unit(self) -> Fraction:
+        """Y for a load of 1 in one step."""
+        return Fraction(self.topology.degree, self.topology.nodes * self.ports)
+
+
+def lower_bound_lp(topology: Topology, collective: Collective | str, *, steps: int) -> Fraction | None:
+    """Return a bandwidth factor that no schedule of so many steps undercuts, in chunks of any size.
+
+    Parameters
+    ----------
+    topology
+        Small: some 16 nodes of degree 4. Parallel links share a load by their capacity.
+    collective
+        ``allgather`` or ``reduce-scatter``.
+    steps
+        Communication steps.
+
+    Returns
+    -------
+    Fraction or None
+        Proven whatever the solver said: any multipliers of the rows of the linear relaxation give a bound by weak
+        duality, as all variables are bounded; the solver's are rounded to fractions and the bound computed in integers.
+        None if there is no schedule of so many steps.
+
+    Raises
+    ------
+    ParameterError
+        If the collective is another or ``steps`` is out of range.
+    TooLargeError
+        If there are too many sends to choose from.
+    DisconnectedError, TopologyError
+        If some node never reaches some other; if there are switches or fewer than two nodes.
+
+    Notes
+    -----
+    Any schedule gives values of the relaxation: of several deliveries of the same data to a node count the first, and
+    average over the data of a shard. For every receiver of a shard the relaxation has a flow from the owner through the
+    sends. There may be no schedule that meets the bound, as flows to different receivers may share a send of different
+    data.
+    """
+    program = _program(topology, as_collective(collective), steps)
+    return None if program is None else program.unit * _least_loads(program)
+
+
+def _program(topology: Topology, collective: Collective, steps: int) -> _Program | None:
+    """Return the program of the allgather, or of the allgather that reversed in time is the reduce-scatter."""
+    from scipy.sparse import csr_array  # noqa: PLC0415  heavy
+
+    if collective not in ALLREDUCE.parts:
+        raise ParameterError(f"this bound is for an allgather or a reduce-scatter, not {collective}")
+    require_at_least("steps", steps, 1)
+    if topology.switches or topology.nodes < 2:
+        raise TopologyError("this bound needs at least 2 nodes and no switches")
+    sends = topology.nodes * len(topology.src) * steps
+    if sends > MOST_SENDS:
+        raise TooLargeError(
+            f"{topology.nodes} nodes, {len(topology.src)} links and {steps} steps are too many for this bound: their "
+            f"product is at most {MOST_SENDS}"
+        )
+    ports = math.lcm(*set(topology.capacity.tolist()))
+    if ports > MOST_PORTS:
+        raise TooLargeError(f"link capacities with the common multiple {ports} are too many for this bound")
+    way = topology.transpose() if collective.reduces else topology
+    reach = _reach(way, steps)
+    if not reach[steps].all():
+        return None
+    useful = reach[:steps, :, way.src] & (way.dst != np.arange(way.nodes)[:, None]) & (way.src != way.dst)
+    step, owner, link = np.nonzero(useful)
+    src, dst = way.src[link], way.dst[link]
+    once = np.zeros((way.nodes**2, len(step)), dtype=np.int8)
+    once[owner * way.nodes + dst, np.arange(len(step))] = 1
+    load = np.zeros((steps * len(way.src), len(step)), dtype=np.int64)
+    load[step * len(way.src) + link, np.arange(len(step))] = ports // way.capacity[link]
+    onward = src != owner
+    one_shard = owner[onward, None] == owner
+    so_far = one_shard & (link[onward, None] == link) & (step[onward, None] >= step)
+    before = one_shard & (src[onward, None] == dst) & (step[onward, None] > step)
+    cause = so_far.astype(np.int8) - before.astype(np.int8)
+    once = once[once.any(axis=1)]
+    return _Program(way, steps, owner, link, step, csr_array(once), csr_array(cause), csr_array(load), ports)
+
+
+def _reach(topology: Topology, steps: int) -> NDArray[np.bool_]:
+    """Return whether a node can have the shard of an owner after so many steps, shape (steps + 1, owners, nodes)."""
+    hop = np.eye(topology.nodes, dtype=bool)
+    hop[topology.src, topology.dst] = True
+    reach = [np.eye(topology.nodes, dtype=bool)]
+    for _ in range(max(steps, topology.nodes)):
+        reach.append(reach[-1] @ hop)
+    if not reach[-1].all():
+        raise DisconnectedError("not every node reaches every other, so no collective runs on this topology")
+    return np.array(reach[: steps + 1])
+
+
+def _least_loads(program: _Program) -> Fraction:
+    """Return what the steps' largest loads add up to at least, in chunks of any size: see :func:`lower_bound_lp`."""
+    at_most_0, is_1, most = _relaxation(program)
+    is_load = np.zeros(len(most), dtype=np.int64)
+    is_load[len(program.step) : len(program.step) + program.steps] = 1
+    solver = Program()
+    solver.add_columns(len(most), cost=is_load, upper=most)
+    solver.add_rows(at_most_0.shape[0], Entries.of(at_most_0), upper=0)
+    solver.add_rows(is_1.shape[0], Entries.of(is_1), lower=1, upper=1)
+    solver.solve(interior=True)
+    bound = solver.bound(_SCALES) if solver.solved else None
+    return max(bound or Fraction(0), Fraction(0))
+
+
+def _relaxation(program: _Program) -> tuple[csr_array, csr_array, IntArray]:
+    """Return the rows at most 0, the rows that are 1, and the columns' largest values, of the linear relaxation.
+
+    The columns are those of the integer program and, for each receiver of each shard, the sends that are on its way
+    there: a flow from the owner to that receiver within the sends.
+    """
+    from scipy.sparse import block_array, block_diag, csr_array, eye_array, hstack, kron  # noqa: PLC0415  heavy
+
+    nodes, sends = program.topology.nodes, len(program.step)
+    src, dst = program.topology.src[program.link], program.topology.dst[program.link]
+    flows = np.arange(1, nodes)  # the k-th flow of an owner is to the node owner + k, modulo nodes
+    each = eye_array(len(flows), dtype=np.int64)
+
+    owner, node, step = (grid.ravel()[:, None] for grid in np.indices((nodes, nodes, program.steps)))
+    passes = (program.owner == owner) & (node != owner)
+    left, entered = passes & (src == node) & (program.step <= step), passes & (dst == node) & (program.step < step)
+    onward = csr_array((left.astype(np.int8) - entered)[left.any(axis=1)])
+    of_send = kron(np.ones((len(flows), 1), dtype=np.int64), eye_array(sends, dtype=np.int64))
+    of_load = csr_array((len(flows) * sends, program.steps), dtype=np.int64)
+
+    own = program.owner == np.arange(nodes)[:, None]
+    arrive = block_diag([csr_array(own & (dst == (program.owner + k) % nodes), dtype=np.int64) for k in flows])
+    not_past = src != (program.owner + flows[:, None]) % nodes  # no flow goes on from where it ends
+    most = np.concatenate((np.ones(sends), np.full(program.steps, program.ports * nodes), not_past.ravel()))
+
+    at_most_0, is_1 = program.rows()
+    within = kron(each, eye_array(sends, dtype=np.int64))
+    at_most_0 = block_array([[at_most_0, None], [hstack([-of_send, of_load]), within], [None, kron(each, onward)]])
+    return at_most_0.tocsr(), block_diag([is_1, arrive]).tocsr(), most.astype(np.int64)
