@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -392,6 +393,8 @@ def test_what_cannot_be_routed_is_said() -> None:
 
 
 def test_every_baseline_is_listed_by_its_name() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "methods.md").read_text(encoding="utf-8")
     for name in BASELINES:
+        assert f"| `{name}` |" in page
         assert METHODS[name].name == name
         assert not METHODS[name].auto

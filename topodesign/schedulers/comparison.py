@@ -169,7 +169,7 @@ class MethodComparison(Result):
     def table(self) -> Table:
         """Return a row for every method that made a plan, and one for the bound; below, why the others made none."""
         sizes = tuple(format_size(size) for size in self.sizes)
-        columns = ("kind", "steps", "y", *sizes, "y / bound", "made in", "method")
+        columns = ("method", "kind", "steps", "y", *sizes, "y / bound", "made in")
         made = [one for one in self.methods if one.times]
         best = [min((one.times[at] for one in made), default=None) for at in range(len(sizes))]
         rows = []
@@ -182,16 +182,23 @@ class MethodComparison(Result):
             steps = "" if one.steps is None else str(one.steps)
             factor = "" if one.bandwidth is None else f"{float(one.bandwidth):.4f}"
             ratio = "" if over is None else f"{float(over):.3f}"
-            rows.append((one.kind, steps, factor, *times, ratio, f"{one.seconds:.2f}s", one.method))
+            rows.append((one.method, one.kind, steps, factor, *times, ratio, f"{one.seconds:.2f}s"))
         least_times = map(format_time, self.bounds)
-        rows.append(("", str(self.steps), f"{float(self.factor):.4f}", *least_times, "", "", "at least"))
+        rows.append(("at least", "", str(self.steps), f"{float(self.factor):.4f}", *least_times, "", ""))
         why: dict[str, list[str]] = {}
         for one in self.methods:
             if not one.times:
                 why.setdefault(one.reason, []).append(one.method)
         footnote = "\n".join(f"{', '.join(names)}: {reason}" for reason, names in why.items())
-        words = frozenset({"kind", "method"})
-        return Table(self.heading(), columns, tuple(rows), words, compared=len(made), footnote=footnote)
+        return Table(
+            self.heading(),
+            columns,
+            tuple(rows),
+            frozenset({"kind", "method"}),
+            frozenset({"kind", "made in"}),
+            compared=len(made),
+            footnote=footnote,
+        )
 
 
 def compare_methods(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 from topodesign.collectives import ALLREDUCE, BROADCAST, REDUCE
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan import Plan
+from topodesign.schedulers.baselines.levels import boxes_of
+from topodesign.schedulers.baselines.orders import box_tours
 from topodesign.schedulers.baselines.spanning import Ranks, tree_plans
 from topodesign.schedulers.method import Method, Request
 
@@ -28,20 +32,46 @@ def two_trees(fabric: Fabric, root: int | None) -> list[Ranks]:
     rank where their number is odd. C chunks take 2 (ceil(log2 N) + C - 1)(alpha + beta M/(2C)) for a reduce and then a
     broadcast if every edge has a link for itself.
 
+    Where a fabric has boxes the trees are among these, two for every place in them, and each goes on as a chain in
+    every box.
+
     References
     ----------
     Sanders, Speck and Traff, Two-tree Algorithms for Full Bandwidth Broadcast, Reduction and Scan (2009).
     """
+    boxes = boxes_of(fabric)
+    if boxes is not None:
+        return _among_boxes(box_tours(fabric, boxes), root)
     nodes = fabric.compute
+    return [_tree(order) for order in _orders(list(nodes), None if root is None else nodes.index(root))]
+
+
+def _orders(nodes: list[int], first: int | None) -> tuple[list[int], list[int]]:
+    """Return the nodes in the order of their ranks in each of the two trees."""
     count = len(nodes)
-    first = 0 if root is None else nodes.index(root)
-    plain = [nodes[(first + rank) % count] for rank in range(count)]
-    if root is None:
-        other = plain[::-1] if count % 2 == 0 else [*plain[1:], plain[0]]
-    else:
-        rest = plain[1:]
-        other = [plain[0], *(rest[::-1] if count % 2 else [*rest[1:], rest[0]])]
-    return [_tree(order) for order in (plain, other)]
+    plain = [*nodes[first or 0 :], *nodes[: first or 0]]
+    if first is None:
+        return plain, plain[::-1] if count % 2 == 0 else [*plain[1:], plain[0]]
+    rest = plain[1:]
+    return plain, [plain[0], *(rest[::-1] if count % 2 else [*rest[1:], *rest[:1]])]
+
+
+def _among_boxes(tours: list[list[int]], root: int | None) -> list[Ranks]:
+    """Return the trees among boxes, which are joined by their nodes of one place, with a chain in each box."""
+    own = None if root is None else next(at for at, tour in enumerate(tours) if root in tour)
+    found = []
+    for place in range(len(tours[0])):
+        for order in _orders(list(range(len(tours))), own):
+            heads = [tours[box][place] for box in order]
+            tree = _tree(heads)
+            top = tree.root if root is None else root
+            edges = [] if top == tree.root else [(top, tree.root)]
+            edges += tree.edges
+            for tour in tours:
+                chain = [node for node in (*tour[place:], *tour[:place]) if node != top or node == tour[place]]
+                edges += itertools.pairwise(chain)
+            found.append(Ranks(top, 1, edges))
+    return found
 
 
 def _tree(order: list[int]) -> Ranks:
