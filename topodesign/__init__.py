@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from topodesign.plans.files import load_plan as load_plan
     from topodesign.plans.files import save_plan as save_plan
     from topodesign.plans.orbit import OrbitRounds as OrbitRounds
+    from topodesign.plans.paths import Paths as Paths
     from topodesign.plans.plan import Plan as Plan
     from topodesign.plans.rounds import Rounds as Rounds
     from topodesign.plans.timed import Timed as Timed
@@ -124,6 +125,7 @@ _HOMES = {
     "parse": "base.spec",
     "part_of": "fabrics.part",
     "pipeline_frontier": "schedulers.frontier",
+    "Paths": "plans.paths",
     "plain_inventory": "wiring.inventory.plain",
     "Plan": "plans.plan",
     "plot": "report.plots",

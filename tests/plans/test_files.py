@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 from tests.samples.old_files import save_schedule, save_trees
+from tests.samples.paths import some_paths
 from tests.samples.schedules import valid
 from tests.samples.timed import timed_sample
 from topodesign.base.errors import FileFormatError, ScheduleError, TopodesignError
@@ -22,7 +24,7 @@ from topodesign.expand.library import build
 from topodesign.fabrics.presets import build_fabric
 from topodesign.forest.schedule import forest_schedule
 from topodesign.plans.files import KINDS, is_plan, load_plan, save_plan
-from topodesign.plans.measure import cost_claim, cost_of, tree_figures
+from topodesign.plans.measure import cost_claim, cost_of, path_claim, tree_figures
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import assemble
 from topodesign.schedulers.spff import spff_orbit
@@ -53,9 +55,16 @@ def orbit_plan(collective: str = "allreduce") -> Plan:
     return Plan(topology, orbit, cost_claim(cost_of(topology, orbit.unfold())), generator={"method": "spff"})
 
 
+def paths_plan(collective: str = "all-to-all") -> Plan:
+    paths = some_paths(collective, 5, 2, random.Random(5))  # noqa: S311  a sample
+    plan = Plan(paths.topology, paths, generator={"method": "random"})
+    return replace(plan, claim=path_claim(plan.fabric, paths))
+
+
 PLANS: dict[str, Callable[[], Plan]] = {
     "rounds": rounds_plan,
     "trees": trees_plan,
+    "paths": paths_plan,
     "timed": timed_plan,
     "orbitrounds": orbit_plan,
 }

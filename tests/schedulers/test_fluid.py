@@ -11,6 +11,7 @@ import pytest
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.cli.main import run
+from topodesign.compiler.compilation import compile_plan
 from topodesign.fabrics.part import Others
 from topodesign.fabrics.presets import FABRICS
 from topodesign.forest.fabric_optimum import optimum
@@ -126,6 +127,26 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["simulate", path, "--without", "rail0"]) == 1
     assert "does not finish" in capsys.readouterr().out
     assert run(["simulate", path, "--mode", "asynchronous"]) == 2
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "dgx_a100(2)",
+        "dgx_h100(2)",
+        "fat_tree(4,4,2)",
+        *(
+            pytest.param(place, marks=pytest.mark.thorough)
+            for place in ("dgx_a100(8)", "dgx_a100_links(4)", "mi250(2)", "dgx1_v100(2)", "rail_optimised(4,4)")
+        ),
+    ],
+)
+@pytest.mark.parametrize("inplace", [False, True])
+def test_programs_do_what_the_paths_say(place: str, inplace: bool) -> None:
+    """Executed on integers by a reader that knows nothing of plans."""
+    made = compile_plan(schedule(place, "all-to-all"), inplace=inplace).checked()
+    assert made.report is not None
+    assert made.report.ok, str(made.report)
 
 
 def test_a_wrong_claim_is_found() -> None:

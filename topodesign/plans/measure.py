@@ -10,6 +10,7 @@ import numpy as np
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ScheduleError
 from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.paths import Paths
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import find_links
 from topodesign.plans.trees import Trees
@@ -120,3 +121,14 @@ def per_root(fabric: Fabric, schedule: Trees) -> str:
     k = tree_figures(fabric, schedule).k
     unit = "" if schedule.shard is None else " and unit of shard size"
     return f"{k} {'tree' if k == 1 else 'trees'} per root{unit}"
+
+
+def path_claim(fabric: Fabric, paths: Paths) -> dict[str, Fraction]:
+    """Return the claim of paths on their fabric: height, 1/x* in seconds per byte of a shard, algorithmic bandwidth."""
+    members = paths.collective.members(fabric.topology.nodes, fabric.topology.switches)
+    inverse = paths.inverse_rate / fabric.unit
+    return {
+        "height": Fraction(paths.height),
+        "inv_x_star": inverse,
+        "algorithmic_bandwidth": paths.collective.shards(len(members)) / inverse,
+    }

@@ -16,6 +16,7 @@ from topodesign.collectives import GATHER, Collective
 from topodesign.expand.places import named_preset
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import part_of
+from topodesign.plans.measure import path_claim
 from topodesign.plans.paths import MAX_WEIGHT, Paths
 from topodesign.plans.plan import Plan
 from topodesign.pricing.flows.demands import DemandFlow
@@ -29,14 +30,9 @@ def _make(request: Request) -> list[Plan]:
     fabric, collective, inside = _asked(request)
     flow = best_flow(fabric, collective, dict.fromkeys(fabric.classes, Fraction(1)), inside=inside)
     movement = _paths(fabric, collective, flow)
-    inverse = movement.inverse_rate / fabric.unit
-    claim = {
-        "height": Fraction(movement.height),
-        "inv_x_star": inverse,
-        "algorithmic_bandwidth": collective.shards(len(fabric.compute)) / inverse,
-    }
     spec = None if request.only or request.without else named_preset(request.place)
-    return [Plan(fabric, movement, claim, spec, {"method": "fluid", "root": request.root_name})]
+    claim, made = path_claim(fabric, movement), {"method": "fluid", "root": request.root_name}
+    return [Plan(fabric, movement, claim, spec, made)]
 
 
 def _asked(request: Request) -> tuple[Fabric, Collective, bool]:
