@@ -37,6 +37,7 @@ LAYERS = (
     "runtime",
     "compiler",
     "wiring",
+    "comparison",
     "report",
     "cli",
     "__main__",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from topodesign.catalog.verify import verify_catalog as verify_catalog
     from topodesign.collectives import as_collective as as_collective
     from topodesign.collectives.collective import Collective as Collective
+    from topodesign.comparison.compare import compare as compare
     from topodesign.compiler.compilation import compile_plan as compile_plan
     from topodesign.compiler.fitting import compile_fitting as compile_fitting
     from topodesign.compiler.several import compile_groups as compile_groups
@@ -97,6 +98,7 @@ _HOMES = {
     "check_wiring": "wiring.check.check",
     "Collective": "collectives.collective",
     "compare_methods": "schedulers.comparison",
+    "compare": "comparison.compare",
     "compile_fitting": "compiler.fitting",
     "compile_groups": "compiler.several",
     "compile_plan": "compiler.compilation",

@@ -20,6 +20,7 @@ COMMANDS = {
     "pareto": "Find every topology worth wiring for N nodes of degree d.",
     "catalog": "Look up, list and verify the best known topologies.",
     "evaluate": "Price one topology and set it against the bounds.",
+    "compare": "Put designs side by side: yours, tori, fat trees, rings.",
     "links": "Print the links of a topology.",
     "optimum": "Find the best throughput of a fabric, and what limits it.",
     "fabric": "Write a fabric, or what is left of it, as a file.",

@@ -1,0 +1,125 @@
+"""Comparisons: times are those that schedules, simulation and prices say elsewhere, on equal bandwidth of a node."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from topodesign import compare, evaluate, pareto, save_plan, schedule, simulate, verify
+from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
+from topodesign.cli.main import run
+from topodesign.fabrics.fabric import Fabric
+
+NAMES = ["best", "ring", "tree", "torus", "hypercube", "jellyfish", "dragonfly", "fattree"]
+
+
+def test_every_plan_is_verified_and_nothing_beats_the_bound() -> None:
+    found = compare(NAMES, nodes=16, degree=4, sizes=["1KiB", "1MiB", "1GiB"])
+    assert [one.name for one in found.contenders] == NAMES
+    bound = found.workload.allreduce(found.bound)
+    for one in found.contenders:
+        assert one.plan is not None
+        assert verify(one.plan).ok
+        assert all(time >= least for time, least in zip(one.times, bound, strict=True)), one.name
+        assert one.bandwidth >= found.bound.bandwidth
+        low, high = one.all_to_all
+        assert low is not None
+        assert high is None or low <= high
+        narrow, wide = one.bisection
+        assert narrow is None or wide is None or narrow <= wide
+    assert found.best(1).name == "best"
+
+
+def test_times_are_those_of_other_functions() -> None:
+    found = compare(["torus(4,4)", "best", "ring"], nodes=16, degree=4, sizes="3MB", alpha="7us", bandwidth="400Gbps")
+    torus, best, ring = found.contenders
+    quantities = {"sizes": "3MB", "alpha": "7us", "bandwidth": "400Gbps"}
+    assert torus.times == evaluate("torus(4,4)", **quantities).allreduce  # type: ignore[arg-type]
+    assert best.times[0] <= pareto(16, 4, **quantities).best.allreduce[0]  # type: ignore[arg-type]
+    plan = schedule("biring(4,16)", method="ring")
+    assert ring.times[0] == simulate(plan, size="3MB", alpha="7us", bandwidth="400Gbps").time
+
+
+@pytest.mark.parametrize("name", ["torus(4,4)", "tree", "ring"])
+def test_ports_that_are_not_used_carry_nothing(name: str) -> None:
+    degree = 8 if name == "torus(4,4)" else 6
+    own = compare([name], nodes=16, degree=4).contenders[0]
+    spare = compare([name], nodes=16, degree=degree, alpha="10us").contenders[0]
+    used = 4 if name != "ring" else 6
+    assert spare.bandwidth == own.bandwidth * Fraction(degree, used)
+    assert (spare.times > own.times) == (degree > used)
+
+
+def test_fabrics_have_the_bandwidth_of_a_node_that_is_asked_for() -> None:
+    one, two = (compare(["fat_tree(2,4,4)"], alpha=0, bandwidth=rate).contenders[0] for rate in ("100Gbps", "400Gbps"))
+    assert isinstance(one.place, Fabric)
+    assert one.times[0] == 4 * two.times[0]
+    assert one.bandwidth == two.bandwidth
+
+
+def test_two_linked_devices_of_a_fabric_have_one_cable() -> None:
+    number = compare(["dgx_a100(2)"]).contenders[0].counts
+    assert (number.cables, number.ports, number.switches, number.switch_ports) == (32, 32, 4, 32)
+    assert number.survives == 1  # a GPU has NVLink and InfiniBand
+
+
+def test_plans_files_and_methods_are_contenders(tmp_path: Path) -> None:
+    plan = schedule("torus(3,3)")
+    save_plan(tmp_path / "a.npz", plan)
+    found = compare([plan, str(tmp_path / "a.npz"), "torus(3,3)", "torus(3,3)@ring"])
+    assert len({one.times for one in found.contenders[:3]}) == 1
+    assert found.contenders[3].times > found.contenders[0].times
+    assert found.contenders[3].method == "ring"
+
+
+def test_prices_add_up() -> None:
+    found = compare(
+        ["torus(3,3)", "fat_tree(3,3,3)"], prices={"cable": 7, "switch": "1000", "switch-port": Fraction(1, 2)}
+    )
+    assert [one.cost for one in found.contenders] == [18 * 7, 18 * 7 + 6000 + Fraction(27, 2)]
+
+
+def test_what_does_not_exist_is_told_and_what_is_wrong_refused() -> None:
+    found = compare(["torus", "slimfly"], nodes=16, degree=4)
+    assert [name for name, _ in found.missing] == ["slimfly"]
+    assert "slimfly" in str(found)
+    with pytest.raises(InfeasibleError):
+        compare(["slimfly"], nodes=16, degree=4)
+    wrong: list[tuple[list[str], dict[str, object]]] = [
+        ([], {}), (["torus"], {}), (["torus(4,4)", "torus(3,3)"], {}), (["torus(4,4)"], {"degree": 3}),
+        (["torus(4,4)@butterfly"], {}), (["nothing(3)"], {}), (["torus(4,4)"], {"prices": {"cabel": 1}}),
+        (["torus(4,4)"], {"prices": {"cable": -1}}), (["torus(4,4)"], {"prices": {"cable": "x"}}),
+    ]  # fmt: skip
+    for contenders, options in wrong:
+        with pytest.raises(TopodesignError):
+            compare(contenders, **options)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="allreduces are compared"):
+        compare([schedule("torus(3,3)", "allgather")])
+
+
+def test_large_places_are_priced_from_their_links() -> None:
+    found = compare(["genkautz(4,500)"])
+    assert found.contenders[0].proof == "links priced"
+    assert found.contenders[0].times == evaluate("genkautz(4,500)").allreduce
+
+
+def test_the_command_prints_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compare", "best", "ring", "slimfly", "-n", "16", "-d", "4", "--price", "cable=50,switch=9"]
+    assert run([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    found = compare(["best", "ring", "slimfly"], nodes=16, degree=4, prices={"cable": 50, "switch": 9})
+    assert document == json.loads(json.dumps(found.record()))
+    for one, record in itertools.zip_longest(found.contenders, document["contenders"]):
+        assert record["times_s"]["1048576"] == float(one.times[0])
+    assert run([*words, "--csv"]) == 0
+    assert capsys.readouterr().out.count("\n") == 3
+    assert run(words) == 0
+    assert "slimfly" in capsys.readouterr().out
+    assert run(["compare", "best"]) == 2
+    assert "-n, -d" in capsys.readouterr().err
+    assert run(["compare", "torus(3,3)", "--price", "cable"]) == 2
+    capsys.readouterr()

@@ -1,0 +1,225 @@
+"""``compare``: contenders side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from topodesign.base.arguments import as_choice
+from topodesign.base.cost import Cost, lower_bound
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.records import Result, Table, shortened
+from topodesign.base.units import (
+    Quantity,
+    as_count,
+    format_bandwidth,
+    format_excess,
+    format_size,
+    format_time,
+    plain_number,
+)
+from topodesign.comparison.contender import PRICED, Contender, ContenderLike, contender
+from topodesign.pricing.workload import Workload, as_workload
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Result):
+    """Contenders side by side.
+
+    Attributes
+    ----------
+    contenders
+        In the order in which they were given.
+    workload
+        What the times are for.
+    bound
+        What no topology of that many nodes and ports can beat.
+    missing
+        Names that stand for nothing of this size, with the reason.
+    """
+
+    contenders: tuple[Contender, ...]
+    workload: Workload
+    bound: Cost
+    missing: tuple[tuple[str, str], ...] = ()
+
+    def heading(self) -> str:
+        """Return what was compared."""
+        work, first = self.workload, self.contenders[0]
+        return (
+            f"{first.nodes} nodes; allreduce; alpha {format_time(work.alpha)}, "
+            f"{format_bandwidth(work.bandwidth)} per node"
+        )
+
+    def best(self, place: int = 0) -> Contender:
+        """Return the fastest one for a size, by the place of the size."""
+        return min(self.contenders, key=lambda one: one.times[place])
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        work = self.workload
+        sizes = [plain_number(size) for size in work.sizes]
+        return {
+            "nodes": self.contenders[0].nodes,
+            "alpha_s": float(work.alpha),
+            "bandwidth_bps": float(work.bandwidth),
+            "sizes_bytes": sizes,
+            "lower_bound": {
+                "steps": self.bound.steps,
+                "bandwidth": str(self.bound.bandwidth),
+                "times_s": {
+                    str(size): float(time) for size, time in zip(sizes, work.allreduce(self.bound), strict=True)
+                },
+            },
+            "contenders": [
+                {
+                    **one.record(),
+                    "times_s": {str(size): float(time) for size, time in zip(sizes, one.times, strict=True)},
+                }
+                for one in self.contenders
+            ],
+            "missing": [{"name": name, "why": why} for name, why in self.missing],
+        }
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a flat row for every contender."""
+        rows = []
+        for one in self.contenders:
+            row = one.record()
+            for group in ("all_to_all", "bisection"):
+                row |= {f"{group}_{key}": value for key, value in row.pop(group).items()}
+            times = zip(self.workload.sizes, one.times, strict=True)
+            rows.append(row | {f"allreduce_s_{plain_number(size)}": float(time) for size, time in times})
+        return rows
+
+    def table(self) -> Table:
+        """Return a row for every contender, then the lower bound; the best of a column has an asterisk."""
+        work = self.workload
+        sizes = tuple(format_size(size) for size in work.sizes)
+        fastest = [min(one.times[place] for one in self.contenders) for place in range(len(sizes))]
+        priced = any(one.cost is not None for one in self.contenders)
+        rows = []
+        for one in self.contenders:
+            times = [
+                f"{format_time(time)} {format_excess(time / least):>8} {'*' if time == least else ' '}"
+                for time, least in zip(one.times, fastest, strict=True)
+            ]
+            number = one.counts
+            rows.append((
+                str(one.steps),
+                f"{float(one.bandwidth):.3f}",
+                *times,
+                _between(one.all_to_all),
+                str(number.cables),
+                str(number.switches),
+                "" if number.survives is None else str(number.survives),
+                *([f"{float(one.cost or 0):.6g}"] if priced else []),
+                "duplex" if one.topology.is_duplex else "simplex",
+                one.name if one.name == one.what else f"{one.name}: {shortened(one.what)}",
+            ))  # fmt: skip
+        bounds = [f"{format_time(time)}{' ' * 11}" for time in work.allreduce(self.bound)]
+        empty = [""] * (5 + priced)
+        rows.append((str(self.bound.steps), f"{float(self.bound.bandwidth):.3f}", *bounds, *empty, "lower bound"))
+        last = ("cost",) if priced else ()
+        return Table(
+            self.heading(),
+            ("steps", "y", *sizes, "all-to-all", "cables", "switches", "survives", *last, "cabling", "contender"),
+            tuple(rows),
+            words=frozenset(("cabling", "contender")),
+            spare=frozenset(("switches", "survives", "cabling", "all-to-all")),
+            compared=len(self.contenders),
+            footnote="\n".join([
+                "* fastest of its column, percentages are over it; steps and y are those of half an allreduce",
+                *(f"{name}: {why}" for name, why in self.missing),
+            ]),
+        )  # fmt: skip
+
+
+def _between(bounds: tuple[Fraction | None, Fraction | None]) -> str:
+    low, high = bounds
+    if low is None:
+        return ""
+    if high is None:
+        return f">= {float(low):.2f}"
+    return f"{float(low):.2f}" if low == high else f"{float(low):.2f}..{float(high):.2f}"
+
+
+def compare(
+    contenders: Sequence[ContenderLike],
+    *,
+    nodes: int | None = None,
+    degree: int | None = None,
+    alpha: Quantity = "10us",
+    sizes: Quantity | Sequence[Quantity] = "1MiB",
+    bandwidth: Quantity = "100Gbps",
+    prices: Mapping[str, Quantity] | None = None,
+) -> Comparison:
+    """Put designs side by side: their allreduce as a verified plan, all-to-all, cables, switches, failures survived.
+
+    Parameters
+    ----------
+    contenders
+        Each an everyday name (``best``, ``ring``, ``tree``, ``torus``, ``torus2d``, ``torus3d``, ``hypercube``,
+        ``hyperx``, ``jellyfish``, ``slimfly``, ``dragonfly``, ``fattree``), a topology or fabric, its spec or file,
+        one of these with a method (``torus(8,8)@ring``), or a plan or its file.
+    nodes, degree
+        N and d, which everyday names need; without them those of the first contender that has its own.
+    alpha, sizes, bandwidth
+        Latency of a step, sizes of data, and bandwidth of a node, the same for all: topologies have it over d ports
+        (those that they leave unused carry nothing), fabrics to their switches.
+    prices
+        Of a ``cable``, a ``port`` of a node, a ``switch`` and a ``switch-port``: adds what each contender costs.
+
+    Returns
+    -------
+    Comparison
+        Everyday names that stand for nothing of this size are told in ``missing``.
+
+    Raises
+    ------
+    ParameterError
+        If nothing is left to compare, contenders differ in their nodes or one has too many ports, a price is wrong.
+    TopodesignError
+        Of the other kinds, as of :func:`topodesign.schedule` and :func:`topodesign.evaluate`.
+
+    Examples
+    --------
+    >>> found = compare(["best", "torus", "ring", "slimfly"], nodes=16, degree=4)
+    >>> [(one.name, one.steps) for one in found.contenders]
+    [('best', 2), ('torus', 4), ('ring', 15)]
+    >>> found.best().name
+    'best'
+    """
+    if not isinstance(contenders, list | tuple) or not contenders:
+        raise ParameterError("give a list of contenders, such as ['best', 'torus', 'fattree']")
+    work = as_workload(alpha, sizes, bandwidth)
+    many = None if nodes is None else as_count(nodes, "number of nodes", 2)
+    ports = None if degree is None else as_count(degree, "degree", 1)
+    costs = (
+        None if prices is None else {as_choice("price", name, PRICED): _price(value) for name, value in prices.items()}
+    )
+    found: list[Contender] = []
+    missing: list[tuple[str, str]] = []
+    for what in contenders:
+        try:
+            found.append(contender(what, work, many, ports, costs))
+        except InfeasibleError as error:
+            missing.append((str(what), str(error)))
+            continue
+        many = found[0].nodes
+    if not found:
+        raise InfeasibleError("\n".join(f"{name}: {why}" for name, why in missing))
+    least = ports or max(one.topology.degree for one in found if not one.topology.switches or len(found) == 1)
+    return Comparison(tuple(found), work, lower_bound(found[0].nodes, least), tuple(missing))
+
+
+def _price(value: Quantity) -> Fraction:
+    try:
+        price = Fraction(value)
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+        raise ParameterError(f"a price is a number, not {value!r}") from None
+    if price < 0:
+        raise ParameterError(f"a price is not below zero, unlike {value}")
+    return price

@@ -1,0 +1,110 @@
+"""What there is to count of a place: cables, switches, failures that it survives, and how wide it is in the middle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from topodesign.solve.maxflow import maximum_flow
+from topodesign.topology.topology import IntArray, Topology
+
+_MOST_FLOWS = 2**22
+"""Nodes times links up to which flows between all nodes are asked for."""
+_MOST_SPECTRAL = 2048
+"""Nodes of which a wide cut is looked for."""
+_SWAPS = 64
+"""Exchanges in a row that find nothing better, after which the search for a cut ends."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What has to be bought and what it stands.
+
+    Attributes
+    ----------
+    cables
+        Pairs of opposite links have one cable (or cord of two fibres), a link of one way has one of its own.
+    ports
+        Ports of nodes that are in use.
+    switches, switch_ports
+        How many, and their ports in all.
+    survives
+        Links that may fail, whichever they are, with every node still reaching every other; None if not worked out.
+    """
+
+    cables: int
+    ports: int
+    switches: int
+    switch_ports: int
+    survives: int | None
+
+
+def counts(topology: Topology) -> Counts:
+    """Return what there is to count; a link of capacity c is c links in parallel."""
+    real = topology.src != topology.dst
+    u, v, c = topology.src[real], topology.dst[real], topology.capacity[real]
+    room = {(a, b): many for a, b, many in zip(u.tolist(), v.tolist(), c.tolist(), strict=True)}
+    cables = sum(max(many, room.get((b, a), 0)) for (a, b), many in room.items() if a < b or (b, a) not in room)
+    switch = np.isin(np.arange(topology.nodes), sorted(topology.switches))
+    ports = np.zeros(topology.nodes, dtype=np.int64)
+    np.add.at(ports, u, c)
+    return Counts(
+        cables,
+        int(ports[~switch].sum()),
+        len(topology.switches),
+        int(ports[switch].sum()),
+        survived(topology),
+    )
+
+
+def survived(topology: Topology) -> int | None:
+    """Return how many links may fail, whichever they are: the fewest links out of a set of nodes, less one.
+
+    Every node other than a fixed one must reach it and be reached over so many paths without a common link (Menger);
+    switches need not be reached. None for large places.
+    """
+    if topology.nodes * len(topology.src) > _MOST_FLOWS:
+        return None
+    nodes = [node for node in range(topology.nodes) if node not in topology.switches]
+    first, least = nodes[0], None
+    real = topology.src != topology.dst
+    u, v, room = topology.src[real], topology.dst[real], topology.capacity[real].tolist()
+    for node in nodes[1:]:
+        for start, end in ((first, node), (node, first)):
+            value = maximum_flow(topology.nodes, u, v, room, start=start, end=end).value
+            least = value if least is None else min(least, value)
+    return None if least is None else max(least - 1, 0)
+
+
+def widest_known(topology: Topology) -> tuple[IntArray, Fraction] | None:
+    """Return half of the nodes with few links between the halves, and how few: capacity out, as it is found.
+
+    It bounds the bisection from above. A heuristic: halves along the slowest vibration of the links, then exchanges of
+    pairs as long as they help. None for large places, and where there are switches.
+    """
+    nodes = topology.nodes
+    if topology.switches or nodes < 2 or nodes > _MOST_SPECTRAL:
+        return None
+    matrix = np.zeros((nodes, nodes))
+    real = topology.src != topology.dst
+    np.add.at(matrix, (topology.src[real], topology.dst[real]), topology.capacity[real])
+    both = matrix + matrix.T
+    order = np.argsort(np.linalg.eigh(np.diag(both.sum(axis=1)) - both)[1][:, 1], kind="stable")
+    side = np.zeros(nodes, dtype=bool)
+    side[order[: nodes // 2]] = True
+    while True:
+        outward = both @ ~side - both @ side  # what moving a node over would save
+        inward = -outward
+        inner, outer = np.flatnonzero(side), np.flatnonzero(~side)
+        gain = outward[inner][:, None] + inward[outer][None, :] - 2 * both[np.ix_(inner, outer)]
+        best = int(gain.argmax())
+        one, other = divmod(best, len(outer))
+        if gain[one, other] <= 0:
+            break
+        side[inner[one]], side[outer[other]] = False, True
+    leaving = real & side[topology.src] & ~side[topology.dst]
+    arriving = real & ~side[topology.src] & side[topology.dst]
+    width = min(int(topology.capacity[leaving].sum()), int(topology.capacity[arriving].sum()))
+    return np.flatnonzero(side), Fraction(width)
