@@ -57,7 +57,8 @@ def among(request: Request, methods: list[Method]) -> list[Plan]:
         ways.append(_through)
     for method in methods:
         own: list[Plan] = []
-        for way in ways:
+        native = "group" in method.options  # it knows groups and who forwards, so that no whole plan is cut down
+        for way in ways[:1] if native else ways:
             made: Made = {}
             parts = []
             for one in collective.single:
@@ -71,7 +72,7 @@ def among(request: Request, methods: list[Method]) -> list[Plan]:
             else:
                 movement = alongside(parts, collective)
                 own.append(planned(topology, movement, method.name, other_nodes=request.others))
-        if request.others == "forward" and "group" in method.options:
+        if request.others == "forward" and native:
             own += method.make(request)
         if own and "alpha" in method.options:  # made for a size, so that what is fastest for it is wanted
             own = [min(own, key=lambda plan: _time(request, plan))]

@@ -34,6 +34,8 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
         raise ParameterError(f"{request.collective} {verb} root; {what}")
     chosen = _able(request, method, methods)
     ask = _plans
+    if request.grouped and not any(one.movement == "rounds" or "group" in one.options for one in chosen):
+        request = _only(request, chosen[0])
     if request.grouped and all(one.movement == "rounds" for one in chosen):
         request, ask = replace(request, collective=request.among, only=(), group=(), placement=None, root=None), among
     parts = [ask(request.asking(part), chosen) for part in _steps(request.collective, chosen)]
@@ -80,12 +82,33 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
     given = request.given()
     if request.plain and able[0].movement == "rounds":  # which are carried over from parts, whatever made them
         given = [option for option in given if option not in {"only", "group", "placement"}]
+    elif "group" not in able[0].options and "only" in able[0].options:
+        given = [option for option in given if option not in {"group", "placement"}]
     for option in given:
         those = [one for one in able if option in one.options]
         if not those:
             raise ParameterError(_misplaced(option, able[0], [one for one in methods.values() if one.does(collective)]))
         able = those
     return able
+
+
+def _only(request: Request, method: Method) -> Request:
+    """Return the same with one group as those that take part, for a method that makes a fabric of them.
+
+    Raises
+    ------
+    InfeasibleError
+        If there are several groups.
+    """
+    among = request.among
+    if among.groups is not None:
+        raise InfeasibleError(
+            f"{method.name} makes plans of one group; on topologies rounds are for several, as of --method pipeline"
+        )
+    names = tuple(request.whole.names[node] for node in among.group or ())
+    root = None if among.root is None else request.whole.names[among.root]
+    alone = replace(among, group=None)
+    return replace(request, collective=alone, root=root, only=names, group=(), placement=None)
 
 
 def _misplaced(option: str, method: Method, methods: Iterable[Method]) -> str:

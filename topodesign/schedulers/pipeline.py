@@ -176,7 +176,9 @@ def _passing(topology: Topology, one: Collective) -> Topology:
     others = [node for node in range(topology.nodes) if node not in members]
     if not others:
         return topology
-    return Topology.from_arrays(topology.nodes, topology.src, topology.dst, topology.capacity, switches=others)
+    kept = topology.src != topology.dst
+    src, dst, capacity = topology.src[kept], topology.dst[kept], topology.capacity[kept]
+    return Topology.from_arrays(topology.nodes, src, dst, capacity, switches=others)
 
 
 def _trees(topology: Topology, one: Collective, number: int) -> Trees | None:
