@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -305,6 +304,7 @@ def test_where_there_is_no_hamiltonian_cycle_the_tour_is_short() -> None:
     path = Topology.from_links(4, [(0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2)])
     assert cost_in(schedule(path, "allgather", method="ring")).steps == 5  # round all links both ways, less one
     assert verify(schedule(path, method="ring")).ok
+    assert [len(link_disjoint_cycles(build(f"mesh({side},{side})"))) for side in (3, 4, 5, 6)] == [0, 2, 0, 2]
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -325,17 +325,6 @@ def test_ways_are_balanced() -> None:
     assert len({way[1] for way in Router(build("hypercube(4)")).paths([(0, 15)] * 4, [1] * 4)}) == 4
 
 
-def mesh(*sides: int) -> Topology:
-    """A torus without the links that go round."""
-    nodes, place, links = math.prod(sides), 1, []
-    for side in sides:
-        for node in range(nodes):
-            if node // place % side < side - 1:
-                links += [(node, node + place), (node + place, node)]
-        place *= side
-    return Topology.from_links(nodes, links)
-
-
 def across_then_along(side: int, pairs: list[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, ...]]:
     """XY routing on a square mesh."""
     ways = {}
@@ -353,7 +342,7 @@ def test_the_figures_that_tacos_prints() -> None:
     """Figure 5, table IV (6x6 mesh, root at a corner) and figure 6 (10x10): one chunk a node, one a link and step."""
     assert cost_in(schedule("uniring(1,4)", "scatter", method="spread-out", root=0)).steps == 3
     for side, wanted in ((6, {BROADCAST.at(0): 39, GATHER.at(0): 30}), (10, {ALLGATHER: 276})):
-        topology = mesh(side, side)
+        topology = build(f"mesh({side},{side})")
         nodes = range(side**2)
         ways = across_then_along(side, [(u, v) for u in nodes for v in nodes if u != v])
         for collective, steps in wanted.items():

@@ -42,6 +42,7 @@ from topodesign.graphs.linegraph import petersenline as petersenline
 from topodesign.graphs.linegraph import pg2line as pg2line
 from topodesign.graphs.linegraph import tutte8line as tutte8line
 from topodesign.graphs.linegraph import tutte12line as tutte12line
+from topodesign.graphs.mesh import mesh as mesh
 from topodesign.graphs.mms import mms as mms
 from topodesign.graphs.multipartite import bipartite as bipartite
 from topodesign.graphs.multipartite import cocktailparty as cocktailparty
