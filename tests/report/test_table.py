@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from topodesign import evaluate, pareto
+from topodesign import Catalog, evaluate, known_topologies, pareto
 from topodesign.base.records import Result
 from topodesign.report.table import print_result
 
@@ -39,3 +39,35 @@ def test_a_narrow_terminal_leaves_out_spare_columns_and_cuts_no_figure(results: 
             for title, cell in zip(table.columns, row, strict=True):
                 assert title in table.spare or title in table.words or "".join(cell.split()) in text
             assert "".join(row[-1].split()) in text
+
+
+@pytest.fixture(scope="module")
+def wide() -> list[Result]:
+    catalog = Catalog()
+    return [
+        pareto(200, 6, sizes=["1MiB", "100MiB", "1GiB"]),
+        known_topologies(range(100, 106), 4),
+        catalog.coverage([2, 3]),
+        catalog.quality([2, 3], 3, 400),
+    ]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_table_breaks_numbers_or_specs_or_is_too_wide(wide: list[Result], width: int) -> None:
+    for result in wide:
+        text, table = printed(result, width, terminal=True), result.table()
+        names = [row[-1] for row in table.rows]
+        for row in table.rows:
+            for title, cell in zip(table.columns, row, strict=True):
+                if " " not in cell.strip():
+                    assert title in table.spare or cell.strip() in text
+        for line in text.removesuffix(table.footnote + "\n").splitlines():
+            assert len(line.rstrip()) <= width or any(" " not in name and name in line for name in names)
+
+
+def test_a_pipe_is_as_wide_as_is_told(monkeypatch: pytest.MonkeyPatch, wide: list[Result]) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = printed(wide[0], 20, terminal=False)
+    assert 60 < max(map(len, text.splitlines())) <= 80
+    monkeypatch.setenv("COLUMNS", "many")
+    assert max(map(len, printed(wide[0], 20, terminal=False).splitlines())) > 80

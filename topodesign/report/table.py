@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import textwrap
+from collections.abc import Sequence
 from dataclasses import replace
 
 import rich.table
@@ -36,42 +39,66 @@ def print_table(table: Table, console: Console) -> None:
     """Print a table: what is the best of its column is green, and what is there to compare with is dim.
 
     Where there is too little room for all columns the figures stay whole: the spare columns are left out, and the texts
-    of the last one stand below, by number, unless they are short.
+    of the last one stand below, by number, unless they are short. What is too wide even then comes in several tables. A
+    name without blanks, such as a spec, is one line however long it is, so that it can be copied.
     """
     if not console.is_terminal:
-        console.width = _PLAIN_WIDTH  # a file or pipe has no width of its own
+        console.width = _piped_width()
     if table.heading:
         console.print(
             table.heading,
             style="" if table.titled else "bold",
             highlight=False,
             markup=False,
-            soft_wrap=not (table.titled and console.is_terminal),
+            soft_wrap=not table.titled,
         )
     drawn = _drawn(table)
     names = [cells[-1] for cells in table.rows]
     longest = max(map(len, names), default=0)
     narrow = table.titled and console.width < min(longest, _NAME_WIDTH) + _width(drawn, console) - longest
-    if narrow and longest <= _SHORT_NAME:
-        console.print(_drawn(_without_spare(table)), highlight=False)
-    elif narrow:
-        drawn = _drawn(_without_names(table))
-        terminal, console.width = console.width, _width(drawn, console)
-        console.print(drawn)
-        console.width = terminal
-        below = rich.table.Table.grid(padding=(0, 2))
-        for place, name in enumerate(names):
-            below.add_row(str(place + 1), Text(name), style=_style(table, place))
-        console.print(below)
-    else:
+    if not narrow:
         console.print(drawn, highlight=False)
+    elif longest <= _SHORT_NAME:
+        _print_parts(_without_spare(table), console)
+    else:
+        _print_parts(_without_names(table), console)
+        for place, name in enumerate(names, start=1):
+            _print_name(f"{place:<{len(str(len(names)))}}  ", name, _style(table, place - 1), console)
     if table.footnote:
         console.print(table.footnote, highlight=False, soft_wrap=True)
 
 
+def _piped_width() -> int:
+    """Return how wide tables are in a file or pipe, which has no width of its own."""
+    told = os.environ.get("COLUMNS", "")
+    return int(told) if told.isascii() and told.isdigit() and len(told) < 5 and int(told) else _PLAIN_WIDTH
+
+
+def _print_parts(table: Table, console: Console) -> None:
+    """Print a table, or several with the last column in each and as many of the others as there is room for."""
+    *others, last = range(len(table.columns))
+    while others:
+        count = len(others)
+        while count > 1 and _width(_drawn(_only(table, [*others[:count], last])), console) > console.width:
+            count -= 1
+        console.print(_drawn(_only(table, [*others[:count], last])), highlight=False)
+        others = others[count:]
+
+
+def _print_name(number: str, name: str, style: str, console: Console) -> None:
+    """Print what the last column of a row has: words with the lines after the first one set in, a spec in one line."""
+    lines = textwrap.wrap(name, max(20, console.width - len(number)), break_long_words=False, break_on_hyphens=False)
+    text = f"\n{' ' * len(number)}".join(lines)
+    console.print(Text(number + text, style), soft_wrap=True, highlight=False)
+
+
 def _without_spare(table: Table) -> Table:
     """Return the table without its spare columns."""
-    kept = [place for place, title in enumerate(table.columns) if title not in table.spare]
+    return _only(table, [place for place, title in enumerate(table.columns) if title not in table.spare])
+
+
+def _only(table: Table, kept: Sequence[int]) -> Table:
+    """Return the table with some of its columns."""
     rows = tuple(tuple(cells[place] for place in kept) for cells in table.rows)
     return replace(table, columns=tuple(table.columns[place] for place in kept), rows=rows)
 
