@@ -147,6 +147,20 @@ def test_random_fabrics_against_a_program_over_pairs(seed: int) -> None:
     check_against_brute_force(seed)
 
 
+@given(st.integers(0, 2**32 - 1), st.sampled_from([10**3, 10**6, 2**31 - 1]))
+@settings(max_examples=12)
+def test_capacities_of_many_digits(seed: int, most: int) -> None:
+    """Which have no common measure, so that the least time is a long fraction; it is proven all the same."""
+    rng = np.random.default_rng(seed)
+    topology, sources, demand, costs = random_case(rng)
+    capacity = rng.integers(1, most, len(topology.src))
+    odd = Topology.from_arrays(topology.nodes, topology.src, topology.dst, capacity, switches=topology.switches)
+    flow = demand_flow(odd, sources, demand, costs)
+    check_flow(flow)
+    np.fill_diagonal(demand, 0)
+    assert cut_bound(odd, demand) <= flow.time
+
+
 @pytest.mark.thorough
 @pytest.mark.floor(compared=200)
 def test_two_hundred_fabrics_against_a_program_over_pairs() -> None:

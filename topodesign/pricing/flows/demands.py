@@ -171,14 +171,13 @@ class Reduced:
         program, rows, loads = self._program(1)
         capacity = self.topology.capacity[self.load_first]
         everything = np.arange(self.loads)
-        (column,) = program.add_columns(1, cost=1, entries=Entries(loads, np.zeros_like(everything), -capacity))
+        size = int(capacity.max(initial=1))  # times the time: prices that are about one, as the solver likes them
+        (column,) = program.add_columns(1, cost=size, entries=Entries(loads, np.zeros_like(everything), -capacity))
         program.change_rows(loads, upper=0)
         columns, prices = self._solved(program)
-        price = tuple(-prices[row] / int(size) for row, size in zip(loads, self.load_size, strict=True))
-        potential = [Fraction(0)] * self.vertices
-        for row, which in zip(rows.tolist(), np.flatnonzero(~self.is_home).tolist(), strict=True):
-            potential[which] = prices[row] / int(self.vertex_size[which])
-        return columns[column], columns[: self.columns], price, tuple(potential)
+        price, potential = self._prices(prices, rows, loads)
+        price, potential = ([number / size for number in part] for part in (price, potential))
+        return columns[column], columns[: self.columns], tuple(price), tuple(potential)
 
     def cheapest(self, time: Fraction, costs: IntArray) -> tuple[tuple[Fraction, ...], Fraction]:
         """Return the flow of least cost among those as fast, with that cost."""
@@ -194,10 +193,7 @@ class Reduced:
         flow = tuple(value / whole for value in columns[: self.columns])
         total = sum((value * int(c * n) for value, c, n in zip(flow, cost, self.link_size, strict=True)), Fraction(0))
         # The prices prove it: no way is shorter, and what they pay for is not worth less.
-        price = [-prices[row] / int(size) for row, size in zip(loads, self.load_size, strict=True)]
-        potential = [Fraction(0)] * self.vertices
-        for row, which in zip(rows.tolist(), np.flatnonzero(~self.is_home).tolist(), strict=True):
-            potential[which] = prices[row] / int(self.vertex_size[which])
+        price, potential = self._prices(prices, rows, loads)
         offered = [p + int(c) for p, c in zip((price[at] for at in self.load_of), cost, strict=True)]
         paid = sum((p * int(r * n) for p, r, n in zip(price, room, self.load_size, strict=True)), Fraction(0)) / whole
         if min(price, default=0) < 0 or not self._is_potential(potential, offered):
@@ -263,7 +259,7 @@ class Reduced:
 
     def _program(self, whole: int) -> tuple[Program, IntArray, IntArray]:
         """Return the program of flows of the demands times a number, its rows of vertices and of loads."""
-        program = Program()
+        program = Program(unit=whole)
         program.add_columns(self.columns, upper=np.where(self.closed, 0, NO_BOUND))
         rows = np.flatnonzero(~self.is_home)
         place = np.full(self.vertices, -1, dtype=np.int64)
@@ -282,6 +278,16 @@ class Reduced:
         share = self.link_size // self.load_size[self.load_of]
         loads = program.add_rows(self.loads, Entries(self.load_of, column, share))
         return program, first, loads
+
+    def _prices(
+        self, prices: Sequence[Fraction], rows: IntArray, loads: IntArray
+    ) -> tuple[list[Fraction], list[Fraction]]:
+        """Return the price of every class of loads and the potential of every class of vertices, each of one."""
+        price = [-prices[row] / size for row, size in zip(loads.tolist(), self.load_size.tolist(), strict=True)]
+        potential = [Fraction(0)] * self.vertices
+        for row, which in zip(rows.tolist(), np.flatnonzero(~self.is_home).tolist(), strict=True):
+            potential[which] = prices[row] / int(self.vertex_size[which])
+        return price, potential
 
     def _solved(self, program: Program) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
         """Return columns and prices.
