@@ -98,6 +98,25 @@ def test_groups_at_once(place: str, group: list[str] | str, collective: str, oth
     assert simulate(plan, size=10**9).completes
 
 
+@pytest.mark.parametrize("place", ["mi250(1)", "torus(3,4)", "genkautz(2,9)", "dgx_a100(2)"])
+def test_fewer_units_lose_little_and_say_so(place: str) -> None:
+    """With enough units nothing is lost; with one every block goes over one path."""
+    best = schedule(place, "all-to-all", method="fluid")
+    assert isinstance(best.movement, Paths)
+    times = []
+    for chunks in (1, 2, 5, 40, best.movement.units):
+        plan = schedule(place, "all-to-all", method="fluid", chunks=chunks)
+        report = verify(plan)
+        assert report.ok, report.problems
+        assert isinstance(plan.movement, Paths)
+        assert plan.movement.units <= chunks
+        times.append(plan.claim["inv_x_star"])
+        assert (plan.notes == ()) == (times[-1] == best.claim["inv_x_star"])
+        assert Fraction(plan.generator["lost"]) == times[-1] / best.claim["inv_x_star"] - 1
+    assert times[-1] == best.claim["inv_x_star"]
+    assert times[0] <= 2 * times[-1]
+
+
 def test_groups_bind_each_other() -> None:
     """Each box for itself is as fast as one box alone; groups across boxes share the rails."""
     boxes = schedule("dgx_a100_rails(2)", "all-to-all", group=["box0/*", "box1/*"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,16 +24,21 @@ from topodesign.pricing.flows.demands import DemandFlow
 from topodesign.pricing.flows.flow_optimum import FLOWS, best_flow
 from topodesign.pricing.flows.paths import taken_apart
 from topodesign.schedulers.method import Method, Request
+from topodesign.topology.topology import Topology
 
 
 def _make(request: Request) -> list[Plan]:
     """Return the plan."""
     fabric, collective, inside = _asked(request)
     flow = best_flow(fabric, collective, dict.fromkeys(fabric.classes, Fraction(1)), inside=inside)
-    movement = _paths(fabric, collective, flow)
+    movement = _paths(fabric, collective, flow, request.chunks)
     spec = None if request.only or request.without else named_preset(request.place)
     claim, made = path_claim(fabric, movement), {"method": "fluid", "root": request.root_name}
-    return [Plan(fabric, movement, claim, spec, made)]
+    lost = movement.inverse_rate / flow.time - 1
+    notes = (
+        (f"{float(lost):.2%} more time than the optimum takes, with {movement.units} units per block",) if lost else ()
+    )
+    return [Plan(fabric, movement, claim, spec, {**made, "lost": str(lost)}, notes)]
 
 
 def _asked(request: Request) -> tuple[Fabric, Collective, bool]:
@@ -52,8 +58,8 @@ def _asked(request: Request) -> tuple[Fabric, Collective, bool]:
     return fabric, request.collective.within(number, chosen), request.others == "vanish"
 
 
-def _paths(fabric: Fabric, collective: Collective, flow: DemandFlow) -> Paths:
-    """Return the paths of a flow.
+def _paths(fabric: Fabric, collective: Collective, flow: DemandFlow, chunks: int | None) -> Paths:
+    """Return the paths of a flow, which cut a block into so many units at most.
 
     Raises
     ------
@@ -73,30 +79,72 @@ def _paths(fabric: Fabric, collective: Collective, flow: DemandFlow) -> Paths:
         if start != goal:
             ends = (goal, start) if turned else (start, goal)
             wanted[ends[0]][ends[1]] = whole * share
-            block_of[ends] = block, many // share
-    rows: list[tuple[int, int]] = []
-    hops: list[tuple[int, ...]] = []
+            block_of[ends] = block, share
+    found: list[_Path] = []
     for source, row in zip(flow.sources.tolist(), amounts, strict=True):
         for goal, paths in taken_apart(flow.topology, source, row.tolist(), wanted[source]).items():
-            block, times = block_of[source, goal]
-            rows += [(block, part * times) for _, part in paths]
-            hops += [path[::-1] if turned else path for path, _ in paths]
-    common = math.gcd(whole * many, *(weight for _, weight in rows))
-    units = whole * many // common
-    if units > MAX_WEIGHT:
-        raise TooLargeError(f"the fastest flow cuts blocks into {units} parts (at most {MAX_WEIGHT}); round bandwidths")
+            block, share = block_of[source, goal]
+            for hops, part in paths:
+                found.append(_Path(block, share, part * many // share, hops[::-1] if turned else hops))
+    units = whole * many
+    common = math.gcd(units, *(path.weight for path in found))
+    units, weights = units // common, [path.weight // common for path in found]
+    if units > (chunks or MAX_WEIGHT):
+        if chunks is None:
+            raise TooLargeError(f"the fastest flow cuts blocks into {units} parts; say with --chunks how many will do")
+        weights = _rounded(fabric.topology, found, [Fraction(weight * chunks, units) for weight in weights], chunks)
+        units = chunks
+    found = [path._replace(weight=weight) for path, weight in zip(found, weights, strict=True) if weight]
     columns = (
-        [block for block, _ in rows],
-        [weight // common for _, weight in rows],
-        list(itertools.accumulate(map(len, hops), initial=0)),
-        list(itertools.chain.from_iterable(hops)),
+        [path.block for path in found],
+        [path.weight for path in found],
+        list(itertools.accumulate((len(path.hops) for path in found), initial=0)),
+        list(itertools.chain.from_iterable(path.hops for path in found)),
     )
     return Paths(collective, fabric.topology, units, *(np.array(column, dtype=np.int64) for column in columns))
 
 
+class _Path(NamedTuple):
+    """A part of a block, which is so many shards, and the vertices that it goes over."""
+
+    block: int
+    share: int
+    weight: int
+    hops: tuple[int, ...]
+
+
+def _rounded(topology: Topology, paths: list[_Path], wanted: list[Fraction], units: int) -> list[int]:
+    """Return whole weights near to those wanted, so many units for each block, by a greedy choice of the fullest link.
+
+    All paths get what they should have rounded down. What is left of a block goes unit by unit to the path of it whose
+    fullest link is then the least full.
+    """
+    weights = [int(weight) for weight in wanted]
+    link = {(u, v): at for at, (u, v, _) in enumerate(topology.links())}
+    over = [[link[ends] for ends in itertools.pairwise(path.hops)] for path in paths]
+    capacity = topology.capacity.tolist()
+    load = [0] * len(capacity)
+    of_block: dict[int, list[int]] = {}
+    for number, path in enumerate(paths):
+        of_block.setdefault(path.block, []).append(number)
+        for at in over[number]:
+            load[at] += weights[number] * path.share
+
+    def fullest(number: int) -> Fraction:
+        return max(Fraction(load[at] + paths[number].share, capacity[at]) for at in over[number])
+
+    for numbers in of_block.values():
+        for _ in range(units - sum(weights[number] for number in numbers)):
+            best = min(numbers, key=fullest)
+            weights[best] += 1
+            for at in over[best]:
+                load[at] += paths[best].share
+    return weights
+
+
 METHOD = Method(
     "fluid",
-    frozenset({"root", "only", "without", "group"}),
+    frozenset({"root", "only", "without", "group", "chunks"}),
     FLOWS,
     _make,
     movement="paths",
