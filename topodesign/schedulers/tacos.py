@@ -164,8 +164,9 @@ def _best(request: Request, part: Part, chunks: Chunks | None = None) -> Made:
         if alone:
             return forward_chunks(part.network, chunks, seed + number, blind=number % 4 == 3)
         rng = np.random.default_rng([seed, number])
-        bias = rng.integers(0, 1 + number % 4, chunks.number) if number % 4 == 2 else None
-        return copy_chunks(part.network, chunks, seed + number, blind=number % 4 == 1, bias=bias)
+        bias = rng.integers(0, 1 + number // 4, chunks.number) if number >= 4 else None
+        kind = number % 4
+        return copy_chunks(part.network, chunks, seed + number, blind=kind == 2, bias=bias, shy=kind % 2 == 1)
 
     best, _, tried = best_of(
         make,

@@ -6,7 +6,7 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.memory import check_memory
-from topodesign.schedulers.ten.copying_kernels import PLENTY, WORD, Flow, copying
+from topodesign.schedulers.ten.copying_kernels import PLENTY, WORD, Flow, Taste, copying
 from topodesign.schedulers.ten.event_kernels import queue_for
 from topodesign.schedulers.ten.network import Chunks, Network, Sends, first_state, wanted
 from topodesign.topology.topology import IntArray
@@ -19,6 +19,7 @@ def copy_chunks(
     *,
     blind: bool = False,
     bias: IntArray | None = None,
+    shy: bool = False,
     relays: tuple[IntArray, IntArray] | None = None,
 ) -> Sends:
     """Bring every chunk to all that need it.
@@ -33,6 +34,8 @@ def copy_chunks(
         Whether chunks are taken by chance alone, as in the paper, and not those first that most nodes wait for.
     bias
         Added to how many nodes wait for each chunk, where chunks are compared.
+    shy
+        Whether slow links wait for others rather than to carry what a quicker link could bring.
     relays
         Pairs of a node and a chunk that it does not need but should pass on.
 
@@ -76,13 +79,14 @@ def copy_chunks(
         np.array([0]),
     )
     queue = queue_for(links, links)
+    weights = np.zeros(chunks.number, dtype=np.int64) if bias is None else bias
+    taste = Taste(weights, 1 if blind else PLENTY, -1 if blind else int(shy))
     done = copying(
         network.web,
         flow,
         queue,
-        np.zeros(chunks.number, dtype=np.int64) if bias is None else bias,
+        taste,
         held,
-        1 if blind else PLENTY,
         first_state(seed),
     )
     if done < rows:

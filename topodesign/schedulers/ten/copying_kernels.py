@@ -25,6 +25,8 @@ WORD = 32
 """Chunks in one word of a set: so that no bit is a sign."""
 PLENTY = 48
 """Chunks that a link looks at before it takes the best of them."""
+_FAR = 2**32
+"""More than nodes can wait for a chunk."""
 
 
 class Flow(NamedTuple):
@@ -66,6 +68,25 @@ class Flow(NamedTuple):
     taken: Ints
 
 
+class Taste(NamedTuple):
+    """How links choose among the chunks that they could carry.
+
+    Attributes
+    ----------
+    bias
+        Added to how many nodes wait for each chunk, when chunks are compared.
+    most
+        How many chunks a link looks at; 1 takes one by chance, as the paper does.
+    shy
+        Whether a link leaves chunks to quicker ones that could bring them: 1 if it rather waits, 0 if it takes such a
+        chunk when there is no other, and -1 if it does not look. The quickest links wait for none, so that all arrive.
+    """
+
+    bias: Ints
+    most: int
+    shy: int
+
+
 @compiled
 def _low(word: int) -> int:
     """Return the number of the lowest bit of a word."""
@@ -82,15 +103,31 @@ def _low(word: int) -> int:
 
 
 @compiled
-def _choose(flow: Flow, bias: Ints, link: int, node: int, most: int, state: Masks) -> int:
+def _elsewhere(web: Web, flow: Flow, link: int | np.int64, at: int, bit: int) -> int:
+    """Return how many have a chunk, or will, that could bring it to the head of a link over a quicker one."""
+    node, count = web.dst[link], 0
+    for i in range(web.into_start[node], web.into_start[node + 1]):
+        other = web.into[i]
+        if web.takes[other] >= web.takes[link]:
+            break
+        if not flow.want[web.src[other], at] & bit:
+            count += 1
+    return count
+
+
+@compiled
+def _choose(web: Web, flow: Flow, taste: Taste, link: int | np.int64, state: Masks) -> int:
     """Return the chunk that a link should carry to its head, -1 if it has none.
 
-    Of at most so many that it could, from a random one on, that which most nodes wait for; by chance where it is equal.
+    Of at most so many that it could, from a random one on, it is one that the fewest could bring over quicker links; of
+    these that which most nodes wait for, and by chance where that is equal.
     """
+    node = web.dst[link]
+    quickest = web.takes[web.into[web.into_start[node]]] == web.takes[link] or taste.shy < 0
     words = flow.want.shape[1]
     draw = np.int64(next_random(state) >> np.uint64(2))
     begin, bit = draw % words, (draw >> 40) % WORD
-    best, value, left = -1, -LARGEST, most
+    best, value, left = -1, -LARGEST, taste.most
     for step in range(words + 1):
         at = begin + step
         if at >= words:
@@ -102,9 +139,16 @@ def _choose(flow: Flow, bias: Ints, link: int, node: int, most: int, state: Mask
             word &= (1 << bit) - 1
         while word:
             chunk = at * WORD + _low(word)
+            worth = flow.lacking[chunk] + taste.bias[chunk]
+            if not quickest:
+                others = _elsewhere(web, flow, link, at, word ^ (word & (word - 1)))
+                if others and taste.shy:
+                    word &= word - 1
+                    continue
+                worth -= others * _FAR
             word &= word - 1
-            if flow.lacking[chunk] + bias[chunk] > value:
-                best, value = chunk, flow.lacking[chunk] + bias[chunk]
+            if worth > value:
+                best, value = chunk, worth
             left -= 1
             if left == 0:
                 return best
@@ -139,7 +183,7 @@ def _wake(web: Web, flow: Flow, queue: Queue, node: int | np.int64, row: int, st
 
 
 @compiled
-def _exchange(web: Web, flow: Flow, bias: Ints, link: int, time: int, most: int, state: Masks) -> int:
+def _exchange(web: Web, flow: Flow, taste: Taste, link: int | np.int64, time: int, state: Masks) -> int:
     """Return the arrival whose chunk a link can take over, since the link that has it can carry another; or -1.
 
     Both come to the same node at the same time, so that nobody has looked at either yet. What the other link carries
@@ -153,7 +197,7 @@ def _exchange(web: Web, flow: Flow, bias: Ints, link: int, time: int, most: int,
             continue
         chunk = flow.chunk[row]
         if flow.seen[link, chunk // WORD] >> chunk % WORD & 1:
-            instead = _choose(flow, bias, other, node, most, state)
+            instead = _choose(web, flow, taste, other, state)
             if instead >= 0:
                 flow.chunk[row] = instead
                 flow.want[node, instead // WORD] ^= 1 << instead % WORD
@@ -170,7 +214,7 @@ def _copying_work(web: Web, flow: Flow, *_: object) -> int:  # noqa: ARG001
 
 
 @tiered(_copying_work)
-def copying(web: Web, flow: Flow, queue: Queue, bias: Ints, held: int, most: int, state: Masks) -> int:
+def copying(web: Web, flow: Flow, queue: Queue, taste: Taste, held: int, state: Masks) -> int:
     """Send chunks until nobody waits, or nothing more can be sent, and return how many arrivals there are.
 
     Parameters
@@ -182,12 +226,10 @@ def copying(web: Web, flow: Flow, queue: Queue, bias: Ints, held: int, most: int
         a node waits for.
     queue
         Empty.
-    bias
-        Added to how many nodes wait for a chunk, when the chunks that a link could carry are compared.
+    taste
+        How links choose.
     held
         How many arrivals there are at the start; ``link`` says at which nodes.
-    most
-        How many chunks a link looks at; 1 takes one by chance, as the paper does.
     state
         Of the random numbers.
     """
@@ -212,9 +254,9 @@ def copying(web: Web, flow: Flow, queue: Queue, bias: Ints, held: int, most: int
             flow.seen[link, chunk // WORD] |= 1 << chunk % WORD
             flow.upto[link] = coming
             coming = np.int64(flow.after[coming])
-        chunk = np.int64(_choose(flow, bias, link, node, most, state))
+        chunk = np.int64(_choose(web, flow, taste, link, state))
         if chunk < 0:
-            other = _exchange(web, flow, bias, link, time, most, state)
+            other = _exchange(web, flow, taste, link, time, state)
             if other < 0:
                 while coming >= 0:
                     chunk = np.int64(flow.chunk[coming])

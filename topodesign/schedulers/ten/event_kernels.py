@@ -23,7 +23,7 @@ class Web(NamedTuple):
     out_start, out
         Links out of every node.
     into_start, into
-        Links into every node.
+        Links into every node, the quickest first.
     port_start, port
         What a link needs for itself while it is busy: its own wire, or all those of a way through switches.
     offset, hold

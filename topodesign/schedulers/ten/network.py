@@ -87,7 +87,7 @@ class Network:
     def web(self) -> Web:
         """The links as kernels take them; self-loops lead nowhere."""
         topology = self.topology
-        order = np.argsort(topology.dst, kind="stable")
+        order = np.lexsort((self.takes, topology.dst))
         real = topology.src != topology.dst
         links = np.arange(len(topology.src))
         if self.routes is None:
