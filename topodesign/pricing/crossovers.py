@@ -1,0 +1,48 @@
+"""From which size of data on which of several costs is the least."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from topodesign.base.cost import Cost
+from topodesign.base.units import format_size
+
+
+def winners(costs: Sequence[Cost], bytes_per_step: Fraction) -> list[tuple[Fraction, int]]:
+    """Return which cost is the least from which size on, ascending: the first from size 0.
+
+    Parameters
+    ----------
+    costs
+        At least one.
+    bytes_per_step
+        alpha * B: how many bytes a node could send in the time that a step costs.
+
+    Returns
+    -------
+    list
+        Pairs of a size in bytes and the place of a cost; of equal costs the first.
+    """
+    found: list[tuple[Fraction, int]] = []
+    for place in sorted(range(len(costs)), key=lambda one: (costs[one].steps, costs[one].bandwidth, one)):
+        cost, since = costs[place], Fraction(0)
+        if found and cost.bandwidth >= costs[found[-1][1]].bandwidth:
+            continue
+        while found:
+            least = costs[found[-1][1]]
+            since = bytes_per_step * (cost.steps - least.steps) / (least.bandwidth - cost.bandwidth)
+            if since > found[-1][0]:
+                break
+            found.pop()
+        found.append((since if found else Fraction(0), place))
+    return found
+
+
+def rounded_size(size: Fraction) -> str:
+    """Return a size to three digits or so, for people."""
+    unit = 1
+    while size >= 1024 * unit and unit < 2**40:
+        unit *= 1024
+    parts = 1 if size >= 100 * unit else 10
+    return f"{float(Fraction(round(size / unit * parts), parts)):g}{format_size(Fraction(unit))[1:]}"
