@@ -26,7 +26,7 @@ from topodesign.verification.plans import verify
 
 PLACES = ("line(diamond())", "dbjmod(2,4)", "torus(3,3)", "dgx_a100(1)")
 
-SEARCHES = ("exact",)
+SEARCHES = ("exact", "tacos-ilp")
 """Methods that take their time."""
 
 

@@ -130,6 +130,12 @@ def timed_options(function: _Command) -> _Command:
             "the nodes in their order, or a .csv file with the columns node,ready.",
         ),
         click.option(
+            "--window",
+            type=click.IntRange(1, 10**6),
+            metavar="STEPS",
+            help="Steps of each program of tacos-ilp, which then follow one another; else it is one for all.",
+        ),
+        click.option(
             "--unwind",
             metavar="D",
             help="Links in place of switches: D out of each neighbour, all, or ring (both ways).",

@@ -18,6 +18,7 @@ SCHEDULERS = {
     "forest": "spanning trees, which auto takes for fabrics with switches, broadcast and reduce",
     "fluid": "paths of the fastest flow, which auto takes for all-to-all, scatter and gather on fabrics",
     "tacos": "timed sends matched to links one after the other",
+    "tacos-ilp": "timed sends by integer programs over steps of time",
     "exact": "the best there is, proven, for few nodes",
     **BASELINES,
 }

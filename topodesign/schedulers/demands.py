@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from topodesign.base.arguments import as_integer
 from topodesign.base.errors import DisconnectedError, ParameterError, TooLargeError, TopologyError
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
@@ -176,6 +177,26 @@ class Setting:
         )
         return reverse_timed(self.topology, found) if self.form.collective.reduces else found
 
+    def sends(self, timed: Timed) -> list[Send] | None:
+        """Return the sends of a plan for the same; None if it sends several chunks at once, or at other times."""
+        if timed.units != self.form.units or np.any(timed.hi - timed.lo != 1):
+            return None
+        here = reverse_timed(self.place, timed) if self.form.collective.reduces else timed
+        first: dict[int, int] = {}
+        for number, one in enumerate(self.demands):
+            first.setdefault(one.block, number)
+        link = self.topology.link_index(here.src, here.dst)
+        unit = timed.tick / (self.form.tick * self.grain)
+        starts, ends = ([time * unit for time in column.tolist()] for column in (here.start, here.end))
+        if any(time.denominator > 1 for time in starts) or np.any(link < 0):
+            return None
+        return [
+            Send(first[block] + lo, at, int(start), math.ceil(end))
+            for block, lo, at, start, end in zip(
+                here.block.tolist(), here.lo.tolist(), link.tolist(), starts, ends, strict=True
+            )
+        ]
+
     @cached_property
     def place(self) -> Topology:
         """Where it is, forwards."""
@@ -192,16 +213,20 @@ def asked_of(request: Request) -> tuple[Topology | Fabric, Topology, Collective]
     """Return where a request is for, the links there, and the collective with the root that it has there."""
     where = request.where
     topology = where.topology if isinstance(where, Fabric) else where
-    collective, name = request.collective, request.root_name
     if request.grouped:
         raise ParameterError(
             "among some of the nodes only rounds are made this way; leave out what says how long links take"
         )
     if topology.switches:
         raise ParameterError("searches chunk by chunk are for places without switches; use --method tacos or forest")
-    if name is not None and collective.rooted:
-        collective = collective.at((where if isinstance(where, Fabric) else request.whole).number(name))
-    return where, topology, collective
+    collective, root = request.collective, request.root
+    if root is None or not collective.rooted:
+        return where, topology, collective
+    if isinstance(where, Fabric):
+        return where, topology, collective.at(where.number(str(request.root_name)))
+    # The nodes of a topology are called by their numbers; of one that is not regular there is no fabric to ask.
+    number = int(root) if isinstance(root, str) and root.isdecimal() else root
+    return where, topology, collective.at(as_integer("root", number, 0, topology.nodes - 1))
 
 
 def demands_of(collective: Collective, topology: Topology) -> tuple[Demand, ...]:

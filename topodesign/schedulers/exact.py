@@ -21,6 +21,7 @@ from topodesign.schedulers.demands import Setting, asked_of
 from topodesign.schedulers.exact_rounds import FewestRounds, fewest_rounds, fewest_steps
 from topodesign.schedulers.exact_time import fastest
 from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.tacos_ilp import greedy
 
 SECONDS = 60
 """Time for each search, if nothing else is said."""
@@ -42,7 +43,7 @@ def _timed(request: Request) -> Plan:
     units = request.chunks or 1
     times = request.link_times(where, collective, units)
     setting = Setting.of(topology, collective, times, units=units, size=request.size, overlap=request.overlap)
-    found = fastest(setting, **_limits(request))
+    found = fastest(setting, known=greedy(request, setting), **_limits(request))
     time = found.timed.time
     made = {"method": "exact", "proof": found.proof, "bound": str(found.bound)}
     what = "whole shards" if units == 1 else f"whole chunks, {units} of a shard, each for itself"

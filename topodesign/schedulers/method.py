@@ -43,6 +43,7 @@ OPTIONS = (
     "bandwidth",
     "overlap",
     "tick",
+    "window",
     "unwind",
     "ready",
     "seed",
@@ -90,6 +91,8 @@ class Request:
         Whether a link is free as soon as it has transmitted, its latency running on.
     tick
         Seconds of one step of a time-expanded network; None for exact times.
+    window
+        Steps of each program of a time-expanded network; None for programs of the whole time.
     unwind
         How switches are replaced by links: ``all``, a number of links out of each neighbour, or ``ring``, both ways.
         None where sends go through switches as they are.
@@ -125,6 +128,7 @@ class Request:
     bandwidth: Fraction | None = None
     overlap: bool = False
     tick: Fraction | None = None
+    window: int | None = None
     unwind: str | None = None
     ready: Ready | None = None
     seed: int | None = None

@@ -55,6 +55,7 @@ def schedule(
     bandwidth: Quantity | None = None,
     overlap: bool = False,
     tick: Quantity | None = None,
+    window: int | None = None,
     unwind: str | int | None = None,
     ready: Ready | None = None,
     seed: int | None = None,
@@ -103,6 +104,8 @@ def schedule(
     tick
         Of timed sends: length of a step of the time-expanded network, to which times are rounded up; None for exact
         times.
+    window
+        Steps of each program, for ``tacos-ilp``; without it programs are of the whole time.
     unwind
         Of timed sends on fabrics: links in place of switches, ``all``, so many out of each neighbour, or ``ring`` (both
         ways); None for sends through switches as they are, one chunk at a time at every port.
@@ -164,6 +167,7 @@ def schedule(
         bandwidth=None if bandwidth is None else as_bandwidth(bandwidth),
         overlap=bool(overlap),
         tick=None if tick is None else _above_zero("tick", as_time(tick)),
+        window=None if window is None else as_integer("window", window, 1),
         unwind=None if unwind is None else str(unwind),
         ready=ready,
         seed=None if seed is None else as_seed(seed),

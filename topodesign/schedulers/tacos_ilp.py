@@ -1,0 +1,329 @@
+"""TACOS-ILP: timed sends by integer programs over a time-expanded network (TACOS, section V).
+
+Time is cut into steps, to which what links take is rounded up; the network is copied for every step, and a link goes
+from its start at one step to its end at a later one. A program says which chunk goes over which link at which step, so
+that as many as possible of the wanted ones are there after so many steps. That is tried for one number of steps after
+the other, from a bound on, until all are there. In the end sends start as early as their order allows, with the exact
+times of links.
+
+Two ways make it fast. *Early termination*: when the time is over, the chunks that a program has not brought go over the
+ways that are the quickest then. *Time clustering* (``--window``): programs of few steps follow one another, each
+beginning with what the one before has brought.
+
+The plan is never slower than that of TACOS-Greedy, which is the plan to beat. The solver, HiGHS, calculates in floats:
+that it finds nothing in so many steps is reported as what it says, and only a bound (``least_time``) proves
+that nothing is faster. ``--method exact`` proves it by search.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from topodesign.base.arguments import as_integer
+from topodesign.base.errors import ParameterError, ScheduleError
+from topodesign.base.units import format_time
+from topodesign.collectives import ALL_TO_ALL, ALLGATHER, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, SCATTER
+from topodesign.plans.plan import Plan
+from topodesign.plans.timed import Timed
+from topodesign.schedulers import tacos
+from topodesign.schedulers.demands import Send, Setting, asked_of, complete, lean
+from topodesign.schedulers.exact_time import ending, least_time
+from topodesign.schedulers.method import Method, Request
+from topodesign.solve.program import Entries, Program
+from topodesign.verification.timed import verify_timed
+
+SECONDS = 60
+"""Time for each search, if nothing else is said."""
+MOST_STEPS = 64
+"""Steps until the end of the plan to beat, if the length of one is not said and exact times would need more."""
+MOST_SENDS = 200_000
+"""Largest product of chunks, links and steps of a program."""
+
+Outcome = Literal["bound", "solver", "limit", "window"]
+"""Why it ended: nothing is faster, proven; the solver says so of these steps; no time was left; windows are done."""
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """The setting in steps: how many ticks one is, and how many steps a chunk takes over each link and keeps it."""
+
+    setting: Setting
+    length: int
+    lasts: tuple[int, ...]
+    busy: tuple[int, ...]
+
+    @classmethod
+    def of(cls, setting: Setting, length: int) -> _Steps:
+        """Return the setting with times rounded up to steps of so many ticks."""
+        up = [tuple(-(-time // length) for time in times) for times in (setting.lasts, setting.busy)]
+        return cls(setting, length, *up)
+
+
+def synthesize_sends(
+    setting: Setting,
+    known: list[Send],
+    *,
+    length: int | None = None,
+    window: int | None = None,
+    seconds: float = SECONDS,
+) -> tuple[list[Send], Outcome, int]:
+    """Return the best sends found, why the search ended, and the ticks of a step.
+
+    Parameters
+    ----------
+    setting
+        Chunks and links.
+    known
+        Right sends, which are to be beaten.
+    length
+        Ticks of a step; 1 if there are at most ``MOST_STEPS`` of them until the end, or else so many that there are.
+    window
+        Steps of each program, for time clustering; None for programs of the whole time.
+    seconds
+        Time for all programs together.
+
+    Raises
+    ------
+    ParameterError
+        If the window is shorter than the slowest link.
+    """
+    end = time.monotonic() + seconds
+    best = lean(setting, known)
+    length = length or max(1, -(-ending(best) // MOST_STEPS))
+    steps = _Steps.of(setting, length)
+    if window is not None and window < max(steps.lasts):
+        raise ParameterError(f"a window needs at least {max(steps.lasts)} steps, which the slowest link takes")
+    least = least_time(setting)
+    if ending(best) <= least:
+        return best, "bound", length
+    if window is not None:
+        found = lean(setting, _in_windows(steps, window, end))
+        best = min(best, found, key=ending)
+        return best, "bound" if ending(best) <= least else "window", length
+    outcome: Outcome = "solver"
+    for layers in range(max(1, -(-least // length)), -(-ending(best) // length) + 1):
+        left = end - time.monotonic()
+        sends, status = _solve(steps, layers, [{one.source: 0} for one in setting.demands], left)
+        found = lean(setting, _recovered(steps, sends))
+        best = min(best, found, key=ending)
+        if status == "stopped":
+            outcome = "limit"
+            break
+        if status == "all":
+            break
+    return best, "bound" if ending(best) <= least else outcome, length
+
+
+def _recovered(steps: _Steps, sends: list[Send]) -> list[Send]:
+    """Return sends, in exact times, with what they lack of the wanted chunks over the quickest ways."""
+    setting = steps.setting
+    held: list[dict[int, int]] = [{one.source: 0} for one in setting.demands]
+    free = [0] * len(setting.lasts)
+    src, dst = setting.topology.src.tolist(), setting.topology.dst.tolist()
+    done = []
+    for one in sorted(sends, key=lambda send: (send.start, send.link)):
+        start = max(held[one.demand][src[one.link]], free[one.link])
+        free[one.link] = start + setting.busy[one.link]
+        end = held[one.demand][dst[one.link]] = start + setting.lasts[one.link]
+        done.append(Send(one.demand, one.link, start, end))
+    return done + complete(setting, held, free)
+
+
+def _in_windows(steps: _Steps, window: int, end: float) -> list[Send]:
+    """Return the sends of programs of a few steps that follow one another (section V-C)."""
+    setting = steps.setting
+    held: list[dict[int, int]] = [{one.source: 0} for one in setting.demands]
+    dst = setting.topology.dst.tolist()
+    sends: list[Send] = []
+    while any(not set(one.goals) <= set(has) for one, has in zip(setting.demands, held, strict=True)):
+        new, _ = _solve(steps, window, [dict.fromkeys(has, 0) for has in held], end - time.monotonic(), early=True)
+        if not new:
+            break
+        after = max((one.start for one in sends), default=-1) + 1
+        sends += [one._replace(start=one.start + after, end=one.end + after) for one in new]
+        for one in new:
+            held[one.demand][dst[one.link]] = 0
+    return _recovered(steps, sends)
+
+
+@dataclass(frozen=True)
+class _Expanded:
+    """A program over the time-expanded network as it grows.
+
+    Attributes
+    ----------
+    sends
+        Demand, link and first step of every column.
+    cost
+        Of every column.
+    rows
+        Columns with their factors, and what they are at most.
+    on_link
+        The columns that need a link at a step.
+    """
+
+    sends: list[tuple[int, int, int]]
+    cost: list[int]
+    rows: list[tuple[list[tuple[int, int]], int]]
+    on_link: dict[tuple[int, int], list[int]]
+
+    def add_chunk(self, steps: _Steps, number: int, layers: int, held: dict[int, int], *, early: bool) -> None:
+        """Add the sends of a chunk: columns, and the rows that bind them."""
+        setting, one = steps.setting, steps.setting.demands[number]
+        apart = setting.distances
+        tail = [
+            -(-min(apart[node][goal] for goal in one.goals) // steps.length) for node in range(setting.topology.nodes)
+        ]
+        head = [min(-(-apart[node][other] // steps.length) for node in held) for other in range(setting.topology.nodes)]
+        into: dict[int, list[tuple[int, int]]] = {}
+        out: dict[int, list[tuple[int, int]]] = {}
+        for link, (u, v, _) in enumerate(setting.topology.links()):
+            slack = 0 if early else tail[v]
+            for start in range(head[u], layers - steps.lasts[link] - slack + 1):
+                if u == v or v in held:
+                    continue
+                name, there = len(self.sends), start + steps.lasts[link]
+                self.sends.append((number, link, start))
+                gain = max(0, tail[u] - tail[v]) if early and len(one.goals) == 1 else 0
+                at_goal = (layers - there + 1) * setting.topology.nodes if early else 1
+                self.cost.append(-(at_goal if v in one.goals else gain))
+                into.setdefault(v, []).append((there, name))
+                out.setdefault(u, []).append((start, name))
+                for at in range(start, start + steps.busy[link]):
+                    self.on_link.setdefault((link, at), []).append(name)
+        for node, come in into.items():
+            self.rows.append(([(name, 1) for _, name in come], 1))
+            for start, name in out.get(node, []):
+                self.rows.append(([(name, 1), *((brings, -1) for there, brings in come if there <= start)], 0))
+
+
+def _solve(
+    steps: _Steps, layers: int, held: list[dict[int, int]], seconds: float, *, early: bool = False
+) -> tuple[list[Send], Literal["all", "some", "stopped"]]:
+    """Return sends within so many steps that bring as many wanted chunks as can be; and whether these are all.
+
+    ``stopped`` says that there was no time to find out. With ``early`` it counts for every step how many chunks have
+    come, and how near others are to their only goals.
+    """
+    setting = steps.setting
+    topology = setting.topology
+    if len(setting.demands) * len(steps.lasts) * layers > MOST_SENDS or seconds <= 0:
+        return [], "stopped"
+    program = Program()
+    network = _Expanded([], [], [], {})
+    wanted = []
+    for number, one in enumerate(setting.demands):
+        wanted += [(number, goal) for goal in one.goals if goal not in held[number]]
+        network.add_chunk(steps, number, layers, held[number], early=early)
+    keys = network.sends
+    if not keys:
+        return [], "some"
+    rows = [*network.rows, *(([(name, 1) for name in names], 1) for names in network.on_link.values())]
+    program.add_columns(len(keys), cost=np.array(network.cost), upper=1, whole=True)
+    row = [number for number, (terms, _) in enumerate(rows) for _ in terms]
+    column = [name for terms, _ in rows for name, _ in terms]
+    factor = [value for terms, _ in rows for _, value in terms]
+    program.add_rows(len(rows), Entries(row, column, factor), upper=[most for _, most in rows])
+    status = program.solve(seconds=seconds)
+    if not program.solved:
+        return [], "stopped"
+    taken = np.flatnonzero(program.values()).tolist()
+    sends = [
+        Send(number, link, start, start + steps.lasts[link]) for number, link, start in (keys[name] for name in taken)
+    ]
+    sends = _sound(steps, sends, held)
+    dst = topology.dst.tolist()
+    come = {(one.demand, dst[one.link]) for one in sends}
+    if all(where in come for where in wanted):
+        return sends, "all"
+    return sends, "some" if status == "optimal" else "stopped"
+
+
+def _sound(steps: _Steps, sends: list[Send], held: list[dict[int, int]]) -> list[Send]:
+    """Return those of the solver's sends that have their chunk when they start and their link alone."""
+    has = [dict(one) for one in held]
+    free = [0] * len(steps.lasts)
+    src, dst = steps.setting.topology.src.tolist(), steps.setting.topology.dst.tolist()
+    kept = []
+    for one in sorted(sends, key=lambda send: (send.start, send.link)):
+        since = has[one.demand].get(src[one.link])
+        if since is None or since > one.start or free[one.link] > one.start or dst[one.link] in has[one.demand]:
+            continue
+        kept.append(one)
+        has[one.demand][dst[one.link]] = one.end
+        free[one.link] = one.start + steps.busy[one.link]
+    return kept
+
+
+def _make(request: Request) -> list[Plan]:
+    where, topology, collective = asked_of(request)
+    units = 1 if request.chunks is None else as_integer("chunks", request.chunks, 1)
+    times = request.link_times(where, collective, units)
+    setting = Setting.of(topology, collective, times, units=units, size=request.size, overlap=request.overlap)
+    known = greedy(request, setting)
+    length = None
+    if request.tick is not None:
+        length = max(1, math.floor(request.tick / (setting.form.tick * setting.grain)))
+    sends, outcome, ticks = synthesize_sends(
+        setting,
+        known,
+        length=length,
+        window=request.window,
+        seconds=float(SECONDS if request.time_limit is None else request.time_limit),
+    )
+    timed = setting.plan(sends)
+    report = verify_timed(setting.place, timed)
+    if not report.ok:
+        raise ScheduleError(f"the plan fails verification, which is our fault:\n{report}")
+    unit = setting.grain * setting.form.tick
+    bound, step = least_time(setting) * unit, ticks * unit
+    gap = f"at most {float(timed.time / bound - 1):.2%} slower than any of whole chunks can be"
+    said = {
+        "bound": "proven: no plan of whole chunks is faster",
+        "solver": f"in steps of {format_time(step)} HiGHS finds none faster, which is no proof; {gap}",
+        "limit": f"the time was over, and what was missing went over the quickest ways; {gap}",
+        "window": f"in windows of {request.window} steps of {format_time(step)}; {gap}",
+    }[outcome]
+    made = {
+        "method": "tacos-ilp",
+        "proof": "bound" if outcome == "bound" else "none",
+        "bound": str(bound),
+        "step": str(step),
+        "ended": outcome,
+        "greedy": str(ending(lean(setting, known)) * unit),
+    }
+    return [Plan(where, timed, {"time": timed.time}, generator=made, notes=(said,))]
+
+
+def greedy(request: Request, setting: Setting) -> list[Send]:
+    """Return the sends of TACOS-Greedy, or those over the quickest ways where these are faster."""
+    asked = replace(
+        request,
+        collective=setting.form.collective,
+        root=setting.form.collective.root,
+        tick=None,
+        window=None,
+        time_limit=None,
+    )
+    (plan,) = tacos.METHOD.make(asked)
+    found = lean(setting, complete(setting))
+    other = setting.sends(plan.movement) if isinstance(plan.movement, Timed) else None
+    return found if other is None else min(found, lean(setting, other), key=ending)
+
+
+METHOD = Method(
+    "tacos-ilp",
+    frozenset(
+        {"alpha", "bandwidth", "chunks", "jobs", "link_table", "overlap", "root", "seed", "tick", "time_limit"}
+        | {"tries", "window", "without"}
+    ),
+    (ALLGATHER, REDUCE_SCATTER, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL),
+    _make,
+    movement="sends",
+    auto=False,
+)
