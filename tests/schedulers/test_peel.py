@@ -315,7 +315,7 @@ def test_spread_counts_what_it_moves(topology: Topology, chunks: int) -> None:
     indptr = np.searchsorted(src, np.arange(topology.nodes + 1))
     worth, aim = np.ones(len(src), dtype=np.int64), np.zeros(steps, dtype=np.int64)
     for squares in (1, 2):
-        total = spread_kernels.spread_pass(distance, indptr, dst, worth, pairs, paths, load, aim, squares)
+        total = spread_kernels.spread_pass(distance, indptr, dst, worth, pairs, paths, load, aim, squares, 0)
         again = np.zeros_like(load)
         for step in range(steps):
             arcs = paths[:, :, step]

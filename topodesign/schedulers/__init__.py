@@ -13,6 +13,8 @@ SCHEDULERS = {
     "spff": "SPFF",
     "stored": "found by a search and shipped",
     "lift": "lifted from the bases of an expansion",
+    "dimensions": "all-to-all dimension by dimension",
+    "digits": "all-to-all digit by digit",
     "peel": "the best flow through time (all-to-all, scatter, gather)",
     "pipeline": "trees in rounds, from the fewest steps to the least bandwidth, for --size",
     "forest": "spanning trees, which auto takes for fabrics with switches, broadcast and reduce",

@@ -138,8 +138,10 @@ def _plans(request: Request, methods: list[Method]) -> list[Plan]:
 
 
 def _unbeatable(plan: Plan) -> bool:
-    """Whether nobody needs to be asked after it: SPFF, which has the fewest steps, with the least bandwidth too."""
+    """Whether nobody needs to be asked after it: of those with the fewest steps one with the least bandwidth, too."""
     nodes = plan.topology.nodes
+    if "least" in plan.generator:
+        return bool(plan.generator["least"] == str(plan.claim["bandwidth"]))
     return plan.generator["method"] == "spff" and plan.claim["bandwidth"] == Fraction(nodes - 1, nodes)
 
 
@@ -194,6 +196,9 @@ def _told(best: Plan, others: list[Plan]) -> Plan:
     if not isinstance(best.movement, Rounds):
         return best
     notes, made = [], dict(best.generator)
+    proved = [Fraction(plan.generator["least"]) for plan in others if "least" in plan.generator]
+    if proved and "least" in made:  # all by methods whose plans have the fewest steps, or as many as asked
+        made |= {"least": str(max(proved)), "lost": str(best.claim["bandwidth"] - max(proved))}
     lost, at_most = (Fraction(made.get(name, 0)) for name in ("lost", "lost_at_most"))
     if lost > 0:
         bound = f" (Theorem 21: at most {float(at_most):.6f})" if at_most else ""
@@ -201,7 +206,7 @@ def _told(best: Plan, others: list[Plan]) -> Plan:
         notes.append(f"{float(lost):.6f} more than {than}{bound}")
     notes += [
         f"with --steps {more['steps']}: y = {more['bandwidth']} = {float(Fraction(more['bandwidth'])):.6f}"
-        for more in made.get("more_steps", ())
+        for more in next((plan.generator["more_steps"] for plan in others if "more_steps" in plan.generator), ())
     ]
     beside = [(_method(plan), cost) for plan in others if not cost_in(best).dominates(cost := cost_in(plan))]
     if beside:

@@ -108,6 +108,12 @@ def exchange(
     return _Maker(topology, collective, capacity).make(steps, chunks)
 
 
+def distance_bound(topology: Topology) -> Fraction:
+    """Return the bandwidth factor that no all-to-all undercuts, since every block takes as many links as it must."""
+    maker = _Maker(topology, ALL_TO_ALL, None)
+    return maker.scale * maker.least_total
+
+
 def frontier(topology: Topology, collective: Collective | str, steps: int, more: int = 3) -> list[tuple[int, Fraction]]:
     """Return the bandwidth factors that more steps allow, as pairs (steps, y) that are each less than all before.
 

@@ -1,9 +1,9 @@
-"""Blocks spread over shortest paths and steps, in few equal chunks each: for any size, and nearly the best.
+"""Blocks spread over paths and steps, in few equal chunks each: for any size, and nearly the best.
 
-Every chunk takes a shortest path, waiting where it pays. Chunk by chunk takes the path whose links are the least full
-at the steps at which it takes them, and again, given those of all others, with prices that punish full links more and
-more. What comes of it is counted exactly; how good it is is for others to say
-(:mod:`topodesign.schedulers.flow_in_time`).
+Every chunk takes a path, waiting where it pays. Chunk by chunk takes the path whose links are the least full at the
+steps at which it takes them, and again, given those of all others, with prices that punish full links more and more:
+first shortest paths, and then, where that is not too much work, longer ones too. What comes of it is counted exactly;
+how good that is is for others to say (:mod:`topodesign.schedulers.flow_in_time`).
 """
 
 from __future__ import annotations
@@ -22,11 +22,17 @@ from topodesign.topology.topology import IntArray
 
 MOST_HOPS = 2**28
 """Chunks of all pairs times steps, which are held at once: 1 GiB."""
-MOST_COMMON = 2**20
+MOST_COMMON = 2**16
 """Largest common multiple of capacities with which loads are exact; beyond, links are priced by rounded ones."""
 
 _POWERS = (1, 2, 2, 3, 3, 4, 4, 3, 4, 5, 5, 4)
 """How often prices are squared, pass by pass."""
+_DIRECT = 4
+"""The first so many passes keep to shortest paths."""
+_WORK = 2**29
+"""Links at nodes and steps that a pass with detours may look at: some seconds."""
+_SAMPLE = 64
+"""Pairs that are looked at to say how many that will be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +60,7 @@ def spread(
     chunks: int,
     aim: Sequence[Fraction] = (),
 ) -> Spread:
-    """Spread the blocks of pairs of nodes over shortest paths.
+    """Spread the blocks of pairs of nodes over paths.
 
     Parameters
     ----------
@@ -91,13 +97,22 @@ def spread(
     full = np.array([math.ceil(one * common * chunks) for one in aim] or [0] * steps, dtype=np.int64)
     enough = sum(aim, Fraction(0)) * common * chunks
     best, least = paths, -1
-    for squares in _POWERS:
-        total = kernels.spread_pass(distance, indptr, dst, worth, pairs, paths, load, full, squares)
+    wide = chunks * len(pairs) * _states(distance, pairs, steps) * len(src) // len(distance) <= _WORK
+    for turn, squares in enumerate(_POWERS):
+        detour = steps if wide and turn >= _DIRECT else 0
+        total = kernels.spread_pass(distance, indptr, dst, worth, pairs, paths, load, full, squares, detour)
         if least < 0 or total < least:
             best, least = paths.copy(), total
         if total <= enough:
             break
     return Spread(best, _total(best, capacity))
+
+
+def _states(distance: IntArray, pairs: IntArray, steps: int) -> int:
+    """Return about how many nodes, step by step, the ways of a pair can go through."""
+    chosen = pairs[:: max(1, len(pairs) // _SAMPLE)]
+    after, before = distance[chosen[:, 0]], distance[:, chosen[:, 1]].T
+    return sum(int(((after <= step) & (before <= steps - step)).sum()) for step in range(steps)) // len(chosen)
 
 
 def _total(paths: NDArray[np.int32], capacity: IntArray) -> Fraction:

@@ -1,4 +1,4 @@
-"""Kernels that spread blocks over shortest paths and steps; :mod:`topodesign.schedulers.spread` says what they are for.
+"""Kernels that spread blocks over paths and steps; :mod:`topodesign.schedulers.spread` says what they are for.
 
 Loads are counted in units that each link's capacity makes comparable. A path is priced by how full its links are at the
 steps at which it takes them, relative to the fullest link of the step, to a power that grows from pass to pass.
@@ -15,7 +15,7 @@ Paths = NDArray[np.int32]
 """Shape ``(chunks, pairs, steps)``: the arc that a chunk takes at a step, -1 where it stays."""
 
 _ONE = 1024  # a full link, in the numbers of prices
-_MOST = 1536
+_MOST = 2**30  # whose square is a number of 64 bits
 
 
 @compiled
@@ -43,15 +43,14 @@ def _full(load: Ints, aim: Ints, top: Ints) -> None:
 @compiled
 def _price(load: int, top: int, squares: int) -> int:
     """Return what it costs to use a link, which doubles of the power say how much more if it is full."""
-    much = min(16 * _ONE, load * _ONE // top)
-    share = min(_MOST, much)  # the power of more would be too large a number, so what is beyond counts once
+    share = min(4 * _ONE, load * _ONE // top)
     for _ in range(squares):
-        share = share * share // _ONE
-    return int(1 + share * max(_MOST, much) // _MOST)
+        share = min(_MOST, share * share // _ONE)
+    return int(1 + share)
 
 
-def _work(distance: Ints, _arcs: Ints, _dst: Ints, _worth: Ints, pairs: Ints, paths: Paths, *_: object) -> int:
-    return int(25 * paths.shape[0] * len(pairs) * distance.max())
+def _work(distance: Ints, _indptr: Ints, dst: Ints, _worth: Ints, pairs: Ints, paths: Paths, *_: object) -> int:
+    return int(4 * paths.shape[0] * len(pairs) * distance.max() * (len(dst) // len(distance) + 4))
 
 
 @tiered(_work)
@@ -65,8 +64,9 @@ def spread_pass(
     load: Ints,
     aim: Ints,
     squares: int,
+    detour: int,
 ) -> int:
-    """Let every chunk of every pair take the cheapest shortest path through time, one after the other.
+    """Let every chunk of every pair take the cheapest way through time, one after the other.
 
     Parameters
     ----------
@@ -79,13 +79,15 @@ def spread_pass(
     pairs
         Source and destination, shape ``(pairs, 2)``.
     paths
-        Paths so far, whose loads are in ``load``; a chunk without one has -1 everywhere. Changed in place.
+        Ways so far, whose loads are in ``load``; a chunk without one has -1 everywhere. Changed in place.
     load
         Shape ``(steps, arcs)``. Changed in place.
     aim
         The load at which a link is full, for every step; 0 where that is the load of the fullest.
     squares
         How often a price is squared.
+    detour
+        Ways keep to nodes over which a path is at most so many links longer than the shortest.
 
     Returns
     -------
@@ -95,9 +97,9 @@ def spread_pass(
     nodes, steps = len(indptr) - 1, paths.shape[2]
     top = np.zeros(steps, np.int64)
     _full(load, aim, top)
-    cost = np.zeros((nodes, steps + 1), np.int64)
-    via = np.zeros((nodes, steps + 1), np.int64)  # the arc by which a node is reached so late, -1 if it waited there
-    mark = np.zeros(nodes, np.int64)
+    cost = np.zeros((steps + 1, nodes), np.int64)
+    via = np.zeros((steps + 1, nodes), np.int64)  # the arc by which a node is reached at a step, -1 if it waited there
+    mark = np.zeros((steps + 1, nodes), np.int64)
     mark[:] = -1
     layer = np.zeros(nodes, np.int64)
     following = np.zeros(nodes, np.int64)
@@ -114,56 +116,50 @@ def spread_pass(
             for step in range(steps):
                 if way[step] >= 0:
                     load[step, way[step]] -= worth[way[step]]
-            length = distance[source, target]
-            slack = steps - length
+            most = distance[source, target] + detour
             stamp = chunk * len(pairs) + pair
             count = 1
             layer[0] = source
-            for late in range(slack + 1):
-                cost[source, late] = 0
-                via[source, late] = -1
-            for hop in range(length):
+            cost[0, source] = 0
+            for step in range(steps):
+                left = steps - step - 1
                 found = 0
                 for place in range(count):
                     node = layer[place]
+                    if distance[node, target] <= left:
+                        if mark[step + 1, node] != stamp:
+                            mark[step + 1, node] = stamp
+                            following[found] = node
+                            found += 1
+                            cost[step + 1, node] = 2**60
+                        if cost[step, node] < cost[step + 1, node]:
+                            cost[step + 1, node] = cost[step, node]
+                            via[step + 1, node] = -1
                     for arc in range(indptr[node], indptr[node + 1]):
                         far = dst[arc]
-                        if distance[far, target] != length - hop - 1:
+                        if distance[far, target] > left or distance[source, far] + distance[far, target] > most:
                             continue
-                        if mark[far] != stamp:
-                            mark[far] = stamp
+                        if mark[step + 1, far] != stamp:
+                            mark[step + 1, far] = stamp
                             following[found] = far
                             found += 1
-                            for late in range(slack + 1):
-                                cost[far, late] = 2**60
-                        for late in range(slack + 1):
-                            step = hop + late
-                            after, full = load[step, arc] + worth[arc], max(top[step], worth[arc])
-                            price = cost[node, late] + worth[arc] * _price(after, full, squares)
-                            if price < cost[far, late]:
-                                cost[far, late] = price
-                                via[far, late] = arc
+                            cost[step + 1, far] = 2**60
+                        after, full = load[step, arc] + worth[arc], max(top[step], worth[arc])
+                        price = cost[step, node] + worth[arc] * _price(after, full, squares)
+                        if price < cost[step + 1, far]:
+                            cost[step + 1, far] = price
+                            via[step + 1, far] = arc
                 for place in range(found):
-                    node = following[place]
-                    layer[place] = node
-                    for late in range(1, slack + 1):
-                        if cost[node, late - 1] <= cost[node, late]:
-                            cost[node, late] = cost[node, late - 1]
-                            via[node, late] = -1
+                    layer[place] = following[place]
                 count = found
-            for step in range(steps):
-                way[step] = -1
-            node, late, hop = target, slack, length
-            while hop > 0:
-                arc = via[node, late]
-                if arc < 0:
-                    late -= 1
-                    continue
-                step = hop - 1 + late
+            node = target
+            for back in range(steps):
+                step = steps - 1 - back
+                arc = via[step + 1, node]
                 way[step] = arc
-                load[step, arc] += worth[arc]
-                if not aim[step]:
-                    top[step] = max(top[step], load[step, arc])
-                node = start[arc]
-                hop -= 1
+                if arc >= 0:
+                    load[step, arc] += worth[arc]
+                    if not aim[step]:
+                        top[step] = max(top[step], load[step, arc])
+                    node = start[arc]
     return fullest(load, top)
