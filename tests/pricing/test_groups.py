@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.expand.library import build
+from topodesign.fabrics.part import Others
 from topodesign.forest.optimum import optimum
+from topodesign.plans.paths import Paths
 from topodesign.pricing.flows import shared
 from topodesign.pricing.flows.shared import Multicast, share_links
 from topodesign.pricing.groups import price_groups
+from topodesign.schedulers.scheduling import schedule
 
 
 @pytest.mark.parametrize("spec", ["torus(3,3)", "circulant(8,1,3)", "line(diamond())", "genkautz(2,7)"])
@@ -53,6 +56,31 @@ def test_switches_forward_whatever_others_do() -> None:
     for others in ("vanish", "forward"):
         found = price_groups("dgx_a100(1)", "allgather", "2x4:0", others=others)
         assert found.bandwidth == found.alone == Fraction(1, 2)
+
+
+@pytest.mark.parametrize("others", ["vanish", "forward"])
+@pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "all-to-all", "scatter", "broadcast"])
+def test_links_between_switches_are_shared_even_where_others_vanish(collective: str, others: Others) -> None:
+    """Two pairs across leaves that have one uplink each, no wider than a host's link: each has half of it."""
+    groups = ["leaf0/host0,leaf1/host0", "leaf0/host1,leaf1/host1"]
+    root = "first" if collective in {"scatter", "broadcast"} else None
+    found = price_groups("fat_tree(2,2,1,2)", collective, groups, others=others, root=root)
+    assert found.contention == 2
+    alone = price_groups("fat_tree(2,2,1,2)", collective, groups[:1], others=others, root=root and "leaf0/host0")
+    assert found.alone == alone.bandwidth
+
+
+@pytest.mark.parametrize("others", ["vanish", "forward"])
+@pytest.mark.parametrize(
+    ("spec", "group"), [("dgx_a100(2)", "8x2:1"), ("dgx_a100(2)", "4x4:0"), ("fat_tree(4,4,2,3)", "2x8:1")]
+)
+def test_paths_of_groups_take_the_time_that_is_priced(spec: str, group: str, others: Others) -> None:
+    plan = schedule(spec, "all-to-all", group=group, others=others)
+    assert isinstance(plan.movement, Paths)
+    ports = plan.topology.out_ports[list(plan.fabric.compute)].max()
+    shards = plan.collective.shards(len(plan.fabric.compute))
+    price = price_groups(spec, "all-to-all", group, others=others).bandwidth
+    assert price == int(ports) * plan.movement.inverse_rate / shards
 
 
 def test_parts_of_links_add_up() -> None:

@@ -172,28 +172,32 @@ def bandwidth_of(topology: Topology, collective: Collective, others: Others) -> 
 def _of_part(topology: Topology, collective: Collective, others: Others) -> Fraction:
     nodes = [node for node in range(topology.nodes) if node not in topology.switches]
     degree = int(topology.out_ports[nodes].max()) if topology.switches else topology.degree
-    if others == "vanish":
+    if others == "vanish" and not topology.switches:  # then groups have no links in common
         return max(_time(_inside(topology, one), one, degree) for one in collective.single)
-    return _time(topology, collective, degree)
+    return _time(topology, collective, degree, inside=others == "vanish")
 
 
-def _time(topology: Topology, collective: Collective, degree: int) -> Fraction:
-    """Return the time of a collective of one movement as a factor y, of nodes of this degree."""
+def _time(topology: Topology, collective: Collective, degree: int, *, inside: bool = False) -> Fraction:
+    """Return the time of a collective of one movement as a factor y, of nodes of this degree.
+
+    With ``inside`` nothing goes over nodes of other groups; switches, and links between them, are everybody's.
+    """
     shards = collective.shards(len(collective.members(topology.nodes, topology.switches)))
     (movement,) = collective.movements
     if movement.source != "all" and movement.destination != "all":
-        return degree * _routed(topology, collective, shards) / shards
-    return degree * shared(topology, collective).time / shards
+        return degree * _routed(topology, collective, shards, inside) / shards
+    return degree * shared(topology, collective, inside=inside).time / shards
 
 
-def shared(topology: Topology, collective: Collective) -> SharedLinks:
+def shared(topology: Topology, collective: Collective, *, inside: bool = False) -> SharedLinks:
     """Return how the groups of an allgather, broadcast, reduce-scatter or reduce share the links, in shards.
 
-    Of what is added up it is that of the dual on the links turned round, in the order of these.
+    Of what is added up it is that of the dual on the links turned round, in the order of these. With ``inside`` nothing
+    goes over nodes of other groups.
     """
     if collective.reduces:
         turned = topology.transpose()
-        found = shared(turned, collective.dual)
+        found = shared(turned, collective.dual, inside=inside)
         order = turned.link_index(topology.dst, topology.src)
         return SharedLinks(found.time, tuple(tuple(load[at] for at in order.tolist()) for load in found.load))
     shards = collective.shards(len(collective.members(topology.nodes, topology.switches)))
@@ -202,10 +206,10 @@ def shared(topology: Topology, collective: Collective) -> SharedLinks:
         members = tuple(one.members(topology.nodes, topology.switches).tolist())
         roots = members if one.root is None else (one.root,)
         groups.append(Multicast(members, roots, shards // one.shards(len(members))))
-    return share_links(topology, groups)
+    return share_links(topology, groups, inside=inside)
 
 
-def _routed(topology: Topology, collective: Collective, shards: int) -> Fraction:
+def _routed(topology: Topology, collective: Collective, shards: int, inside: bool) -> Fraction:
     """Return the largest load of a link, in shards per unit of capacity, of blocks with one source and one goal."""
     nodes = topology.nodes
     demand = np.zeros((nodes, nodes), dtype=np.int64)
@@ -220,8 +224,13 @@ def _routed(topology: Topology, collective: Collective, shards: int) -> Fraction
     chosen = np.flatnonzero(demand.any(axis=1))
     if not len(chosen):
         return Fraction(0)
+    allowed = None
+    if inside:
+        team = collective.teams(nodes, topology.switches)
+        allowed = team[chosen][:, None] == team
+        allowed[:, list(topology.switches)] = True
     try:
-        return demand_flow(topology, chosen, demand[chosen]).time
+        return demand_flow(topology, chosen, demand[chosen], allowed=allowed).time
     except UnreachableError as error:
         raise InfeasibleError(
             f"node {error.goal} cannot be reached from node {error.source}, which is in its group"

@@ -58,7 +58,7 @@ class SharedLinks:
     load: tuple[tuple[Fraction, ...], ...]
 
 
-def share_links(topology: Topology, groups: Sequence[Multicast]) -> SharedLinks:
+def share_links(topology: Topology, groups: Sequence[Multicast], *, inside: bool = False) -> SharedLinks:
     """Return how groups share the links of a topology so that all are done as early as can be.
 
     Parameters
@@ -67,6 +67,8 @@ def share_links(topology: Topology, groups: Sequence[Multicast]) -> SharedLinks:
         Links with capacities. Nodes that are no members of a group pass its data on, one copy for one copy.
     groups
         What they do at the same time; those with one member do nothing.
+    inside
+        Whether only switches pass on, beside a group's own members.
 
     Raises
     ------
@@ -104,6 +106,10 @@ def share_links(topology: Topology, groups: Sequence[Multicast]) -> SharedLinks:
         within = Entries(np.tile(link, 2), np.concatenate((flow(number), part(at))), np.repeat((1, -1), links))
         program.add_rows(links, within, upper=0)
     for at, group in enumerate(busy):
+        if inside:
+            own = np.isin(np.arange(nodes), [*group.members, *topology.switches])
+            closed = ~(own[topology.src] & own[topology.dst])
+            program.change_columns(part(at)[closed], upper=0)
         others = np.ones(nodes, dtype=np.bool_)
         others[list(group.members)] = False
         row = np.cumsum(others) - 1
