@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from topodesign.catalog.lookup import Catalog as Catalog
     from topodesign.catalog.pareto import Pareto as Pareto
     from topodesign.catalog.pareto import pareto as pareto
+    from topodesign.catalog.price import price_catalog as price_catalog
     from topodesign.catalog.verify import verify_catalog as verify_catalog
     from topodesign.collectives import as_collective as as_collective
     from topodesign.collectives.collective import Collective as Collective
@@ -132,6 +133,7 @@ _HOMES = {
     "Plan": "plans.plan",
     "plot": "report.plots",
     "price": "pricing.evaluation",
+    "price_catalog": "catalog.price",
     "price_groups": "pricing.groups",
     "read_fabric": "fabrics.files",
     "read_inventory": "wiring.inventory.files",

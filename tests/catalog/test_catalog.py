@@ -490,7 +490,7 @@ def test_the_shipped_files_are_whole() -> None:
         for row in Catalog().rows(degree):
             assert row.cost.steps >= 1
             assert row.cost.bandwidth >= Fraction(row.nodes - 1, row.nodes)
-    assert len(COLUMNS) == len(dataclasses.fields(Row)) + 2
+    assert len(COLUMNS) == sum(one.compare for one in dataclasses.fields(Row)) + 2
 
 
 def test_tables_show_the_beginning_of_long_specs() -> None:

@@ -122,6 +122,37 @@ def lower_bound(nodes: int, degree: int, *, duplex: bool = False) -> Cost:
     return Cost(moore_bound(nodes, degree, duplex=duplex), Fraction(nodes - 1, nodes))
 
 
+def moore_distances(nodes: int, degree: int, *, duplex: bool = False) -> Fraction:
+    """Return the bandwidth factor that no all-to-all among so many nodes of a degree undercuts.
+
+    A node reaches d others at distance 1 at most, d**2 at distance 2 and so on; each link more on the way of a shard
+    takes a share of the links. In a duplex topology a path of two links leads d - 1 ways on from every node.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer than two nodes, or links.
+
+    Examples
+    --------
+    >>> from topodesign.base.cost import moore_distances
+    >>> moore_distances(6, 2)
+    Fraction(4, 3)
+    """
+    check_size(nodes, degree)
+    left, layer, distance, total = nodes - 1, degree, 1, 0
+    onward = degree - 1 if duplex else degree
+    while left > 0:
+        if onward <= 1:  # layers of one size, all alike: sum them at once
+            full, rest = divmod(left, layer)
+            total += layer * sum(range(distance, distance + full)) + rest * (distance + full)
+            break
+        met = min(left, layer)
+        total += distance * met
+        left, layer, distance = left - met, layer * onward, distance + 1
+    return Fraction(total, nodes)
+
+
 def check_size(nodes: int, degree: int) -> None:
     """Raise ParameterError unless there are at least two nodes and one link per node."""
     as_integer("the number of nodes", nodes, -(2**63))

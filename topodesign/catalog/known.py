@@ -72,10 +72,11 @@ class Known(Result):
             return self.frontiers[0].table()
         size = format_size(self.frontiers[0].workload.sizes[0])
         words = ("cabling", "found", "topology")
+        priced = any(one.best.all_to_all is not None for one in self.frontiers)
         return Table(
             self.heading(),
-            ("nodes", "steps", "y", "y over bound", size, "over bound", *words),
-            tuple(map(_fastest, self.frontiers)),
+            ("nodes", "steps", "y", "y over bound", *("all-to-all y",) * priced, size, "over bound", *words),
+            tuple(_fastest(one, priced) for one in self.frontiers),
             words=frozenset(words),
             spare=frozenset(("y over bound", "found")),
         )
@@ -201,13 +202,14 @@ def _nothing_left(fronts: list[list[Row]]) -> str:
     return f"no topology is so good; known are {rows}"
 
 
-def _fastest(result: Pareto) -> tuple[str, ...]:
+def _fastest(result: Pareto, priced: bool) -> tuple[str, ...]:
     best, bound = result.best, result.workload.allreduce(result.bound)[0]
     return (
         str(result.nodes),
         str(best.cost.steps),
         f"{float(best.cost.bandwidth):.4f}",
         format_excess(best.cost.bandwidth / result.bound.bandwidth),
+        *(("" if best.all_to_all is None else best.all_to_all.words,) if priced else ()),
         format_time(best.allreduce[0]),
         format_excess(best.allreduce[0] / bound),
         "duplex" if best.duplex else "simplex",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import ResultList
 from topodesign.base.units import as_count
+from topodesign.catalog.all_to_all import read_prices
 from topodesign.catalog.files import NO_LIMIT, default_directory, degrees, read_rows
 from topodesign.catalog.quality import STANDARD, Coverages, Qualities, coverage, quality
 from topodesign.catalog.rows import Row, undominated
@@ -60,7 +61,13 @@ class Catalog:
             If the file is missing, truncated or edited, with the file and the line.
         """
         wanted = (as_count(degree, "degree", 1), as_count(first, "first size"), as_count(last, "last size"))
-        return ResultList(read_rows(self.directory, *wanted))
+        rows = read_rows(self.directory, *wanted)
+        prices = read_prices(self.directory, *wanted)
+        return (
+            ResultList(replace(row, all_to_all=prices.get(row.price_key)) for row in rows)
+            if prices
+            else ResultList(rows)
+        )
 
     def frontier(self, nodes: int, degree: int, *, duplex: bool = False) -> ResultList[Row]:
         """Return the undominated topologies of a size, steps ascending and bandwidth factor descending.

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from topodesign.base.cost import Basis, Cost, check_size, lower_bound
+from topodesign.base.cost import Basis, Cost, check_size, lower_bound, moore_distances
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.spec import Spec, parse
@@ -22,6 +22,7 @@ from topodesign.base.units import (
     format_time,
     plain_number,
 )
+from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.lookup import Catalog, as_catalog, covers
 from topodesign.catalog.rows import Row, how_found
 from topodesign.pricing.baselines import Baseline, baselines
@@ -73,6 +74,8 @@ class Entry(Result):
         allgather is cheaper.
     best
         For each size, whether no other entry is faster.
+    all_to_all
+        What all-to-all costs, where the catalog knows it.
     """
 
     nodes: int
@@ -85,6 +88,7 @@ class Entry(Result):
     workload: Workload
     allreduce: tuple[Fraction, ...]
     best: tuple[bool, ...]
+    all_to_all: Bounds | None = None
 
     @property
     def found(self) -> str:
@@ -109,6 +113,7 @@ class Entry(Result):
             "bandwidth": str(self.cost.bandwidth),
             "bandwidth_float": float(self.cost.bandwidth),
             "allgather_bandwidth": str(self.allgather.bandwidth),
+            "all_to_all": None if self.all_to_all is None else self.all_to_all.record(),
             **self.workload.runtimes(self.allreduce),
             "simplex": not self.duplex,
             "found": self.found,
@@ -135,6 +140,8 @@ class Entry(Result):
                     for size, time in zip(self.workload.sizes, self.allreduce, strict=True)
                 },
                 "best": self.best[0],
+                "all_to_all_lower": None if self.all_to_all is None else self.all_to_all.lower,
+                "all_to_all_upper": None if self.all_to_all is None else self.all_to_all.upper,
             }
         ]
 
@@ -235,17 +242,20 @@ class Pareto(Result):
         """Return the entries, then the bound and the baselines to compare them with."""
         bounds = self.workload.allreduce(self.bound)
         sizes = tuple(format_size(size) for size in self.workload.sizes)
-        rows = [self._row(entry, bounds) for entry in self.entries]
+        priced = any(entry.all_to_all is not None for entry in self.entries)
+        rows = [self._row(entry, bounds, priced) for entry in self.entries]
         nothing = " " * len(_time(bounds[0], bounds[0])[len(format_time(bounds[0])) :])
         plain = [format_time(time) + nothing for time in bounds]
-        rows.append((*_factors(self.bound, self.bound), *plain, "", "", "lower bound"))
+        least = moore_distances(self.nodes, self.degree, duplex=self.bidirectional)
+        exchange = (f"{float(least):.4f}",) if priced else ()
+        rows.append((*_factors(self.bound, self.bound), *exchange, *plain, "", "", "lower bound"))
         for baseline in self.baselines:
             factors = _factors(baseline.cost, self.bound) if baseline.cost else ("", "", "")
             times = [_time(time, bound) for time, bound in zip(baseline.allreduce, bounds, strict=True)]
-            rows.append((*factors, *times, "", "", f"{baseline.name}: {baseline.model}"))
+            rows.append((*factors, *("",) * priced, *times, "", "", f"{baseline.name}: {baseline.model}"))
         return Table(
             self.heading(),
-            ("steps", "y", "y over bound", *sizes, "cabling", "found", "topology"),
+            ("steps", "y", "y over bound", *("all-to-all y",) * priced, *sizes, "cabling", "found", "topology"),
             tuple(rows),
             words=frozenset(("cabling", "found", "topology")),
             spare=frozenset(("y over bound", "found")),
@@ -253,12 +263,14 @@ class Pareto(Result):
             footnote="* fastest of its column; percentages are over the lower bound",
         )
 
-    def _row(self, entry: Entry, bounds: tuple[Fraction, ...]) -> tuple[str, ...]:
+    def _row(self, entry: Entry, bounds: tuple[Fraction, ...], priced: bool) -> tuple[str, ...]:
         times = zip(entry.allreduce, bounds, entry.best, strict=True)
         cells = [_time(time, bound, "*" if best else " ") for time, bound, best in times]
         claimed = "" if entry.basis is Basis.LINKS else f", {entry.basis.words}"
         cabling = ("duplex" if entry.duplex else "simplex") + claimed
-        return (*_factors(entry.cost, self.bound), *cells, cabling, entry.found, shortened(str(entry.spec)))
+        exchange = ("" if entry.all_to_all is None else entry.all_to_all.words,) if priced else ()
+        factors = _factors(entry.cost, self.bound)
+        return (*factors, *exchange, *cells, cabling, entry.found, shortened(str(entry.spec)))
 
 
 def _factors(cost: Cost, bound: Cost) -> tuple[str, str, str]:
@@ -400,6 +412,7 @@ def _entries(nodes: int, degree: int, known: Sequence[Candidate | Row], workload
             workload,
             times[row],
             tuple(row == winner for winner in fastest),
+            one.all_to_all if isinstance(one, Row) else None,
         )
         for row, one in enumerate(known)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError
 from topodesign.base.records import Result, shortened
 from topodesign.base.spec import Spec
+from topodesign.catalog.all_to_all import Bounds, PriceKey
 
 if TYPE_CHECKING:
     from topodesign.topology.topology import Topology
@@ -69,6 +70,8 @@ class Row(Result):
         Version of the catalog that the row came in with.
     spec
         The text that rebuilds the topology.
+    all_to_all
+        What all-to-all costs, where the catalog knows it; no part of the row's line.
     """
 
     nodes: int
@@ -80,6 +83,7 @@ class Row(Result):
     basis: Basis
     version: int
     spec: str
+    all_to_all: Bounds | None = field(default=None, compare=False)
 
     @property
     def wiring(self) -> str:
@@ -90,6 +94,11 @@ class Row(Result):
     def key(self) -> tuple[int, int, Fraction]:
         """Order in the file: by nodes, then steps, then falling bandwidth factor."""
         return self.nodes, self.cost.steps, -self.cost.bandwidth
+
+    @property
+    def price_key(self) -> PriceKey:
+        """What names it in the files of all-to-all prices: its nodes and the check of its line."""
+        return self.nodes, self.line[-8:]
 
     def build(self) -> Topology:
         """Build the topology."""
@@ -116,6 +125,8 @@ class Row(Result):
                 "found": self.found,
                 "basis": self.basis.value,
                 "version": self.version,
+                "all_to_all_lower": None if self.all_to_all is None else self.all_to_all.lower,
+                "all_to_all_upper": None if self.all_to_all is None else self.all_to_all.upper,
             }
         ]
 

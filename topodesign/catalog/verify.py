@@ -23,6 +23,7 @@ from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import as_count
 from topodesign.catalog.files import NO_LIMIT, catalog_file
 from topodesign.catalog.lookup import Catalog, as_catalog
+from topodesign.catalog.price import wrong_price
 from topodesign.catalog.rows import VERSION, Row, how_found, undominated
 from topodesign.catalog.task_runner import check_threads, end_with_parent
 from topodesign.expand.expansion import Base, Claim, Expansion
@@ -255,6 +256,8 @@ def check_row(row: Row, *, all_sources: bool = False) -> str | None:
     """Return what is wrong with a row, or None: it is rebuilt from its spec and priced from its links."""
     try:
         wrong = _differences(row, all_sources)
+        if (price := wrong_price(row)) is not None:
+            wrong.append(price)
     except TopodesignError as error:
         return f"it cannot be rebuilt: {str(error).splitlines()[0]}"
     return "rebuilt it has " + ", ".join(wrong) if wrong else None

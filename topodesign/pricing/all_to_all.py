@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from numbers import Rational
 from typing import Any
 
 from topodesign.base.arguments import as_choice
+from topodesign.base.cost import moore_distances
 from topodesign.base.errors import ParameterError
 from topodesign.base.pieces import Progress
 from topodesign.base.records import Result, Table, shortened
@@ -18,7 +20,7 @@ from topodesign.expand.library import TopologyLike, as_topology
 from topodesign.pricing.efforts import EFFORTS, Effort
 from topodesign.pricing.flows.arcs import arc_flow
 from topodesign.pricing.flows.balanced import GAP, balanced_flow
-from topodesign.pricing.flows.bounds import equal_split, moore_distances, own_distances
+from topodesign.pricing.flows.bounds import equal_split, own_distances
 from topodesign.pricing.flows.concurrent import ConcurrentFlow
 from topodesign.pricing.flows.quotient import quotient
 from topodesign.pricing.flows.trees import tree_flow
@@ -53,8 +55,6 @@ class AllToAll(Result):
         Lower bounds by the distances of any topology of that many nodes and ports, and by those of this one.
     equal_split
         What equal-cost multi-path routing takes, which parts traffic over all links on shortest paths alike.
-    shortest_paths
-        The least that flows over paths of fewest links take, where that has been worked out; or None.
     flow
         A flow that takes ``upper``, and link prices that prove ``lower``; None where there are bounds alone.
     """
@@ -66,8 +66,16 @@ class AllToAll(Result):
     moore: Fraction
     distances: Fraction | None
     equal_split: Fraction | None
-    shortest_paths: Fraction | None
     flow: ConcurrentFlow | None
+
+    @cached_property
+    def shortest_paths(self) -> Fraction | None:
+        """The least that flows over paths of fewest links take, where that is quickly worked out; or None."""
+        if self.flow is None:
+            return None
+        small = self.flow.quotient
+        quick = len(small.sources) + len(small.room) <= QUICK_ROWS
+        return tree_flow(small, shortest=True).upper if quick else None
 
     @property
     def exact(self) -> bool:
@@ -206,8 +214,8 @@ def all_to_all(
     if wanted == "quick" and size > _QUICK_BOUNDS:
         if progress is not None:
             progress(1.0)
-        return AllToAll(graph, moore, None, "distances of any topology", moore, None, None, None, None)
-    bounds = AllToAll(graph, own_distances(small), equal_split(small), "equal split", moore, None, None, None, None)
+        return AllToAll(graph, moore, None, "distances of any topology", moore, None, None, None)
+    bounds = AllToAll(graph, own_distances(small), equal_split(small), "equal split", moore, None, None, None)
     bounds = replace(bounds, distances=bounds.lower, equal_split=bounds.upper)
     ways: dict[str, Callable[[], ConcurrentFlow | None]] = {
         "exact": lambda: tree_flow(small, seconds=limit, progress=progress),
@@ -224,15 +232,11 @@ def all_to_all(
         progress(1.0)
     if flow is None:
         return bounds
-    least = None
-    if wanted != "approximate" and rows <= QUICK_ROWS:
-        least = tree_flow(small, shortest=True).upper
     return replace(
         bounds,
         lower=max(flow.lower, bounds.lower),
         upper=flow.upper,
         method=flow.method,
-        shortest_paths=least,
         flow=flow,
     )
 

@@ -1,0 +1,116 @@
+"""The column of all-to-all: what it costs on the topologies of a catalog, in files of their own beside the rows.
+
+A file ``all_to_all_04.tsv`` has a line for as many rows of ``degree_04.tsv`` as were priced so far, and names each by
+its number of nodes and its check; so the rows stay as they are, and a row that changes loses its price. The bounds are
+proven, and one number where they meet. It starts and ends as the files of rows do.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import NamedTuple
+
+from topodesign.base.atomic import write_whole
+from topodesign.base.errors import CatalogError, FileFormatError
+from topodesign.base.text_files import read_text
+
+COLUMNS = ("nodes", "row", "lower", "upper", "version", "check")
+"""Columns, separated by tabs; ``row`` is the check of the row that is priced, ``check`` the CRC-32 of all before it."""
+
+VERSION = 1
+_HEADER = "\t".join(COLUMNS)
+_TRAILER = re.compile(r"# end: ([0-9]+) rows")
+
+PriceKey = tuple[int, str]
+"""Nodes and check of a row."""
+
+
+class Bounds(NamedTuple):
+    """Bandwidth factors between which all-to-all is proven to cost."""
+
+    lower: Fraction
+    upper: Fraction
+
+    @property
+    def exact(self) -> bool:
+        """Whether they meet."""
+        return self.lower == self.upper
+
+    @property
+    def words(self) -> str:
+        """What tables show."""
+        return f"{float(self.upper):.4f}" if self.exact else f"{float(self.lower):.4f} to {float(self.upper):.4f}"
+
+    def record(self) -> dict[str, str | None]:
+        """Return them for a JSON document."""
+        exact = str(self.upper) if self.exact else None
+        return {"bandwidth": exact, "lower": str(self.lower), "upper": str(self.upper)}
+
+
+def prices_file(directory: Path, degree: int) -> Path:
+    """Return the path of the file of a degree."""
+    return directory / f"all_to_all_{degree:02}.tsv"
+
+
+def read_prices(directory: Path, degree: int, first: int, last: int) -> dict[PriceKey, Bounds]:
+    """Return the prices of the rows of a degree with ``first <= nodes <= last``; none where there is no file.
+
+    Raises
+    ------
+    CatalogError
+        If the file is truncated or edited, with the file and the line.
+    """
+    path = prices_file(directory, degree)
+    if not path.exists():
+        return {}
+    try:
+        lines = read_text(path).split("\n")
+    except FileFormatError as error:
+        raise CatalogError(f"{path}: {error}") from None
+    if lines[0] != _HEADER:
+        raise CatalogError(f"{path}:1: the first line should name the columns {', '.join(COLUMNS)}")
+    match = _TRAILER.fullmatch(lines[-2]) if len(lines) > 2 and not lines[-1] else None
+    if match is None or int(match[1]) != len(lines) - 3:
+        raise CatalogError(f"{path}:{len(lines) - 1}: the last line does not count the rows before it: it is truncated")
+    found = {}
+    for number, line in enumerate(lines[1:-2], start=2):
+        try:
+            if first <= int(line[: line.find("\t")]) <= last:
+                key, bounds = _read_line(line)
+                found[key] = bounds
+        except (ValueError, ZeroDivisionError) as error:
+            raise CatalogError(f"{path}:{number}: the line was edited or torn: {error}") from None
+    return found
+
+
+def write_prices(directory: Path, degree: int, prices: Mapping[PriceKey, Bounds]) -> Path:
+    """Write the file of a degree, whole or not at all, and return its path.
+
+    Raises
+    ------
+    FileFormatError
+        If it cannot be written.
+    """
+    lines = [_line(key, prices[key]) for key in sorted(prices)]
+    path = prices_file(directory, degree)
+    write_whole(path, "\n".join([_HEADER, *lines, f"# end: {len(lines)} rows", ""]))
+    return path
+
+
+def _line(key: PriceKey, bounds: Bounds) -> str:
+    text = "\t".join((str(key[0]), key[1], str(bounds.lower), str(bounds.upper), str(VERSION)))
+    return f"{text}\t{zlib.crc32(text.encode()):08x}"
+
+
+def _read_line(line: str) -> tuple[PriceKey, Bounds]:
+    text, _, check = line.rpartition("\t")
+    if check != f"{zlib.crc32(text.encode()):08x}":
+        raise ValueError(f"it does not agree with its check {check[:20]}")
+    nodes, row, lower, upper, version = text.split("\t")
+    if version != str(VERSION):
+        raise ValueError(f"version {version}, where {VERSION} is known")
+    return (int(nodes), row), Bounds(Fraction(lower), Fraction(upper))

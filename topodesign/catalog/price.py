@@ -1,0 +1,134 @@
+"""Pricing the rows of a catalog for all-to-all, and checking what was priced."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path
+
+from topodesign.base.errors import ParameterError
+from topodesign.base.pieces import Progress
+from topodesign.catalog.all_to_all import Bounds, PriceKey, read_prices, write_prices
+from topodesign.catalog.files import NO_LIMIT
+from topodesign.catalog.lookup import Catalog, as_catalog
+from topodesign.catalog.rows import Row
+
+_SAVE = 30.0  # seconds after which what is done is written
+_WITHOUT_SYMMETRY = frozenset(("neighbour", "annealed"))
+_GAP = Fraction(1, 100)
+
+
+def price_row(row: Row) -> Bounds | None:
+    """Return the price of a row where it takes about a second at most: exact, or within a certified percent."""
+    from topodesign.pricing.all_to_all import all_to_all  # noqa: PLC0415  heavy, and looking up needs none of it
+
+    found = all_to_all(row.build(), effort="quick")
+    if found.upper is None or found.upper > found.lower * (1 + _GAP):
+        return None
+    if found.exact:
+        return Bounds(found.lower, found.upper)
+    return Bounds(_rounded(found.lower, up=False), _rounded(found.upper, up=True))
+
+
+def _rounded(value: Fraction, *, up: bool) -> Fraction:
+    """Return a bound with a denominator of 2**20 that is a bound as well."""
+    whole = value * 2**20
+    return Fraction(-(-whole.numerator // whole.denominator) if up else whole.numerator // whole.denominator, 2**20)
+
+
+def wrong_price(row: Row) -> str | None:
+    """Return what is wrong with a row's price of all-to-all, worked out again, or None."""
+    if row.all_to_all is None:
+        return None
+    again = price_row(row)
+    if again is None:
+        return "an all-to-all price, where none comes out"
+    if again != row.all_to_all and (again.exact or row.all_to_all.exact):
+        return f"all-to-all {again.lower} to {again.upper}, not {row.all_to_all.lower} to {row.all_to_all.upper}"
+    if again.lower > row.all_to_all.upper or again.upper < row.all_to_all.lower:
+        return f"all-to-all from {again.lower}, which is not within {row.all_to_all.lower} to {row.all_to_all.upper}"
+    return None
+
+
+def price_catalog(
+    catalog: Catalog | str | Path,
+    *,
+    degrees: Iterable[int] | None = None,
+    nodes: range | None = None,
+    seconds: float | None = None,
+    progress: Progress | None = None,
+) -> dict[int, tuple[int, int]]:
+    """Work out what all-to-all costs on rows of a catalog, those with symmetry first, and keep it beside them.
+
+    What is there already is not worked out again, so a run that ended or was interrupted goes on where it was.
+
+    Parameters
+    ----------
+    catalog
+        The catalog, or its directory, which can be written.
+    degrees, nodes
+        Which rows; all unless told otherwise.
+    seconds
+        Time after which no further row is begun.
+    progress
+        Called after every row with the share of them that is done.
+
+    Returns
+    -------
+    dict
+        For every degree how many rows have a price, and how many there are. Rows without one take longer than about a
+        second each; :func:`topodesign.all_to_all` prices those.
+
+    Raises
+    ------
+    CatalogError, FileFormatError
+        If a file is missing or damaged, or cannot be written.
+    ParameterError
+        If what is given is no catalog, or an argument is out of range.
+
+    Examples
+    --------
+    >>> from topodesign import Effort, build_catalog, price_catalog
+    >>> paths = build_catalog("mine", range(5, 7), [2], effort=Effort(percent=0), jobs=1)
+    >>> price_catalog("mine")
+    {2: (3, 3)}
+    """
+    if not isinstance(catalog, Catalog | str | Path):
+        raise ParameterError(f"a catalog or its directory is needed, not {catalog!r:.60}")
+    source = as_catalog(catalog)
+    span = (nodes[0], nodes[-1]) if nodes else (0, NO_LIMIT)
+    if seconds is not None and not seconds >= 0:
+        raise ParameterError(f"seconds must not be negative, unlike {seconds!r:.60}")
+    rows = [(degree, row) for degree in source.wanted(degrees) for row in source.rows(degree, *span)]
+    left = [(degree, row) for degree, row in rows if row.all_to_all is None]
+    left.sort(key=lambda pair: (pair[1].found in _WITHOUT_SYMMETRY, pair[1].nodes))
+    found: dict[int, dict[PriceKey, Bounds]] = {}
+    begin = saved = time.monotonic()
+    try:
+        for place, (degree, row) in enumerate(left):
+            now = time.monotonic()
+            if seconds is not None and now - begin > seconds:
+                break
+            if now - saved > _SAVE:
+                _save(source.directory, found)
+                saved = now
+            if progress is not None:
+                progress(place / len(left))
+            bounds = price_row(row)
+            if bounds is not None:
+                found.setdefault(degree, {})[row.price_key] = bounds
+    finally:
+        _save(source.directory, found)
+    return {
+        degree: (sum(row.all_to_all is not None for row in own), len(own))
+        for degree in source.wanted(degrees)
+        for own in [source.rows(degree, *span)]
+    }
+
+
+def _save(directory: Path, found: dict[int, dict[PriceKey, Bounds]]) -> None:
+    """Add prices to the files, and forget them."""
+    for degree, prices in found.items():
+        write_prices(directory, degree, read_prices(directory, degree, 0, NO_LIMIT) | prices)
+    found.clear()

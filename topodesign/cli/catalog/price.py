@@ -1,0 +1,42 @@
+"""``topodesign catalog price``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import topodesign
+from topodesign.cli.catalog.ranges import number_range
+from topodesign.cli.options import catalog_option, json_option, print_json, progress_bar
+
+
+@click.command(name="price")
+@click.option("-n", "--nodes", callback=number_range, metavar="RANGE", help="Only an N or a range of N.")
+@click.option("-d", "--degree", "degrees", callback=number_range, metavar="RANGE", help="Only a degree or a range.")
+@click.option("--seconds", type=click.FloatRange(0, 10**7), metavar="S", help="Begin no further row after so long.")
+@catalog_option
+@json_option
+def command(
+    nodes: range | None, degrees: range | None, seconds: float | None, catalog: Path | None, as_json: bool
+) -> None:
+    """Work out what all-to-all costs on rows of a catalog, and keep it beside them.
+
+    Rows with symmetry come first. What was worked out before stays, so a run that ended or was interrupted goes on
+    where it was. Rows that would take more than about a second are left out; see evaluate --all-to-all.
+
+    Example: topodesign catalog price --catalog my-catalog -d 4
+    """
+    with progress_bar("pricing") as progress:
+        counts = topodesign.price_catalog(
+            catalog if catalog is not None else topodesign.Catalog(),
+            degrees=degrees,
+            nodes=nodes,
+            seconds=seconds,
+            progress=progress,
+        )
+    if as_json:
+        print_json({"degrees": [{"degree": one, "priced": done, "rows": rows} for one, (done, rows) in counts.items()]})
+        return
+    for degree, (done, rows) in counts.items():
+        click.echo(f"degree {degree}: {done} of {rows} rows have a price of all-to-all")
