@@ -13,6 +13,7 @@ from topodesign.schedulers.among import among
 from topodesign.schedulers.method import Request
 from topodesign.schedulers.scheduling import METHODS, schedule
 from topodesign.simulation.plans import simulate
+from topodesign.topology.topology import Topology
 from topodesign.verification.plans import verify
 
 
@@ -49,6 +50,16 @@ def test_a_collective_may_bring_its_groups() -> None:
     assert plan.collective == value
     assert plan == schedule("complete(4)", group=["0,1", "2,3"])
     assert verify(plan).ok
+
+
+def test_links_need_not_be_balanced() -> None:
+    links = [(0, 1), (1, 0), (1, 2), (2, 0), (0, 2), (2, 3), (3, 4), (4, 0)]
+    topology = Topology.from_links(5, [(u, v, 1) for u, v in links])
+    for others in ("vanish", "forward"):
+        for collective in ("broadcast", "reduce", "scatter", "gather"):
+            plan = schedule(topology, collective, group=[[0, 1, 2]], root=1, others=others)  # type: ignore[arg-type]
+            assert verify(plan).ok
+            assert plan.collective.root == 1
 
 
 def test_groups_of_one_node_do_nothing(tmp_path: object) -> None:

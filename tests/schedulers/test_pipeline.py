@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from tests.graphs.test_graphs import SAMPLES
 from topodesign.base.errors import TopodesignError
 from topodesign.collectives import ALLGATHER, BROADCAST, COLLECTIVES
 from topodesign.expand.library import build
@@ -50,6 +51,29 @@ def test_from_the_eccentricity_to_the_least_cut(place: str, name: str) -> None:
             assert report.cost == point.cost
             assert not report.redundant
             assert not report.refilled
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["broadcast", "reduce"])
+def test_all_families_reach_the_eccentricity_and_the_least_cut(name: str) -> None:
+    heights: dict[int, int] = {}
+    places = [spec for spec in SAMPLES if 2 <= build(spec).nodes <= 32]
+    for place in places:
+        topology = build(place)
+        where = topology if name == "broadcast" else topology.transpose()
+        graph = nx.DiGraph([link[:2] for link in where.links() if link[0] != link[1]])
+        found = pipeline_frontier(place, name, root=0)
+        farthest = nx.eccentricity(graph, 0)
+        assert found.points[0].cost.steps == farthest
+        assert found.bound == Fraction(topology.degree, least_cut(where, 0))
+        last = found.points[-1]
+        assert last.cost.bandwidth <= found.bound * Fraction(last.cost.steps, last.chunks)
+        for point in (found.points[0], found.best("1MiB")):
+            assert verify(found.plan(point)).ok
+        more = last.cost.steps - last.chunks + 1 - farthest
+        heights[more] = heights.get(more, 0) + 1
+    higher = sorted(heights.items())
+    print(f"{name} on {len(places)} topologies: trees that reach the cut are so much higher: {higher}")
 
 
 def test_costs_are_told_without_making_the_rounds() -> None:

@@ -105,8 +105,8 @@ def _only(request: Request, method: Method) -> Request:
         raise InfeasibleError(
             f"{method.name} makes plans of one group; on topologies rounds are for several, as of --method pipeline"
         )
-    names = tuple(request.whole.names[node] for node in among.group or ())
-    root = None if among.root is None else request.whole.names[among.root]
+    names = tuple(request.called.names[node] for node in among.group or ())
+    root = None if among.root is None else request.called.names[among.root]
     alone = replace(among, group=None)
     return replace(request, collective=alone, root=root, only=names, group=(), placement=None)
 

@@ -159,8 +159,8 @@ class Request:
         if self.placement is not None and self.group in ("", ()):
             raise ParameterError("a placement is of ranks in groups; say these with --group SHAPE:AXIS")
         if self.group not in ("", ()):
-            groups = as_groups(self.whole, self.group, self.placement)
-            roots = None if self.root is None else roots_of(self.whole, self.root, groups)
+            groups = as_groups(self.called, self.group, self.placement)
+            roots = None if self.root is None else roots_of(self.called, self.root, groups)
             if collective.rooted and roots is None:
                 raise ParameterError(f"{collective} needs a root in each group; give them with --root A,B,... or first")
             return collective.within(groups, roots)
@@ -168,9 +168,9 @@ class Request:
             return collective
         if self.only:
             words = [word.strip() for text in self.only for word in text.split(",")]
-            names = {name for word in words for name in nodes_named(self.whole, word)}
-            collective = collective.among({self.whole.number(name) for name in names})
-        return collective if self.root_name is None else collective.at(self.whole.number(self.root_name))
+            names = {name for word in words for name in nodes_named(self.called, word)}
+            collective = collective.among({self.called.number(name) for name in names})
+        return collective if self.root_name is None else collective.at(self.called.number(self.root_name))
 
     @property
     def grouped(self) -> bool:
@@ -204,6 +204,14 @@ class Request:
     def whole(self) -> Fabric:
         """The place as a fabric."""
         return as_fabric(self.place, self.bandwidth)
+
+    @cached_property
+    def called(self) -> Fabric:
+        """The place with the names of its vertices; of a topology whose links need not be balanced, as a fabric's are."""
+        if not isinstance(self.found, Topology):
+            return self.whole
+        names = tuple(map(str, range(self.found.nodes)))
+        return Fabric("topology", names, self.found, NODE_BANDWIDTH, ("",) * len(self.found.src))
 
     @cached_property
     def fabric(self) -> Fabric:
@@ -286,7 +294,7 @@ class Request:
         """
         if self.root is None or isinstance(self.root, str):
             return self.root
-        return self.whole.names[as_integer("root", self.root, 0, len(self.whole.names) - 1)]
+        return self.called.names[as_integer("root", self.root, 0, len(self.called.names) - 1)]
 
     @cached_property
     def root_number(self) -> int | None:
@@ -298,7 +306,7 @@ class Request:
             If no node has its name or number.
         """
         name = self.root_name
-        return None if name is None else self.whole.number(name)
+        return None if name is None else self.called.number(name)
 
     @cached_property
     def unequal(self) -> LinkTable | None:
