@@ -19,8 +19,8 @@ from topodesign.verification.plans import verify
 
 @pytest.mark.parametrize("others", ["vanish", "forward"])
 def test_rows_of_a_torus_are_rings_that_do_not_meet(others: str) -> None:
-    one = schedule("torus(4,4)", only="0,1,2,3", others=others)  # type: ignore[arg-type]
-    all_rows = schedule("torus(4,4)", group="4x4:0", others=others)  # type: ignore[arg-type]
+    one = schedule("torus(4,4)", only="0,1,2,3", others=others)
+    all_rows = schedule("torus(4,4)", group="4x4:0", others=others)
     assert one.claim == all_rows.claim == {"steps": 4, "bandwidth": Fraction(3)}
     assert verify(one).ok
     assert verify(all_rows).ok
@@ -57,7 +57,7 @@ def test_links_need_not_be_balanced() -> None:
     topology = Topology.from_links(5, [(u, v, 1) for u, v in links])
     for others in ("vanish", "forward"):
         for collective in ("broadcast", "reduce", "scatter", "gather"):
-            plan = schedule(topology, collective, group=[[0, 1, 2]], root=1, others=others)  # type: ignore[arg-type]
+            plan = schedule(topology, collective, group=[[0, 1, 2]], root=1, others=others)
             assert verify(plan).ok
             assert plan.collective.root == 1
 
