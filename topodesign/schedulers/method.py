@@ -207,7 +207,7 @@ class Request:
 
     @cached_property
     def called(self) -> Fabric:
-        """The place with the names of its vertices; links of a topology need not be balanced, as those of a fabric are."""
+        """The place with the names of its vertices; here the links of a topology need not be balanced."""
         if not isinstance(self.found, Topology):
             return self.whole
         names = tuple(map(str, range(self.found.nodes)))
