@@ -8,6 +8,7 @@ import pytest
 
 from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALLREDUCE
+from topodesign.fabrics.part import Others
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.schedulers.among import among
 from topodesign.schedulers.method import Request
@@ -18,7 +19,7 @@ from topodesign.verification.plans import verify
 
 
 @pytest.mark.parametrize("others", ["vanish", "forward"])
-def test_rows_of_a_torus_are_rings_that_do_not_meet(others: str) -> None:
+def test_rows_of_a_torus_are_rings_that_do_not_meet(others: Others) -> None:
     one = schedule("torus(4,4)", only="0,1,2,3", others=others)
     all_rows = schedule("torus(4,4)", group="4x4:0", others=others)
     assert one.claim == all_rows.claim == {"steps": 4, "bandwidth": Fraction(3)}
