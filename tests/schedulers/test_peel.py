@@ -234,6 +234,15 @@ def test_what_chunks_lose_is_said() -> None:
     assert verify(plan).ok
 
 
+@pytest.mark.parametrize(("spec", "most"), [("circulant(12,2,3)", 1), ("randomregular(16,4,1)", Fraction(6, 5))])
+def test_few_chunks_begin_with_the_best_flow(spec: str, most: Fraction) -> None:
+    """Beginning with its rounded ways, two chunks lose little or nothing."""
+    topology = build(spec)
+    made = exchange(topology, ALL_TO_ALL, chunks=2)
+    assert made.rounds.units <= 2
+    assert check(topology, made) <= most * made.bound
+
+
 def test_large_programs_are_spread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peel, "MOST_COLUMNS", 10)
     for spec in ("torus(4,4)", "circulant(12,2,3)", "biring(4,5)"):

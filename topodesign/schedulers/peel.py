@@ -3,8 +3,9 @@
 What has one source and one destination is stored and passed on, a link a step. The best flow of so many steps
 (:mod:`topodesign.schedulers.flow_in_time`) is exact, and says what any plan of so many steps takes at least. Taken
 apart into ways it is the best plan, of as many units as its fractions need. Where few chunks are wanted, or the program
-is too large, blocks are spread over shortest paths instead (:mod:`topodesign.schedulers.spread`), or the ends of the
-parts are rounded, and what that loses is said. A gather is a scatter of the transpose, backwards.
+is too large, blocks are spread over paths instead (:mod:`topodesign.schedulers.spread`), which may begin with the ways
+of the flow, the ends of their parts rounded, and what that loses is said. A gather is a scatter of the transpose,
+backwards.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topodesign.base.arrays import sealed
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
@@ -24,7 +26,7 @@ from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective, as_c
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import Part, assemble, canonical, check_rows, reverse
+from topodesign.plans.rounds_ops import Part, assemble, canonical, check_rows, rescale, reverse
 from topodesign.pricing.flows.quotient import Quotient, quotient
 from topodesign.schedulers.flow_in_time import FlowInTime, FlowProgram, ways_of
 from topodesign.schedulers.method import Method, Request, planned
@@ -290,6 +292,23 @@ class _Maker:
             parts.append((step[None, :], images[:, src], images[:, dst], block, low[None, :], high[None, :]))
         return canonical(assemble(self.collective, topology.nodes, units, steps, parts))
 
+    def _paths(self, rounds: Rounds, pairs: IntArray, block: IntArray) -> NDArray[np.int32]:
+        """Return the paths of all units of rounds."""
+        place = np.zeros(int(block.max()) + 1, dtype=np.int64)
+        place[block] = np.arange(len(block))
+        arc = np.searchsorted(self._keys, rounds.src.astype(np.int64) * self.topology.nodes + rounds.dst)
+        paths = np.full((rounds.units, len(pairs), rounds.steps), -1, dtype=np.int32)
+        width = rounds.hi - rounds.lo
+        row = np.repeat(np.arange(len(rounds)), width)
+        unit = rounds.lo[row] + np.arange(len(row)) - np.repeat(np.cumsum(width) - width, width)
+        paths[unit, place[rounds.block[row]], rounds.step[row] - 1] = arc[row]
+        return paths
+
+    @cached_property
+    def _keys(self) -> IntArray:
+        keys: IntArray = self.quotient.src * self.topology.nodes + self.quotient.dst
+        return keys
+
     def _spread(self, flow: FlowInTime | None, steps: int, units: int) -> Rounds:
         """Return the rounds of blocks spread over shortest paths."""
         nodes, ways = self.topology.nodes, self.quotient
@@ -299,8 +318,12 @@ class _Maker:
         else:
             block = np.flatnonzero(np.arange(nodes) != self.collective.root)
             pairs = np.column_stack((np.full(nodes - 1, self.collective.root), block))
-        aim = () if flow is None else flow.fullest
-        found = spread(self.distance, (ways.src, ways.dst, self.room), pairs, steps=steps, chunks=units, aim=aim)
+        arcs = ways.src, ways.dst, self.room
+        found = spread(self.distance, arcs, pairs, steps=steps, chunks=units, aim=() if flow is None else flow.fullest)
+        if flow is not None and found.total > flow.total:
+            start = self._paths(rescale(self._peeled(flow, steps, units), units), pairs, block)
+            other = spread(self.distance, arcs, pairs, steps=steps, chunks=units, aim=flow.fullest, start=start)
+            found = min(found, other, key=lambda one: one.total)
         chunk, pair, step, arc = hops_of(found.paths)
         check_rows(len(chunk))
         rows = (step, ways.src[arc], ways.dst[arc], block[pair], chunk, chunk + 1)

@@ -59,6 +59,7 @@ def spread(
     steps: int,
     chunks: int,
     aim: Sequence[Fraction] = (),
+    start: NDArray[np.int32] | None = None,
 ) -> Spread:
     """Spread the blocks of pairs of nodes over paths.
 
@@ -77,6 +78,9 @@ def spread(
     aim
         The largest load of every step in a solution that nothing is better than; the search ends when it is met.
 
+    start
+        Paths to begin with, as :attr:`Spread.paths`.
+
     Raises
     ------
     TooLargeError
@@ -92,19 +96,19 @@ def spread(
         common = MOST_COMMON * int(capacity.max())
     worth = common // capacity
     indptr = np.searchsorted(src, np.arange(len(distance) + 1))
-    paths = np.full((chunks, len(pairs), steps), -1, dtype=np.int32)
-    load = np.zeros((steps, len(src)), dtype=np.int64)
+    paths = np.full((chunks, len(pairs), steps), -1, dtype=np.int32) if start is None else start.copy()
+    load = _loads(paths, len(src)) * worth
     full = np.array([math.ceil(one * common * chunks) for one in aim] or [0] * steps, dtype=np.int64)
     enough = sum(aim, Fraction(0)) * common * chunks
-    best, least = paths, -1
+    best, least = paths.copy(), -1 if start is None else int(load.max(axis=1).sum())
     wide = chunks * len(pairs) * _states(distance, pairs, steps) * len(src) // len(distance) <= _WORK
     for turn, squares in enumerate(_POWERS):
+        if 0 <= least <= enough:
+            break
         detour = steps if wide and turn >= _DIRECT else 0
         total = kernels.spread_pass(distance, indptr, dst, worth, pairs, paths, load, full, squares, detour)
         if least < 0 or total < least:
             best, least = paths.copy(), total
-        if total <= enough:
-            break
     return Spread(best, _total(best, capacity))
 
 
@@ -117,15 +121,18 @@ def _states(distance: IntArray, pairs: IntArray, steps: int) -> int:
 
 def _total(paths: NDArray[np.int32], capacity: IntArray) -> Fraction:
     """Return the sum over the steps of the largest load, exactly."""
-    chunks, _, steps = paths.shape
     loads: list[Fraction] = []
-    for step in range(steps):
-        arcs = paths[:, :, step].ravel()
-        load = np.bincount(arcs[arcs >= 0], minlength=len(capacity))
+    for load in _loads(paths, len(capacity)):
         most = [load[capacity == size].max(initial=0) for size in np.unique(capacity)]
         sizes = np.unique(capacity).tolist()
         loads.append(max(Fraction(int(units), size) for units, size in zip(most, sizes, strict=True)))
-    return sum(loads, Fraction(0)) / int(chunks)
+    return sum(loads, Fraction(0)) / len(paths)
+
+
+def _loads(paths: NDArray[np.int32], arcs: int) -> IntArray:
+    """Return how many chunks every arc carries at every step, shape ``(steps, arcs)``."""
+    columns = (paths[:, :, step].ravel() for step in range(paths.shape[2]))
+    return np.array([np.bincount(column[column >= 0], minlength=arcs) for column in columns], dtype=np.int64)
 
 
 def hops_of(paths: NDArray[np.int32]) -> tuple[IntArray, IntArray, IntArray, IntArray]:
