@@ -16,8 +16,10 @@ from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.expand.library import build
 from topodesign.fabrics.presets import build_fabric
 from topodesign.pricing.flows import classes, demands
+from topodesign.pricing.flows.arcs import arc_flow
 from topodesign.pricing.flows.classes import equitable_classes
 from topodesign.pricing.flows.demands import DemandFlow, UnreachableError, demand_flow
+from topodesign.pricing.flows.quotient import quotient
 from topodesign.topology.topology import Topology
 
 Random = np.random.Generator
@@ -228,6 +230,17 @@ def test_factors_of_small_graphs(spec: str, factor: Fraction) -> None:
     flow = demand_flow(topology, np.arange(topology.nodes), everyone)
     check_flow(flow)
     assert flow.time * topology.degree / topology.nodes == factor
+
+
+@pytest.mark.parametrize(
+    "spec", ["genkautz(3,20)", "randomregular(18,3,1)", "kautz(2,2)", "torus(3,4)", "line(diamond())"]
+)
+def test_another_program_by_orbits_says_the_same(spec: str) -> None:
+    """One has classes of what looks alike, the other the automorphisms that a construction knows."""
+    topology = build(spec)
+    everyone = np.ones((topology.nodes, topology.nodes), dtype=np.int64)
+    flow = demand_flow(topology, np.arange(topology.nodes), everyone)
+    assert flow.time * topology.degree / topology.nodes == arc_flow(quotient(topology)).upper
 
 
 def test_what_looks_alike_is_found_whatever_the_numbers() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
+from topodesign.base.units import format_time
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric, FabricLink, format_rate
 from topodesign.fabrics.wording import (
@@ -255,6 +256,7 @@ class FlowOptimum(Result):
             "links": len(fabric.classes),
             "collective": self.collective.name,
             "root": self.root,
+            "k": None,  # trees per root, of which a flow has none
             "inv_x_star": str(self.inverse_rate),
             "algorithmic_bandwidth": str(self.bandwidth),
             "algorithmic_bandwidth_GBps": float(self.bandwidth / 10**9),
@@ -285,7 +287,8 @@ class FlowOptimum(Result):
     def __str__(self) -> str:
         """Return all that was asked for, for people."""
         links = self.links()
-        lines = [str(self.fabric), "", f"  {self.collective}  {speed(self.bandwidth)}"]
+        time = format_time(self.inverse_rate * 10**9)
+        lines = [str(self.fabric), "", f"  {self.collective}  {speed(self.bandwidth)}, 1/x* = {time} per GB of block"]
         if self.before is not None:
             lines += ["", f"before: {speed(self.before)}; {change_in_words(self.bandwidth, self.before)} now"]
         lines += ["", f"bottleneck of {self.collective}", f"  {self.in_words()}"]
