@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import signal
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -57,6 +60,14 @@ def test_nothing_is_raised_where_it_must_not_be() -> None:
     with pytest.raises(OutOfTime), deadline(0.02), undisturbed():
         work()
     assert reached == [True]
+
+
+def test_imports_are_not_torn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "slow_to_come.py").write_text("import time\ntime.sleep(0.3)\ndone = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(OutOfTime), deadline(0.02):
+        importlib.import_module("slow_to_come")
+    assert sys.modules["slow_to_come"].done
 
 
 def test_in_other_threads_only_those_who_ask_hear_of_it() -> None:

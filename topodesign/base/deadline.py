@@ -1,12 +1,13 @@
 """Deadlines: work that is given up when its time is over, wherever it is, without the program ending.
 
 Where the system has interval timers and the work is done in the main thread, a signal ends it between two instructions
-of Python. A solver is asked every now and then, and nothing is raised while it runs; elsewhere nobody looks at the
-clock.
+of Python, but not while a module is imported or a kernel compiled, which would be left in pieces. A solver is asked
+every now and then, and nothing is raised while it runs; elsewhere nobody looks at the clock.
 """
 
 from __future__ import annotations
 
+import inspect
 import signal
 import threading
 import time
@@ -19,11 +20,18 @@ class OutOfTime(BaseException):
     """The time for some work is over; what set the deadline catches it."""
 
 
+_WHOLE = frozenset({"numba", "llvmlite"})
+"""Packages of which no work is left half done."""
+_IMPORTS = "<frozen import"
+"""How the files of Python's own imports begin."""
+
+
 class _State:
-    """The deadline there is, by the monotonic clock, and how many ask not to be disturbed."""
+    """The deadline there is, by the monotonic clock; how many ask not to be disturbed; and who set the deadline."""
 
     until: float | None = None
     held: int = 0
+    base: FrameType | None = None
 
 
 _state = _State()
@@ -48,7 +56,8 @@ def deadline(seconds: float) -> Iterator[None]:
     ...     print("over")
     over
     """
-    earlier = _state.until
+    earlier, base = _state.until, _state.base
+    _state.base = _caller()
     until = time.monotonic() + seconds
     _state.until = until if earlier is None else min(earlier, until)
     alarms = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
@@ -59,7 +68,7 @@ def deadline(seconds: float) -> Iterator[None]:
         yield
         check()
     finally:
-        _state.until = earlier
+        _state.until, _state.base = earlier, base
         if alarms:
             _set_alarm(earlier)
             signal.signal(signal.SIGALRM, before)
@@ -92,7 +101,20 @@ def undisturbed() -> Iterator[None]:
     check()
 
 
-def _heard(_number: int, _frame: FrameType | None) -> None:
+def _caller() -> FrameType | None:
+    """Return the frame of who sets a deadline."""
+    frame = inspect.currentframe()
+    for _ in range(3):  # this function, the context manager, and what enters it
+        frame = None if frame is None else frame.f_back
+    return frame
+
+
+def _heard(_number: int, frame: FrameType | None) -> None:
+    while frame is not None and frame is not _state.base:
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package in _WHOLE or frame.f_code.co_filename.startswith(_IMPORTS):
+            return  # the signal comes again
+        frame = frame.f_back
     if not _state.held:
         check()
 

@@ -15,7 +15,7 @@ from topodesign.base.records import Result, Table
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time, plain_number
 from topodesign.collectives import ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, Collective, as_collective
 from topodesign.expand.places import PlaceLike, as_fabric, as_place
-from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.forest.throughput import compute_node, throughput
 from topodesign.plans.plan import Plan
 from topodesign.pricing.closed_form import distances
@@ -277,9 +277,11 @@ def compare_methods(
         last = len(fabric.names) - 1
         number = fabric.number(root) if isinstance(root, str) else as_integer("root", root, 0, last)
         asked = asked.at(compute_node(fabric, fabric.names[number]))
-    total = 8 * fabric.unit * max(1, fabric.topology.degree) if rate is None else rate
+    total = 8 * fabric.unit * max(1, fabric.topology.degree)
+    if isinstance(where, Topology):
+        total = 8 * NODE_BANDWIDTH if rate is None else rate
     steps, factor = _bound(fabric, asked, total, float(limit))
-    given = {"alpha": latency, "bandwidth": rate, "time_limit": limit, "total": total}
+    given = {"alpha": latency, "bandwidth": rate, "time_limit": limit, "ports": total / (8 * fabric.unit)}
     results = []
     for done, name in enumerate(names):
         results.append(_tried(where, asked, name, amounts, given))
@@ -306,6 +308,8 @@ def _tried(
     if not method.fabrics and isinstance(where, Fabric):
         return MethodResult(name, reason="is for topologies without switches and names")
     options = {key: value for key, value in given.items() if key in method.options and value is not None}
+    if "alpha" in options and "time_limit" in options:  # one search for each size
+        options["time_limit"] /= len(sizes)
     rate = None if isinstance(where, Fabric) else given["bandwidth"]
     limit, seconds = float(given["time_limit"]), 0.0
     times: list[Fraction] = []
@@ -331,10 +335,11 @@ def _tried(
         words = words.removeprefix(f"the method '{name}' has ").removesuffix("; try --method spff")
         return MethodResult(name, reason=words if len(words) <= _LONGEST_REASON else f"{words[:_LONGEST_REASON]}...")
     steps = figures.get("steps", figures.get("height"))
-    factor = figures.get("bandwidth")
-    if "algorithmic_bandwidth" in figures:
-        factor = given["total"] / (8 * figures["algorithmic_bandwidth"])
-    kind = "" if plan is None else plan.kind
+    factor, kind = figures.get("bandwidth"), ""
+    if plan is not None:
+        kind = plan.kind
+        if "algorithmic_bandwidth" in figures:  # with the bandwidths that the plan has for itself
+            factor = given["ports"] * plan.fabric.unit / figures["algorithmic_bandwidth"]
     return MethodResult(name, kind, None if steps is None else int(steps), factor, tuple(times), seconds, verified=True)
 
 
