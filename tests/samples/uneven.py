@@ -13,6 +13,9 @@ from topodesign.topology.topology import Topology
 MICROSECOND = Fraction(1, 10**6)
 
 
+_GIGABITS = (1, 2, 4, 5, 8, 10, 16, 20, 25, 40, 50, 100)
+
+
 def uneven(nodes: int, seed: int) -> tuple[Topology, LinkTable]:
     """A strongly connected digraph and a table of its links, with latencies and bandwidths of all sorts."""
     rng = np.random.default_rng(seed)
@@ -20,7 +23,7 @@ def uneven(nodes: int, seed: int) -> tuple[Topology, LinkTable]:
     links = {(u, v) for u, v in zip(ring, ring[1:] + ring[:1], strict=True) if u != v}
     links |= {(int(u), int(v)) for u, v in rng.integers(0, nodes, (int(rng.integers(0, 3 * nodes)), 2)) if u != v}
     alpha = {pair: int(rng.integers(0, 20)) * MICROSECOND for pair in links}
-    bandwidth = {pair: Fraction(int(rng.integers(1, 40)) * 10**9) for pair in links}
+    bandwidth = {pair: Fraction(int(rng.choice(_GIGABITS)) * 10**9) for pair in links}
     return Topology.from_links(nodes, [(u, v, 1) for u, v in sorted(links)]), LinkTable(alpha, bandwidth)
 
 

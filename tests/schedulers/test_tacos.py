@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.samples.uneven import mesh, uneven, uneven_networks
-from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.collectives import COLLECTIVES, Collective, as_collective
 from topodesign.compiler.compilation import compile_plan
 from topodesign.expand.library import build
@@ -331,3 +331,13 @@ def test_five_hundred_uneven_networks(block: int) -> None:
                     tries=4,
                 )
             )
+
+
+def test_times_that_64_bits_do_not_count_are_refused() -> None:
+    topology, _ = uneven(6, 1)
+    there = network(topology)
+    long = np.full_like(there.takes, 2**60)
+    slow = Network(topology, there.tick, long * 0, long, long, long, there.opens, False)
+    for name, send in (("allgather", copy_chunks), ("all-to-all", forward_chunks)):
+        with pytest.raises(TooLargeError, match="rounder numbers"):
+            send(slow, chunks_of(slow, as_collective(name), 1), 0)

@@ -8,7 +8,7 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.base.memory import check_memory
 from topodesign.schedulers.ten.copying_kernels import PLENTY, WORD, Flow, Taste, copying
 from topodesign.schedulers.ten.event_kernels import queue_for
-from topodesign.schedulers.ten.network import Chunks, Network, Sends, first_state, wanted
+from topodesign.schedulers.ten.network import Chunks, Network, Sends, check_ticks, first_state, wanted
 from topodesign.topology.topology import IntArray
 
 
@@ -51,6 +51,7 @@ def copy_chunks(
     if relays is not None:
         node, chunk = (np.concatenate(pair) for pair in zip((node, chunk), relays, strict=True))
     links, held, rows = len(topology.src), chunks.number, chunks.number + len(node)
+    check_ticks(network, len(node))
     words = -(-chunks.number // WORD)
     check_memory(8 * words * (links + topology.nodes) + 24 * rows, f"sets of {chunks.number} chunks for {links} links")
     want = np.zeros((topology.nodes, words), dtype=np.int64)

@@ -209,8 +209,9 @@ def _exchange(web: Web, flow: Flow, taste: Taste, link: int | np.int64, time: in
     return -1
 
 
-def _copying_work(web: Web, flow: Flow, *_: object) -> int:  # noqa: ARG001
-    return 60 * len(flow.chunk)
+def _copying_work(web: Web, flow: Flow, *_: object) -> int:
+    shared = len(web.port) > len(web.dst)  # links wait for one another there
+    return len(flow.chunk) * (100 + shared * 30 * len(web.dst) // len(web.out_start))
 
 
 @tiered(_copying_work)

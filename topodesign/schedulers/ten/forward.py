@@ -9,7 +9,7 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.base.memory import check_memory
 from topodesign.schedulers.ten.event_kernels import queue_for, reach
 from topodesign.schedulers.ten.forward_kernels import Piles, Trips, forward, route
-from topodesign.schedulers.ten.network import Chunks, Network, Sends, first_state
+from topodesign.schedulers.ten.network import Chunks, Network, Sends, check_ticks, first_state
 from topodesign.topology.topology import IntArray
 
 DETOURS = 64
@@ -84,6 +84,7 @@ def forward_chunks(network: Network, chunks: Chunks, seed: int, *, blind: bool =
     trips = ways_of(network, chunks, seed)
     web, links = network.web, len(network.takes)
     rows = int(trips.length.sum())
+    check_ticks(network, rows)
     on_way = np.arange(trips.way.shape[1]) < trips.length[:, None]
     counts = np.bincount(trips.way[on_way], minlength=links)
     begin = np.cumsum(counts) - counts

@@ -296,6 +296,19 @@ def timed_from(network: Network, collective: Collective, units: int, size: Fract
     )
 
 
+def check_ticks(network: Network, sends: int) -> None:
+    """Refuse what could take more ticks than 64 bits count: as many sends one after the other.
+
+    Raises
+    ------
+    TooLargeError
+        If it could.
+    """
+    longest = int(network.takes.max(initial=0)) + int(network.opens.max(initial=0))
+    if longest * max(1, sends) >= MAX_TICKS:
+        raise TooLargeError("the times of the links have too short a common tick to count; use rounder numbers")
+
+
 def wanted(chunks: Chunks) -> tuple[IntArray, IntArray]:
     """Return all pairs of a node and a chunk that it needs and does not have."""
     every = np.flatnonzero(chunks.goal == EVERYONE)
