@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from topodesign.catalog.pareto import Pareto as Pareto
     from topodesign.catalog.pareto import pareto as pareto
     from topodesign.catalog.price import price_catalog as price_catalog
+    from topodesign.catalog.ranking import rank as rank
     from topodesign.catalog.verify import verify_catalog as verify_catalog
     from topodesign.collectives import as_collective as as_collective
     from topodesign.collectives.collective import Collective as Collective
@@ -135,6 +136,7 @@ _HOMES = {
     "price": "pricing.evaluation",
     "price_catalog": "catalog.price",
     "price_groups": "pricing.groups",
+    "rank": "catalog.ranking",
     "read_fabric": "fabrics.files",
     "read_inventory": "wiring.inventory.files",
     "rewire": "wiring.change.rewire",

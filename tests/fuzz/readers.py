@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.samples.plans import plan_of
 from topodesign.base.shipped import shipped_folder
+from topodesign.catalog.all_to_all import Bounds, read_prices, write_prices
 from topodesign.catalog.budgets import Effort
 from topodesign.catalog.files import read_rows, write_rows
 from topodesign.catalog.journal import Journal
@@ -25,6 +27,7 @@ from topodesign.fabrics.presets import build_fabric
 from topodesign.fabrics.ready import read_ready
 from topodesign.fabrics.shards import read_shards
 from topodesign.plans.files import load_plan, save_plan
+from topodesign.pricing.mix import read_mix
 from topodesign.runtime.check import check_file
 from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import PROFILES
@@ -63,6 +66,11 @@ class Reader(NamedTuple):
 
 def shipped(name: str) -> bytes:
     return (shipped_folder("configs") / name).read_bytes()
+
+
+def prices() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        return write_prices(Path(folder), 2, {(5, "0123abcd"): Bounds(Fraction(4, 3), Fraction(3, 2))}).read_bytes()
 
 
 def plan_bytes() -> bytes:
@@ -126,12 +134,14 @@ READERS = (
     ),
     Reader("topology/link_table", "l.csv", lambda: b"src,dst,alpha,bandwidth\n0,1,1us,25Gbps\n", read_link_table),
     Reader("simulation/workload", "w.csv", lambda: shipped("workload_gpt2.csv"), load_workload),
+    Reader("pricing/mix", "x.yaml", lambda: shipped("workload_moe.yaml"), read_mix),
     Reader("plans/archive", "p.npz", plan_bytes, load_plan),
     Reader("plans/files", "q.npz", plan_bytes, load_plan),
     Reader("runtime/parse", "p.xml", program, lambda path: parse_xml(path, PROFILES["msccl"])),
     Reader("runtime/check", "c.xml", program, lambda path: check_file(path).ok),
     Reader("cli/sources", "k.npz", plan_bytes, kind_of),
     Reader("catalog/files", "degree_02.tsv", rows, lambda path: read_rows(path.parent, 2)),
+    Reader("catalog/all_to_all", "all_to_all_02.tsv", prices, lambda path: read_prices(path.parent, 2, 0, 2**62)),
     Reader("catalog/journal", "journal", journal, lambda path: Journal(path, Effort()).__exit__(None, None, None)),
     Reader("catalog/verify", "resume", lambda: b"", lambda path: _Progress(path, all_sources=False)),
     Reader("wiring/inventory/files", "i.yaml", lambda: shipped("inventory_room1024.yaml"), read_inventory),

@@ -63,11 +63,9 @@ class Catalog:
         wanted = (as_count(degree, "degree", 1), as_count(first, "first size"), as_count(last, "last size"))
         rows = read_rows(self.directory, *wanted)
         prices = read_prices(self.directory, *wanted)
-        return (
-            ResultList(replace(row, all_to_all=prices.get(row.price_key)) for row in rows)
-            if prices
-            else ResultList(rows)
-        )
+        if not prices:
+            return ResultList(rows)
+        return ResultList(replace(row, all_to_all=prices.get(row.price_key)) for row in rows)
 
     def frontier(self, nodes: int, degree: int, *, duplex: bool = False) -> ResultList[Row]:
         """Return the undominated topologies of a size, steps ascending and bandwidth factor descending.

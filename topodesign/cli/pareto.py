@@ -16,6 +16,7 @@ from topodesign.cli.options import (
     progress_bar,
     workload_options,
 )
+from topodesign.pricing.mix import PRICED
 
 
 def _number_of_seconds(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
@@ -40,6 +41,20 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
     "expansions only. Without it the catalog's answer is enough; where it has none, 3 seconds.",
 )
 @click.option("--seed", type=click.IntRange(0), help="Seed of the search.  [default: 0]")
+@click.option(
+    "--collective",
+    type=click.Choice(PRICED),
+    default="allreduce",
+    show_default=True,
+    help="Rank by another collective: the topologies of the catalog and of the known families, fastest first.",
+)
+@click.option(
+    "--workload",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Rank by all that a training step sends: a list of collectives with sizes and counts (YAML or JSON), such as "
+    "the example workload_moe.yaml.",
+)
 @json_option
 def command(
     nodes: int,
@@ -52,6 +67,8 @@ def command(
     no_catalog: bool,
     search: float | None,
     seed: int | None,
+    collective: str,
+    workload: Path | None,
     as_json: bool,
 ) -> None:
     """Find every topology worth wiring for N nodes of degree d.
@@ -63,6 +80,27 @@ def command(
     """
     if catalog is not None and no_catalog:
         raise click.UsageError("--catalog and --no-catalog exclude each other.")
+    if workload is not None or collective != "allreduce":
+        if no_catalog or search is not None or seed is not None:
+            raise click.UsageError("--collective and --workload rank what is known, without --search and --no-catalog.")
+        with progress_bar("pricing") as progress:
+            ranking = topodesign.rank(
+                nodes,
+                degree,
+                collective=collective,
+                workload=workload,
+                bidirectional=bidirectional,
+                alpha=alpha,
+                sizes=sizes,
+                bandwidth=bandwidth,
+                catalog=catalog,
+                progress=progress,
+            )
+        if as_json:
+            print_json(ranking.record())
+        else:
+            print_for_people(ranking)
+        return
     with progress_bar("searching") as progress:
         result = topodesign.pareto(
             nodes,

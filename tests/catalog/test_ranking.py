@@ -1,0 +1,92 @@
+"""Rankings: times are what prices say, the best is the best, and the mix decides which that is."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from topodesign import all_to_all, build, copy_examples, price, rank
+from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.cli.main import run
+from topodesign.pricing.mix import Mix, Share
+
+MIB = Fraction(2**20)
+
+
+def test_times_are_what_prices_say() -> None:
+    ranking = rank(20, 4, sizes=["1MiB", "64MiB"], alpha="1us", bandwidth="100Gbps")
+    assert len(ranking) > 5
+    assert [one.times[0] for one in ranking] == sorted(one.times[0] for one in ranking)
+    for one in ranking:
+        topology = build(one.spec)
+        assert (topology.nodes, topology.degree) == (20, 4)
+        exchange = all_to_all(topology)
+        assert one.all_to_all.lower <= exchange.lower
+        assert exchange.upper is not None
+        assert exchange.upper <= one.all_to_all.upper
+        for size, time, least in zip((MIB, 64 * MIB), one.times, ranking.bounds, strict=True):
+            seconds = price(topology).steps * Fraction(1, 10**6) + one.all_to_all.upper * 8 * size / 10**11
+            assert time == seconds >= least
+    assert ranking.best.all_to_all.exact
+    assert ranking.proven
+    assert str(ranking.best.spec) in ranking.verdict
+
+
+def test_the_mix_decides_which_is_best() -> None:
+    """One topology has the best allreduce and another the best all-to-all; between them weights decide."""
+    exchange = rank(24, 2, sizes="64MiB")
+    reduce = rank(24, 2, collective="allreduce", sizes="64MiB")
+    assert reduce.best.spec == reduce.allreduce_best == exchange.allreduce_best
+    assert exchange.best.spec != reduce.best.spec
+    assert "where for allreduce it is" in exchange.verdict
+    assert "too" in reduce.verdict
+    for count, best in ((0, reduce.best), (10**6, exchange.best)):
+        shares = (Share("allreduce", 64 * MIB, 1), *((Share("all-to-all", 64 * MIB, count),) if count else ()))
+        mixed = rank(24, 2, workload=Mix("mix", shares))
+        assert mixed.best.spec == best.spec
+    sum_of_parts = rank(24, 2, workload=Mix("mix", (Share("allreduce", MIB), Share("all-to-all", MIB, 2))))
+    parts = {str(one.spec): [one.times[0]] for one in rank(24, 2, collective="allreduce", sizes="1MiB")}
+    for one in rank(24, 2, sizes="1MiB"):
+        parts[str(one.spec)].append(2 * one.times[0])
+    for one in sum_of_parts:
+        assert one.times[0] == sum(parts[str(one.spec)])
+
+
+def test_duplex_only() -> None:
+    assert all(one.duplex and build(one.spec).is_duplex for one in rank(12, 3, bidirectional=True))
+
+
+def test_the_command_prints_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def program(*args: object) -> tuple[int, str, str]:
+        status = run([str(arg) for arg in args])
+        return (status, *capsys.readouterr())
+
+    [path] = copy_examples(["workload_moe.yaml"], tmp_path)
+    status, out, _ = program("pareto", "-n", "12", "-d", "3", "--workload", path, "--json")
+    document = json.loads(out)
+    assert status == 0
+    assert document["questions"][0]["name"] == "mixture of experts, 32 layers"
+    assert document["topologies"][0]["best"] is True
+    assert document["topologies"][0]["all_to_all"]["upper"]
+    status, out, _ = program("pareto", "-n", "12", "-d", "3", "--collective", "all-to-all")
+    assert status == 0
+    assert "fastest of" in out
+    for wrong in (("--no-catalog",), ("--search", "1")):
+        assert program("pareto", "-n", "12", "-d", "3", "--collective", "all-to-all", *wrong)[0] == 2
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("collectives: [{collective: alltoall, size: 1MB}]")
+    status, _, said = program("pareto", "-n", "12", "-d", "3", "--workload", bad)
+    assert status == 2
+    assert "did you mean 'all-to-all'" in said
+
+
+def test_wrong_arguments_are_errors_of_ours(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError):
+        rank(12, 3, collective="broadcast")
+    with pytest.raises(ParameterError):
+        rank(12, 0)
+    with pytest.raises(FileFormatError):
+        rank(12, 3, workload=tmp_path / "none.yaml")

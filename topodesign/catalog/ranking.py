@@ -1,0 +1,334 @@
+"""Which topology of a size is best for what a step sends, whatever collectives these are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from topodesign.base.arguments import as_choice
+from topodesign.base.cost import Cost, lower_bound, moore_distances
+from topodesign.base.errors import InfeasibleError, TopodesignError
+from topodesign.base.pieces import Progress
+from topodesign.base.records import Result, Table, shortened
+from topodesign.base.spec import Spec, parse
+from topodesign.base.units import Quantity, as_count, format_bandwidth, format_excess, format_time
+from topodesign.catalog.all_to_all import Bounds
+from topodesign.catalog.lookup import Catalog, as_catalog
+from topodesign.catalog.pareto import check_question
+from topodesign.catalog.rows import how_found
+from topodesign.pricing.mix import PRICED, Mix, read_mix, single
+from topodesign.pricing.workload import Workload, as_workload
+
+if TYPE_CHECKING:
+    from topodesign.topology.topology import Topology
+
+_PER_FAMILY = 6
+"""How many members of a family that has several of a size are looked at."""
+
+
+@dataclass(frozen=True, repr=False)
+class Ranked(Result):
+    """A topology with what it takes.
+
+    Attributes
+    ----------
+    spec
+        The text that rebuilds it.
+    reduce_scatter, allgather
+        Prices of its best SPFF reduce-scatter and allgather.
+    all_to_all
+        Proven bounds on what all-to-all takes.
+    duplex
+        Whether duplex cabling can wire it.
+    times
+        Seconds for each question: of flows and schedules that are known.
+    least
+        What it takes at least, for each question; less than ``times`` where all-to-all is not known exactly.
+    """
+
+    spec: Spec
+    reduce_scatter: Cost
+    allgather: Cost
+    all_to_all: Bounds
+    duplex: bool
+    times: tuple[Fraction, ...]
+    least: tuple[Fraction, ...]
+
+    def heading(self) -> str:
+        """Return the spec and its price."""
+        return f"{shortened(str(self.spec))}, {self.reduce_scatter.steps} steps, all-to-all {self.all_to_all.words}"
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {
+            "spec": str(self.spec),
+            "steps": self.reduce_scatter.steps,
+            "bandwidth": str(max(self.reduce_scatter.bandwidth, self.allgather.bandwidth)),
+            "all_to_all": self.all_to_all.record(),
+            "simplex": not self.duplex,
+            "found": how_found(self.spec),
+            "times_s": [float(time) for time in self.times],
+            "least_s": [float(time) for time in self.least],
+        }
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one flat row with exact numbers."""
+        return [
+            {
+                "spec": str(self.spec),
+                "steps": self.reduce_scatter.steps,
+                "bandwidth": max(self.reduce_scatter.bandwidth, self.allgather.bandwidth),
+                "all_to_all_lower": self.all_to_all.lower,
+                "all_to_all_upper": self.all_to_all.upper,
+                "duplex": self.duplex,
+                **{f"time_s_{place}": float(time) for place, time in enumerate(self.times)},
+            }
+        ]
+
+
+@dataclass(frozen=True, repr=False)
+class Ranking(Result):
+    """Topologies of a size, the fastest for the first question first.
+
+    Attributes
+    ----------
+    nodes, degree
+        N and d.
+    bidirectional
+        Whether only duplex topologies were asked for.
+    questions
+        What is sent: one step for each column of times.
+    workload
+        Latency and bandwidth.
+    entries
+        The topologies.
+    bounds
+        What no topology undercuts, for each question.
+    allreduce_best
+        The one of these topologies that is fastest for an allreduce of the first question's largest size.
+    """
+
+    nodes: int
+    degree: int
+    bidirectional: bool
+    questions: tuple[Mix, ...]
+    workload: Workload
+    entries: tuple[Ranked, ...]
+    bounds: tuple[Fraction, ...]
+    allreduce_best: Spec
+
+    @property
+    def best(self) -> Ranked:
+        """The fastest for the first question."""
+        return self.entries[0]
+
+    @property
+    def proven(self) -> bool:
+        """Whether none of the others can be faster for the first question, whatever their bounds leave open."""
+        return all(self.best.times[0] <= other.least[0] for other in self.entries[1:])
+
+    def __len__(self) -> int:
+        """Return the number of topologies."""
+        return len(self.entries)
+
+    def __iter__(self) -> Iterator[Ranked]:
+        """Iterate over the topologies."""
+        return iter(self.entries)
+
+    def heading(self) -> str:
+        """Return the question."""
+        work, kind = self.workload, "duplex" if self.bidirectional else "simplex or duplex"
+        return (
+            f"{self.nodes} nodes of degree {self.degree} ({kind}); alpha {format_time(work.alpha)}, "
+            f"{format_bandwidth(work.bandwidth)} per node; {self.questions[0].words}"
+        )
+
+    @property
+    def verdict(self) -> str:
+        """Which is best, how sure that is, and whether it is for allreduce as well."""
+        sure = "" if self.proven else ", as far as bounds tell"
+        also = (
+            "which is the fastest for allreduce, too"
+            if self.best.spec == self.allreduce_best
+            else (f"where for allreduce it is {shortened(str(self.allreduce_best))}")
+        )
+        return f"fastest of {len(self)}{sure}: {shortened(str(self.best.spec))}, {also}"
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {
+            "nodes": self.nodes,
+            "degree": self.degree,
+            "bidirectional": self.bidirectional,
+            "alpha_s": float(self.workload.alpha),
+            "bandwidth_bps": float(self.workload.bandwidth),
+            "questions": [one.record() for one in self.questions],
+            "lower_bound_s": [float(bound) for bound in self.bounds],
+            "topologies": [one.record() | {"best": one is self.best} for one in self.entries],
+            "proven": self.proven,
+            "allreduce_best": str(self.allreduce_best),
+            "verdict": self.verdict,
+        }
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one flat row a topology, with exact numbers."""
+        return [record for entry in self.entries for record in entry.to_records()]
+
+    def table(self) -> Table:
+        """Return the topologies, then the bound."""
+        names = [one.words if len(one.shares) == 1 else one.name for one in self.questions]
+        fastest = [min(one.times[place] for one in self.entries) for place in range(len(self.questions))]
+        rows = []
+        for one in self.entries:
+            cells = [
+                f"{format_time(time)} {format_excess(time / bound):>7} {'*' if time == best else ' '}"
+                for time, bound, best in zip(one.times, self.bounds, fastest, strict=True)
+            ]
+            cost = max(one.reduce_scatter.bandwidth, one.allgather.bandwidth)
+            cabling = "duplex" if one.duplex else "simplex"
+            steps = str(one.reduce_scatter.steps)
+            rows.append((steps, f"{float(cost):.4f}", one.all_to_all.words, *cells, cabling, shortened(str(one.spec))))
+        least = lower_bound(self.nodes, self.degree, duplex=self.bidirectional)
+        exchange = moore_distances(self.nodes, self.degree, duplex=self.bidirectional)
+        plain = [f"{format_time(bound)}{' ' * 10}" for bound in self.bounds]
+        factors = (str(least.steps), f"{float(least.bandwidth):.4f}", f"{float(exchange):.4f}")
+        rows.append((*factors, *plain, "", "lower bound"))
+        return Table(
+            self.heading(),
+            ("steps", "y", "all-to-all y", *names, "cabling", "topology"),
+            tuple(rows),
+            words=frozenset(("cabling", "topology")),
+            compared=len(self.entries),
+            footnote=self.verdict,
+        )
+
+
+def rank(
+    nodes: int,
+    degree: int,
+    *,
+    collective: str = "all-to-all",
+    workload: Mix | str | Path | None = None,
+    bidirectional: bool = False,
+    alpha: Quantity = "10us",
+    sizes: Quantity | Sequence[Quantity] = "1MiB",
+    bandwidth: Quantity = "100Gbps",
+    catalog: Catalog | str | Path | None = None,
+    progress: Progress | None = None,
+) -> Ranking:
+    """Rank topologies of a size by a collective other than allreduce, or by all that a training step sends.
+
+    Parameters
+    ----------
+    nodes, degree
+        N and d.
+    collective
+        What is sent, of each size: allreduce, allgather, reduce-scatter or all-to-all.
+    workload
+        What a step sends instead: a :class:`topodesign.pricing.mix.Mix`, or its file (see docs/all-to-all.md).
+    bidirectional
+        Only topologies that duplex cabling can wire.
+    alpha, sizes, bandwidth
+        As for :func:`topodesign.pareto`. An all-to-all takes alpha for each step of the diameter, and y * M/B with the
+        bandwidth factor of its best flow.
+    catalog
+        Where to look, or its directory; the shipped one by default. The known families of that size join in.
+    progress
+        Called now and then with the share of the work that is done.
+
+    Raises
+    ------
+    ParameterError, UnitError, FileFormatError
+        If an argument or the file cannot be read, or no topology of this size can exist.
+    InfeasibleError
+        If none is known.
+
+    Examples
+    --------
+    >>> from topodesign import rank
+    >>> found = rank(20, 4, sizes="100MiB")
+    >>> print(found.best.spec, found.best.all_to_all.upper)
+    kautz(4,1) 61/35
+    """
+    nodes, degree = as_count(nodes, "number of nodes"), as_count(degree, "degree")
+    check_question(nodes, degree, bidirectional=bidirectional)
+    work = as_workload(alpha, sizes, bandwidth)
+    if workload is None:
+        questions = tuple(single(as_choice("collective", collective, PRICED), size) for size in work.sizes)
+    else:
+        questions = (workload if isinstance(workload, Mix) else read_mix(workload),)
+    found = list(_candidates(nodes, degree, bidirectional, as_catalog(catalog)))
+    priced = []
+    for place, (spec, known) in enumerate(found):
+        if progress is not None:
+            progress(place / len(found))
+        ranked = _ranked(spec, known, questions, work)
+        if ranked is not None and (ranked.duplex or not bidirectional):
+            priced.append(ranked)
+    if not priced:
+        raise InfeasibleError(f"no topology with {nodes} nodes and degree {degree} is known; try topodesign pareto")
+    priced.sort(key=lambda one: (one.times[0], one.reduce_scatter.steps, len(str(one.spec))))
+    size = max(share.size for share in questions[0].shares)
+    allreduce = single("allreduce", size)
+    winner = min(priced, key=lambda one: _seconds(allreduce, one.reduce_scatter, one.allgather, Fraction(0), work))
+    bound = lower_bound(nodes, degree, duplex=bidirectional)
+    least = moore_distances(nodes, degree, duplex=bidirectional)
+    bounds = tuple(_seconds(one, bound, bound, least, work) for one in questions)
+    return Ranking(nodes, degree, bidirectional, questions, work, tuple(priced), bounds, winner.spec)
+
+
+def _candidates(nodes: int, degree: int, duplex: bool, catalog: Catalog) -> Iterator[tuple[Spec, Bounds | None]]:
+    """Yield the topologies of the catalog and of the families, each once."""
+    from topodesign.graphs import FAMILIES  # noqa: PLC0415  heavy
+
+    met: set[str] = set()
+    for row in catalog.rows(degree, nodes, nodes) if degree in catalog.degrees else ():
+        if (row.duplex or not duplex) and row.spec not in met:
+            met.add(row.spec)
+            yield parse(row.spec), row.all_to_all
+    for family in FAMILIES:
+        for args in islice(family.find(nodes, degree), _PER_FAMILY):
+            spec = Spec(family.name, tuple(args))
+            if str(spec) not in met:
+                met.add(str(spec))
+                yield spec, None
+
+
+def _ranked(spec: Spec, known: Bounds | None, questions: Iterable[Mix], work: Workload) -> Ranked | None:
+    """Return a topology with its times; None if it cannot be built, or is not connected."""
+    from topodesign.expand.library import build  # noqa: PLC0415  heavy
+    from topodesign.pricing.all_to_all import all_to_all  # noqa: PLC0415
+    from topodesign.pricing.evaluation import price_both  # noqa: PLC0415
+
+    try:
+        topology: Topology = build(spec)
+        there, back = price_both(topology)
+        if known is None:
+            found = all_to_all(topology, effort="quick")
+            if found.upper is None:
+                return None
+            known = Bounds(found.lower, found.upper)
+    except TopodesignError:
+        return None
+    times, least = (
+        tuple(_seconds(one, there, back, factor, work) for one in questions) for factor in (known.upper, known.lower)
+    )
+    return Ranked(spec, there, back, known, topology.is_duplex, times, least)
+
+
+def _seconds(mix: Mix, there: Cost, back: Cost, exchange: Fraction, work: Workload) -> Fraction:
+    """Return how long a step takes."""
+    total = Fraction(0)
+    for share in mix.shares:
+        costs = {
+            "reduce-scatter": (there,),
+            "allgather": (back,),
+            "allreduce": (there, back),
+            "all-to-all": (Cost(there.steps, exchange),),
+        }[share.collective]
+        total += share.count * sum(cost.runtime(work.alpha, share.size, work.bandwidth) for cost in costs)
+    return total

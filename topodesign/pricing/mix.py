@@ -1,0 +1,155 @@
+"""What a training step sends: collectives with their sizes and how often, and their file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from topodesign.base.arguments import as_path
+from topodesign.base.errors import FileFormatError, UnitError
+from topodesign.base.tables import Located, parse_yaml
+from topodesign.base.text_files import read_text
+from topodesign.base.units import as_size, format_size, parse_size, plain_number
+
+PRICED = ("allreduce", "allgather", "reduce-scatter", "all-to-all")
+"""Collectives that every topology has a price of."""
+
+_LARGEST_FILE = 2**20
+_MOST_COUNT = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A collective of a step.
+
+    Attributes
+    ----------
+    collective
+        One of ``PRICED``.
+    size
+        Data M in bytes: the whole of it for an allgather and its like, the data of a node for all-to-all.
+    count
+        How often a step does it.
+    """
+
+    collective: str
+    size: Fraction
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Mix:
+    """All collectives of a step, one after the other.
+
+    Attributes
+    ----------
+    name
+        What it is called.
+    shares
+        The collectives; at least one.
+    """
+
+    name: str
+    shares: tuple[Share, ...]
+
+    @property
+    def words(self) -> str:
+        """What is in it: ``2 x all-to-all 64MiB + 1 x allreduce 1GB``."""
+        return " + ".join(f"{one.count} x {one.collective} {format_size(one.size)}" for one in self.shares)
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        collectives = [
+            {"collective": one.collective, "size_bytes": plain_number(one.size), "count": one.count}
+            for one in self.shares
+        ]
+        return {"name": self.name, "collectives": collectives}
+
+
+def read_mix(path: str | Path) -> Mix:
+    """Read a step's collectives from a YAML or JSON file.
+
+    It has a ``name`` (optional) and ``collectives``, a list of ``collective``, ``size`` (such as ``64MiB``) and
+    ``count`` (1 unless told otherwise).
+
+    Raises
+    ------
+    FileFormatError
+        If the file is missing, too large, not of this form, or names a collective that is not known or has no price;
+        the message names the file and the line.
+    """
+    path = as_path(path)
+    try:
+        document = _fields(
+            parse_yaml(read_text(path, (".yaml", ".yml", ".json"), _LARGEST_FILE)),
+            "workload",
+            ("collectives",),
+            ("name",),
+        )
+        shares = _shares(document["collectives"])
+        name = _text(document["name"], "name") if "name" in document else path.stem
+    except FileFormatError as error:
+        raise FileFormatError(f"{path}: {error}") from None
+    return Mix(name, shares)
+
+
+def single(collective: str, size: Fraction) -> Mix:
+    """Return a step of one collective."""
+    return Mix(collective, (Share(collective, as_size(size)),))
+
+
+def _shares(entries: Located) -> tuple[Share, ...]:
+    if not isinstance(entries.value, list) or not entries.value:
+        raise FileFormatError(f"line {entries.line}: collectives: expected a list of at least one")
+    return tuple(_share(entry, f"collective {number}") for number, entry in enumerate(entries.value, start=1))
+
+
+def _share(entry: Located, where: str) -> Share:
+    fields = _fields(entry, where, ("collective", "size"), ("count",))
+    name = _text(fields["collective"], f"{where}: collective")
+    if name not in PRICED:
+        close = get_close_matches(name, PRICED, n=1)
+        hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(PRICED)}"
+        raise FileFormatError(
+            f"line {fields['collective'].line}: {where}: no collective {name[:50]!r} has a price; {hint}"
+        )
+    size = fields["size"]
+    try:
+        amount = parse_size(_text(size, f"{where}: size"))
+    except UnitError as error:
+        raise FileFormatError(f"line {size.line}: {where}: size: {error}") from None
+    count = fields.get("count")
+    return Share(name, amount, 1 if count is None else _whole(count, f"{where}: count"))
+
+
+def _fields(value: Located, where: str, required: tuple[str, ...], optional: tuple[str, ...]) -> Mapping[str, Located]:
+    known = (*required, *optional)
+    if not isinstance(value.value, dict):
+        raise FileFormatError(f"line {value.line}: {where}: expected the fields {', '.join(known)}")
+    for name, inner in value.value.items():
+        if name not in known:
+            raise FileFormatError(
+                f"line {inner.line}: {where}: unknown field {name[:50]!r}; known are {', '.join(known)}"
+            )
+    for name in required:
+        if name not in value.value:
+            raise FileFormatError(f"line {value.line}: {where}: the field '{name}' is missing")
+    fields: Mapping[str, Located] = value.value
+    return fields
+
+
+def _text(value: Located, where: str) -> str:
+    if not isinstance(value.value, str) or not value.value.strip():
+        raise FileFormatError(f"line {value.line}: {where}: expected text")
+    return value.value.strip()
+
+
+def _whole(value: Located, where: str) -> int:
+    text = _text(value, where)
+    if not text.isascii() or not text.isdigit() or len(text) > 10 or not 1 <= int(text) <= _MOST_COUNT:
+        raise FileFormatError(f"line {value.line}: {where}: expected a whole number from 1 to {_MOST_COUNT}")
+    return int(text)
