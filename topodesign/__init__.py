@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from topodesign.schedulers.frontier import pipeline_frontier as pipeline_frontier
     from topodesign.schedulers.scheduling import schedule as schedule
     from topodesign.search.layout import layout as layout
+    from topodesign.search.synthesis import synthesize as synthesize
     from topodesign.simulation.plans import simulate as simulate
     from topodesign.simulation.plans import training_step as training_step
     from topodesign.simulation.timeline import timeline as timeline
@@ -146,6 +147,7 @@ _HOMES = {
     "schedule": "schedulers.scheduling",
     "simulate": "simulation.plans",
     "Spec": "base.spec",
+    "synthesize": "search.synthesis",
     "throughput": "forest.throughput",
     "Timed": "plans.timed",
     "timeline": "simulation.timeline",

@@ -18,6 +18,7 @@ from topodesign.cli.lazy import LazyGroup
 
 COMMANDS = {
     "pareto": "Find every topology worth wiring for N nodes of degree d.",
+    "synthesize": "Make a small topology link by link, with a proof.",
     "catalog": "Look up, list and verify the best known topologies.",
     "evaluate": "Price one topology and set it against the bounds.",
     "compare": "Put designs side by side: yours, tori, fat trees, rings.",

@@ -1,0 +1,380 @@
+"""Small topologies made from nothing but N and d: the best uniform throughput, and what is proven of it.
+
+Every link of the N nodes is free to choose, as in appendix H of Efficient Direct-Connect Topologies. Uniform throughput
+is all-to-all: a node sends as much to each other node, over any paths, as the links allow. The shorter the distances,
+the less the links have to carry, y >= (sum of all distances) / N^2; and where these are the least that there can be and
+the load is even, y is that. So the search swaps links for short distances, and prices those it finds exactly. What no
+topology undercuts is proven: by counting how many nodes can be how near (Moore), or by CP-SAT, which goes through all
+digraphs, one numbering of each, for the least sum of distances.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+from topodesign.base.arguments import as_choice, as_integer, as_seed
+from topodesign.base.cost import lower_bound, moore_bound
+from topodesign.base.errors import InfeasibleError, MissingLibraryError, ParameterError
+from topodesign.base.records import Result
+from topodesign.base.units import Quantity, as_time
+from topodesign.pricing.all_to_all import all_to_all
+from topodesign.pricing.closed_form import price
+from topodesign.solve.discrete import Discrete
+from topodesign.topology.topology import Topology
+
+MOST_NODES = 16
+"""Largest number of nodes: beyond, nothing is proven in any time, and ``pareto`` finds better ones."""
+_PRICED = 200
+"""Topologies that are priced exactly: circulants, and of others those with the least sum of distances."""
+_CIRCULANTS = 40
+"""Circulants among them at most."""
+_SHARE = 0.5
+"""Part of the time for swapping links; the rest is for the proof."""
+
+Wanted = Literal["all-to-all", "allgather"]
+Proof = Literal["bound", "search", "none"]
+Pairs = frozenset[tuple[int, int]]
+
+
+@dataclass(frozen=True, repr=False)
+class Synthesis(Result):
+    """A topology, and what is known of all others of its size.
+
+    Attributes
+    ----------
+    topology
+        The best one found.
+    collective
+        What it is the best for: ``all-to-all`` or ``allgather``.
+    bandwidth
+        Its bandwidth factor y for that (exact).
+    diameter
+        Links on the longest of the shortest ways.
+    distances
+        Sum of the distances of all ordered pairs.
+    bound
+        No topology of so many nodes and ports has a smaller y (exact).
+    proof
+        Why none is better: ``bound`` by counting, ``search`` by CP-SAT through all of them; ``none`` if y is above the
+        bound, or the diameter of an allgather above Moore's.
+    """
+
+    topology: Topology
+    collective: Wanted
+    bandwidth: Fraction
+    diameter: int
+    distances: int
+    bound: Fraction
+    proof: Proof
+
+    @property
+    def gap(self) -> Fraction:
+        """By how much of the bound y is above it."""
+        return self.bandwidth / self.bound - 1
+
+    def heading(self) -> str:
+        """Return the size and what is proven."""
+        verdict = {
+            "bound": "proven to be the best: a bound by counting is reached",
+            "search": "proven to be the best: all others were searched",
+            "none": f"not proven to be the best: within {float(self.gap):.2%} of the bound",
+        }[self.proof]
+        return f"{self.topology.nodes} nodes of degree {self.topology.degree} for {self.collective}: {verdict}"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one row with the figures."""
+        return [
+            {
+                "bandwidth": self.bandwidth,
+                "bound": self.bound,
+                "diameter": self.diameter,
+                "distances": self.distances,
+                "proof": self.proof,
+            }
+        ]
+
+    def record(self) -> dict[str, Any]:
+        """Return the same with the links as JSON holds them."""
+        links = [[u, v, capacity] for u, v, capacity in self.topology.links()]
+        row = {
+            name: str(value) if isinstance(value, Fraction) else value for name, value in self.to_records()[0].items()
+        }
+        size = {"nodes": self.topology.nodes, "degree": self.topology.degree, "collective": self.collective}
+        return {**size, **row, "gap": float(self.gap), "links": links}
+
+
+def synthesize(
+    nodes: int,
+    degree: int,
+    *,
+    collective: Wanted = "all-to-all",
+    bidirectional: bool = False,
+    time_limit: Quantity = "60s",
+    seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> Synthesis:
+    """Make the topology of a size with the best uniform throughput, and then the least diameter.
+
+    Parameters
+    ----------
+    nodes, degree
+        Number of nodes N, up to 16, and of ports d out of (and into) each, below N.
+    collective
+        ``all-to-all``: the least y of all-to-all. ``allgather``: the least y of an SPFF allgather and reduce-scatter,
+        and of these the fewest steps.
+    bidirectional
+        Whether every link has its reverse.
+    time_limit
+        For search and proof together.
+    seed
+        Where swapping begins.
+    progress
+        Called with the share of the time that has gone.
+
+    Raises
+    ------
+    ParameterError, UnitError
+        If a number is out of range, or both numbers are odd where every link has its reverse.
+    InfeasibleError
+        If no topology was found in the time.
+
+    Notes
+    -----
+    Efficient Direct-Connect Topologies, appendix H. No two links have the same ends, and none is a loop.
+
+    Examples
+    --------
+    >>> found = synthesize(10, 3, bidirectional=True)
+    >>> found.bandwidth, found.diameter, found.proof
+    (Fraction(3, 2), 2, 'bound')
+    """
+    nodes = as_integer("nodes", nodes, 2, MOST_NODES)
+    degree = as_integer("degree", degree, 1, nodes - 1)
+    as_choice("collective", collective, ("all-to-all", "allgather"))
+    if bidirectional and (nodes * degree % 2 or (degree == 1 and nodes > 2)):
+        raise ParameterError(f"{nodes} nodes with {degree} two-way links each make no topology; change one of them")
+    seconds = float(as_time(time_limit))
+    if seconds <= 0:
+        raise ParameterError("time_limit must be above zero")
+    end = time.monotonic() + seconds
+    moore = nodes * _moore_sum(nodes, degree, duplex=bidirectional)
+    search = _Swaps(nodes, degree, bidirectional, np.random.default_rng(as_seed(seed)))
+    best: tuple[Fraction, int, int, Topology] | None = None
+    until = time.monotonic() + _SHARE * seconds
+    seen: set[Pairs] = set()
+    steps = lower_bound(nodes, degree, duplex=bidirectional)
+    floor = (Fraction(moore, nodes**2) if collective == "all-to-all" else steps.bandwidth), steps.steps
+    for pairs in itertools.chain(search.circulants(), search.found(until)):
+        if best is not None and (time.monotonic() > until or len(seen) > _PRICED or best[:2] <= floor):
+            break
+        if pairs in seen:
+            continue
+        seen.add(pairs)
+        key = _rank(Topology.from_links(nodes, sorted(pairs)), collective)
+        if best is None or key[:3] < best[:3]:
+            best = key
+        if progress is not None:
+            progress(1 - (end - time.monotonic()) / seconds)
+    if best is None:
+        raise InfeasibleError("no topology was found in the time; raise --time-limit")
+    bandwidth, diameter, distances, topology = best
+    bound = floor[0]
+    proof: Proof = "none"
+    if (bandwidth, diameter) <= floor or (collective == "all-to-all" and bandwidth == bound):
+        proof = "bound"
+    elif collective == "all-to-all":
+        least = _least_sum(nodes, degree, bidirectional, (moore, distances), end - time.monotonic())
+        bound = max(bound, Fraction(least, nodes**2))
+        proof = "search" if bandwidth == bound else "none"
+    return Synthesis(topology, collective, bandwidth, diameter, distances, bound, proof)
+
+
+def _rank(topology: Topology, collective: Wanted) -> tuple[Fraction, int, int, Topology]:
+    """Return what is better the smaller it is, exactly, and the topology."""
+    out = [sum(1 << v for v in topology.neighbours(u).tolist()) for u in range(topology.nodes)]
+    total, diameter = _distances(out)
+    if collective == "all-to-all":
+        found = all_to_all(topology, effort="exact").bandwidth
+        if found is None:
+            raise InfeasibleError("the best flow of a topology was not found, which would be our fault")
+        return found, diameter, total, topology
+    cost = max(
+        (price(way, all_sources=True) for way in (topology, topology.transpose())), key=lambda one: one.bandwidth
+    )
+    return cost.bandwidth, diameter, total, topology
+
+
+def _moore_sum(nodes: int, degree: int, *, duplex: bool) -> int:
+    """Return the least sum of the distances from one node: as many as there can be at each distance."""
+    left, at, ring, total = nodes - 1, 1, degree, 0
+    while left > 0:
+        here = min(left, ring)
+        total += at * here
+        left, at, ring = left - here, at + 1, ring * ((degree - 1) if duplex else degree)
+    return total
+
+
+def _distances(out: list[int]) -> tuple[int, int]:
+    """Return the sum of all distances, N^3 if there are none, and the largest; links are bits of a word a node."""
+    nodes = len(out)
+    everyone, total, far = (1 << nodes) - 1, 0, 0
+    for node in range(nodes):
+        seen = edge = 1 << node
+        at = 0
+        while seen != everyone:
+            at, new = at + 1, 0
+            while edge:
+                low = edge & -edge
+                new |= out[low.bit_length() - 1]
+                edge ^= low
+            edge = new & ~seen
+            if not edge:
+                return nodes**3, nodes
+            seen |= edge
+            total += at * edge.bit_count()
+        far = max(far, at)
+    return total, far
+
+
+class _Swaps:
+    """Regular digraphs, changed by two links that exchange their ends, towards short distances."""
+
+    def __init__(self, nodes: int, degree: int, duplex: bool, random: np.random.Generator) -> None:
+        self.nodes, self.degree, self.duplex, self.random = nodes, degree, duplex, random
+        self.least = nodes**3 - 1
+        self.patience = 40 * nodes * degree
+
+    def circulants(self) -> Iterator[Pairs]:
+        """Yield digraphs in which node i has links to i plus some jumps, those with short distances first."""
+        nodes = range(self.nodes)
+        found = []
+        for jumps in itertools.combinations(nodes[1:], self.degree):
+            if self.duplex and any(self.nodes - jump not in jumps for jump in jumps):
+                continue
+            links = [(u, (u + jump) % self.nodes) for u in nodes for jump in jumps]
+            out = [sum(1 << v for u, v in links if u == node) for node in nodes]
+            found.append((_distances(out), links))
+        found.sort()
+        for (total, _), links in found[:_CIRCULANTS]:
+            if total < self.nodes**3:
+                yield frozenset(links)
+
+    def found(self, until: float) -> Iterator[Pairs]:
+        """Yield digraphs with the least sum of distances so far, from one random start after the other."""
+        while time.monotonic() < until:
+            links = self._start()
+            total = _distances(self._bits(links))[0]
+            idle = 0
+            while idle < self.patience and time.monotonic() < until:
+                idle += 1
+                old = self._swap(links)
+                if old is None:
+                    continue
+                now = _distances(self._bits(links))[0]
+                if now > total:
+                    for place, link in old:
+                        links[place] = link
+                    continue
+                idle = 0 if now < total else idle
+                total = now
+            if total <= self.least:
+                self.least = total
+                yield frozenset(self._all(links))
+
+    def _start(self) -> list[tuple[int, int]]:
+        """Return a circulant, links numbered anew by chance; of two-way links one of each pair."""
+        nodes, degree = self.nodes, self.degree
+        name = self.random.permutation(nodes).tolist()
+        if not self.duplex:
+            return [(name[u], name[(u + jump) % nodes]) for u in range(nodes) for jump in range(1, degree + 1)]
+        jumps = range(1, degree // 2 + 1)
+        links = [(name[u], name[(u + jump) % nodes]) for u in range(nodes) for jump in jumps]
+        if degree % 2:
+            links += [(name[u], name[u + nodes // 2]) for u in range(nodes // 2)]
+        return links
+
+    def _all(self, links: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        return [*links, *((v, u) for u, v in links)] if self.duplex else links
+
+    def _bits(self, links: list[tuple[int, int]]) -> list[int]:
+        out = [0] * self.nodes
+        for u, v in self._all(links):
+            out[u] |= 1 << v
+        return out
+
+    def _swap(self, links: list[tuple[int, int]]) -> list[tuple[int, tuple[int, int]]] | None:
+        """Let two links exchange their ends; returns how it was, or None if that would make a loop or a pair twice."""
+        one, other = self.random.integers(0, len(links), size=2).tolist()
+        (a, b), (c, d) = links[one], links[other]
+        if self.duplex and self.random.integers(2):
+            c, d = d, c
+        known = set(self._all(links))
+        if len({a, c}) < 2 or len({b, d}) < 2 or a == d or b == c or (a, d) in known or (c, b) in known:
+            return None
+        old = [(one, links[one]), (other, links[other])]
+        links[one], links[other] = (a, d), (c, b)
+        return old
+
+
+def _least_sum(nodes: int, degree: int, duplex: bool, limits: tuple[int, int], seconds: float) -> int:
+    """Return what no sum of distances undercuts, between two limits, the second of which is that of some topology.
+
+    Without OR-tools, or time, it is the first.
+    """
+    least, known = limits
+    if known <= least or seconds <= 0:
+        return least
+    program = Discrete()
+    everyone = range(nodes)
+    link = {(u, v): program.flag() for u in everyone for v in everyone if u != v}
+    for u in everyone:
+        program.row([(1, link[u, v]) for v in everyone if v != u], degree, degree)
+        program.row([(1, link[v, u]) for v in everyone if v != u], degree, degree)
+    if duplex:
+        for (u, v), flag in link.items():
+            program.implies(flag, link[v, u])
+    for v in range(1, nodes):  # one numbering of each digraph: the first node has links to the next ones
+        program.row([(1, link[0, v])], int(v <= degree), int(v <= degree))
+    # Not to be reached within h links, for how many h from 0 on: that is the distance, as far as h is counted.
+    depth = moore_bound(nodes, degree, duplex=duplex) + 1
+    near = link
+    layers = [near]
+    for _ in range(depth - 1):
+        near = _one_more(program, near, link, nodes)
+        layers.append(near)
+    terms = [(1, flag) for layer in layers for flag in layer.values()]
+    own = [(1, flag) for layer in layers for (u, _), flag in layer.items() if u == 0]
+    pairs = nodes * (nodes - 1)
+    program.row(terms, pairs * (depth + 1) - (known - 1))
+    # The first node is one that is as near to the others as the mean of all nodes.
+    program.row(own, (nodes - 1) * (depth + 1) - (known - 1) // nodes)
+    program.minimise([(-1, flag) for _, flag in terms])
+    try:
+        verdict = program.solve(seconds=seconds)
+    except MissingLibraryError:
+        return least
+    return known if verdict == "infeasible" else max(least, pairs * (depth + 1) + program.bound)
+
+
+def _one_more(
+    program: Discrete, near: dict[tuple[int, int], int], link: dict[tuple[int, int], int], nodes: int
+) -> dict[tuple[int, int], int]:
+    """Return flags of pairs that can be reached with one more link."""
+    more = {pair: program.flag() for pair in near}
+    for (u, v), flag in more.items():
+        over = []
+        for via in range(nodes):
+            if via not in {u, v}:
+                both = program.flag()
+                program.implies(both, near[u, via])
+                program.implies(both, link[via, v])
+                over.append(both)
+        program.row([(-1, flag), (1, near[u, v]), *((1, both) for both in over)], 0)
+    return more
