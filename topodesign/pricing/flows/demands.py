@@ -156,15 +156,24 @@ class Reduced:
         home = vertex[np.arange(len(sources)), sources]
         self.is_home = np.zeros(self.vertices, dtype=np.bool_)
         self.is_home[home] = True
+        own = np.arange(topology.nodes) == sources[:, None]
+        self._require(self.is_home[vertex], own)
         # Columns that carry nothing: links into their own source, and those at a vertex that is not allowed.
         self.closed = self.is_home[self.head]
         if allowed is not None:
             shut = ~allowed.reshape(-1)[self.vertex_first]
+            self._require(shut[vertex], ~allowed)
             self.closed = self.closed | shut[self.head] | shut[self.tail]
         if self.columns > MOST_COLUMNS:
             raise TooLargeError(
                 f"the exact flow has {self.columns} unknowns, since little looks alike (at most {MOST_COLUMNS})"
             )
+
+    @staticmethod
+    def _require(by_class: NDArray[np.generic], exactly: NDArray[np.generic]) -> None:
+        """Raise InfeasibleError if classes have things in common that are not: two hashes were the same by chance."""
+        if not np.array_equal(by_class, exactly):
+            raise InfeasibleError("what differs was taken for alike, by a chance of one in 2^64")
 
     def fastest(self) -> tuple[Fraction, tuple[Fraction, ...], tuple[Fraction, ...], tuple[Fraction, ...]]:
         """Return the least time, flows, prices of links and potentials."""
@@ -188,6 +197,8 @@ class Reduced:
             raise TooLargeError(f"the least time, {time}, is too long a fraction for the least cost")
         program.change_rows(loads, upper=room.astype(np.int64))
         cost = costs[self.number]
+        self._require(costs[self.load_first][self.classes.load], costs)
+        self._require(self.topology.capacity[self.load_first][self.classes.load], self.topology.capacity)
         program.change_columns(np.arange(self.columns), cost=cost * self.link_size)
         columns, prices = self._solved(program)
         flow = tuple(value / whole for value in columns[: self.columns])
@@ -239,23 +250,26 @@ class Reduced:
             If they do not.
         """
         offered = [price[at] for at in self.load_of]
-        capacity = self.topology.capacity[self.load_first]
-        paid = sum((p * int(c * n) for p, c, n in zip(price, capacity, self.load_size, strict=True)), Fraction(0))
+        room = np.zeros(self.loads, dtype=np.int64)
+        np.add.at(room, self.classes.load, self.topology.capacity)
+        paid = sum((p * c for p, c in zip(price, room.tolist(), strict=True)), Fraction(0))
         if min(price, default=0) < 0 or not self._is_potential(potential, offered):
             raise InfeasibleError("the solver's prices prove nothing")
         if time and (not paid or self._worth(potential) < paid * time):
             raise InfeasibleError("the solver finds no flow of proven least time")
 
     def _is_potential(self, potential: Sequence[Fraction], offered: Sequence[Fraction]) -> bool:
-        """Whether no link's ends are further apart than its price, where a flow is allowed."""
+        """Whether no link's ends are further apart than its price, where a flow is allowed, and sources are at 0."""
+        if any(potential[home] for home in np.flatnonzero(self.is_home).tolist()):
+            return False
         ends = zip(self.tail.tolist(), self.head.tolist(), offered, self.closed.tolist(), strict=True)
         return all(closed or potential[head] - potential[tail] <= most for tail, head, most, closed in ends)
 
     def _worth(self, potential: Sequence[Fraction]) -> Fraction:
         """Return what all demands together cost at least."""
-        demand = self.demand.reshape(-1)[self.vertex_first]
-        worth = zip(potential, demand.tolist(), self.vertex_size.tolist(), strict=True)
-        return sum((p * d * n for p, d, n in worth), Fraction(0))
+        demand = np.zeros(self.vertices, dtype=np.int64)
+        np.add.at(demand, self.classes.vertex, self.demand)
+        return sum((p * d for p, d in zip(potential, demand.tolist(), strict=True)), Fraction(0))
 
     def _program(self, whole: int) -> tuple[Program, IntArray, IntArray]:
         """Return the program of flows of the demands times a number, its rows of vertices and of loads."""
