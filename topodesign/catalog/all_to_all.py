@@ -57,16 +57,14 @@ def prices_file(directory: Path, degree: int) -> Path:
 
 
 def read_prices(directory: Path, degree: int, first: int, last: int) -> dict[PriceKey, Bounds]:
-    """Return the prices of the rows of a degree with ``first <= nodes <= last``; none where there is no file.
+    """Return the prices of the rows of a degree with ``first <= nodes <= last``.
 
     Raises
     ------
     CatalogError
-        If the file is truncated or edited, with the file and the line.
+        If the file is missing, truncated or edited, with the file and the line.
     """
     path = prices_file(directory, degree)
-    if not path.exists():
-        return {}
     try:
         lines = read_text(path).split("\n")
     except FileFormatError as error:
@@ -85,6 +83,11 @@ def read_prices(directory: Path, degree: int, first: int, last: int) -> dict[Pri
         except (ValueError, ZeroDivisionError) as error:
             raise CatalogError(f"{path}:{number}: the line was edited or torn: {error}") from None
     return found
+
+
+def known_prices(directory: Path, degree: int, first: int, last: int) -> dict[PriceKey, Bounds]:
+    """Return what :func:`read_prices` does, or nothing where there is no file yet."""
+    return read_prices(directory, degree, first, last) if prices_file(directory, degree).exists() else {}
 
 
 def write_prices(directory: Path, degree: int, prices: Mapping[PriceKey, Bounds]) -> Path:

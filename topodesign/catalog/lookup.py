@@ -10,7 +10,7 @@ from pathlib import Path
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import ResultList
 from topodesign.base.units import as_count
-from topodesign.catalog.all_to_all import read_prices
+from topodesign.catalog.all_to_all import known_prices
 from topodesign.catalog.files import NO_LIMIT, default_directory, degrees, read_rows
 from topodesign.catalog.quality import STANDARD, Coverages, Qualities, coverage, quality
 from topodesign.catalog.rows import Row, undominated
@@ -62,7 +62,7 @@ class Catalog:
         """
         wanted = (as_count(degree, "degree", 1), as_count(first, "first size"), as_count(last, "last size"))
         rows = read_rows(self.directory, *wanted)
-        prices = read_prices(self.directory, *wanted)
+        prices = known_prices(self.directory, *wanted)
         if not prices:
             return ResultList(rows)
         return ResultList(replace(row, all_to_all=prices.get(row.price_key)) for row in rows)

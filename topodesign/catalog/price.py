@@ -9,7 +9,7 @@ from pathlib import Path
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.pieces import Progress
-from topodesign.catalog.all_to_all import Bounds, PriceKey, read_prices, write_prices
+from topodesign.catalog.all_to_all import Bounds, PriceKey, known_prices, write_prices
 from topodesign.catalog.files import NO_LIMIT
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import Row
@@ -130,5 +130,5 @@ def price_catalog(
 def _save(directory: Path, found: dict[int, dict[PriceKey, Bounds]]) -> None:
     """Add prices to the files, and forget them."""
     for degree, prices in found.items():
-        write_prices(directory, degree, read_prices(directory, degree, 0, NO_LIMIT) | prices)
+        write_prices(directory, degree, known_prices(directory, degree, 0, NO_LIMIT) | prices)
     found.clear()
