@@ -63,6 +63,17 @@ def test_links_need_not_be_balanced() -> None:
             assert plan.collective.root == 1
 
 
+def test_what_methods_do_not_make_in_groups_is_said() -> None:
+    with pytest.raises(InfeasibleError, match=r"several groups at once do .*all-to-all.* and no allgather yet"):
+        schedule("dgx_a100(2)", "allgather", group="8x2:0")
+    with pytest.raises(InfeasibleError, match="forest makes plans of one group"):
+        schedule("torus(4,4)", "allgather", group="4x4:0", method="forest")
+    one = schedule("dgx_a100(2)", "allgather", group=["box0/*"])
+    assert one.claim == schedule("dgx_a100(2)", "allgather", only="box0/*").claim
+    assert verify(one).ok
+    assert verify(schedule("torus(4,4)", "allgather", group="0,1,2,3", method="forest")).ok
+
+
 def test_groups_of_one_node_do_nothing(tmp_path: object) -> None:
     plan = schedule("complete(4)", group=["0,1", "2", "3"])
     assert verify(plan).ok

@@ -63,9 +63,16 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
         raise InfeasibleError(f"no method schedules {collective} yet: {known}; an allreduce is made of two of these")
     if name == "auto":
         fit = [one for one in does if one.auto and (one.fabrics or request.plain)]
-        if request.grouped and not request.only:
+        several = request.grouped and not request.only and (request.plain or request.among.groups is not None)
+        if several:
             grouping = [one for one in does if "group" in one.options and (one.fabrics or request.plain)]
             fit = [one for one in fit if one.movement == "rounds" or one in grouping] or grouping
+        if not fit and several:
+            able = [one for one in methods.values() if one.fabrics and "group" in one.options]
+            makes = ", ".join(str(part) for one in able for part in one.collectives)
+            raise InfeasibleError(
+                f"on fabrics several groups at once do {makes}, and no {collective} yet; --only makes a plan of one"
+            )
         if not fit:
             names = ", ".join(one.name for one in does if one.fabrics or request.plain)
             where = "" if request.plain else " of fabrics"
