@@ -165,13 +165,17 @@ def synthesize(
         raise ParameterError("time_limit must be above zero")
     end = time.monotonic() + seconds
     moore = nodes * _moore_sum(nodes, degree, duplex=bidirectional)
-    search = _Swaps(nodes, degree, bidirectional, np.random.default_rng(as_seed(seed)))
+    random = np.random.default_rng(as_seed(seed))
+    kinds = [bidirectional]
+    if not bidirectional and nodes * degree % 2 == 0 and degree > 1:
+        kinds.append(True)  # of all links the best may be two-way ones, such as those of Petersen's graph
+    searches = [_Swaps(nodes, degree, duplex, random) for duplex in kinds]
     best: tuple[Fraction, int, int, Topology] | None = None
     until = time.monotonic() + _SHARE * seconds
     seen: set[Pairs] = set()
     steps = lower_bound(nodes, degree, duplex=bidirectional)
     floor = (Fraction(moore, nodes**2) if collective == "all-to-all" else steps.bandwidth), steps.steps
-    for pairs in itertools.chain(search.circulants(), search.found(until)):
+    for pairs in itertools.chain(searches[0].circulants(), _by_turns([one.found(until) for one in searches])):
         if best is not None and (time.monotonic() > until or len(seen) > _PRICED or best[:2] <= floor):
             break
         if pairs in seen:
@@ -194,6 +198,12 @@ def synthesize(
         bound = max(bound, Fraction(least, nodes**2))
         proof = "search" if bandwidth == bound else "none"
     return Synthesis(topology, collective, bandwidth, diameter, distances, bound, proof)
+
+
+def _by_turns(several: list[Iterator[Pairs]]) -> Iterator[Pairs]:
+    """Yield what each of several yields, by turns, until one has no more."""
+    for found in zip(*several, strict=False):
+        yield from found
 
 
 def _rank(topology: Topology, collective: Wanted) -> tuple[Fraction, int, int, Topology]:
