@@ -341,3 +341,29 @@ def test_times_that_64_bits_do_not_count_are_refused() -> None:
     for name, send in (("allgather", copy_chunks), ("all-to-all", forward_chunks)):
         with pytest.raises(TooLargeError, match="rounder numbers"):
             send(slow, chunks_of(slow, as_collective(name), 1), 0)
+
+
+@pytest.mark.parametrize("name", list(COLLECTIVES))
+@pytest.mark.parametrize("place", ["torus(4,4)", "dgx_a100(2)"])
+def test_several_groups_at_once(place: str, name: str) -> None:
+    """Tenants that begin at different times share links, and each has its own data alone."""
+    collective = as_collective(name)
+    plan = schedule(
+        place,
+        name,
+        method="tacos",
+        group="8x2:0",
+        root="first" if collective.rooted else None,
+        ready=None if place == "dgx_a100(2)" else "0=10us,1=10us",
+        tries=2,
+    )
+    checked(plan)
+    assert plan.collective.groups is not None
+
+
+def test_groups_that_cannot_be() -> None:
+    for options in ({"without": "0-1"}, {"others": "forward"}):
+        with pytest.raises(ParameterError, match="links of their own"):
+            schedule("torus(4,4)", "allgather", method="tacos", group=["0,1", "2,3"], **options)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="different sizes"):
+        schedule("torus(4,4)", "allgather", method="tacos", group=["0,1", "4,5,6"])

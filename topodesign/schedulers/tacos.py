@@ -32,6 +32,7 @@ from topodesign.schedulers.ten.network import (
     through_switches,
     timed_from,
     wanted,
+    within_teams,
 )
 from topodesign.schedulers.ten.tries import best_of
 from topodesign.simulation.timed import simulate_timed
@@ -47,10 +48,12 @@ OPTIONS = frozenset(
         "alpha",
         "bandwidth",
         "chunks",
+        "group",
         "jobs",
         "link_table",
         "only",
         "overlap",
+        "placement",
         "ready",
         "root",
         "seed",
@@ -120,6 +123,8 @@ def _make(request: Request) -> list[Plan]:
     times = request.link_times(place, collective, units)
     wires = network_of(topology, times, step=request.tick, ready=ready, overlap=request.overlap)
     network = through_switches(wires) if topology.switches else wires
+    if collective.groups is not None:
+        network = within_teams(network, collective.teams(topology.nodes, topology.switches))
     first, *rest = collective.parts
     if first.reduces:
         backwards = replace(network, opens=np.zeros_like(network.opens))
@@ -140,7 +145,13 @@ def _ready_nodes(request: Request) -> tuple[Fraction, ...]:
 
 
 def _there(request: Request, place: Topology | Fabric) -> Collective:
-    """Return the collective with the number that its root has in a place."""
+    """Return the collective with the numbers that its root and its groups have in a place."""
+    if request.group not in {"", ()}:
+        if request.without or request.unwind is not None or request.others == "forward":
+            raise ParameterError("groups send over links of their own; leave --without, --unwind and --others out")
+        if len(set(map(len, request.among.groups or ()))) > 1:
+            raise ParameterError("groups of different sizes have blocks of different sizes; make a plan for each")
+        return request.among
     root = request.root
     if root is None:
         return request.collective

@@ -92,7 +92,13 @@ def _cuts(network: Network, chunks: Chunks) -> int:
     topology = network.topology
     own = np.bincount(chunks.at, minlength=topology.nodes)
     shared = len(network.web.port) != len(network.takes)
-    if topology.nodes > CUTS or shared or len(chunks.members) < topology.nodes or np.any(chunks.goal != EVERYONE):
+    if (
+        topology.nodes > CUTS
+        or shared
+        or network.routes is not None
+        or np.any(chunks.team)
+        or np.any(chunks.goal != EVERYONE)
+    ):
         return 0
     real = topology.src != topology.dst
     common = math.lcm(*set(network.busy[real].tolist()))

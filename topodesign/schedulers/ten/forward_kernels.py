@@ -85,7 +85,10 @@ def route(web: Web, trips: Trips, left: Ints, order: Ints, weight: Ints, slack: 
     queue
         Empty, for the nodes.
     """
-    load = np.zeros(len(web.port) + 1, np.int64)
+    ports = 0
+    for port in web.port:
+        ports = max(ports, port + 1)
+    load = np.zeros(ports, np.int64)
     cost, by = np.empty(left.shape[1], np.int64), np.empty(left.shape[1], np.int64)
     for chunk in order:
         for step in range(trips.length[chunk]):

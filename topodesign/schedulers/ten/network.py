@@ -119,6 +119,8 @@ class Chunks(NamedTuple):
         The one node that needs each chunk, ``EVERYONE`` if all members do.
     members
         Nodes that take part.
+    team
+        The group of every node, -1 of those that take no part; all members of a chunk's group may need it.
     """
 
     number: int
@@ -126,6 +128,7 @@ class Chunks(NamedTuple):
     since: IntArray
     goal: IntArray
     members: IntArray
+    team: IntArray
 
 
 class Sends(NamedTuple):
@@ -223,6 +226,30 @@ def through_switches(network: Network) -> Network:
     )
 
 
+def within_teams(network: Network, team: IntArray) -> Network:
+    """Return a network with those links only whose ends are in one group, ``team`` being that of every node."""
+    topology = network.topology
+    kept = np.flatnonzero(
+        (team[topology.src] == team[topology.dst]) & (team[topology.src] >= 0) & (topology.src != topology.dst)
+    )
+    web = network.web
+    count = np.diff(web.port_start)[kept]
+    at = np.arange(int(count.sum())) + np.repeat(web.port_start[kept] - (np.cumsum(count) - count), count)
+    wire, long = (
+        (at, network.takes[at]) if network.routes is None else (network.routes.link[at], network.routes.takes[at])
+    )
+    routes = Routes(network.wires, np.concatenate(([0], np.cumsum(count))), wire, web.offset[at], long, web.hold[at])
+    part = Topology.from_arrays(topology.nodes, topology.src[kept], topology.dst[kept], switches=topology.switches)
+    return replace(
+        network,
+        topology=part,
+        takes=sealed(network.takes[kept]),
+        busy=sealed(network.busy[kept]),
+        opens=sealed(network.opens[kept]),
+        routes=routes,
+    )
+
+
 def _turned(routes: Routes, takes: IntArray, links: IntArray, wires: IntArray) -> Routes:
     """Return routes backwards, in the order that links have then; each wire is where the other order has it."""
     count = np.diff(routes.start)[links]
@@ -259,6 +286,7 @@ def chunks_of(network: Network, collective: Collective, units: int, since: IntAr
         np.zeros(number, dtype=np.int64) if since is None else since,
         np.repeat(goal, units),
         members,
+        collective.teams(topology.nodes, topology.switches),
     )
 
 
@@ -315,7 +343,7 @@ def wanted(chunks: Chunks) -> tuple[IntArray, IntArray]:
     one = np.flatnonzero((chunks.goal != EVERYONE) & (chunks.goal != chunks.at))
     node = np.repeat(chunks.members, len(every))
     chunk = np.tile(every, len(chunks.members))
-    other = chunks.at[chunk] != node
+    other = (chunks.at[chunk] != node) & (chunks.team[chunks.at[chunk]] == chunks.team[node])
     return np.concatenate((node[other], chunks.goal[one])), np.concatenate((chunk[other], one))
 
 
