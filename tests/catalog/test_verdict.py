@@ -8,8 +8,10 @@ from fractions import Fraction
 import pytest
 
 from topodesign import pareto
+from topodesign.base.cost import Cost
 from topodesign.catalog.verdict import verdict_on
 from topodesign.pricing.crossovers import rounded_size
+from topodesign.pricing.workload import as_workload
 
 SIZES = [(12, 4), (16, 4), (24, 5), (64, 6), (100, 3), (200, 6), (257, 4), (1000, 4)]
 
@@ -18,7 +20,9 @@ SIZES = [(12, 4), (16, 4), (24, 5), (64, 6), (100, 3), (200, 6), (257, 4), (1000
 @pytest.mark.parametrize("size", ["1KiB", "1MiB", "1GiB"])
 def test_the_verdict_is_what_the_times_say(nodes: int, degree: int, size: str) -> None:
     found = pareto(nodes, degree, sizes=size)
-    text = verdict_on(found.entries, found.bound)
+    text = found.verdict
+    assert found.record()["verdict"] == text
+    assert text in " ".join(str(found).split())
     bound = found.workload.allreduce(found.bound)[0]
     if "both bounds" in text:
         assert [one.cost for one in found] == [found.bound]
@@ -43,4 +47,10 @@ def test_the_verdict_is_what_the_times_say(nodes: int, degree: int, size: str) -
 
 def test_one_that_meets_both_bounds_is_called_so() -> None:
     found = pareto(12, 4)
-    assert verdict_on(found.entries, found.bound).endswith("nothing can beat it, at any size.")
+    assert found.verdict.endswith("nothing can beat it, at any size.")
+
+
+def test_three_winners_are_told_in_order() -> None:
+    offers = [("a(1)", Cost(2, Fraction(3))), ("b(1)", Cost(4, Fraction(2))), ("c(1)", Cost(9, Fraction(1)))]
+    text = verdict_on(offers, Cost(2, Fraction(1)), as_workload("10us", "1GiB", "100Gbps"))
+    assert text.startswith("2 steps win up to 244KiB, 4 steps from 244KiB to 610KiB, 9 steps from there on: at 1GiB 9 ")

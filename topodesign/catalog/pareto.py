@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
 
 from topodesign.base.cost import Basis, Cost, check_size, lower_bound, moore_distances
@@ -25,6 +26,7 @@ from topodesign.base.units import (
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.lookup import Catalog, as_catalog, covers
 from topodesign.catalog.rows import Row, how_found
+from topodesign.catalog.verdict import verdict_on
 from topodesign.pricing.baselines import Baseline, baselines
 from topodesign.pricing.workload import Workload, as_workload
 
@@ -41,6 +43,9 @@ _ORIGINS: dict[Origin, str] = {
 
 DEFAULT_SEARCH = 3.0
 """Seconds of Cayley search unless told otherwise, where the catalog has no answer."""
+
+_LINE = 79
+"""Letters in a line of the verdict."""
 
 MOST_NODES = 2**14
 """Largest number of nodes that is searched for; it takes half a minute."""
@@ -185,6 +190,12 @@ class Pareto(Result):
         """The fastest entry for the first size."""
         return next(entry for entry in self.entries if entry.best[0])
 
+    @property
+    def verdict(self) -> str:
+        """What is the best from which size on, and how much is left to gain, in a sentence or two."""
+        offers = [(str(entry.spec), entry.cost) for entry in self.entries]
+        return verdict_on(offers, self.bound, self.workload)
+
     def __len__(self) -> int:
         """Return the number of entries."""
         return len(self.entries)
@@ -225,6 +236,7 @@ class Pareto(Result):
                 "bandwidth": str(self.bound.bandwidth),
                 **work.runtimes(work.allreduce(self.bound)),
             },
+            "verdict": self.verdict,
             "topologies": [entry.record() for entry in self.entries],
             "baselines": [
                 {
@@ -260,7 +272,9 @@ class Pareto(Result):
             words=frozenset(("cabling", "found", "topology")),
             spare=frozenset(("y over bound", "found")),
             compared=len(self.entries),
-            footnote="* fastest of its column; percentages are over the lower bound",
+            footnote="\n".join(
+                ["* fastest of its column; percentages are over the lower bound", *wrap(self.verdict, _LINE)]
+            ),
         )
 
     def _row(self, entry: Entry, bounds: tuple[Fraction, ...], priced: bool) -> tuple[str, ...]:
