@@ -200,7 +200,7 @@ def test_any_graph_any_steps_any_chunks(topology: Topology, more: int, chunks: i
     assert made.rounds.steps == steps
     assert chunks is None or made.rounds.units <= chunks
     if steps > 1 and not more:
-        with pytest.raises(InfeasibleError, match=f"takes at least {steps} steps, not {steps - 1}"):
+        with pytest.raises(InfeasibleError, match=f"takes at least {steps} steps here, not {steps - 1}"):
             exchange(topology, collective, steps=steps - 1)
 
 

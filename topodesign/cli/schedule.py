@@ -108,6 +108,7 @@ def _record(plan: Plan) -> dict[str, Any]:
         "bandwidth_lost_by_chunks": made.get("lost", "0"),
         "bandwidth_lost_at_most": made.get("lost_at_most", "0"),
         "other_methods": made.get("others", []),
+        "least_bandwidth": made.get("least"),
         "more_steps": made.get("more_steps", []),
     }
 

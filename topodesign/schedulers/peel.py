@@ -218,7 +218,7 @@ class _Maker:
         if steps is None:
             steps = least
         if steps < least:
-            raise InfeasibleError(f"a {self.collective} here takes at least {least} steps, not {steps}")
+            raise InfeasibleError(f"{self.collective} takes at least {least} steps here, not {steps}")
         flow, bound, proven = None, self.least_total, False
         program = self.program(steps)
         if self.is_small(program):
@@ -234,7 +234,7 @@ class _Maker:
             if total == bound:
                 break
         if best is None:
-            raise TooLargeError(f"a {self.collective} of {self.topology.nodes} nodes in {steps} steps is too large")
+            raise TooLargeError(f"{self.collective} of {self.topology.nodes} nodes in {steps} steps is too large")
         return Exchange(best[1], self.scale * bound, proven or best[0] == bound)
 
     def is_small(self, program: FlowProgram, most: int | None = None) -> bool:
