@@ -32,7 +32,7 @@ EXACT_ROWS = 520
 QUICK_ROWS = 120
 """The same for ``quick``, which takes about a second at most."""
 
-_QUICK_FLOW = 2**19
+_QUICK_FLOW = 2**20
 _QUICK_BOUNDS = 2**24
 """Sources times links up to which ``quick`` balances flows, and looks at distances."""
 
