@@ -206,6 +206,23 @@ def test_the_bound_holds_whatever_the_solver_says(seed: int, monkeypatch: pytest
     assert lower_bound_lp(topology, "allgather", steps=3) == 0
 
 
+NVLINKS = {
+    (0, 1): 1, (0, 2): 1, (0, 3): 2, (0, 4): 2, (1, 2): 2, (1, 3): 1, (1, 5): 2, (2, 3): 2,
+    (2, 6): 1, (3, 7): 1, (4, 5): 1, (4, 6): 1, (4, 7): 2, (5, 6): 2, (5, 7): 1, (6, 7): 2,
+}  # fmt: skip
+"""Of a DGX-1, in both directions."""
+
+
+@pytest.mark.parametrize(
+    ("chunks", "steps", "rounds"), [(1, 2, 2), (2, 2, 3), pytest.param(6, 3, 7, marks=pytest.mark.thorough)]
+)
+def test_allgathers_of_a_dgx1(chunks: int, steps: int, rounds: int) -> None:
+    """SCCL's ends of the frontier: one chunk in 2 steps and 2 rounds; six chunks in 3 steps and 7 rounds."""
+    links = [(a, b, count) for (u, v), count in NVLINKS.items() for a, b in ((u, v), (v, u))]
+    best = fewest_rounds(Topology.from_links(8, links), ALLGATHER, steps=steps, chunks=chunks)
+    assert best.rounds == best.bound == rounds
+
+
 def test_the_bound_proves_that_a_step_more_is_needed() -> None:
     """dbjmod(2,4) has a schedule of 5 steps with y = 15/16; with 4, its diameter, y is 11/8 and no less."""
     topology = build("dbjmod(2,4)")
