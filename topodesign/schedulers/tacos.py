@@ -173,7 +173,16 @@ def _best(request: Request, part: Part, chunks: Chunks | None = None) -> Made:
 
     def make(number: int) -> Sends:
         if alone:
-            return forward_chunks(part.network, chunks, seed + number, blind=number % 4 == 3)
+            turn = number % 2 == 1 and not (part.network.opens.any() or chunks.since.any())
+            return forward_chunks(
+                part.network,
+                chunks,
+                seed + number,
+                blind=number % 8 == 7,
+                shortest=number % 8 in {2, 3},
+                backwards=turn,
+                noise=number >= 4,
+            )
         rng = np.random.default_rng([seed, number])
         bias = rng.integers(0, 1 + number // 4, chunks.number) if number >= 4 else None
         kind = number % 4

@@ -26,7 +26,7 @@ def distances_to(network: Network, goals: IntArray) -> IntArray:
     return left
 
 
-def ways_of(network: Network, chunks: Chunks, seed: int) -> Trips:
+def ways_of(network: Network, chunks: Chunks, seed: int, *, shortest: bool = False, noise: bool = False) -> Trips:
     """Choose the ways of all chunks, so that no link has much more to carry than others.
 
     Raises
@@ -57,12 +57,23 @@ def ways_of(network: Network, chunks: Chunks, seed: int) -> Trips:
     order = np.concatenate([rng.permutation(chunks.number) for _ in range(_PASSES)])
     most = int(network.busy[real].max())
     weight = 1 + network.busy * 254 // most if most < 2**54 else 1 + network.busy // (most // 254)
-    slack = 2 * int(network.takes[real].max()) if nodes <= DETOURS else 0
-    route(network.web, trips, left, order, np.minimum(weight, 255), slack, queue_for(nodes, nodes + links))
+    if noise:
+        weight = weight * rng.integers(4, 17, len(weight)) // 8
+    slack = 0 if shortest or nodes > DETOURS else 2 * int(network.takes[real].max())
+    route(network.web, trips, left, order, np.clip(weight, 1, 255), slack, queue_for(nodes, nodes + links))
     return trips
 
 
-def forward_chunks(network: Network, chunks: Chunks, seed: int, *, blind: bool = False) -> Sends:
+def forward_chunks(
+    network: Network,
+    chunks: Chunks,
+    seed: int,
+    *,
+    blind: bool = False,
+    shortest: bool = False,
+    backwards: bool = False,
+    noise: bool = False,
+) -> Sends:
     """Bring every chunk to its goal.
 
     Parameters
@@ -73,6 +84,13 @@ def forward_chunks(network: Network, chunks: Chunks, seed: int, *, blind: bool =
         Settles what is drawn by chance.
     blind
         Whether the chunks that wait for a link go in any order, and not those first that have the longest way to go.
+    shortest
+        Whether ways may be no longer than they must, however loaded their links are.
+    backwards
+        Whether chunks go from their goals to where they are over the links turned round, and that is then turned in
+        time. For chunks that are all there from the start, over links that are open then.
+    noise
+        Whether what links have to carry is taken for more than it is, by chance, so that other ways are chosen.
 
     Raises
     ------
@@ -81,7 +99,14 @@ def forward_chunks(network: Network, chunks: Chunks, seed: int, *, blind: bool =
     TooLargeError
         If there is not the memory for the ways.
     """
-    trips = ways_of(network, chunks, seed)
+    if backwards:
+        turned = chunks._replace(at=chunks.goal, goal=chunks.at)
+        link, chunk, end = forward_chunks(network.turned, turned, seed, blind=blind, shortest=shortest, noise=noise)
+        link = np.lexsort((network.topology.src, network.topology.dst))[link]
+        end = int(end.max(initial=0)) - end + network.takes[link]
+        order = np.argsort(end, kind="stable")
+        return Sends(link[order], chunk[order], end[order])
+    trips = ways_of(network, chunks, seed, shortest=shortest, noise=noise)
     web, links = network.web, len(network.takes)
     rows = int(trips.length.sum())
     check_ticks(network, rows)
