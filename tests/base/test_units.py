@@ -241,6 +241,7 @@ def test_formatted_bandwidth_is_close(rate: Fraction) -> None:
         (format_size(10**8), "100MB"),
         (format_size(12345), "12345B"),
         (format_size(Fraction(1, 8)), "0.125B"),
+        (format_size(Fraction(2**29, 3)), "170.7MiB"),
         (format_bandwidth(10**11), "100Gbps"),
         (format_bandwidth(15 * 10**11), "1.5Tbps"),
         (format_bandwidth(8), "8bps"),
@@ -292,3 +293,23 @@ def test_what_is_no_quantity_is_refused(take: Callable[[Any], Fraction], value: 
 def test_no_data_and_no_bandwidth_are_refused(take: Callable[[Any], Fraction], value: object) -> None:
     with pytest.raises(UnitError, match="above zero"):
         take(value)
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "meant"),
+    [
+        (parse_size, "1mb", "MB or Mb"),
+        (parse_size, "1MIB", "MiB or Mib"),
+        (parse_size, "3bytes", "B"),
+        (parse_time, "10usec", "us"),
+        (parse_time, "1MS", "ms"),
+        (parse_bandwidth, "100gbps", "Gbps"),
+        (parse_bandwidth, "100Gbit", "Gbps"),
+        (parse_bandwidth, "100GB", "GB/s"),
+    ],
+)
+def test_units_that_are_nearly_known_are_suggested(parse: Parser, text: str, meant: str) -> None:
+    with pytest.raises(UnitError, match=rf"has the unknown unit .*; did you mean {meant}\?$"):
+        parse(text)
+    first = meant.partition(" ")[0]
+    assert parse(f"1{first}") > 0

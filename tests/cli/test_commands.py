@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -534,3 +535,33 @@ def test_full_disk_is_one_message(args: list[str]) -> None:
             stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False, env=BUFFERED,
         )  # fmt: skip
     assert (done.returncode, done.stderr) == (2, "topodesign: [Errno 28] No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("evalute torus(4,4)", "did you mean evaluate?"),
+        ("catalog shw -n 4 -d 2", "Did you mean 'show'?"),
+        ("wire exprot plan.json", "did you mean export?"),
+        ("schedule torus(4,4) --collective all-reduce -o x.npz", "Did you mean 'allreduce'?"),
+        ("schedule torus(4,4) --method forrest -o x.npz", "Did you mean 'forest'?"),
+    ],
+)
+def test_mistyped_words_are_put_right(cli: Cli, line: str, meant: str) -> None:
+    assert meant in cli(*line.split()).message()
+
+
+def test_a_schedule_is_not_written_as_something_else(cli: Cli, tmp_path: Path) -> None:
+    assert "written as .npz, not .txt" in cli("schedule", "torus(3,3)", "-o", tmp_path / "x.txt").message()
+    assert not list(tmp_path.iterdir())
+    assert cli("schedule", "torus(3,3)", "-o", tmp_path / "x").status == 0
+
+
+def test_every_block_of_a_simulation_says_what_it_is_of(cli: Cli, tmp_path: Path) -> None:
+    plan = tmp_path / "x.npz"
+    cli("schedule", "torus(3,3)", "-o", plan)
+    said = cli("simulate", plan, "--size", "1MiB", "--size", "1GiB", "--without", "0-1").out
+    for size in ("1MiB", "1GiB"):
+        assert re.search(rf"^allreduce of {size}: \S+; alpha 10us, 100Gbps per node$", said, re.MULTILINE)
+    both = cli("simulate", plan, "--failed-link", "0,1", "--failed-link", "1,0", "--json").status
+    assert both == cli("simulate", plan, "--without", "0-1", "--json").status == 1

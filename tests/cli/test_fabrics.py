@@ -354,7 +354,8 @@ def test_options_of_a_part_are_refused_where_they_mean_nothing(call: Call, tmp_p
         assert (status, out) == (2, "")
         assert words in err
     assert call("schedule", "circulant(12,2,3)", "-o", path)[0] == 0
-    assert "--failed-link U,V" in call("simulate", path, "--without", "0-2")[2]
+    assert "no link" in call("simulate", path, "--without", "0-1")[2]
+    assert call("simulate", path, "--without", "0-2")[0] == 1
 
 
 @pytest.mark.parametrize("collective", TREE_COLLECTIVES)

@@ -125,7 +125,7 @@ def test_where_processes_need_threads_it_is_said(tmp_path: Path) -> None:
     "words",
     [
         ["build", "-n", "40..60", "-d", "4", "--jobs", "2", "-o", "."],
-        ["verify", "-d", "4", "-n", "1000..1100", "--processes", "2", "--all-sources"],
+        ["verify", "-d", "4", "-n", "1000..1100", "--jobs", "2", "--all-sources"],
     ],
 )
 def test_workers_end_with_their_parent_however_it_ends(words: list[str], tmp_path: Path) -> None:

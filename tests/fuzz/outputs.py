@@ -43,7 +43,7 @@ COMMANDS = (
     *(f"wire export plan.json --format {name} -o export.{name}" for name in FORMATS if name not in {"sonic", "scpi"}),
     "wire export plan.json --format labels -o labels.pdf",
     "catalog build -n 3..9 -d 2..3 --seed 1 --effort 1 --jobs {jobs} -o catalog",
-    "catalog verify --catalog catalog -d 2..3 --processes {jobs} --json",
+    "catalog verify --catalog catalog -d 2..3 --jobs {jobs} --json",
     "catalog show -n 60 -d 4 --json",
 )
 """Run in this order in one folder."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tests.samples.plans import plan_of
 from topodesign.base.shipped import shipped_folder
-from topodesign.catalog.all_to_all import Bounds, read_prices, write_prices
+from topodesign.catalog.all_to_all import Bounds, prices_file, read_prices, write_prices
 from topodesign.catalog.budgets import Effort
 from topodesign.catalog.files import read_rows, write_rows
 from topodesign.catalog.journal import Journal
@@ -68,11 +68,6 @@ def shipped(name: str) -> bytes:
     return (shipped_folder("configs") / name).read_bytes()
 
 
-def prices() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        return write_prices(Path(folder), 2, {(5, "0123abcd"): Bounds(Fraction(4, 3), Fraction(3, 2))}).read_bytes()
-
-
 def plan_bytes() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         return save_plan(Path(folder) / "p.npz", schedule(RING, "allgather")).read_bytes()
@@ -94,6 +89,15 @@ def journal() -> bytes:
 def rows() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         return write_rows(Path(folder), 2, read_rows(shipped_folder("catalog"), 2, 3, 40)).read_bytes()
+
+
+BOUNDS = {(n, f"{n:08x}"): Bounds(Fraction(n, 3), Fraction(n, 2)) for n in range(3, 40)}
+PRICES = prices_file(Path(), 2)
+
+
+def prices() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        return write_prices(Path(folder), 2, BOUNDS).read_bytes()
 
 
 LINK_ENDINGS: tuple[LinkFormat, ...] = ("json", "csv", "graphml")
@@ -141,7 +145,7 @@ READERS = (
     Reader("runtime/check", "c.xml", program, lambda path: check_file(path).ok),
     Reader("cli/sources", "k.npz", plan_bytes, kind_of),
     Reader("catalog/files", "degree_02.tsv", rows, lambda path: read_rows(path.parent, 2)),
-    Reader("catalog/all_to_all", "all_to_all_02.tsv", prices, lambda path: read_prices(path.parent, 2, 0, 2**62)),
+    Reader("catalog/all_to_all", PRICES.name, prices, lambda path: read_prices(path.parent, 2, 3, 40)),
     Reader("catalog/journal", "journal", journal, lambda path: Journal(path, Effort()).__exit__(None, None, None)),
     Reader("catalog/verify", "resume", lambda: b"", lambda path: _Progress(path, all_sources=False)),
     Reader("wiring/inventory/files", "i.yaml", lambda: shipped("inventory_room1024.yaml"), read_inventory),

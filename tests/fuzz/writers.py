@@ -10,15 +10,18 @@ import io
 import os
 import random
 import signal
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from tests.fuzz.readers import SWITCHED, WIRING
+from tests.fuzz.readers import BOUNDS, PRICES, SWITCHED, WIRING
 from tests.samples.plans import plan_of
 from topodesign.base.shipped import copy_examples, shipped_folder
+from topodesign.catalog.all_to_all import Bounds, write_prices
 from topodesign.catalog.budgets import Effort
 from topodesign.catalog.files import read_rows, write_rows
 from topodesign.catalog.journal import Journal
@@ -30,7 +33,9 @@ from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
 from topodesign.expand.library import build
 from topodesign.plans.files import save_plan
+from topodesign.report.plots import plot
 from topodesign.schedulers.scheduling import schedule
+from topodesign.search.layout import layout
 from topodesign.wiring.exports.formats import FORMATS, export_wiring
 from topodesign.wiring.plan.files import save_wiring
 
@@ -39,8 +44,11 @@ PROGRAMS = [compile_plan(plan) for plan in PLANS]
 ROWS = [read_rows(shipped_folder("catalog"), 2, 3, last) for last in (300, 400)]
 WIRINGS = [WIRING, plan_of(build("circulant(6,1,3)"))]
 CIRCUITS = [SWITCHED, plan_of(build("circulant(6,1,3)"), kind="ocs")]
+TIMED = schedule("circulant(6,1,2)", "allgather", method="tacos")
+LAYOUTS = [layout("torus(4,2)", f"4x2:{axis}=all-to-all@1MiB") for axis in (0, 1)]
+PICTURES = [plot(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")]
 FABRICS = ["dgx_a100(2)", "mi250(2)"]
-ALL = Catalog()
+PLACES = places(Catalog(), [2], 3, 400)
 
 
 class Writer(NamedTuple):
@@ -82,13 +90,33 @@ class Log(NamedTuple):
     read: Callable[[Path], int]
 
 
-def _fabric(path: Path, version: int) -> None:
-    with contextlib.redirect_stderr(io.StringIO()):
-        status = run(["fabric", FABRICS[version], "-o", str(path)])
+def _command(*words: str) -> None:
+    """Run a command; a signal is heard as in a process of its own."""
+    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
+        status = run(words)
     if status > 128:
         raise Ended(status - 128)
     if status:
         raise OSError("the command failed")
+
+
+def _fabric(path: Path, version: int) -> None:
+    _command("fabric", FABRICS[version], "-o", str(path))
+
+
+def _groups(path: Path, version: int) -> None:
+    groups = ("--group", "4x2:0" if version else "4x2:1")
+    _command("compile", "torus(4,2)", "--collective", "allgather", *groups, "-o", str(path))
+
+
+def _timeline(path: Path, version: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        plan = save_plan(Path(folder) / "p.npz", TIMED)
+        _command("simulate", str(plan), "--jitter", "1us", "--seed", str(version), "--timeline", str(path))
+
+
+def _prices(path: Path, version: int) -> None:
+    write_prices(path.parent, 2, BOUNDS if version else {(3, "01234567"): Bounds(Fraction(1), Fraction(2))})
 
 
 def _export(name: str) -> Callable[[Path, int], object]:
@@ -110,7 +138,7 @@ def _entries(path: Path) -> int:
 
 def _progress(path: Path) -> Iterator[None]:
     progress = _Progress(path, all_sources=False)
-    for place in places(ALL, [2], 3, 400):
+    for place in PLACES:
         progress.add([place.row])
         yield
 
@@ -120,7 +148,17 @@ WRITERS = (
     Writer("compiler/compilation", "p.xml", lambda path, version: PROGRAMS[version].save(path)),
     Writer("catalog/files", "degree_02.tsv", lambda path, version: write_rows(path.parent, 2, ROWS[version])),
     Writer("wiring/plan/files", "w.json", lambda path, version: save_wiring(WIRINGS[version], path)),
+    Writer("catalog/all_to_all", PRICES.name, _prices),
+    Writer("search/layout", "l.csv", lambda path, version: LAYOUTS[version].save(path)),
+    Writer("report/figures", "f.svg", lambda path, version: PICTURES[version].save(path)),
     Writer("cli/fabric", "f.yaml", _fabric),
+    Writer("cli/simulate", "t.csv", _timeline),
+    Writer(
+        "cli/synthesize",
+        "links.csv",
+        lambda path, version: _command("synthesize", "-n", str(3 + version), "-d", "2", "-o", str(path)),
+    ),
+    Writer("cli/compile", "programs", _groups, makes_directory=True),
     Writer(
         "base/shipped",
         "examples",

@@ -62,7 +62,7 @@ def test_failed_links_by_number_and_by_name() -> None:
         ({"failed": ["0"]}, "U,V with node numbers"),
         ({"failed": ["a,b"]}, "U,V with node numbers"),
         ({"failed": [(0, 0)]}, "no link 0->0"),
-        ({"without": ["0-1"]}, "only fabrics"),
+        ({"without": ["0-99"]}, "99"),
         ({"chunks": 3}, "chunks are of trees"),
         ({"size": -1}, "size"),
         ({"mode": "slow"}, "unknown mode"),

@@ -182,13 +182,18 @@ def format_time(seconds: Fraction | float) -> str:
 
 
 def format_size(size: Fraction | int) -> str:
-    """Write a size exactly where a unit divides it: ``1MiB``, ``100MB``, else in bytes."""
+    """Write a size exactly, where a unit divides it in that: ``1MiB``, ``100MB``; parts of bytes with four digits."""
     exact = Fraction(size)
     for unit in ("PiB", "PB", "TiB", "TB", "GiB", "GB", "MiB", "MB", "KiB", "kB"):
         scaled = exact / _PREFIX[unit[:-1]]
         if scaled >= 1 and scaled.denominator == 1:
             return f"{scaled}{unit}"
-    return f"{exact}B" if exact.denominator == 1 else f"{float(exact):g}B"
+    if exact.denominator == 1:
+        return f"{exact}B"
+    for unit in ("TiB", "GiB", "MiB", "KiB"):
+        if exact >= _PREFIX[unit[:-1]]:
+            return f"{float(exact / _PREFIX[unit[:-1]]):.4g}{unit}"
+    return f"{float(exact):.4g}B"
 
 
 def format_bandwidth(bits_per_second: Fraction | int) -> str:
@@ -256,4 +261,25 @@ def _plausible(value: Fraction, text: str, kind: str) -> Fraction:
 def _unknown(text: str, unit: str, kind: str, known: str) -> UnitError:
     if not unit:
         return UnitError(f"{kind} {text.strip()!r} has no unit; use {known}")
-    return UnitError(f"{kind} {text.strip()!r} has the unknown unit {unit!r}; use {known}")
+    near = _nearest(unit, kind)
+    meant = f"did you mean {near}?" if near else f"use {known}"
+    return UnitError(f"{kind} {text.strip()!r} has the unknown unit {unit!r}; {meant}")
+
+
+_MEANT = {"usec": "us", "sec": "s", "secs": "s", "seconds": "s", "msec": "ms", "nsec": "ns", "bytes": "B", "byte": "B"}
+
+
+def _nearest(unit: str, kind: str) -> str:
+    """Return the units that people write so, but for capital letters, which say how large they are."""
+    if kind == "time":
+        known = list(_TIME)
+    else:
+        endings = ("B", "b") if kind == "size" else ("bps", "B/s", "b/s")
+        known = [prefix + ending for prefix in _PREFIX if prefix != "K" for ending in endings]
+    plain = _MEANT.get(unit.lower(), unit)
+    if kind == "bandwidth" and plain.endswith(("bit", "b")):
+        plain = plain.removesuffix("it") + "ps"
+    if kind == "bandwidth" and plain.endswith("B"):
+        plain += "/s"
+    same = [one for one in known if one == plain] or [one for one in known if one.lower() == plain.lower()]
+    return " or ".join(same)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from collections.abc import Mapping
 from typing import Any
@@ -51,5 +52,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Refuse unknown commands with the list of known ones."""
         if args and args[0] not in self.table and not args[0].startswith("-"):
-            ctx.fail(f"No command '{args[0]}'; commands are {', '.join(self.table)}.")
+            close = difflib.get_close_matches(args[0][:50].lower(), self.table, n=2)
+            said = f"did you mean {' or '.join(close)}?" if close else f"commands are {', '.join(self.table)}."
+            ctx.fail(f"No command '{args[0][:50]}'; {said}")
         return super().resolve_command(ctx, args)

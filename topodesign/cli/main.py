@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -115,5 +117,13 @@ def _words(error: BaseException) -> str:
     if isinstance(error, RuntimeError):
         return "the machine lets no more threads be started; free memory, or raise its limits (ulimit -u, ulimit -v)"
     if isinstance(error, click.UsageError) and error.ctx is not None:
-        return f"{' '.join(error.format_message().split())} See '{error.ctx.command_path} --help'."
+        said = " ".join(error.format_message().split())
+        return f"{said}{_meant(said)} See '{error.ctx.command_path} --help'."
     return str(error)
+
+
+def _meant(said: str) -> str:
+    """Return which of the words that an option takes was meant, where the message says them all."""
+    match = re.search(r": '(.{1,50})' is not one of (.*)\.$", said)
+    close = difflib.get_close_matches(match[1].lower(), re.findall("'([^']*)'", match[2]), n=1) if match else []
+    return f" Did you mean '{close[0]}'?" if close else ""

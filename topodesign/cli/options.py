@@ -26,11 +26,21 @@ if TYPE_CHECKING:
 _UNTIL_BAR = 0.5
 """Seconds that something may take before a terminal shows how far it is."""
 _UNTIL_ESTIMATE = 2.0
-"""Seconds after which it is said elsewhere, if as much is left."""
+"""Seconds after which an estimate is said elsewhere."""
+_WORTH_SAYING = 30.0
+"""Seconds that must be left for that."""
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
 csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values with a header line.")
+jobs_option = click.option(
+    "--jobs",
+    "--processes",  # as one command had it
+    "jobs",
+    type=click.IntRange(1, 256),
+    metavar="J",
+    help="Processes to use.  [default: one per core]",
+)
 catalog_option = click.option(
     "--catalog",
     type=click.Path(file_okay=False, path_type=Path),
@@ -269,7 +279,7 @@ def progress_bar(text: str) -> Iterator[Callable[[float], None]]:
     """Show how far work has come, on standard error; yields a function that takes the share done.
 
     On a terminal it is a bar with an estimate, from half a second on; as long as no share is known it moves to and fro.
-    Elsewhere it is one line with an estimate, where the work takes more than a few seconds.
+    Elsewhere it is one line with an estimate, where the work takes long.
     """
     if not sys.stderr.isatty():
         yield _Estimate(text).tell
@@ -299,7 +309,7 @@ class _Estimate:
             return
         self._said = True
         left = spent * (1 - share) / done
-        if left > _UNTIL_ESTIMATE:
+        if left > _WORTH_SAYING:
             click.echo(f"topodesign: {self._text}: about {_span(left)} left", err=True)
 
 

@@ -99,8 +99,6 @@ def command(
         for name in ("mode", "link_table", "training", "bucket"):
             if _given(context, name):
                 raise ParameterError(f"--{name.replace('_', '-')} is not for trees; leave it out")
-    elif without:
-        raise ParameterError("--without is for schedules of trees; give --failed-link U,V for each direction")
     if not report.ok:
         click.echo(str(report), err=True)
         return 1

@@ -36,8 +36,13 @@ def names_schedule(text: str) -> bool:
 
 
 def check_ending(output: Path, kind: Kind) -> None:
-    """Raise ParameterError if a file that is to be written has the ending of the other kind."""
-    others = {ending: other for other, ending in _ENDING.items() if other != kind}
-    other = others.get(output.suffix.lower())
+    """Raise ParameterError if a file that is to be written has the ending of something else.
+
+    A program may have any ending that is none of ours, for runtimes take it under any name.
+    """
+    ending = output.suffix.lower()
+    other = next((other for other, known in _ENDING.items() if known == ending and other != kind), None)
     if other is not None:
         raise ParameterError(f"{output} would be a {kind}, not a {other}; give it the ending {_ENDING[kind]}")
+    if kind == "schedule" and ending not in {"", _ENDING[kind]} and not output.exists():
+        raise ParameterError(f"a {kind} is written as {_ENDING[kind]}, not {ending}; give {output} that ending")

@@ -17,9 +17,9 @@ from topodesign.base.arguments import as_seed
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.base.records import Result
-from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time
+from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_bandwidth, format_size, format_time
 from topodesign.base.wording import counted, listed
-from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.part import part_of
 from topodesign.fabrics.ready import Ready, as_ready
 from topodesign.plans.files import as_plan
@@ -132,9 +132,11 @@ class Simulation(Result):
         """Return the size, the time, and what they hold for."""
         now = self.conditions
         what = f"{self.plan.collective} of {format_size(now.size)}"
-        own = isinstance(self.plan.movement, Timed)
-        latency = "the links' own latencies" if own else f"a latency of {format_time(now.alpha)}"
-        return f"{what}: {format_time(self.time)}, with {latency}"
+        if isinstance(self.plan.movement, Timed):
+            return f"{what}: {format_time(self.time)}; the plan's own latencies and bandwidths"
+        own = now.bandwidth is None and isinstance(self.plan.place, Fabric)
+        rate = "the fabric's own bandwidths" if own else f"{format_bandwidth(now.bandwidth or NODE_BANDWIDTH)} per node"
+        return f"{what}: {format_time(self.time)}; alpha {format_time(now.alpha)}, {rate}"
 
     def record(self) -> dict[str, Any]:
         """Return the JSON document."""
@@ -150,12 +152,13 @@ class Simulation(Result):
         }
 
     def __str__(self) -> str:
-        """Return what does not arrive, if links failed, and then times, use of links and what ends last."""
+        """Return what it is, what does not arrive, if links failed, and then use of links and what ends last."""
         name = self._name
         if self.run.loss is None or not isinstance(self.plan.place, Fabric):
-            return self.run.describe(name)
+            return "\n".join([self.heading(), self.run.describe(name)])
         times = self.run.without_loss().describe(name)
-        return "\n".join([*self._broken(self.run.loss), *([] if self.completes else ["of what still goes:"]), times])
+        still = [] if self.completes else ["of what still goes:"]
+        return "\n".join([self.heading(), *self._broken(self.run.loss), *still, times])
 
     @property
     def _down(self) -> tuple[Link, ...]:
@@ -304,12 +307,12 @@ def _link(plan: Plan, link: str | tuple[int | str, int | str]) -> Link:
 
 
 def _dead(plan: Plan, without: tuple[str, ...]) -> list[Link]:
-    """Return the links that what is left of a fabric does not have."""
-    if not isinstance(plan.place, Fabric):
-        raise ParameterError("only fabrics have names of what is down; give the failed links, each direction by itself")
-    left = {(link.src, link.dst) for link in part_of(plan.place, (), "vanish", without).links()}
-    links = zip(plan.topology.links(), plan.place.links(), strict=True)
-    return [(u, v) for (u, v, _), link in links if (link.src, link.dst) not in left]
+    """Return the links that what is left of a fabric, or of a topology with numbers for names, does not have."""
+    fabric = plan.fabric
+    left = {(link.src, link.dst) for link in part_of(fabric, (), "vanish", without).links()}
+    return [
+        (fabric.number(one.src), fabric.number(one.dst)) for one in fabric.links() if (one.src, one.dst) not in left
+    ]
 
 
 def training_step(

@@ -8,7 +8,7 @@ import click
 
 import topodesign
 from topodesign.cli.catalog.ranges import number_range
-from topodesign.cli.options import json_option, print_json, progress_bar
+from topodesign.cli.options import jobs_option, json_option, print_json, progress_bar
 
 
 @click.command(name="build")
@@ -34,7 +34,7 @@ from topodesign.cli.options import json_option, print_json, progress_bar
     metavar="PERCENT",
     help="How hard to search; 0 takes known families and their expansions only.",
 )
-@click.option("--jobs", type=click.IntRange(1, 256), help="Processes to use.  [default: one per core]")
+@jobs_option
 @click.option("--scheduler", metavar="ADDRESS", help="Use the workers of this Dask scheduler, tcp://host:port.")
 @click.option(
     "--journal",

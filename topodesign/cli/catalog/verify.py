@@ -8,7 +8,7 @@ import click
 
 import topodesign
 from topodesign.cli.catalog.ranges import number_range
-from topodesign.cli.options import catalog_option, json_option, print_json, progress_bar
+from topodesign.cli.options import catalog_option, jobs_option, json_option, print_json, progress_bar
 
 
 @click.command(name="verify")
@@ -28,7 +28,7 @@ from topodesign.cli.options import catalog_option, json_option, print_json, prog
     metavar="FILE",
     help="Keep in this file which rows are right, and start where it ends.",
 )
-@click.option("--processes", type=click.IntRange(1, 256), help="Processes to use.  [default: one per core]")
+@jobs_option
 @catalog_option
 @json_option
 def command(
@@ -39,7 +39,7 @@ def command(
     seed: int,
     all_sources: bool,
     resume: Path | None,
-    processes: int | None,
+    jobs: int | None,
     catalog: Path | None,
     as_json: bool,
 ) -> int:
@@ -60,7 +60,7 @@ def command(
             seed=seed,
             all_sources=all_sources,
             resume=resume,
-            workers=processes,
+            workers=jobs,
             on_fault=lambda fault: click.echo(str(fault), err=True),
             progress=progress,
         )
