@@ -181,7 +181,7 @@ def _best(request: Request, part: Part, chunks: Chunks | None = None) -> Made:
                 blind=number % 8 == 7,
                 shortest=number % 8 in {2, 3},
                 backwards=turn,
-                noise=number >= 4,
+                noise=number >= 4 and number % 3 == 0,
             )
         rng = np.random.default_rng([seed, number])
         bias = rng.integers(0, 1 + number // 4, chunks.number) if number >= 4 else None
