@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from topodesign.base.units import format_bandwidth, format_size, format_time
 from topodesign.catalog.known import Known
+from topodesign.pricing.workload import Workload
 from topodesign.report.charts.chart import Chart, Series
 
 
@@ -29,7 +30,7 @@ def by_size_chart(known: Known) -> Chart:
         Series(
             "best known", nodes, [front.best.allreduce[0] for front in fronts], texts=[str(f.best.spec) for f in fronts]
         ),
-        Series("lower bound", nodes, [work.allreduce(front.bound)[0] for front in fronts], role="bound"),
+        bound_by_size(known),
     ]
     others: dict[str, list[tuple[int, Fraction]]] = {}
     for front in fronts:
@@ -46,5 +47,16 @@ def by_size_chart(known: Known) -> Chart:
         "seconds",
         tuple(series),
         y_scale="log",
-        note=f"alpha {format_time(work.alpha)}, {format_bandwidth(work.bandwidth)} per node",
+        note=setting(work),
     )
+
+
+def bound_by_size(known: Known) -> Series:
+    """Return what no topology can beat at each size."""
+    nodes = [front.nodes for front in known]
+    return Series("lower bound", nodes, [front.workload.allreduce(front.bound)[0] for front in known], role="bound")
+
+
+def setting(work: Workload) -> str:
+    """Return what times are for, in words."""
+    return f"alpha {format_time(work.alpha)}, {format_bandwidth(work.bandwidth)} per node"

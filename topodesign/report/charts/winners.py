@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from topodesign.base.spec import Spec
-from topodesign.base.units import format_bandwidth, format_size, format_time
+from topodesign.base.units import format_size
 from topodesign.catalog.known import Known
+from topodesign.report.charts.by_size import bound_by_size, setting
 from topodesign.report.charts.chart import Chart, Series
 
 _EXPANSIONS = {
@@ -64,17 +65,11 @@ def winners_chart(known: Known) -> Chart:
         )
         for kind, places in sorted(won.items(), key=lambda item: -len(item[1]))
     ]
-    bound = Series(
-        "lower bound",
-        [front.nodes for front in fronts],
-        [work.allreduce(front.bound)[0] for front in fronts],
-        role="bound",
-    )
     return Chart(
         "winners",
         f"degree {fronts[0].degree}: which construction has the fastest allreduce of {format_size(work.sizes[0])}",
         "nodes N (in brackets: how many sizes each wins)",
         "seconds",
-        (*series, bound),
-        note=f"alpha {format_time(work.alpha)}, {format_bandwidth(work.bandwidth)} per node",
+        (*series, bound_by_size(known)),
+        note=setting(work),
     )
