@@ -78,7 +78,7 @@ class Known(Result):
             ("nodes", "steps", "y", "y over bound", *("all-to-all y",) * priced, size, "over bound", *words),
             tuple(_fastest(one, priced) for one in self.frontiers),
             words=frozenset(words),
-            spare=frozenset(("y over bound", "found")),
+            spare=frozenset(("y over bound", "all-to-all y", "found")),
         )
 
 

@@ -270,7 +270,7 @@ class Pareto(Result):
             ("steps", "y", "y over bound", *("all-to-all y",) * priced, *sizes, "cabling", "found", "topology"),
             tuple(rows),
             words=frozenset(("cabling", "found", "topology")),
-            spare=frozenset(("y over bound", "found")),
+            spare=frozenset(("y over bound", "all-to-all y", "found")),
             compared=len(self.entries),
             footnote="\n".join(
                 ["* fastest of its column; percentages are over the lower bound", *wrap(self.verdict, _LINE)]
