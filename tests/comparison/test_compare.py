@@ -123,3 +123,17 @@ def test_the_command_prints_the_same(capsys: pytest.CaptureFixture[str]) -> None
     assert "-n, -d" in capsys.readouterr().err
     assert run(["compare", "torus(3,3)", "--price", "cable"]) == 2
     capsys.readouterr()
+
+
+def test_pareto_compares_its_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["pareto", "-n", "16", "-d", "4", "--against", "torus,ring", "--against", "torus(4,4)@ring"]
+    assert run([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    best = pareto(16, 4).best
+    found = compare([str(best.spec), "torus", "ring", "torus(4,4)@ring"], nodes=16, degree=4)
+    assert document["against"] == json.loads(json.dumps(found.record()))
+    assert document["against"]["contenders"][0]["spec"] == str(best.spec)
+    assert run(words) == 0
+    assert "ring: biring(4,16)" in capsys.readouterr().out
+    assert run([*words, "--collective", "all-to-all"]) == 2
+    assert "--against" in capsys.readouterr().err

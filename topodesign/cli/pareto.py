@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +18,9 @@ from topodesign.cli.options import (
     workload_options,
 )
 from topodesign.pricing.mix import PRICED
+
+if TYPE_CHECKING:
+    from topodesign.catalog.pareto import Pareto
 
 
 def _number_of_seconds(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
@@ -55,6 +59,13 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
     help="Rank by all that a training step sends: a list of collectives with sizes and counts (YAML or JSON), such as "
     "the example workload_moe.yaml.",
 )
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="NAMES",
+    help="Compare the fastest with what one would do anyway: everyday names such as torus,jellyfish,fattree, specs or "
+    "schedule files, as for 'topodesign compare'; may be repeated.",
+)
 @json_option
 def command(
     nodes: int,
@@ -69,6 +80,7 @@ def command(
     seed: int | None,
     collective: str,
     workload: Path | None,
+    against: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Find every topology worth wiring for N nodes of degree d.
@@ -83,6 +95,8 @@ def command(
     if workload is not None or collective != "allreduce":
         if no_catalog or search is not None or seed is not None:
             raise click.UsageError("--collective and --workload rank what is known, without --search and --no-catalog.")
+        if against:
+            raise click.UsageError("--against compares allreduces; leave --collective and --workload out.")
         with progress_bar("pricing") as progress:
             ranking = topodesign.rank(
                 nodes,
@@ -116,7 +130,25 @@ def command(
         )
     if result.catalog_error is not None:
         click.echo(f"topodesign: {result.catalog_error}; so this was searched for", err=True)
+    beside = _beside(result, against) if against else None
     if as_json:
-        print_json(result.record())
-    else:
-        print_for_people(result)
+        print_json(result.record() | ({} if beside is None else {"against": beside.record()}))
+        return
+    print_for_people(result)
+    if beside is not None:
+        click.echo()
+        print_for_people(beside)
+
+
+def _beside(result: Pareto, against: tuple[str, ...]) -> Any:
+    """Return the fastest topology beside others."""
+    names = [name for text in against for name in (text.split(",") if "(" not in text else [text])]
+    work = result.workload
+    return topodesign.compare(
+        [str(result.best.spec), *names],
+        nodes=result.nodes,
+        degree=result.degree,
+        alpha=work.alpha,
+        sizes=work.sizes,
+        bandwidth=work.bandwidth,
+    )
