@@ -74,6 +74,14 @@ def test_what_methods_do_not_make_in_groups_is_said() -> None:
     assert verify(schedule("torus(4,4)", "allgather", group="0,1,2,3", method="forest")).ok
 
 
+def test_nodes_on_the_way_send_a_sum_once() -> None:
+    for collective in ("reduce", "reduce-scatter"):
+        root = "first" if collective == "reduce" else None
+        group = [[0, 3, 5, 6], [1, 2, 4]]
+        plan = schedule("bipartite(4)", collective, group=group, root=root, others="forward", method="pipeline")
+        assert verify(plan).ok
+
+
 def test_groups_of_one_node_do_nothing(tmp_path: object) -> None:
     plan = schedule("complete(4)", group=["0,1", "2", "3"])
     assert verify(plan).ok

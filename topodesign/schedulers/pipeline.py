@@ -24,7 +24,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.collectives import Collective
 from topodesign.fabrics.fabric import NODE_BANDWIDTH
-from topodesign.plans.group_ops import alongside
+from topodesign.plans.group_ops import alongside, restricted
 from topodesign.plans.pipeline import pipelined
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -296,7 +296,10 @@ def copying(topology: Topology, collective: Collective) -> tuple[Topology, Colle
 def finished(point: Point, collective: Collective) -> Rounds:
     """Return the rounds of a choice, turned round where they are to add up."""
     made = point.way.rounds(point.chunks)
-    return reverse(made) if collective.reduces else made
+    if not collective.reduces:
+        return made
+    # What a node that only forwards gets twice would be a sum that it sends twice.
+    return reverse(made if collective.group is None else restricted(made, point.way.collective))
 
 
 def _make(request: Request) -> list[Plan]:
