@@ -142,7 +142,8 @@ class Request:
         object.__setattr__(self, "only", listed(self.only))
         object.__setattr__(self, "without", listed(self.without))
         if not isinstance(self.group, str | Path) and isinstance(self.group, Iterable):
-            object.__setattr__(self, "group", tuple(self.group))
+            groups = (tuple(one) if isinstance(one, list) else one for one in self.group)
+            object.__setattr__(self, "group", tuple(groups))
 
     @cached_property
     def among(self) -> Collective:
