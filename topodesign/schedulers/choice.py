@@ -66,7 +66,10 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
         several = request.grouped and not request.only and (request.plain or request.among.groups is not None)
         if several:
             grouping = [one for one in does if "group" in one.options and (one.fabrics or request.plain)]
-            fit = [one for one in fit if one.movement == "rounds" or one in grouping] or grouping
+            fit = [one for one in fit if one.movement == "rounds"] or [
+                one for one in grouping if one.movement == "rounds" or one in fit
+            ]
+            fit.sort(key=lambda one: one.movement != "rounds")
         if not fit and several:
             able = [one for one in methods.values() if one.fabrics and "group" in one.options]
             makes = ", ".join(str(part) for one in able for part in one.collectives)
