@@ -33,6 +33,7 @@ def is_thorough(config: pytest.Config) -> bool:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "thorough: too slow for every change; run with --thorough")
     config.addinivalue_line("markers", "floor(**checks): the least number of samples that have to reach each check")
+    os.environ.pop("COLUMNS", None)  # workers inherit the width of a terminal; what tests print goes to none
     if not config.getoption("--hypothesis-profile"):
         settings.load_profile("thorough" if is_thorough(config) else "quick")
 
