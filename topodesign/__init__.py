@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from topodesign.collectives import as_collective as as_collective
     from topodesign.collectives.collective import Collective as Collective
     from topodesign.comparison.compare import compare as compare
+    from topodesign.comparison.methods import compare_methods as compare_methods
     from topodesign.compiler.compilation import compile_plan as compile_plan
     from topodesign.compiler.fitting import compile_fitting as compile_fitting
     from topodesign.compiler.several import compile_groups as compile_groups
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
     from topodesign.pricing.groups import price_groups as price_groups
     from topodesign.report.plots import plot as plot
     from topodesign.runtime.check import check_file as check_file
-    from topodesign.schedulers.comparison import compare_methods as compare_methods
     from topodesign.schedulers.frontier import pipeline_frontier as pipeline_frontier
     from topodesign.schedulers.scheduling import schedule as schedule
     from topodesign.search.layout import layout as layout
@@ -100,7 +100,7 @@ _HOMES = {
     "check_file": "runtime.check",
     "check_wiring": "wiring.check.check",
     "Collective": "collectives.collective",
-    "compare_methods": "schedulers.comparison",
+    "compare_methods": "comparison.methods",
     "compare": "comparison.compare",
     "compile_fitting": "compiler.fitting",
     "compile_groups": "compiler.several",

@@ -14,7 +14,7 @@ import pytest
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.cli.main import run
 from topodesign.collectives import ALLGATHER, COLLECTIVES
-from topodesign.schedulers.comparison import compare_methods
+from topodesign.comparison.methods import compare_methods
 from topodesign.schedulers.method import Method, Request
 from topodesign.schedulers.scheduling import METHODS, schedule
 from topodesign.simulation.plans import simulate
