@@ -146,12 +146,25 @@ def test_files_of_earlier_programs_are_read(tmp_path: Path) -> None:
         ({"fabric": {"name": "x", "names": []}}, "'unit'"),
         ({"nodes": 2}, "must join nodes"),
         ({"switches": [0.5]}, "'switches'"),
+        ({"colective": None}, "unknown field 'colective'"),
     ],
 )
 def test_a_wrong_header_is_refused(fields: dict[str, Any], words: str, tmp_path: Path) -> None:
     path = changed(save_plan(tmp_path / "x.npz", rounds_plan()), tmp_path / "y.npz", **fields)
     with pytest.raises(FileFormatError, match=words):
         load_plan(path)
+
+
+@pytest.mark.parametrize("kind", PLANS)
+def test_fields_that_are_not_known_are_refused(kind: str, tmp_path: Path) -> None:
+    path = save_plan(tmp_path / "x.npz", PLANS[kind]())
+    with zipfile.ZipFile(path) as archive:
+        header = json.loads(archive.read("header.json"))
+    for name in ("movement", "fabric"):
+        if header[name] is not None:
+            wrong = changed(path, tmp_path / "y.npz", **{name: header[name] | {"rwos": 1}})
+            with pytest.raises(FileFormatError, match=f"'{name}' in header.json has the unknown field 'rwos'"):
+                load_plan(wrong)
 
 
 def test_what_cannot_be_saved_leaves_the_old_file(tmp_path: Path) -> None:

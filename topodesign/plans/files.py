@@ -15,14 +15,14 @@ one ``.npy`` for every column of the movement
 ``link_src.npy link_dst.npy link_capacity.npy``
     The links of the topology sorted by (src, dst), shape ``(links,)``.
 
-Versions: a header may get new keys without a new version, and readers ignore keys they do not know. Whatever an old
-reader would misread is a new version with its own reader in ``READERS``; readers are never removed. So the schedule
-files (version 1) and tree schedule files (version 2) of earlier programs are still read.
+Versions: a key that is not known is refused, since it may be one that is misspelt; so a header with new keys is a new
+version, with its own reader in ``READERS``. Readers are never removed: the schedule files (version 1) and tree schedule
+files (version 2) of earlier programs, whose unknown keys were ignored, are still read like that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
@@ -59,6 +59,10 @@ from topodesign.topology.topology import Topology
 
 FORMAT = "topodesign plan"
 VERSION = 1
+_FIELDS = frozenset({
+    "format", "version", "kind", "collective", "nodes", "switches", "links", "spec", "claim", "generator", "notes",
+    "fabric", "movement",
+})  # fmt: skip
 
 
 class Kind(NamedTuple):
@@ -230,6 +234,13 @@ def _header(archive: ZipFile) -> dict[str, Any]:
     return fields
 
 
+def _check_fields(record: Mapping[str, Any], known: Iterable[str], where: str) -> None:
+    """Raise FileFormatError if an object of the header has fields that it should not have."""
+    unknown = sorted(record.keys() - set(known))
+    if unknown:
+        raise FileFormatError(f"{where} has the unknown field '{unknown[0][:50]}'")
+
+
 def _fabric_record(fabric: Fabric) -> dict[str, Any]:
     return {
         "name": fabric.name,
@@ -244,6 +255,7 @@ def _fabric_record(fabric: Fabric) -> dict[str, Any]:
 def _read_fabric(record: object, topology: Topology) -> Fabric:
     if not isinstance(record, dict):
         raise FileFormatError("'fabric' in header.json must be an object or null")
+    _check_fields(record, ("name", "names", "unit", "classes", "multicast", "aggregation"), "'fabric' in header.json")
     return Fabric(
         name=read_texts([record.get("name")], "name")[0],
         names=read_texts(record.get("names"), "names"),
@@ -259,6 +271,7 @@ def _read_version_1(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
     kind = KINDS.get(str(fields.get("kind")))
     if kind is None:
         raise FileFormatError(f"'kind' in header.json must be one of {', '.join(KINDS)}")
+    _check_fields(fields, _FIELDS, "header.json")
     check_members(archive, kind.columns)
     topology = read_links(archive, fields)
     spec, generator, claim, movement = (fields.get(key) for key in ("spec", "generator", "claim", "movement"))
@@ -269,9 +282,11 @@ def _read_version_1(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:
             raise FileFormatError(f"'{name}' in header.json must be an object")
     place = topology if fields.get("fabric") is None else _read_fabric(fields["fabric"], topology)
     collective = from_record(fields.get("collective"))
+    moved = kind.read(archive, movement or {}, topology, collective)
+    _check_fields(movement or {}, kind.fields_of(moved), "'movement' in header.json")
     return Plan(
         place,
-        kind.read(archive, movement or {}, topology, collective),
+        moved,
         {name: read_fraction(claim or {}, name, positive=False) for name in claim or {}},
         spec,
         generator or {},
