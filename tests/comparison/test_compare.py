@@ -61,6 +61,12 @@ def test_fabrics_have_the_bandwidth_of_a_node_that_is_asked_for() -> None:
     assert one.bandwidth == two.bandwidth
 
 
+def test_fabrics_alone_are_compared_with_what_any_network_needs() -> None:
+    found = compare(["fat_tree(2,4,4)", "dgx_a100(1)"])
+    assert (found.bound.steps, found.bound.bandwidth) == (1, Fraction(7, 8))
+    assert all(one.times[0] >= found.workload.allreduce(found.bound)[0] for one in found.contenders)
+
+
 def test_two_linked_devices_of_a_fabric_have_one_cable() -> None:
     number = compare(["dgx_a100(2)"]).contenders[0].counts
     assert (number.cables, number.ports, number.switches, number.switch_ports) == (32, 32, 4, 32)

@@ -22,6 +22,7 @@ from topodesign.base.units import (
 )
 from topodesign.comparison.contender import PRICED, Contender, ContenderLike, contender
 from topodesign.pricing.workload import Workload, as_workload
+from topodesign.topology.topology import Topology
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,7 +36,7 @@ class Comparison(Result):
     workload
         What the times are for.
     bound
-        What no topology of that many nodes and ports can beat.
+        What no topology of that many nodes and ports can beat; where fabrics alone are compared, no network at all.
     missing
         Names that stand for nothing of this size, with the reason.
     """
@@ -121,7 +122,9 @@ class Comparison(Result):
             ))  # fmt: skip
         bounds = [f"{format_time(time)}{' ' * 11}" for time in work.allreduce(self.bound)]
         empty = [""] * (5 + priced)
-        rows.append((str(self.bound.steps), f"{float(self.bound.bandwidth):.3f}", *bounds, *empty, "lower bound"))
+        switched = any(not isinstance(one.place, Topology) for one in self.contenders)
+        least = "lower bound of topologies" if switched else "lower bound"
+        rows.append((str(self.bound.steps), f"{float(self.bound.bandwidth):.3f}", *bounds, *empty, least))
         last = ("cost",) if priced else ()
         return Table(
             self.heading(),
@@ -211,8 +214,9 @@ def compare(
         many = found[0].nodes
     if not found:
         raise InfeasibleError("\n".join(f"{name}: {why}" for name, why in missing))
-    least = ports or max(one.topology.degree for one in found if not one.topology.switches or len(found) == 1)
-    return Comparison(tuple(found), work, lower_bound(found[0].nodes, least), tuple(missing))
+    own = [one.topology.degree for one in found if isinstance(one.place, Topology)]
+    most = ports or max(own, default=found[0].nodes - 1)  # switches may link everybody with everybody
+    return Comparison(tuple(found), work, lower_bound(found[0].nodes, most), tuple(missing))
 
 
 def _price(value: Quantity) -> Fraction:
