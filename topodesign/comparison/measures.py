@@ -14,8 +14,6 @@ _MOST_FLOWS = 2**22
 """Nodes times links up to which flows between all nodes are asked for."""
 _MOST_SPECTRAL = 2048
 """Nodes of which a wide cut is looked for."""
-_SWAPS = 64
-"""Exchanges in a row that find nothing better, after which the search for a cut ends."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ Shape = Literal["grid", "rings", "springs"]
 
 _GAP = 0.75
 """Space between the blocks of a grid of grids, in steps of the dimension inside."""
-_MOST_RINGS = 6
+MOST_RINGS = 6
 """Orbits that are drawn as rings; with more, order by what is near is easier to read."""
 _MOST_SPRINGS = 400
 """Nodes that are placed by what is near to what, which takes a time quadratic in them."""
@@ -58,7 +58,7 @@ def positions_of(topology: Topology) -> Positions:
         return Positions("grid", _fitted(_grid(sizes)))
     if topology.symmetry is not None:
         orbits = np.unique(topology.symmetry.represented_by, return_inverse=True)[1]
-        if orbits.max() < _MOST_RINGS:
+        if orbits.max() < MOST_RINGS:
             return Positions("rings", _rings(orbits))
     if 2 < topology.nodes <= _MOST_SPRINGS:
         return Positions("springs", _fitted(_springs(topology)))

@@ -11,6 +11,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import find_links
 from topodesign.report.charts.chart import Chart, Series
+from topodesign.topology.topology import IntArray, Topology
 
 
 def link_use_chart(plan: Plan) -> Chart:
@@ -30,8 +31,7 @@ def link_use_chart(plan: Plan) -> Chart:
     if not isinstance(moved, Rounds):
         raise ParameterError(f"link use by step is for plans in rounds, not in {plan.kind}; plot its timeline")
     topology = plan.topology
-    load = np.zeros((moved.steps, len(topology.src)), dtype=np.int64)
-    np.add.at(load, (moved.step - 1, find_links(topology, moved)), moved.hi - moved.lo)
+    load = step_loads(topology, moved)
     real = topology.src != topology.dst
     steps = list(range(1, moved.steps + 1))
     fullest, mean = [], []
@@ -47,3 +47,10 @@ def link_use_chart(plan: Plan) -> Chart:
         (Series("fullest link", steps, fullest, "bars"), Series("mean of all links", steps, mean, "points", "other")),
         note=f"links are {share:.1%} as full as the fullest one",
     )
+
+
+def step_loads(topology: Topology, rounds: Rounds) -> IntArray:
+    """Return the units that every link carries at every step, shape ``(steps, links)``."""
+    load = np.zeros((rounds.steps, len(topology.src)), dtype=np.int64)
+    np.add.at(load, (rounds.step - 1, find_links(topology, rounds)), rounds.hi - rounds.lo)
+    return load

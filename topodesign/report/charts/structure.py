@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from topodesign.base.errors import TooLargeError
-from topodesign.expand.positions import positions_of
+from topodesign.expand.positions import MOST_RINGS, positions_of
 from topodesign.fabrics.fabric import Fabric
 from topodesign.report.charts.chart import Drawing, name_of
 from topodesign.topology.topology import Topology
@@ -41,7 +41,7 @@ def structure_drawing(place: Topology | Fabric) -> Drawing:
     legend: tuple[str, ...] = ("node",)
     if place.symmetry is not None:
         found, number = np.unique(place.symmetry.represented_by, return_inverse=True)
-        if 1 < len(found) <= len(_SHAPES) * 2:
+        if 1 < len(found) <= MOST_RINGS:
             orbits, legend = number.tolist(), tuple(f"orbit of node {node}" for node in found.tolist())
     if place.switches:
         orbits, legend = [int(node in place.switches) for node in range(place.nodes)], ("node", "switch")

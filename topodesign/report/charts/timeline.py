@@ -10,9 +10,9 @@ from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import find_links
 from topodesign.plans.timed import Timed
 from topodesign.report.charts.chart import Chart, Series
+from topodesign.report.charts.link_use import step_loads
 
 MOST_LANES = 256
 MOST_SPANS = 20_000
@@ -72,8 +72,7 @@ def _rounds(
     plan: Plan, moved: Rounds, size: Fraction, alpha: Fraction, bandwidth: Fraction
 ) -> tuple[tuple[Series, ...], str]:
     topology = plan.topology
-    load = np.zeros((moved.steps, len(topology.src)), dtype=np.int64)
-    np.add.at(load, (moved.step - 1, find_links(topology, moved)), moved.hi - moved.lo)
+    load = step_loads(topology, moved)
     if np.count_nonzero(load) > MOST_SPANS:
         raise TooLargeError(f"{np.count_nonzero(load)} messages are too many to draw; at most {MOST_SPANS}")
     shards = moved.collective.shards(len(moved.collective.members(topology.nodes, topology.switches)))
