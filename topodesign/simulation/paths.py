@@ -7,7 +7,6 @@ whatever the switches between. A path of h sends is done after ``(h + C - 1) * (
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError
-from topodesign.base.units import format_bandwidth, format_size, format_time
 from topodesign.plans.paths import Paths
+from topodesign.simulation.chunked import best_chunks, check_chunks, chunked_record, described, in_chunks
 from topodesign.simulation.rounds import Link, Loss
 from topodesign.topology.topology import IntArray
 
@@ -63,29 +62,12 @@ class PathSimulation:
 
     def record(self) -> dict[str, Any]:
         """Return what there is to say beside the time, as JSON holds it."""
-        lost = self.loss is not None and len(self.loss.pairs)
-        return {
-            "bandwidth_time_s": float(self.optimum),
-            "algorithmic_bandwidth_GBps": None if lost else float(self.size / self.time / 10**9),
-            "chunks": self.chunks,
-            "utilisation_mean": float(self.utilisation.mean()),
-            "utilisation_max": float(self.utilisation.max()),
-            "utilisation_min": float(self.utilisation.min()),
-        }
+        return chunked_record(self)
 
     def describe(self, name: Callable[[int], str]) -> str:
         """Return the same with other names of vertices."""
-        chunks = "1 chunk" if self.chunks == 1 else f"{self.chunks} chunks"
-        head = f"{format_size(self.size)} over paths in {chunks}: {format_time(self.time)}"
-        lines = [f"{head}, by bandwidth alone {format_time(self.optimum)}"]
-        if self.time:
-            rate = format_bandwidth(8 * self.size / self.time)
-            lines.append(f"algorithmic bandwidth {rate} ({float(self.size / self.time) / 1e9:.6g} GB/s)")
-        if len(self.utilisation):
-            mean, least, most = (f(self.utilisation) for f in (np.mean, np.min, np.max))
-            lines.append(f"links transmit {mean:.1%} of the time on average, {least:.1%} to {most:.1%}")
-        lines += [f"longest way: {' -> '.join(map(name, self.critical))}"] if self.critical else []
-        return "\n".join(lines + ([self.loss.describe(name)] if self.loss else []))
+        ways = [self.critical] if self.critical else []
+        return described(self, f"over paths in {in_chunks(self)}", ways, name)
 
 
 def simulate_paths(
@@ -119,10 +101,7 @@ def simulate_paths(
     ParameterError
         If a number is out of range or a named link not in the topology.
     """
-    if alpha < 0 or size <= 0 or unit <= 0:
-        raise ParameterError("alpha must not be negative, size and bandwidth must be above zero")
-    if chunks is not None and chunks < 1:
-        raise ParameterError(f"what a path carries has at least 1 chunk, not {chunks}")
+    check_chunks(alpha, size, unit, chunks, "what a path carries")
     failed = tuple(sorted(set(failed_links)))
     goes, loss = _lose(paths, failed)
     topology = paths.topology
@@ -132,23 +111,12 @@ def simulate_paths(
     height = int(heights.max(initial=0))
     smallest = block * int(paths.weight.min(initial=1)) / paths.units
     if chunks is None:
-        chunks = _best_chunks(height, busy, Fraction(alpha), smallest)
+        chunks = best_chunks((height - 1) * busy, Fraction(alpha), smallest)
     time = (height + chunks - 1) * (alpha + busy / chunks) if height else Fraction(0)
     longest = int(heights.argmax()) if height else -1
     way = paths.hop[paths.hop_start[longest] : paths.hop_start[longest + 1]].tolist() if height else []
     sending = _loads(paths, goes) / topology.capacity * float(8 * block / paths.units / Fraction(unit))
     return PathSimulation(time, chunks, busy, Fraction(size), tuple(way), sending / float(time or 1), loss)
-
-
-def _best_chunks(height: int, busy: Fraction, alpha: Fraction, smallest: Fraction) -> int:
-    """Return the number of chunks C for which (h + C - 1) * (alpha + B / C) is smallest."""
-    waiting = (height - 1) * busy
-    if waiting <= 0:
-        return 1
-    most = max(1, int(smallest))
-    near = most if alpha == 0 else math.isqrt(int(waiting / alpha))
-    candidates = {max(1, min(most, near + more)) for more in (0, 1)}
-    return min(sorted(candidates), key=lambda c: c * alpha + waiting / c)
 
 
 def _hops(paths: Paths) -> tuple[IntArray, IntArray, IntArray]:

@@ -10,7 +10,6 @@ same part c of the shard, which goes up the in-trees and then down the out-trees
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -20,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError
-from topodesign.base.units import format_bandwidth, format_size, format_time
 from topodesign.plans.trees import Trees
+from topodesign.simulation.chunked import best_chunks, check_chunks, chunked_record, described, in_chunks
 from topodesign.simulation.rounds import Link, Loss
 
 
@@ -68,31 +67,11 @@ class TreeSimulation:
 
     def record(self) -> dict[str, Any]:
         """Return what there is to say beside the time, as JSON holds it; rates as if all data arrived."""
-        return {
-            "bandwidth_time_s": float(self.optimum),
-            "algorithmic_bandwidth_GBps": None
-            if self.loss is not None and len(self.loss.pairs)
-            else float(self.size / self.time / 10**9),
-            "chunks": self.chunks,
-            "phase_ends_s": [float(end) for end in self.phase_ends],
-            "utilisation_mean": float(self.utilisation.mean()),
-            "utilisation_max": float(self.utilisation.max()),
-            "utilisation_min": float(self.utilisation.min()),
-        }
+        return {**chunked_record(self), "phase_ends_s": [float(end) for end in self.phase_ends]}
 
     def describe(self, name: Callable[[int], str]) -> str:
         """Return the same with other names of nodes."""
-        chunks = "1 chunk" if self.chunks == 1 else f"{self.chunks} chunks"
-        head = f"{format_size(self.size)} in trees of {chunks}: {format_time(self.time)}"
-        lines = [f"{head}, by bandwidth alone {format_time(self.optimum)}"]
-        if self.time:
-            rate = format_bandwidth(8 * self.size / self.time)
-            lines.append(f"algorithmic bandwidth {rate} ({float(self.size / self.time) / 1e9:.6g} GB/s)")
-        if len(self.utilisation):
-            mean, least, most = (f(self.utilisation) for f in (np.mean, np.min, np.max))
-            lines.append(f"links transmit {mean:.1%} of the time on average, {least:.1%} to {most:.1%}")
-        lines += [f"longest way: {' -> '.join(map(name, way))}" for way in self.critical]
-        return "\n".join(lines + ([self.loss.describe(name)] if self.loss else []))
+        return described(self, f"in trees of {in_chunks(self)}", self.critical, name)
 
 
 def simulate_trees(
@@ -126,15 +105,14 @@ def simulate_trees(
     ParameterError
         If a number is out of range or a named link not in the topology.
     """
-    if alpha < 0 or size <= 0 or unit <= 0:
-        raise ParameterError("alpha must not be negative, size and bandwidth must be above zero")
-    if chunks is not None and chunks < 1:
-        raise ParameterError(f"the data of a tree has at least 1 chunk, not {chunks}")
+    check_chunks(alpha, size, unit, chunks, "the data of a tree")
     failed = tuple(sorted(set(failed_links)))
     happens, loss = _lose(schedule, failed)
     phases = _phases(schedule, happens, Fraction(size), Fraction(unit))
     if chunks is None:
-        chunks = _best_chunks(phases, Fraction(alpha))
+        waiting = sum(((len(phase.way) - 2) * phase.busy for phase in phases), Fraction(0))
+        smallest = min((phase.smallest for phase in phases), default=Fraction(1))
+        chunks = best_chunks(waiting, len(phases) * Fraction(alpha), smallest)
     ends = [(len(phase.way) + chunks - 2) * (alpha + phase.busy / chunks) for phase in phases]
     time = sum(ends, Fraction(0))
     sending = sum((phase.load * float(phase.busy) for phase in phases), np.zeros(len(schedule.topology.src)))
@@ -171,20 +149,6 @@ def _phases(schedule: Trees, happens: NDArray[np.bool_], size: Fraction, unit: F
             busy = 8 * per_weight / (schedule.rate * unit)
             phases.append(_Phase(_longest(schedule, edges), busy, per_weight * int(weight.min()), load))
     return phases
-
-
-def _best_chunks(phases: list[_Phase], alpha: Fraction) -> int:
-    """Return the number of chunks for which the sum of (h + C - 1) * (alpha + B / C) over the phases is smallest.
-
-    Where it is not limited, C^2 is next to the sum of (h - 1) B over the phases, divided by their alpha.
-    """
-    waiting = sum(((len(phase.way) - 2) * phase.busy for phase in phases), Fraction(0))
-    if not waiting:
-        return 1
-    most = max(1, int(min(phase.smallest for phase in phases)))
-    near = most if alpha == 0 else math.isqrt(int(waiting / (len(phases) * alpha)))
-    candidates = {max(1, min(most, near + more)) for more in (0, 1)}
-    return min(sorted(candidates), key=lambda c: c * len(phases) * alpha + waiting / c)
 
 
 def _longest(schedule: Trees, happens: NDArray[np.bool_]) -> tuple[int, ...]:
