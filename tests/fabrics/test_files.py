@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from topodesign.base.errors import FileFormatError
+from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.expand.library import build
-from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.fabrics.fabric import Fabric, FabricLink, Shared
 from topodesign.fabrics.files import FABRIC_FORMATS, FabricFormat, read_fabric, write_fabric
 from topodesign.fabrics.presets import GB, build_fabric
 from topodesign.topology.files import write_links
@@ -53,7 +53,19 @@ def fabrics(draw: st.DrawFn) -> Fabric:
         links += [FabricLink(a, b, speed, word), FabricLink(b, a, speed, word)]
     switches = names[nodes:]
     able = st.sets(st.sampled_from(switches)) if switches else st.just(set[str]())
-    return Fabric.from_links(draw(NAMES), names[:nodes], switches, links, multicast=draw(able), aggregation=draw(able))
+    there = st.sampled_from(sorted({(link.src, link.dst) for link in links}))
+    some = st.lists(there, min_size=1, max_size=4, unique=True).map(tuple)
+    limits = draw(st.lists(st.builds(Shared, NAMES, rate, some), max_size=2, unique_by=lambda limit: limit.name))
+    return Fabric.from_links(
+        draw(NAMES),
+        names[:nodes],
+        switches,
+        links,
+        multicast=draw(able),
+        aggregation=draw(able),
+        memory=draw(able),
+        shared=limits,
+    )
 
 
 def write(folder: Path, name: str, content: Any) -> Path:
@@ -83,7 +95,9 @@ def test_round_trip(tmp_path: Path, fabric: Fabric, file_format: FabricFormat) -
 
 
 @pytest.mark.parametrize("file_format", FABRIC_FORMATS)
-@pytest.mark.parametrize("spec", ["dgx_h100(2)", "mi250(2)", "fat_tree(4,8,3,3,2)", "tpu_torus(3,2)"])
+@pytest.mark.parametrize(
+    "spec", ["dgx_h100(2)", "dgx_a100_links(2)", "mi250(2)", "fat_tree(4,8,3,3,2)", "tpu_torus(3,2)"]
+)
 def test_known_fabrics_round_trip(tmp_path: Path, spec: str, file_format: FabricFormat) -> None:
     fabric = build_fabric(spec)
     assert read_fabric(write(tmp_path, f"some.{file_format}", write_fabric(fabric, file_format))) == fabric
@@ -108,6 +122,22 @@ def test_the_fields(tmp_path: Path) -> None:
     assert rates["s1", "s0", ""] == 25
     assert rates["g2", "s1", ""] == rates["s1", "g2", ""] == Fraction(53, 3)  # parallel links add up
     assert (fabric.multicast, fabric.aggregation) == (frozenset({4}), frozenset())
+
+
+def test_memory_and_shared_limits(tmp_path: Path) -> None:
+    limit = {"name": "bus", "bandwidth": "40GB/s", "links": [{"from": "g0", "to": "s0", "duplex": True}]}
+    content = SMALL | {"switches": ["s0", {"name": "s1", "memory": True}], "shared": [limit]}
+    fabric = read_fabric(write(tmp_path, "small.json", content))
+    assert [sorted(able) for able in (fabric.memory, fabric.multicast, fabric.aggregation)] == [[4], [4], []]
+    found = [sorted(able) for able in (fabric.copies, fabric.adds, fabric.stores)]
+    assert found == [[0, 1, 2, 4], [0, 1, 2], [0, 1, 2, 4]]
+    assert fabric.shared == (Shared("bus", Fraction(40 * GB), (("g0", "s0"), ("s0", "g0"))),)
+    ends = [fabric.links()[place] for place in fabric.shared_links()[0]]
+    assert [(link.src, link.dst) for link in ends] == [("g0", "s0"), ("s0", "g0")]
+    assert fabric.without(one_way=[("g0", "s0")]).shared[0].links == (("s0", "g0"),)
+    assert fabric.without(vertices=["g0"]).shared == ()
+    with pytest.raises(ParameterError, match="does not know limits that links share"):
+        fabric.check_unshared("this")
 
 
 def test_yaml_is_the_same_and_takes_scalars_for_text(tmp_path: Path) -> None:
@@ -172,6 +202,11 @@ def changed(**fields: Any) -> dict[str, Any]:
     return SMALL | fields
 
 
+def with_limit(**fields: Any) -> dict[str, Any]:
+    limit = {"name": "bus", "bandwidth": "1GB/s", "links": [{"from": "g0", "to": "s0", "duplex": True}]}
+    return changed(shared=[limit | fields])
+
+
 def with_link(**fields: Any) -> dict[str, Any]:
     link = {"from": "g0", "to": "g1", "bandwidth": "1GB/s", "duplex": True} | fields
     return changed(links=[*SMALL["links"], {name: value for name, value in link.items() if value is not ...}])
@@ -198,6 +233,18 @@ def with_link(**fields: Any) -> dict[str, Any]:
         (changed(switches=["s0", {"name": "s1", "multicst": True}]), r"switches\[1\]: unknown field 'multicst'; did"),
         (changed(switches=["s0", {"name": "s1", "multicast": "yes"}]), r"switches\[1\].multicast: expected true or f"),
         (changed(switches=["s0", {"multicast": True}]), r"switches\[1\]: the field 'name' is missing"),
+        (changed(switches=["s0", {"name": "s1", "memory": 1}]), r"switches\[1\].memory: expected true or false, not 1"),
+        (changed(shared={}), "shared: expected a list"),
+        (changed(shared=[{"name": "x", "bandwidth": "1GB/s"}]), r"shared\[0\]: the field 'links' is missing"),
+        (with_limit(name=3), r"shared\[0\].name: expected text, not 3"),
+        (with_limit(bandwidth="0GB/s"), r"shared\[0\].bandwidth: .* must be above zero"),
+        (with_limit(links=[]), "the shared limit 'bus' needs links, each once"),
+        (
+            with_limit(links=[{"from": "g0", "to": "s0"}, {"from": "g0", "to": "s0"}]),
+            "the shared limit 'bus' needs links, each once",
+        ),
+        (with_limit(links=[{"from": "g0", "to": "s1"}]), "for a link from 'g0' to 's1': there is none"),
+        (with_limit(links=[{"from": "g0", "too": "s0"}]), r"shared\[0\].links\[0\]: unknown field 'too'; did you"),
         (with_link(bandwith="1GB/s"), r"links\[6\]: unknown field 'bandwith'; did you mean 'bandwidth'"),
         (with_link(bandwidth=...), r"links\[6\]: the field 'bandwidth' is missing"),
         (with_link(bandwidth="0GB/s"), r"links\[6\].bandwidth: .* must be above zero"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from topodesign.catalog.verify import _Progress
 from topodesign.cli.sources import kind_of
 from topodesign.compiler.compilation import compile_plan
 from topodesign.expand.library import build
+from topodesign.fabrics.fabric import Shared
 from topodesign.fabrics.files import FABRIC_FORMATS, read_fabric, write_fabric
 from topodesign.fabrics.groups import as_groups
 from topodesign.fabrics.presets import build_fabric
@@ -105,6 +107,10 @@ RING = build("circulant(6,1,2)")
 WIRING = plan_of(RING)
 SWITCHED = plan_of(RING, kind="ocs")
 FABRIC = build_fabric("dgx_a100(2)")
+LIMITED = replace(
+    build_fabric("dgx_a100_pcie(1)"),
+    shared=(Shared("bus", Fraction(10**11, 3), (("box0/memory", "box0/pcie0"), ("box0/pcie0", "box0/memory"))),),
+)
 HEARD = "host,port,neighbour_host,neighbour_port\n" + "".join(
     f"{one.b.host},{one.b.port},{one.a.host},{one.a.port}\n" for one in WIRING.connects
 )
@@ -115,8 +121,9 @@ READERS = (
         for ending in LINK_ENDINGS
     ),
     *(
-        Reader("fabrics/files", f"f.{ending}", write_fabric(FABRIC, ending).encode, read_fabric)
+        Reader("fabrics/files", f"{name}.{ending}", write_fabric(fabric, ending).encode, read_fabric)
         for ending in FABRIC_FORMATS
+        for name, fabric in (("f", FABRIC), ("limited", LIMITED))
     ),
     Reader(
         "fabrics/shards",

@@ -41,6 +41,24 @@ class FabricLink(NamedTuple):
     kind: str = ""
 
 
+class Shared(NamedTuple):
+    """A limit on what several links carry together, such as that of a PCIe switch, a memory bus or a NIC.
+
+    Attributes
+    ----------
+    name
+        For people.
+    bandwidth
+        Bytes per second, positive.
+    links
+        The links, each as the names of its ends, all different.
+    """
+
+    name: str
+    bandwidth: Fraction
+    links: tuple[tuple[str, str], ...]
+
+
 @dataclass(frozen=True, repr=False)
 class Fabric:
     """Nodes, switches and links under their names, and the topology that the solvers work on.
@@ -61,6 +79,10 @@ class Fabric:
         What sort of link each of ``topology.links()`` is (``""`` if nothing is said).
     multicast, aggregation
         Switches that can send one input to several outputs, or reduce several inputs to one output.
+    memory
+        Those of the multicasting switches that also store what they receive: host memory.
+    shared
+        Limits on what several links carry together, beside those of each link.
     """
 
     name: str
@@ -70,6 +92,8 @@ class Fabric:
     classes: tuple[str, ...]
     multicast: frozenset[int] = frozenset()
     aggregation: frozenset[int] = frozenset()
+    memory: frozenset[int] = frozenset()
+    shared: tuple[Shared, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that the parts belong together.
@@ -77,7 +101,8 @@ class Fabric:
         Raises
         ------
         TopologyError
-            If names or classes do not fit the topology, or something other than a switch multicasts or aggregates.
+            If names or classes do not fit the topology, something other than a switch multicasts or aggregates, memory
+            does not multicast, or a shared limit is none.
         """
         if len(self.names) != self.topology.nodes or len(set(self.names)) != len(self.names):
             raise TopologyError("a fabric needs one name for each vertex, all different")
@@ -85,6 +110,9 @@ class Fabric:
             raise TopologyError("a fabric needs one class for each link")
         if not self.multicast | self.aggregation <= self.topology.switches:
             raise TopologyError("only switches can multicast or aggregate")
+        if not self.memory <= self.multicast:
+            raise TopologyError("memory has to be among the switches that multicast: what it stores it can send twice")
+        self._check_shared()
 
     def __str__(self) -> str:
         """Return the name and the size."""
@@ -105,25 +133,36 @@ class Fabric:
         *,
         multicast: Iterable[str] = (),
         aggregation: Iterable[str] = (),
+        memory: Iterable[str] = (),
+        shared: Iterable[Shared] = (),
     ) -> Fabric:
         """Make a fabric from named links in any order; parallel links add up.
 
         Vertices are numbered in the order given, nodes before switches. Capacities are the bandwidths divided by their
-        greatest common divisor, which is ``unit``; so nothing is rounded.
+        greatest common divisor, which is ``unit``; so nothing is rounded. ``memory`` are some of the switches, which
+        multicast whether ``multicast`` says so or not.
 
         Raises
         ------
         TopologyError
             If names are repeated, a link names none of them or joins one to itself, there are fewer than two nodes,
-            a vertex has not as much bandwidth in as out, or a switch is connected to no node.
+            a vertex has not as much bandwidth in as out, a switch is connected to no node, or a shared limit is none.
         TooLargeError
             If the bandwidths have so small a common divisor that a capacity passes 2^31 - 1.
         """
         for group, kind in ((nodes, "node"), (switches, "switch")):
             for word in group:
                 _check_name(word, kind)
+        stores = tuple(memory)
         fabric = _assemble(
-            name, (*nodes, *switches), frozenset(switches), links, multicast=multicast, aggregation=aggregation
+            name,
+            (*nodes, *switches),
+            frozenset(switches),
+            links,
+            multicast=(*multicast, *stores),
+            aggregation=aggregation,
+            memory=stores,
+            shared=tuple(shared),
         )
         fabric.check_nodes()
         fabric.check_balance()
@@ -175,6 +214,52 @@ class Fabric:
     def compute(self) -> tuple[int, ...]:
         """The nodes, which take part in collectives: all vertices but the switches, ascending."""
         return tuple(node for node in range(len(self.names)) if node not in self.topology.switches)
+
+    @property
+    def copies(self) -> frozenset[int]:
+        """What can send one input on to several: the nodes, and the switches that multicast, memory included."""
+        return self.multicast | frozenset(self.compute)
+
+    @property
+    def adds(self) -> frozenset[int]:
+        """What can reduce several inputs to one output: the nodes, and the switches that aggregate."""
+        return self.aggregation | frozenset(self.compute)
+
+    @property
+    def stores(self) -> frozenset[int]:
+        """What can keep data for a later step: the nodes and memory."""
+        return self.memory | frozenset(self.compute)
+
+    def shared_links(self) -> tuple[tuple[int, ...], ...]:
+        """Return the places of the links of every shared limit in ``topology.links()``, ascending."""
+        place = {(self.names[u], self.names[v]): at for at, (u, v, _) in enumerate(self.topology.links())}
+        return tuple(tuple(sorted(place[ends] for ends in limit.links)) for limit in self.shared)
+
+    def check_unshared(self, what: str) -> None:
+        """Raise ParameterError if links share limits, which ``what`` knows nothing of."""
+        if self.shared:
+            raise ParameterError(
+                f"{what} does not know limits that links share, and {self.name} has '{self.shared[0].name}'; "
+                "'topodesign optimum' and 'schedule' do with --method fluid"
+            )
+
+    def _check_shared(self) -> None:
+        """Raise TopologyError if a shared limit has no bandwidth or name, or links that are not there or twice."""
+        if not self.shared:
+            return
+        present = {(self.names[u], self.names[v]) for u, v, _ in self.topology.links()}
+        if len({limit.name for limit in self.shared}) != len(self.shared):
+            raise TopologyError("shared limits need names, all different")
+        for limit in self.shared:
+            called = f"the shared limit '{limit.name}'"
+            _check_name(limit.name, "shared limit")
+            if limit.bandwidth <= 0:
+                raise TopologyError(f"{called} has no bandwidth")
+            if not limit.links or len(set(limit.links)) != len(limit.links):
+                raise TopologyError(f"{called} needs links, each once")
+            for a, b in limit.links:
+                if (a, b) not in present:
+                    raise TopologyError(f"{called} is for a link from '{a}' to '{b}': there is none")
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -273,11 +358,20 @@ class Fabric:
 
     def _changed(self, names: Sequence[str], switches: set[str], links: list[FabricLink]) -> Fabric:
         """Return the fabric of these vertices and links, without switches that lead to no node."""
-        multicast, aggregation = (
-            {self.names[node] for node in s} & switches for s in (self.multicast, self.aggregation)
+        multicast, aggregation, memory = (
+            {self.names[node] for node in s} & switches for s in (self.multicast, self.aggregation, self.memory)
         )
+        present = {(link.src, link.dst) for link in links}
+        left = [limit._replace(links=tuple(ends for ends in limit.links if ends in present)) for limit in self.shared]
         fabric = _assemble(
-            self.name, tuple(names), frozenset(switches), links, multicast=multicast, aggregation=aggregation
+            self.name,
+            tuple(names),
+            frozenset(switches),
+            links,
+            multicast=multicast,
+            aggregation=aggregation,
+            memory=memory,
+            shared=tuple(limit for limit in left if limit.links),
         )
         stray = set(fabric.stray_switches())
         if stray:
@@ -354,6 +448,8 @@ def _assemble(
     *,
     multicast: Iterable[str],
     aggregation: Iterable[str],
+    memory: Iterable[str],
+    shared: tuple[Shared, ...],
 ) -> Fabric:
     """Merge and scale links; see :meth:`Fabric.from_links`."""
     numbers = {word: number for number, word in enumerate(names)}
@@ -397,6 +493,8 @@ def _assemble(
         tuple("+".join(filter(None, kinds[pair])) for pair in pairs),
         frozenset(numbers[word] for word in multicast),
         frozenset(numbers[word] for word in aggregation),
+        frozenset(numbers[word] for word in memory),
+        shared,
     )
 
 

@@ -4,16 +4,20 @@ A fabric file is, in YAML or JSON,
 
     name: two boxes                                   # optional
     nodes: [g0, g1]
-    switches: [s0, {name: s1, multicast: true, aggregation: true}]     # optional
+    switches: [s0, {name: s1, multicast: true, aggregation: true}, {name: m0, memory: true}]     # optional
     links:
       - {from: g0, to: s0, bandwidth: 300GB/s, duplex: true, class: NVLink}    # duplex and class are optional
+    shared:                                                            # optional
+      - {name: bus, bandwidth: 64GB/s, links: [{from: g0, to: m0, duplex: true}, {from: m0, to: g1}]}
 
-Repeated links add up. A bandwidth is a number with a unit, or a fraction such as ``50/3GB/s``. In YAML every scalar is
-text but ``true`` and ``false``, so that no name turns into a number; anchors, aliases and tags are refused.
+Repeated links add up. Memory is a switch that stores what it receives, and so can send it to several. A shared limit is
+on what its links carry together. A bandwidth is a number with a unit, or a fraction such as ``50/3GB/s``. In YAML every
+scalar is text but ``true`` and ``false``, so that no name turns into a number; anchors, aliases and tags are refused.
 
-GraphML and networkx node-link JSON hold the same as attributes: ``switch``, ``multicast`` and ``aggregation`` of a node
-(booleans), ``bandwidth`` (text) and ``class`` of a link, ``name`` of the graph; others are ignored. Undirected
-links go both ways. Where no link has a bandwidth, ``capacity`` (an integer, 1 if missing) says how links compare.
+GraphML and networkx node-link JSON hold the same as attributes: ``switch``, ``multicast``, ``aggregation`` and
+``memory`` of a node (booleans), ``bandwidth`` (text) and ``class`` of a link, ``name`` of the graph, and its ``shared``
+(text: the list as JSON); others are ignored. Undirected links go both ways. Where no link has a bandwidth, ``capacity``
+(an integer, 1 if missing) says how links compare.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
 from topodesign.base.units import parse_bandwidth
-from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric, FabricLink, format_rate
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric, FabricLink, Shared, format_rate
 from topodesign.topology.files import graphml_graph, node_link_graph, read_topology
 
 if TYPE_CHECKING:
@@ -169,10 +173,10 @@ def _unlocated(located: Located) -> Any:
 def _from_data(data: Any, stem: str, node_bandwidth: Fraction | None) -> Fabric:
     """Make a fabric from the content of a fabric file."""
     _refuse(node_bandwidth)
-    fields = _fields(data, "", ("nodes", "links"), ("name", "switches"))
+    fields = _fields(data, "", ("nodes", "links"), ("name", "switches", "shared"))
     nodes = [_text(name, f"nodes[{row}]") for row, name in enumerate(_list(fields["nodes"], "nodes"))]
     switches: list[str] = []
-    capable: dict[str, list[str]] = {"multicast": [], "aggregation": []}
+    capable: dict[str, list[str]] = {"multicast": [], "aggregation": [], "memory": []}
     for row, entry in enumerate(_list(fields.get("switches", []), "switches")):
         where = f"switches[{row}]"
         switch = _fields(entry, where, ("name",), tuple(capable)) if isinstance(entry, dict) else {"name": entry}
@@ -190,7 +194,28 @@ def _from_data(data: Any, stem: str, node_bandwidth: Fraction | None) -> Fabric:
         links.append(FabricLink(*ends, rate, kind))
         if _flag(link.get("duplex", False), f"{where}.duplex"):
             links.append(FabricLink(ends[1], ends[0], rate, kind))
-    return Fabric.from_links(_text(fields.get("name", stem), "name"), nodes, switches, links, **capable)
+    shared = _shared_limits(fields.get("shared", []))
+    name = _text(fields.get("name", stem), "name")
+    return Fabric.from_links(name, nodes, switches, links, shared=shared, **capable)
+
+
+def _shared_limits(value: Any) -> list[Shared]:
+    """Return what the field ``shared`` says."""
+    limits = []
+    for row, entry in enumerate(_list(value, "shared")):
+        where = f"shared[{row}]"
+        limit = _fields(entry, where, ("name", "bandwidth", "links"), ())
+        ends: list[tuple[str, str]] = []
+        for at, one in enumerate(_list(limit["links"], f"{where}.links")):
+            inner = f"{where}.links[{at}]"
+            link = _fields(one, inner, ("from", "to"), ("duplex",))
+            pair = _text(link["from"], f"{inner}.from"), _text(link["to"], f"{inner}.to")
+            ends.append(pair)
+            if _flag(link.get("duplex", False), f"{inner}.duplex"):
+                ends.append((pair[1], pair[0]))
+        rate = _bandwidth(limit["bandwidth"], f"{where}.bandwidth")
+        limits.append(Shared(_text(limit["name"], f"{where}.name"), rate, tuple(ends)))
+    return limits
 
 
 def _from_graph(graph: Any, stem: str, node_bandwidth: Fraction | None) -> Fabric:
@@ -200,7 +225,7 @@ def _from_graph(graph: Any, stem: str, node_bandwidth: Fraction | None) -> Fabri
     vertices = {str(name): fields for name, fields in graph.nodes(data=True)}
     order = sorted(vertices, key=int) if all(map(_digits, vertices)) else list(vertices)
     chosen: dict[str, list[str]] = {}
-    for power in ("switch", "multicast", "aggregation"):
+    for power in ("switch", "multicast", "aggregation", "memory"):
         chosen[power] = [v for v in order if _flag(vertices[v].get(power, False), f"{power} of node '{v[:50]}'")]
     edges = [(str(u), str(v), fields) for u, v, fields in graph.edges(data=True)]
     stated = any("bandwidth" in fields for _, _, fields in edges)
@@ -217,14 +242,22 @@ def _from_graph(graph: Any, stem: str, node_bandwidth: Fraction | None) -> Fabri
     switches = set(chosen["switch"])
     nodes = [v for v in order if v not in switches]
     if not stated:
-        links = _shared(links, nodes, node_bandwidth or NODE_BANDWIDTH)
+        links = _split_among(links, nodes, node_bandwidth or NODE_BANDWIDTH)
     name = _text(graph.graph.get("name") or stem, "name")
+    said = _text(graph.graph.get("shared", "[]"), "shared")
     return Fabric.from_links(
-        name, nodes, chosen["switch"], links, multicast=chosen["multicast"], aggregation=chosen["aggregation"]
+        name,
+        nodes,
+        chosen["switch"],
+        links,
+        multicast=chosen["multicast"],
+        aggregation=chosen["aggregation"],
+        memory=chosen["memory"],
+        shared=_shared_limits(parse_json(said)),
     )
 
 
-def _shared(links: list[FabricLink], nodes: list[str], node_bandwidth: Fraction) -> list[FabricLink]:
+def _split_among(links: list[FabricLink], nodes: list[str], node_bandwidth: Fraction) -> list[FabricLink]:
     """Return the links with bandwidths in place of capacities; the busiest node has ``node_bandwidth`` out."""
     out = dict.fromkeys(nodes, Fraction(0))
     for link in links:
@@ -309,8 +342,7 @@ def _document(fabric: Fabric) -> dict[str, Any]:
     """Return the content of a fabric file; links that are alike both ways are one duplex link."""
     switches: list[Any] = []
     for node in sorted(fabric.topology.switches):
-        powers = {"multicast": node in fabric.multicast, "aggregation": node in fabric.aggregation}
-        said = {power: True for power, has in powers.items() if has}
+        said = _powers(fabric, node)
         switches.append({"name": fabric.names[node], **said} if said else fabric.names[node])
     links = fabric.links()
     present = set(links)
@@ -323,7 +355,29 @@ def _document(fabric: Fabric) -> dict[str, Any]:
         row: dict[str, Any] = {"from": link.src, "to": link.dst, "bandwidth": format_rate(link.bandwidth)}
         rows.append(row | ({"duplex": True} if duplex else {}) | ({"class": link.kind} if link.kind else {}))
     nodes = [fabric.names[node] for node in fabric.compute]
-    return {"name": fabric.name, "nodes": nodes, "switches": switches, "links": rows}
+    document = {"name": fabric.name, "nodes": nodes, "switches": switches, "links": rows}
+    return document | ({"shared": _shared_rows(fabric)} if fabric.shared else {})
+
+
+def _powers(fabric: Fabric, node: int) -> dict[str, bool]:
+    """Return what a switch can do, as a file says it; memory multicasts without saying so."""
+    able = {
+        "multicast": fabric.multicast - fabric.memory,
+        "aggregation": fabric.aggregation,
+        "memory": fabric.memory,
+    }
+    return {power: True for power, those in able.items() if node in those}
+
+
+def _shared_rows(fabric: Fabric) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": limit.name,
+            "bandwidth": format_rate(limit.bandwidth),
+            "links": [{"from": a, "to": b} for a, b in limit.links],
+        }
+        for limit in fabric.shared
+    ]
 
 
 def _to_json(fabric: Fabric) -> str:
@@ -331,9 +385,9 @@ def _to_json(fabric: Fabric) -> str:
     document = _document(fabric)
     parts = []
     for field, value in document.items():
-        if field == "links":
+        if field in {"links", "shared"}:
             rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in value)
-            parts.append(f'"links": [\n  {rows}\n ]')
+            parts.append(f'"{field}": [\n  {rows}\n ]')
         else:
             parts.append(f'"{field}": {json.dumps(value, ensure_ascii=False)}')
     return "{" + ",\n ".join(parts) + "}\n"
@@ -342,7 +396,7 @@ def _to_json(fabric: Fabric) -> str:
 def _to_yaml(fabric: Fabric) -> str:
     document = _document(fabric)
     lines = [f"name: {_quoted(document['name'])}"]
-    for field in ("nodes", "switches", "links"):
+    for field in [name for name in document if name != "name"]:
         items = document[field]
         lines += [f"{field}:", *(f"  - {_flow(item)}" for item in items)] if items else [f"{field}: []"]
     return "\n".join(lines) + "\n"
@@ -351,6 +405,8 @@ def _to_yaml(fabric: Fabric) -> str:
 def _flow(item: Any) -> str:
     if isinstance(item, dict):
         return "{" + ", ".join(f"{field}: {_flow(value)}" for field, value in item.items()) + "}"
+    if isinstance(item, list):
+        return "[" + ", ".join(map(_flow, item)) + "]"
     return "true" if item is True else _quoted(item)
 
 
@@ -363,10 +419,10 @@ def _to_graphml(fabric: Fabric) -> str:
     import networkx as nx  # noqa: PLC0415  heavy
 
     graph = nx.DiGraph(name=fabric.name)
+    if fabric.shared:
+        graph.graph["shared"] = json.dumps(_shared_rows(fabric), ensure_ascii=False)
     for node in (*fabric.compute, *sorted(fabric.topology.switches)):
-        powers = {"multicast": node in fabric.multicast, "aggregation": node in fabric.aggregation}
-        said = {power: True for power, has in powers.items() if has}
-        graph.add_node(fabric.names[node], switch=node in fabric.topology.switches, **said)
+        graph.add_node(fabric.names[node], switch=node in fabric.topology.switches, **_powers(fabric, node))
     for link in fabric.links():
         kind = {"class": link.kind} if link.kind else {}
         graph.add_edge(link.src, link.dst, bandwidth=format_rate(link.bandwidth), **kind)

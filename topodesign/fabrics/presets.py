@@ -337,7 +337,7 @@ def _pcie_boxes(name: str, boxes: int, *, nvlink: int) -> Fabric:
             links += _duplex(switches[-1], memory[box], 32, "memory")
             for rail in rails[2 * pcie : 2 * pcie + 2]:
                 links += _duplex(switches[-1], rail, 25, "InfiniBand")
-    return Fabric.from_links(name, _members(boxes, 8, "gpu"), [*switches, *memory, *rails], links, multicast=memory)
+    return Fabric.from_links(name, _members(boxes, 8, "gpu"), [*switches, *memory, *rails], links, memory=memory)
 
 
 def _check_boxes(boxes: int, size: int) -> None:

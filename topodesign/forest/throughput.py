@@ -319,6 +319,7 @@ def best_allreduce(fabric: Fabric) -> BestAllreduce:
     InfeasibleError
         As :func:`throughput`.
     """
+    fabric.check_unshared("a packing of trees")
     best = allreduce_optimum(fabric.topology)
     return BestAllreduce(*(rate * fabric.unit for rate in (best.throughput, best.bound, best.composed)))
 
@@ -350,6 +351,7 @@ def _measured(fabric: Fabric, k: int, schedule: Trees, alpha: Fraction, sizes: S
 def _phases(
     fabric: Fabric, collective: Collective | str, root: str | None, shards: Sequence[int] | None
 ) -> list[_Phase]:
+    fabric.check_unshared("a packing of trees")
     collective = forest.spanning(collective)
     if (root is not None) != collective.rooted:
         verb, article = ("needs", "a") if collective.rooted else ("has", "no")

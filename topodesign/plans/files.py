@@ -8,7 +8,9 @@ nothing else:
     of ``name``, ``root``, ``group``), ``nodes``, ``switches`` (list), ``links`` (how many), ``spec`` (text or null),
     ``claim`` (object of "p/q"), ``generator`` (object, free form) and ``notes`` (list of texts); ``fabric``: null for a
     plain topology, or an object of ``name``, ``names`` (one for each vertex), ``unit`` ("p/q", bytes per second of one
-    unit of capacity), ``classes`` (one for each link), ``multicast`` and ``aggregation`` (lists of switches);
+    unit of capacity), ``classes`` (one for each link), ``multicast`` and ``aggregation`` (lists of switches), and
+    where there are any ``memory`` (another) and ``shared`` (a list of objects of ``name``, ``bandwidth``, "p/q", and
+    ``links``, a list of their numbers);
     ``movement``: an object with what else belongs to the kind, see its ``fields_of``.
 one ``.npy`` for every column of the movement
     As ``columns()`` of it gives them.
@@ -34,7 +36,7 @@ from topodesign.base.errors import FileFormatError, ParameterError, ScheduleErro
 from topodesign.base.strict_json import parse_json
 from topodesign.base.version import __version__
 from topodesign.collectives import Collective, from_record
-from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.fabric import Fabric, Shared
 from topodesign.plans import orbit_file, paths_file, rounds_file, timed_file, trees_file
 from topodesign.plans.archive import (
     LINK_COLUMNS,
@@ -242,7 +244,7 @@ def _check_fields(record: Mapping[str, Any], known: Iterable[str], where: str) -
 
 
 def _fabric_record(fabric: Fabric) -> dict[str, Any]:
-    return {
+    record: dict[str, Any] = {
         "name": fabric.name,
         "names": fabric.names,
         "unit": str(fabric.unit),
@@ -250,21 +252,57 @@ def _fabric_record(fabric: Fabric) -> dict[str, Any]:
         "multicast": sorted(fabric.multicast),
         "aggregation": sorted(fabric.aggregation),
     }
+    if fabric.memory:
+        record["memory"] = sorted(fabric.memory)
+    if fabric.shared:
+        record["shared"] = [
+            {"name": limit.name, "bandwidth": str(limit.bandwidth), "links": list(links)}
+            for limit, links in zip(fabric.shared, fabric.shared_links(), strict=True)
+        ]
+    return record
 
 
 def _read_fabric(record: object, topology: Topology) -> Fabric:
     if not isinstance(record, dict):
         raise FileFormatError("'fabric' in header.json must be an object or null")
-    _check_fields(record, ("name", "names", "unit", "classes", "multicast", "aggregation"), "'fabric' in header.json")
+    known = ("name", "names", "unit", "classes", "multicast", "aggregation", "memory", "shared")
+    _check_fields(record, known, "'fabric' in header.json")
+    names = read_texts(record.get("names"), "names")
     return Fabric(
         name=read_texts([record.get("name")], "name")[0],
-        names=read_texts(record.get("names"), "names"),
+        names=names,
         topology=topology,
         unit=read_fraction(record, "unit"),
         classes=read_texts(record.get("classes"), "classes"),
         multicast=frozenset(read_integers(record.get("multicast"), "multicast")),
         aggregation=frozenset(read_integers(record.get("aggregation"), "aggregation")),
+        memory=frozenset(read_integers(record.get("memory", []), "memory")),
+        shared=_read_shared(record.get("shared", []), topology, names),
     )
+
+
+def _read_shared(value: object, topology: Topology, names: tuple[str, ...]) -> tuple[Shared, ...]:
+    if not isinstance(value, list):
+        raise FileFormatError("'shared' in header.json must be a list")
+    limits, every = [], topology.links()
+    for entry in value:
+        if not isinstance(entry, dict):
+            raise FileFormatError("an entry of 'shared' in header.json must be an object")
+        _check_fields(entry, ("name", "bandwidth", "links"), "'shared' in header.json")
+        places = read_integers(entry.get("links"), "links")
+        if not all(0 <= place < min(len(every), len(names) ** 2) for place in places):
+            raise FileFormatError("'links' of a shared limit in header.json must be numbers of links")
+        ends = [every[place][:2] for place in places]
+        if not all(max(pair) < len(names) for pair in ends):
+            raise FileFormatError("a fabric needs one name for each vertex")
+        limits.append(
+            Shared(
+                read_texts([entry.get("name")], "name")[0],
+                read_fraction(entry, "bandwidth"),
+                tuple((names[u], names[v]) for u, v in ends),
+            )
+        )
+    return tuple(limits)
 
 
 def _read_version_1(archive: ZipFile, fields: Mapping[str, Any]) -> Plan:

@@ -33,6 +33,8 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
         verb, what = ("needs", "give one with --root") if request.root is None else ("has no", "leave --root out")
         raise ParameterError(f"{request.collective} {verb} root; {what}")
     chosen = _able(request, method, methods)
+    if not request.plain:
+        request.fabric.check_unshared(f"the method '{chosen[0].name}'")
     ask = _plans
     if request.grouped and not any(one.movement == "rounds" or "group" in one.options for one in chosen):
         request = _only(request, chosen[0])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LinkFormat = Literal["json", "csv", "dot", "graphml"]
 LINK_FORMATS: tuple[LinkFormat, ...] = get_args(LinkFormat)
 _NODE_LINK_KEYS = {"directed", "multigraph", "graph", "nodes", "links", "edges"}
-_NODE_ATTRIBUTES = ("switch", "multicast", "aggregation")
+_NODE_ATTRIBUTES = ("switch", "multicast", "aggregation", "memory")
 _EDGE_ATTRIBUTES = ("capacity", "bandwidth", "class")
 _SIMILAR = 0.75  # swich, Switch and is_switch are; unit, site and weight are not
 _PER_GRAPHML_LETTER = 40

@@ -152,6 +152,8 @@ def verify(plan: Plan | str | Path) -> Report:
     check = CHECKS.get(type(plan.movement))
     if check is None:
         raise ScheduleError(f"there is no verifier of {type(plan.movement).__name__}")
+    if isinstance(plan.place, Fabric):
+        plan.place.check_unshared("the verifier")
     found = check(plan, plan.movement)
     problems = list(found.problems)
     if not problems:
@@ -310,4 +312,4 @@ def _spec_problems(plan: Plan) -> list[str]:
 
 def _physical(fabric: Fabric) -> tuple[object, ...]:
     """Return all that a fabric is but its name and what sorts its links are of."""
-    return fabric.names, fabric.topology, fabric.unit, fabric.multicast, fabric.aggregation
+    return fabric.names, fabric.topology, fabric.unit, fabric.multicast, fabric.aggregation, fabric.shared

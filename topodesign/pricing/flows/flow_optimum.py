@@ -337,6 +337,7 @@ def best_flow(
     InfeasibleError, TooLargeError
         As :func:`flow_optimum`.
     """
+    fabric.check_unshared(f"the flow of a {collective}")
     topology, nodes = fabric.topology, len(fabric.names)
     members = collective.members(nodes, topology.switches)
     blocks = collective.blocks(members, nodes)
