@@ -23,7 +23,7 @@ import click
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.quality import STANDARD
-from topodesign.cli.catalog.ranges import number_range
+from topodesign.cli.ranges import number_range
 from topodesign.graphs import FAMILIES
 from topodesign.search.finder import Finder
 from topodesign.topology.family import Family

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from topodesign.catalog.pareto import pareto as pareto
     from topodesign.catalog.price import price_catalog as price_catalog
     from topodesign.catalog.ranking import rank as rank
+    from topodesign.catalog.survey import survey as survey
     from topodesign.catalog.verify import verify_catalog as verify_catalog
     from topodesign.collectives import as_collective as as_collective
     from topodesign.collectives.collective import Collective as Collective
@@ -147,6 +148,7 @@ _HOMES = {
     "schedule": "schedulers.scheduling",
     "simulate": "simulation.plans",
     "Spec": "base.spec",
+    "survey": "catalog.survey",
     "synthesize": "search.synthesis",
     "throughput": "forest.throughput",
     "Timed": "plans.timed",

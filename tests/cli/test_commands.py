@@ -169,6 +169,28 @@ def test_quantities_reach_the_answer(cli: Cli) -> None:
     assert document == cli(*args, "--size", "100MB", "--size", "1GiB", "--bandwidth", "12.5GB/s").json()
 
 
+def test_a_range_is_a_table_of_the_fastest(cli: Cli) -> None:
+    document = cli("pareto", "-n", "100", "-d", "4..6", "--json").json()
+    assert document == cli("pareto", "-n", "100", "-d", "4-6", "--json").json()
+    assert [one["degree"] for one in document["sizes"]] == [4, 5, 6]
+    for one in document["sizes"]:
+        best = cli("pareto", "-n", "100", "-d", str(one["degree"]), "--json").json()["topologies"]
+        assert {key: value for key, value in one.items() if key not in {"nodes", "degree", "gain"}} in best
+    assert document["verdict"] in " ".join(cli("pareto", "-n", "100", "-d", "4..6").out.split())
+
+
+@pytest.mark.parametrize("options", [("--against", "torus"), ("--runners-up", "1"), ("--collective", "allgather")])
+def test_a_range_is_of_allreduces_alone(cli: Cli, options: tuple[str, ...]) -> None:
+    assert cli("pareto", "-n", "100", "-d", "4..6", *options).status == 2
+
+
+def test_runners_up_are_shown_beside_the_answer(cli: Cli) -> None:
+    document = cli("pareto", "-n", "24", "-d", "4", "--runners-up", "1", "--json").json()
+    assert {one["wish"] for one in document["runners_up"]} >= {"time", "steps", "bandwidth", "duplex", "wiring"}
+    assert "runners-up" in cli("pareto", "-n", "24", "-d", "4", "--runners-up", "1").out
+    assert cli("pareto", "-n", "24", "-d", "4", "--per-port").status == 2
+
+
 def test_searching_loses_nothing(cli: Cli) -> None:
     args = ("pareto", "-n", "20", "-d", "2", "--seed", "5", "--json")
     searched, known = (cli(*args, "--search", seconds).json() for seconds in ("0.3", "0"))

@@ -25,6 +25,7 @@ A result whose table is not its records (units, marks, rows to compare with) giv
 from __future__ import annotations
 
 import html
+import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ from topodesign.base.errors import MissingLibraryError
 if TYPE_CHECKING:
     import pandas as pd
 
+MOST_WIDE = 79
+"""Letters in a line of words."""
 _LONGEST_CELL = 240
 """Characters of a text that a table shows whole; of a longer one, such as a spec link by link, the beginning."""
 
@@ -90,7 +93,15 @@ class Table:
         for place, cells in enumerate(self.rows):
             lines += [rule] if place == self.compared and place else []
             lines.append(line(cells))
-        return "\n".join([*filter(None, [self.heading]), *lines, *filter(None, [self.footnote])])
+        return "\n".join([*filter(None, [self.heading]), *lines, *filter(None, [self.foot()])])
+
+    def foot(self, width: int = MOST_WIDE) -> str:
+        """Return the line below the table in lines of so many letters at most, and no more than read well."""
+        lines = self.footnote.splitlines()
+        return "\n".join(
+            textwrap.fill(line, max(20, min(width, MOST_WIDE)), break_long_words=False, break_on_hyphens=False)
+            for line in lines
+        )
 
     def html(self) -> str:
         """Return it as one HTML table, everything escaped."""

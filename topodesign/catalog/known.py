@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import Quantity, as_count, format_bandwidth, format_excess, format_size, format_time
-from topodesign.catalog.close_sizes import Better, better_size
+from topodesign.catalog.close_sizes import better_size
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.pareto import Pareto, check_question, from_rows
 from topodesign.catalog.rows import Row, undominated
@@ -29,13 +29,10 @@ class Known(Result):
         One for each number of nodes that there is something of, ascending.
     single
         Whether one size was asked for; the table then shows its frontier, else the fastest topology of each.
-    better
-        A size close by that is much better served than the one asked for, if there is one.
     """
 
     frontiers: tuple[Pareto, ...]
     single: bool
-    better: Better | None = None
 
     def __len__(self) -> int:
         """Return the number of sizes."""
@@ -59,7 +56,7 @@ class Known(Result):
     def record(self) -> dict[str, Any]:
         """Return the JSON document."""
         if self.single:
-            return self.frontiers[0].record() | {"better_size": None if self.better is None else self.better.record()}
+            return self.frontiers[0].record()
         return {"sizes": [one.record() for one in self.frontiers]}
 
     def to_records(self) -> list[dict[str, Any]]:
@@ -141,11 +138,10 @@ def known_topologies(
     if not kept:
         raise InfeasibleError(_nothing_left(found))
     single = not isinstance(nodes, range) or len(asked) == 1
-    return Known(
-        tuple(from_rows(front, work, bidirectional=bidirectional) for front in kept),
-        single,
-        better_size(source, asked[0], degree, work, duplex=bidirectional) if single else None,
-    )
+    known = [from_rows(front, work, bidirectional=bidirectional) for front in kept]
+    if single:
+        known = [replace(known[0], better=better_size(source, asked[0], degree, work, duplex=bidirectional))]
+    return Known(tuple(known), single)
 
 
 def _share(within: Quantity | None) -> Fraction | None:

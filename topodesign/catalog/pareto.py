@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
 
 from topodesign.base.cost import Basis, Cost, check_size, lower_bound, moore_distances
@@ -24,6 +23,7 @@ from topodesign.base.units import (
     plain_number,
 )
 from topodesign.catalog.all_to_all import Bounds
+from topodesign.catalog.close_sizes import Better, better_size
 from topodesign.catalog.lookup import Catalog, as_catalog, covers
 from topodesign.catalog.rows import Row, how_found
 from topodesign.catalog.verdict import verdict_on
@@ -31,6 +31,7 @@ from topodesign.pricing.baselines import Baseline, baselines
 from topodesign.pricing.workload import Workload, as_workload
 
 if TYPE_CHECKING:
+    from topodesign.catalog.runners_up import RunnersUp
     from topodesign.search.finder import Candidate
     from topodesign.topology.topology import Topology
 
@@ -43,9 +44,6 @@ _ORIGINS: dict[Origin, str] = {
 
 DEFAULT_SEARCH = 3.0
 """Seconds of Cayley search unless told otherwise, where the catalog has no answer."""
-
-_LINE = 79
-"""Letters in a line of the verdict."""
 
 MOST_NODES = 2**14
 """Largest number of nodes that is searched for; it takes half a minute."""
@@ -173,6 +171,10 @@ class Pareto(Result):
         Whether the entries were looked up, searched for just now, or both.
     catalog_error
         Why the catalog could not be used, where it should have been.
+    better
+        A size close by that the catalog serves much better, if there is one.
+    runners_up
+        What comes next to the fastest, where that was asked for.
     """
 
     nodes: int
@@ -184,6 +186,8 @@ class Pareto(Result):
     baselines: tuple[Baseline, ...]
     origin: Origin
     catalog_error: str | None = None
+    better: Better | None = None
+    runners_up: RunnersUp | None = None
 
     @property
     def best(self) -> Entry:
@@ -192,9 +196,10 @@ class Pareto(Result):
 
     @property
     def verdict(self) -> str:
-        """What is the best from which size on, and how much is left to gain, in a sentence or two."""
+        """What is the best from which size on, how much is left to gain, and whether a size close by is better."""
         offers = [(str(entry.spec), entry.cost) for entry in self.entries]
-        return verdict_on(offers, self.bound, self.workload)
+        said = verdict_on(offers, self.bound, self.workload)
+        return said if self.better is None else f"{said} {self.better}."
 
     def __len__(self) -> int:
         """Return the number of entries."""
@@ -237,6 +242,8 @@ class Pareto(Result):
                 **work.runtimes(work.allreduce(self.bound)),
             },
             "verdict": self.verdict,
+            "better_size": None if self.better is None else self.better.record(),
+            "runners_up": [one.record(self.workload) for one in self.runners_up or ()],
             "topologies": [entry.record() for entry in self.entries],
             "baselines": [
                 {
@@ -272,9 +279,7 @@ class Pareto(Result):
             words=frozenset(("cabling", "found", "topology")),
             spare=frozenset(("y over bound", "all-to-all y", "found")),
             compared=len(self.entries),
-            footnote="\n".join(
-                ["* fastest of its column; percentages are over the lower bound", *wrap(self.verdict, _LINE)]
-            ),
+            footnote=f"* fastest of its column; percentages are over the lower bound\n{self.verdict}",
         )
 
     def _row(self, entry: Entry, bounds: tuple[Fraction, ...], priced: bool) -> tuple[str, ...]:
@@ -306,6 +311,7 @@ def pareto(
     search: Quantity | None = None,
     seed: int | None = None,
     catalog: Catalog | str | Path | bool = True,
+    runners_up: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> Pareto:
     """Find every topology worth wiring for N nodes of degree d: look it up, or search where that gives no answer.
@@ -329,6 +335,10 @@ def pareto(
         Seed of the search.
     catalog
         Where to look first, or its directory; True for the shipped one (see :class:`Catalog`), False to search afresh.
+    runners_up
+        How many topologies to add that come next to the fastest: by time, steps, bandwidth, the fastest that duplex
+        cabling wires and that is vertex-transitive, and the easiest to wire
+        (see :data:`topodesign.catalog.runners_up.WISHES`).
     progress
         Called now and then with the share of the search time that is used.
 
@@ -360,15 +370,18 @@ def pareto(
     workload = as_workload(alpha, sizes, bandwidth)
     seconds = DEFAULT_SEARCH if search is None else float(as_time(search))
     seed_of_search = 0 if seed is None else as_count(seed, "seed", 0)
+    more = as_count(runners_up, "number of runners-up", 0)
     known: list[Row] = []
-    trouble = None
+    better = trouble = None
     if catalog is not False and covers(nodes, degree):
         try:
             known = as_catalog(catalog).frontier(nodes, degree, duplex=bidirectional)
+            better = better_size(as_catalog(catalog), nodes, degree, workload, duplex=bidirectional)
         except CatalogError as error:
             trouble = str(error)
     if known and search is None and seed is None:
-        return from_rows(known, workload, bidirectional=bidirectional)
+        found = replace(from_rows(known, workload, bidirectional=bidirectional), better=better)
+        return _with_runners_up(found, more, catalog, progress)
     from topodesign.search.frontier import search_frontier  # noqa: PLC0415  heavy, and looking up needs none of it
     from topodesign.search.target import Found, Target  # noqa: PLC0415
 
@@ -382,7 +395,7 @@ def pareto(
     if not front:
         kind = "duplex " if bidirectional else ""
         raise InfeasibleError(f"no {kind}topology with {nodes} nodes and degree {degree} is known; try --search 30")
-    return Pareto(
+    found = Pareto(
         nodes,
         degree,
         bidirectional,
@@ -392,7 +405,30 @@ def pareto(
         tuple(baselines(nodes, degree, workload)),
         "catalog and search" if known else "search",
         trouble,
+        better,
     )
+    return _with_runners_up(found, more, catalog, progress)
+
+
+def _with_runners_up(
+    found: Pareto, count: int, catalog: Catalog | str | Path | bool, progress: Callable[[float], None] | None
+) -> Pareto:
+    """Return the frontier with so many topologies that come next to the fastest, for each wish."""
+    if not count:
+        return found
+    from topodesign.catalog.runners_up import runners_up  # noqa: PLC0415  heavy, and looking up needs none of it
+
+    more = runners_up(
+        count,
+        found.best.spec,
+        nodes=found.nodes,
+        degree=found.degree,
+        workload=found.workload,
+        duplex=found.bidirectional,
+        catalog=as_catalog(catalog or None),
+        progress=progress,
+    )
+    return replace(found, runners_up=more)
 
 
 def from_rows(rows: Sequence[Row], workload: Workload, *, bidirectional: bool) -> Pareto:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +13,10 @@ from topodesign.base.cost import Cost, lower_bound, moore_distances
 from topodesign.base.errors import InfeasibleError, TopodesignError
 from topodesign.base.pieces import Progress
 from topodesign.base.records import Result, Table, shortened
-from topodesign.base.spec import Spec, parse
+from topodesign.base.spec import Spec
 from topodesign.base.units import Quantity, as_count, format_bandwidth, format_excess, format_time
 from topodesign.catalog.all_to_all import Bounds
+from topodesign.catalog.candidates import candidates
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.pareto import check_question
 from topodesign.catalog.rows import how_found
@@ -25,9 +25,6 @@ from topodesign.pricing.workload import Workload, as_workload
 
 if TYPE_CHECKING:
     from topodesign.topology.topology import Topology
-
-_PER_FAMILY = 6
-"""How many members of a family that has several of a size are looked at."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -261,12 +258,12 @@ def rank(
         questions = tuple(single(as_choice("collective", collective, PRICED), size) for size in work.sizes)
     else:
         questions = (workload if isinstance(workload, Mix) else read_mix(workload),)
-    found = list(_candidates(nodes, degree, bidirectional, as_catalog(catalog)))
+    found = list(candidates(nodes, degree, duplex=bidirectional, catalog=as_catalog(catalog)))
     priced = []
-    for place, (spec, known) in enumerate(found):
+    for place, (spec, row) in enumerate(found):
         if progress is not None:
             progress(place / len(found))
-        ranked = _ranked(spec, known, questions, work)
+        ranked = _ranked(spec, None if row is None else row.all_to_all, questions, work)
         if ranked is not None and (ranked.duplex or not bidirectional):
             priced.append(ranked)
     if not priced:
@@ -279,23 +276,6 @@ def rank(
     least = moore_distances(nodes, degree, duplex=bidirectional)
     bounds = tuple(_seconds(one, bound, bound, least, work) for one in questions)
     return Ranking(nodes, degree, bidirectional, questions, work, tuple(priced), bounds, winner.spec)
-
-
-def _candidates(nodes: int, degree: int, duplex: bool, catalog: Catalog) -> Iterator[tuple[Spec, Bounds | None]]:
-    """Yield the topologies of the catalog and of the families, each once."""
-    from topodesign.graphs import FAMILIES  # noqa: PLC0415  heavy
-
-    met: set[str] = set()
-    for row in catalog.rows(degree, nodes, nodes) if degree in catalog.degrees else ():
-        if (row.duplex or not duplex) and row.spec not in met:
-            met.add(row.spec)
-            yield parse(row.spec), row.all_to_all
-    for family in FAMILIES:
-        for args in islice(family.find(nodes, degree), _PER_FAMILY):
-            spec = Spec(family.name, tuple(args))
-            if str(spec) not in met:
-                met.add(str(spec))
-                yield spec, None
 
 
 def _ranked(spec: Spec, known: Bounds | None, questions: Iterable[Mix], work: Workload) -> Ranked | None:

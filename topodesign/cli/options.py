@@ -275,16 +275,19 @@ def print_csv(records: Sequence[Mapping[str, Any]]) -> None:
 
 
 @contextmanager
-def progress_bar(text: str) -> Iterator[Callable[[float], None]]:
+def progress_bar(text: str, *, once_told: bool = False) -> Iterator[Callable[[float], None]]:
     """Show how far work has come, on standard error; yields a function that takes the share done.
 
     On a terminal it is a bar with an estimate, from half a second on; as long as no share is known it moves to and fro.
-    Elsewhere it is one line with an estimate, where the work takes long.
+    With ``once_told`` there is none before a share is told: what may be looked up is not always work. Elsewhere it is
+    one line with an estimate, where the work takes long.
     """
     if not sys.stderr.isatty():
         yield _Estimate(text).tell
         return
     bar = _Bar(text)
+    if not once_told:
+        bar.begin()
     try:
         yield bar.tell
     finally:
@@ -325,12 +328,19 @@ class _Bar:
         self._ended = False
         self._timer = threading.Timer(_UNTIL_BAR, self._open)
         self._timer.daemon = True
+        self._begun = False
+
+    def begin(self) -> None:
+        """Let the bar appear after a while."""
+        self._begun = True
         with suppress(RuntimeError):  # no more threads are to be had
             self._timer.start()
 
     def tell(self, share: float) -> None:
         """Take the share done."""
         self._share = share
+        if not self._begun:
+            self.begin()
         if self._show is not None:
             self._show()
 

@@ -17,10 +17,13 @@ from topodesign.cli.options import (
     progress_bar,
     workload_options,
 )
+from topodesign.cli.ranges import number_or_range
 from topodesign.pricing.mix import PRICED
 
 if TYPE_CHECKING:
     from topodesign.catalog.pareto import Pareto
+    from topodesign.catalog.ranking import Ranking
+    from topodesign.catalog.survey import Survey
 
 
 def _number_of_seconds(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
@@ -30,8 +33,23 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
 
 
 @click.command(name="pareto")
-@click.option("-n", "--nodes", type=int, required=True, help="Number of nodes N.")
-@click.option("-d", "--degree", type=int, required=True, help="Ports out of (and into) each node.")
+@click.option(
+    "-n",
+    "--nodes",
+    callback=number_or_range,
+    metavar="RANGE",
+    required=True,
+    help="Number of nodes N, or a range such as 190..210 for a table of the fastest.",
+)
+@click.option(
+    "-d",
+    "--degree",
+    "degrees",
+    callback=number_or_range,
+    metavar="RANGE",
+    required=True,
+    help="Ports out of (and into) each node, or a range such as 4..8: what one port more or less buys.",
+)
 @workload_options
 @click.option("--bidirectional", is_flag=True, help="Only topologies that duplex cabling can wire.")
 @catalog_option
@@ -66,78 +84,108 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
     help="Compare the fastest with what one would do anyway: everyday names such as torus,jellyfish,fattree, specs or "
     "schedule files, as for 'topodesign compare'; may be repeated.",
 )
+@click.option(
+    "--runners-up",
+    type=click.IntRange(0, 100),
+    default=0,
+    metavar="K",
+    help="Show K topologies next to the fastest for each wish: time, steps, bandwidth, duplex, vertex-transitive, and "
+    "easiest wiring.",
+)
+@click.option(
+    "--per-port", is_flag=True, help="Of a range of degrees: --bandwidth is that of a port, and more ports have more."
+)
 @json_option
 def command(
-    nodes: int,
-    degree: int,
+    nodes: int | range,
+    degrees: int | range,
     alpha: str,
     sizes: tuple[str, ...],
     bandwidth: str,
     bidirectional: bool,
-    catalog: Path | None,
-    no_catalog: bool,
-    search: float | None,
-    seed: int | None,
-    collective: str,
-    workload: Path | None,
-    against: tuple[str, ...],
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Find every topology worth wiring for N nodes of degree d.
 
     Prints the Pareto frontier of steps against bandwidth factor y, cheapest latency first, with allreduce times for
-    your latency, data sizes and bandwidth, the lower bound, and what rings and double binary trees would take.
+    your latency, data sizes and bandwidth, the lower bound, and what rings and double binary trees would take. Of a
+    range of N or d it prints the fastest topology of each size.
 
     Example: topodesign pareto -n 1024 -d 4 --size 1MiB --size 100MiB
     """
-    if catalog is not None and no_catalog:
-        raise click.UsageError("--catalog and --no-catalog exclude each other.")
-    if workload is not None or collective != "allreduce":
-        if no_catalog or search is not None or seed is not None:
-            raise click.UsageError("--collective and --workload rank what is known, without --search and --no-catalog.")
-        if against:
-            raise click.UsageError("--against compares allreduces; leave --collective and --workload out.")
-        with progress_bar("pricing") as progress:
-            ranking = topodesign.rank(
-                nodes,
-                degree,
-                collective=collective,
-                workload=workload,
-                bidirectional=bidirectional,
-                alpha=alpha,
-                sizes=sizes,
-                bandwidth=bandwidth,
-                catalog=catalog,
-                progress=progress,
-            )
+    _check(options, several=isinstance(nodes, range) or isinstance(degrees, range))
+    question = {"bidirectional": bidirectional, "alpha": alpha, "sizes": sizes, "bandwidth": bandwidth}
+    shown: list[Any]
+    if isinstance(nodes, range) or isinstance(degrees, range):
+        shown = [_survey(nodes, degrees, question, options)]
+    elif options["workload"] is not None or options["collective"] != "allreduce":
+        shown = [_ranking(nodes, degrees, question, options)]
+    else:
+        answer = _frontier(nodes, degrees, question, options)
+        beside = _beside(answer, options["against"]) if options["against"] else None
         if as_json:
-            print_json(ranking.record())
-        else:
-            print_for_people(ranking)
-        return
-    with progress_bar("searching") as progress:
-        result = topodesign.pareto(
-            nodes,
-            degree,
-            bidirectional=bidirectional,
-            alpha=alpha,
-            sizes=sizes,
-            bandwidth=bandwidth,
-            search=search,
-            seed=seed,
-            catalog=not no_catalog if catalog is None else catalog,
-            progress=progress,
-        )
-    if result.catalog_error is not None:
-        click.echo(f"topodesign: {result.catalog_error}; so this was searched for", err=True)
-    beside = _beside(result, against) if against else None
+            print_json(answer.record() | ({} if beside is None else {"against": beside.record()}))
+            return
+        shown = [one for one in (answer, answer.runners_up, beside) if one is not None]
     if as_json:
-        print_json(result.record() | ({} if beside is None else {"against": beside.record()}))
+        print_json(shown[0].record())
         return
-    print_for_people(result)
-    if beside is not None:
-        click.echo()
-        print_for_people(beside)
+    for place, one in enumerate(shown):
+        if place:
+            click.echo()
+        print_for_people(one)
+
+
+def _check(options: dict[str, Any], *, several: bool) -> None:
+    """Raise UsageError for options that exclude each other."""
+    searched = options["no_catalog"] or options["search"] is not None or options["seed"] is not None
+    ranked = options["workload"] is not None or options["collective"] != "allreduce"
+    if options["catalog"] is not None and options["no_catalog"]:
+        raise click.UsageError("--catalog and --no-catalog exclude each other.")
+    if several and (options["against"] or options["runners_up"] or ranked):
+        raise click.UsageError(
+            "A range shows the fastest allreduce of each size; leave --against, --runners-up, --collective and "
+            "--workload out."
+        )
+    if options["per_port"] and not several:
+        raise click.UsageError("--per-port compares numbers of ports; give a range, as in -d 4..8.")
+    if ranked and searched:
+        raise click.UsageError("--collective and --workload rank what is known, without --search and --no-catalog.")
+    if ranked and (options["against"] or options["runners_up"]):
+        raise click.UsageError("--against and --runners-up are for allreduces; leave --collective and --workload out.")
+
+
+def _ranking(nodes: int, degree: int, question: dict[str, Any], options: dict[str, Any]) -> Ranking:
+    """Return topologies ranked by another collective, or by all that is sent."""
+    asked = {name: options[name] for name in ("collective", "workload", "catalog")}
+    with progress_bar("pricing") as progress:
+        return topodesign.rank(nodes, degree, progress=progress, **asked, **question)
+
+
+def _searched(options: dict[str, Any]) -> dict[str, Any]:
+    """Return where to look, and how long to search."""
+    catalog = not options["no_catalog"] if options["catalog"] is None else options["catalog"]
+    return {"search": options["search"], "seed": options["seed"], "catalog": catalog}
+
+
+def _survey(nodes: int | range, degrees: int | range, question: dict[str, Any], options: dict[str, Any]) -> Survey:
+    """Return the fastest topology of each size."""
+    with progress_bar("searching", once_told=True) as progress:
+        return topodesign.survey(
+            nodes, degrees, per_port=options["per_port"], progress=progress, **question, **_searched(options)
+        )
+
+
+def _frontier(nodes: int, degree: int, question: dict[str, Any], options: dict[str, Any]) -> Pareto:
+    """Return the frontier of a size; what is wrong with the catalog is said."""
+    with progress_bar("searching", once_told=True) as progress:
+        found = topodesign.pareto(
+            nodes, degree, runners_up=options["runners_up"], progress=progress, **question, **_searched(options)
+        )
+    if found.catalog_error is not None:
+        click.echo(f"topodesign: {found.catalog_error}; so this was searched for", err=True)
+    return found
 
 
 def _beside(result: Pareto, against: tuple[str, ...]) -> Any:

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import click
 
 import topodesign
-from topodesign.cli.catalog.ranges import number_range
 from topodesign.cli.options import (
     alpha_option,
     bandwidth_option,
@@ -21,6 +20,7 @@ from topodesign.cli.options import (
     print_json,
     workload_options,
 )
+from topodesign.cli.ranges import number_range
 from topodesign.cli.sources import names_schedule
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

@@ -55,7 +55,8 @@ def print_table(table: Table, console: Console) -> None:
     drawn = _drawn(table)
     names = [cells[-1] for cells in table.rows]
     longest = max(map(len, names), default=0)
-    narrow = table.titled and console.width < min(longest, _NAME_WIDTH) + _width(drawn, console) - longest
+    whole = max((min(len(name), _NAME_WIDTH) if " " in name else len(name) for name in names), default=0)
+    narrow = table.titled and console.width < whole + _width(drawn, console) - longest
     if not narrow:
         console.print(drawn, highlight=False)
     elif longest <= _SHORT_NAME:
@@ -65,7 +66,7 @@ def print_table(table: Table, console: Console) -> None:
         for place, name in enumerate(names, start=1):
             _print_name(f"{place:<{len(str(len(names)))}}  ", name, _style(table, place - 1), console)
     if table.footnote:
-        console.print(table.footnote, highlight=False, soft_wrap=True)
+        console.print(table.foot(console.width), highlight=False, markup=False, soft_wrap=True)
 
 
 def _piped_width() -> int:

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from topodesign.catalog.lookup import as_catalog
-from topodesign.cli.catalog.ranges import number_range
 from topodesign.cli.options import catalog_option, csv_option, json_option, print_csv, print_for_people, print_json
+from topodesign.cli.ranges import number_range
 
 
 @click.command(name="list")

@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 import topodesign
-from topodesign.cli.catalog.ranges import number_range
 from topodesign.cli.options import (
     catalog_option,
     csv_option,
@@ -18,6 +17,7 @@ from topodesign.cli.options import (
     print_json,
     workload_options,
 )
+from topodesign.cli.ranges import number_range
 
 
 def _percent(_context: click.Context, _option: click.Parameter, value: str | None) -> Fraction | None:
@@ -70,7 +70,7 @@ def command(
     """Show the best known topologies of a size, or of a range of sizes.
 
     For one N the whole Pareto frontier is shown, for a range the fastest topology of each N for the first --size (CSV
-    and JSON hold the frontiers). Where a size close by is much better, a line says so.
+    and JSON hold the frontiers). Where a size close by is much better, the verdict says so.
 
     Example: topodesign catalog show -n 1021 -d 4 --within 5
     """
@@ -93,5 +93,3 @@ def command(
         print_json(known.record())
     else:
         print_for_people(known)
-        if known.better is not None:
-            click.echo(known.better)

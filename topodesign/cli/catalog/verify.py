@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 import topodesign
-from topodesign.cli.catalog.ranges import number_range
 from topodesign.cli.options import catalog_option, jobs_option, json_option, print_json, progress_bar
+from topodesign.cli.ranges import number_range
 
 
 @click.command(name="verify")

@@ -1,0 +1,95 @@
+"""Runners-up: each is the best of its wish among all that is known, by definition, and its figures are of its links."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from topodesign import Catalog, build, evaluate, pareto, wire
+from topodesign.base.errors import ParameterError, TopodesignError
+from topodesign.base.spec import Spec
+from topodesign.catalog.candidates import candidates
+from topodesign.catalog.runners_up import WISHES, RunnersUp, runners_up, wiring_of
+from topodesign.pricing.workload import as_workload
+from topodesign.wiring.inventory.plain import plain_inventory
+
+
+def found(nodes: int, degree: int, count: int, *, duplex: bool = False) -> RunnersUp:
+    result = pareto(nodes, degree, bidirectional=duplex, runners_up=count).runners_up
+    assert result is not None
+    return result
+
+
+@pytest.mark.parametrize("duplex", [False, True])
+def test_nobody_known_is_better(duplex: bool) -> None:
+    nodes, degree, count = 24, 4, 2
+    result = pareto(nodes, degree, bidirectional=duplex, runners_up=count)
+    rest = []
+    for spec, _ in candidates(nodes, degree, duplex=duplex, catalog=Catalog()):
+        try:
+            one = evaluate(spec)
+        except TopodesignError:
+            continue
+        if spec != result.best.spec and one.topology.degree == degree and (one.topology.is_duplex or not duplex):
+            rest.append(one)
+    assert len(rest) > 2
+    assert result.runners_up is not None
+    by_wish = {wish: [one for one in result.runners_up if one.wish == wish] for wish in WISHES}
+    for wish, several in by_wish.items():
+        assert [one.place for one in several] == list(range(1, len(several) + 1)), wish
+        assert result.best.spec not in [one.spec for one in several]
+    times = sorted(result.workload.allreduce(one.cost)[0] for one in rest)
+    assert [one.allreduce[0] for one in by_wish["time"]] == times[:count]
+    assert [one.cost.steps for one in by_wish["steps"]] == sorted(one.cost.steps for one in rest)[:count]
+    factors = sorted(one.cost.bandwidth for one in rest)
+    assert [one.cost.bandwidth for one in by_wish["bandwidth"]] == factors[:count]
+    assert all(one.duplex and build(one.spec).is_duplex for one in by_wish["duplex"])
+    assert all(one.transitive and build(one.spec).vertex_transitive for one in by_wish["vertex-transitive"])
+    least = result.best.allreduce[0]
+    quick = [one for one in rest if result.workload.allreduce(one.cost)[0] < 2 * least]
+    assert by_wish["wiring"][0].patches == min(wiring_of(one.topology)[0] for one in quick)
+    for other in result.runners_up:
+        assert other.over == other.allreduce[0] / least >= 1
+        assert (other.patches, other.lengths) == wiring_of(build(other.spec))
+    assert result.record()["runners_up"] == [one.record(result.workload) for one in result.runners_up]
+
+
+@pytest.mark.parametrize(
+    ("spec", "patches", "lengths"),
+    [
+        ("circulant(12,2,3)", 24, 2),
+        ("dicirculant(12,1,5)", 24, 2),
+        ("dicirculant(12,1,11)", 12, 1),  # whose two jumps are each other's way back
+        ("uniring(2,5)", 10, 1),
+        ("biring(4,5)", 10, 1),
+        ("complete(6)", 15, 3),
+    ],
+)
+def test_patches_and_lengths_of_those_that_can_be_counted_by_hand(spec: str, patches: int, lengths: int) -> None:
+    assert wiring_of(build(spec)) == (patches, lengths)
+
+
+@pytest.mark.parametrize("spec", ["circulant(12,2,3)", "torus(4,4)", "genkautz(3,12)", "dicirculant(8,1,3)"])
+def test_patches_are_those_of_a_wiring_plan(spec: str) -> None:
+    topology = build(spec)
+    plan = wire(topology, plain_inventory(topology.nodes, topology.degree))
+    assert wiring_of(topology)[0] <= len(plan.connects)
+    if topology.is_duplex:
+        assert wiring_of(topology)[0] == len(plan.connects)
+
+
+def test_none_unless_asked_for() -> None:
+    assert pareto(24, 4).runners_up is None
+    assert pareto(24, 4).record()["runners_up"] == []
+    shown = found(24, 4, 1)
+    assert len(shown.table().rows) == len(shown) + 1
+    assert len(shown.to_records()) == len(shown)
+    assert shown.fastest.over == Fraction(1)
+    assert found(24, 4, 1, duplex=True).fastest.duplex
+
+
+def test_the_fastest_must_be_of_that_size() -> None:
+    question = {"nodes": 24, "degree": 4, "workload": as_workload(), "duplex": False, "catalog": Catalog()}
+    with pytest.raises(ParameterError):
+        runners_up(1, Spec("complete", (5,)), **question)  # type: ignore[arg-type]

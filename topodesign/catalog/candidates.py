@@ -1,0 +1,45 @@
+"""All that is known of a size, good or not: rows of the catalog and members of the known families."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from topodesign.base.spec import Spec, parse
+from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.rows import Row
+
+_PER_FAMILY = 6
+"""How many members of a family that has several of a size are looked at."""
+
+
+def candidates(nodes: int, degree: int, *, duplex: bool, catalog: Catalog) -> Iterator[tuple[Spec, Row | None]]:
+    """Yield the topologies of the catalog, with their rows, and those of the families, each once.
+
+    Parameters
+    ----------
+    nodes, degree
+        N and d.
+    duplex
+        Leave out rows that duplex cabling cannot wire; of families it is not known before they are built.
+    catalog
+        Where to look.
+
+    Raises
+    ------
+    CatalogError
+        As :meth:`Catalog.rows`.
+    """
+    from topodesign.graphs import FAMILIES  # noqa: PLC0415  heavy
+
+    met: set[str] = set()
+    for row in catalog.rows(degree, nodes, nodes) if degree in catalog.degrees else ():
+        if (row.duplex or not duplex) and row.spec not in met:
+            met.add(row.spec)
+            yield parse(row.spec), row
+    for family in FAMILIES:
+        for args in islice(family.find(nodes, degree), _PER_FAMILY):
+            spec = Spec(family.name, tuple(args))
+            if str(spec) not in met:
+                met.add(str(spec))
+                yield spec, None

@@ -1,0 +1,279 @@
+"""What comes next to the fastest topology of a size, by one wish after the other: steps, cabling, symmetry, wiring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from topodesign.base.cost import Cost
+from topodesign.base.errors import ParameterError, TopodesignError
+from topodesign.base.pieces import Progress
+from topodesign.base.records import Result, Table, shortened
+from topodesign.base.spec import Spec
+from topodesign.base.units import format_excess, format_size, format_time
+from topodesign.catalog.candidates import candidates
+from topodesign.catalog.lookup import Catalog
+from topodesign.expand.library import build
+from topodesign.pricing.evaluation import dearer, price_both
+from topodesign.pricing.workload import Workload
+
+if TYPE_CHECKING:
+    from topodesign.topology.topology import Topology
+
+
+@dataclass(frozen=True, repr=False)
+class RunnerUp(Result):
+    """A topology that is not the fastest, and what it is next in.
+
+    Attributes
+    ----------
+    wish
+        What it is the next best for: one of :data:`WISHES`.
+    place
+        1 for the next best, 2 for the one after it.
+    over
+        How many times longer its allreduce takes than that of the fastest topology, for the first size.
+    spec, cost, duplex
+        The topology, what its reduce-scatter costs (its allgather costs no more), and whether duplex cabling wires it.
+    transitive
+        Whether its construction proves that every node looks like every other.
+    patches
+        Patch cords: a pair of opposite links takes one, a link of one way one of its own.
+    lengths
+        How many different lengths of cable it takes where the nodes stand in a circle in the order of their numbers.
+    allreduce
+        Seconds, for each size of data.
+    """
+
+    wish: str
+    place: int
+    over: Fraction
+    spec: Spec
+    cost: Cost
+    duplex: bool
+    transitive: bool
+    patches: int
+    lengths: int
+    allreduce: tuple[Fraction, ...]
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one flat row with exact numbers."""
+        return [
+            {
+                "wish": self.wish,
+                "place": self.place,
+                "spec": str(self.spec),
+                "steps": self.cost.steps,
+                "bandwidth": self.cost.bandwidth,
+                "duplex": self.duplex,
+                "vertex_transitive": self.transitive,
+                "patches": self.patches,
+                "lengths": self.lengths,
+                "over": self.over,
+            }
+        ]
+
+    def record(self, workload: Workload) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {
+            "wish": self.wish,
+            "place": self.place,
+            "spec": str(self.spec),
+            "steps": self.cost.steps,
+            "bandwidth": str(self.cost.bandwidth),
+            "simplex": not self.duplex,
+            "vertex_transitive": self.transitive,
+            "patches": self.patches,
+            "cable_lengths": self.lengths,
+            **workload.runtimes(self.allreduce),
+            "over_fastest": float(self.over),
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class RunnersUp(Result):
+    """The next best topologies, wish by wish.
+
+    Attributes
+    ----------
+    workload
+        What times are for.
+    fastest
+        What they come next to, with the place 0.
+    entries
+        The topologies, in the order of :data:`WISHES`.
+    """
+
+    workload: Workload
+    fastest: RunnerUp
+    entries: tuple[RunnerUp, ...]
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return len(self.entries)
+
+    def __iter__(self) -> Iterator[RunnerUp]:
+        """Iterate over the entries."""
+        return iter(self.entries)
+
+    def heading(self) -> str:
+        """Return what they are taken from."""
+        return "runners-up among the rows of the catalog and the known families"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one flat row an entry, with exact numbers."""
+        return [record for one in self.entries for record in one.to_records()]
+
+    def table(self) -> Table:
+        """Return the table that people see."""
+        size = format_size(self.workload.sizes[0])
+        rows = tuple(
+            (
+                one.wish,
+                str(one.cost.steps),
+                f"{float(one.cost.bandwidth):.4f}",
+                f"{format_time(one.allreduce[0])} {format_excess(one.over):>7}",
+                str(one.patches),
+                str(one.lengths),
+                shortened(str(one.spec)),
+            )
+            for one in (self.fastest, *self.entries)
+        )
+        return Table(
+            self.heading(),
+            ("next by", "steps", "y", size, "patches", "lengths", "topology"),
+            rows,
+            words=frozenset(("next by", "topology")),
+            footnote="percentages are over the fastest. wiring: fewest patches (a cord for two opposite links, one for "
+            "a link of one way), then fewest lengths of cable where nodes stand in a circle by number; less than twice "
+            "the fastest time.",
+        )
+
+
+class _Known(NamedTuple):
+    """A topology of the size in question with all that a wish may ask for."""
+
+    spec: Spec
+    cost: Cost
+    duplex: bool
+    transitive: bool
+    patches: int
+    lengths: int
+    allreduce: tuple[Fraction, ...]
+
+
+_Order = Callable[[_Known], tuple[Any, ...]]
+
+
+def _by_time(one: _Known) -> tuple[Any, ...]:
+    return (one.allreduce[0], *_by_steps(one))
+
+
+def _by_steps(one: _Known) -> tuple[Any, ...]:
+    return one.cost.steps, one.cost.bandwidth, len(str(one.spec)), str(one.spec)
+
+
+_ORDERS: dict[str, tuple[_Order, Callable[[_Known], bool] | None]] = {
+    "time": (_by_time, None),
+    "steps": (_by_steps, None),
+    "bandwidth": (lambda one: (one.cost.bandwidth, *_by_steps(one)), None),
+    "duplex": (_by_time, lambda one: one.duplex),
+    "vertex-transitive": (_by_time, lambda one: one.transitive),
+    "wiring": (lambda one: (one.patches, one.lengths, *_by_time(one)), None),
+}
+_TOO_SLOW = 2
+"""How many times longer than the fastest it may take and still be easy to wire: of rings nobody has to be told."""
+WISHES = tuple(_ORDERS)
+"""What a runner-up may be next in: the least time for the first size of data; the fewest steps; the least bandwidth
+factor; the least time of those that duplex cabling wires, and of those proven to be vertex-transitive; and the fewest
+patch cords, then the fewest lengths of cable, of those that take less than twice as long as the fastest."""
+
+
+def runners_up(
+    count: int,
+    fastest: Spec,
+    *,
+    nodes: int,
+    degree: int,
+    workload: Workload,
+    duplex: bool,
+    catalog: Catalog,
+    progress: Progress | None = None,
+) -> RunnersUp:
+    """Return the next best topologies of a size for every wish, of all rows of the catalog and all known families.
+
+    Parameters
+    ----------
+    count
+        How many for each wish; fewer where fewer are known.
+    fastest
+        The one that comes first, which is left out.
+    nodes, degree, workload, duplex, catalog
+        The question.
+    progress
+        Called now and then with the share of the work that is done.
+
+    Raises
+    ------
+    ParameterError
+        If the fastest has another size.
+    CatalogError
+        As :meth:`Catalog.rows`.
+    """
+    first = _known(fastest, None, nodes, degree, workload)
+    if first is None:
+        raise ParameterError(f"{fastest} is no topology of {nodes} nodes and degree {degree}")
+    found = [pair for pair in candidates(nodes, degree, duplex=duplex, catalog=catalog) if pair[0] != fastest]
+    known = []
+    for number, (spec, row) in enumerate(found):
+        if progress is not None:
+            progress(number / len(found))
+        one = _known(spec, None if row is None else row.cost, nodes, degree, workload)
+        if one is not None and (one.duplex or not duplex):
+            known.append(one)
+    least = first.allreduce[0]
+    quick = [one for one in known if one.allreduce[0] < _TOO_SLOW * least]
+    return RunnersUp(
+        workload,
+        RunnerUp("fastest", 0, Fraction(1), *first),
+        tuple(
+            RunnerUp(wish, place, one.allreduce[0] / least, *one)
+            for wish, (order, suits) in _ORDERS.items()
+            for place, one in enumerate(
+                sorted(filter(suits, quick if wish == "wiring" else known), key=order)[:count], start=1
+            )
+        ),
+    )
+
+
+def _known(spec: Spec, cost: Cost | None, nodes: int, degree: int, workload: Workload) -> _Known | None:
+    """Return what there is to say of a topology; None if it cannot be built, is of another size, or not connected."""
+    try:
+        topology = build(spec)
+        if (topology.nodes, topology.degree) != (nodes, degree):
+            return None
+        cost = cost or dearer(*price_both(topology))
+    except TopodesignError:
+        return None
+    patches, lengths = wiring_of(topology)
+    times = workload.allreduce(cost)
+    return _Known(spec, cost, topology.is_duplex, topology.vertex_transitive, patches, lengths, times)
+
+
+def wiring_of(topology: Topology) -> tuple[int, int]:
+    """Return how many patch cords a topology takes, and how many lengths if its nodes stand in a circle in order.
+
+    A pair of opposite links takes one patch, a link of one way one of its own, and a link of capacity c is c of them.
+    Links from u to v and from s to t have cables of one length if u and v are as many places apart, either way round,
+    as s and t.
+    """
+    real = topology.src != topology.dst
+    u, v, c = topology.src[real], topology.dst[real], topology.capacity[real]
+    apart = np.minimum((v - u) % topology.nodes, (u - v) % topology.nodes)
+    there = dict(zip(zip(u.tolist(), v.tolist(), strict=True), c.tolist(), strict=True))
+    one_way = sum(max(0, many - there.get((b, a), 0)) for (a, b), many in there.items())
+    return one_way + (int(c.sum()) - one_way) // 2, len(np.unique(apart))

@@ -1,0 +1,291 @@
+"""What one port or one node more or less buys: the fastest topology of every size of a grid, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.pieces import Progress, part
+from topodesign.base.records import Result, Table, shortened
+from topodesign.base.units import (
+    Quantity,
+    as_bandwidth,
+    as_count,
+    format_bandwidth,
+    format_size,
+    format_time,
+)
+from topodesign.base.wording import counted
+from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.pareto import Entry, Pareto, pareto
+from topodesign.pricing.workload import Workload, as_workload
+
+_MOST = 4096
+"""Sizes of a grid at most."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A size of which there is nothing, and why."""
+
+    nodes: int
+    degree: int
+    why: str
+
+
+@dataclass(frozen=True, repr=False)
+class Survey(Result):
+    """The fastest topology of every size of a grid, in the order of nodes, then degrees.
+
+    Attributes
+    ----------
+    workload
+        What times are for; its bandwidth is that of a node, or of a port with ``per_port``.
+    bidirectional
+        Whether only duplex topologies were asked for.
+    per_port
+        Whether every port adds its bandwidth to the node's; else the ports share what a node has.
+    frontiers
+        The answer of :func:`topodesign.pareto` for every size that there is something of.
+    missing
+        The other sizes.
+    """
+
+    workload: Workload
+    bidirectional: bool
+    per_port: bool
+    frontiers: tuple[Pareto, ...]
+    missing: tuple[Missing, ...]
+
+    def __len__(self) -> int:
+        """Return the number of sizes."""
+        return len(self.frontiers)
+
+    def __iter__(self) -> Iterator[Pareto]:
+        """Iterate over the sizes."""
+        return iter(self.frontiers)
+
+    @property
+    def gains(self) -> tuple[tuple[Fraction, ...] | None, ...]:
+        """For every size, what part of the time of the one before it is saved, for each size of data; below 0 if lost.
+
+        The one before it has one port less, or as many ports and fewer nodes; None for the first of a series.
+        """
+        ports = len({one.degree for one in self.frontiers}) > 1
+        found: list[tuple[Fraction, ...] | None] = []
+        before: Pareto | None = None
+        for one in self.frontiers:
+            if before is None or (ports and before.nodes != one.nodes):
+                found.append(None)
+            else:
+                pairs = zip(_times(before), _times(one), strict=True)
+                found.append(tuple(1 - now / then for then, now in pairs))
+            before = one
+        return tuple(found)
+
+    @property
+    def verdict(self) -> str:
+        """What the whole grid buys, and which step of it the most, for the first size of data."""
+        size = format_size(self.workload.sizes[0])
+        gains = [(gain[0], place) for place, gain in enumerate(self.gains) if gain is not None]
+        if not gains:
+            return ""
+        most, place = max(gains, key=lambda pair: (pair[0], -pair[1]))
+        first, last = self.frontiers[0], self.frontiers[-1]
+        if len({one.nodes for one in self.frontiers}) == 1:
+            whole = 1 - _times(last)[0] / _times(first)[0]
+            gets = f"{_percent(abs(whole))} {'shorter' if whole >= 0 else 'longer'}"
+            if most <= 0:
+                return f"More ports save nothing for an allreduce of {size}."
+            return (
+                f"From {first.degree} to {counted(last.degree, 'port')} an allreduce of {size} gets {gets}; "
+                f"the step to {self.frontiers[place].degree} saves most, {_percent(most)}."
+            )
+        fastest = min(self.frontiers, key=lambda one: (_times(one)[0], -one.nodes))
+        return (
+            f"The fastest allreduce of {size} is that of {counted(fastest.nodes, 'node')} with "
+            f"{counted(fastest.degree, 'port')}: {format_time(_times(fastest)[0])}."
+        )
+
+    def heading(self) -> str:
+        """Return the question."""
+        work, kind = self.workload, "duplex" if self.bidirectional else "simplex or duplex"
+        where = "per port" if self.per_port else "per node"
+        return (
+            f"fastest allreduce of {format_size(work.sizes[0])} ({kind}); alpha {format_time(work.alpha)}, "
+            f"{format_bandwidth(work.bandwidth)} {where}; changes are to the row before"
+        )
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one flat row a size, with exact numbers."""
+        return [
+            {
+                "nodes": one.nodes,
+                "degree": one.degree,
+                "steps": best.cost.steps,
+                "bandwidth": best.cost.bandwidth,
+                "bandwidth_float": float(best.cost.bandwidth),
+                **{
+                    f"allreduce_s_{size}": float(time)
+                    for size, time in zip(self.workload.sizes, best.allreduce, strict=True)
+                },
+                "gain": None if gain is None else float(gain[0]),
+                "duplex": best.duplex,
+                "spec": str(best.spec),
+            }
+            for one, gain in zip(self.frontiers, self.gains, strict=True)
+            for best in [one.best]
+        ]
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {
+            "alpha_s": float(self.workload.alpha),
+            "bandwidth_bps": float(self.workload.bandwidth),
+            "bandwidth_of": "port" if self.per_port else "node",
+            "bidirectional": self.bidirectional,
+            "verdict": self.verdict,
+            "sizes": [
+                {
+                    "nodes": one.nodes,
+                    "degree": one.degree,
+                    **one.best.record(),
+                    "gain": None if gain is None else float(gain[0]),
+                }
+                for one, gain in zip(self.frontiers, self.gains, strict=True)
+            ],
+            "missing": [{"nodes": one.nodes, "degree": one.degree, "why": one.why} for one in self.missing],
+        }
+
+    def table(self) -> Table:
+        """Return a row for every size: its fastest topology for the first size of data."""
+        sizes = tuple(format_size(size) for size in self.workload.sizes)
+        rows = tuple(_row(one.best, gain) for one, gain in zip(self.frontiers, self.gains, strict=True))
+        without = [f"{one.nodes} nodes, degree {one.degree}: {one.why}" for one in self.missing[:4]]
+        if len(self.missing) > len(without):
+            without.append(f"and {len(self.missing) - len(without)} more sizes without a topology")
+        return Table(
+            self.heading(),
+            ("nodes", "degree", "steps", "y", *sizes, "cabling", "topology"),
+            rows,
+            words=frozenset(("cabling", "topology")),
+            spare=frozenset(("cabling",)),
+            footnote="\n".join(filter(None, [self.verdict, *without])),
+        )
+
+
+def _times(one: Pareto) -> tuple[Fraction, ...]:
+    return one.best.allreduce
+
+
+def _percent(share: Fraction) -> str:
+    return f"{float(share) * 100:.1f}%"
+
+
+def _change(gain: Fraction) -> str:
+    """Return how much more or less than before, for people."""
+    return "same" if not gain else f"{-float(gain) * 100:+.1f}%"
+
+
+def _row(best: Entry, gains: tuple[Fraction, ...] | None) -> tuple[str, ...]:
+    saved = ("",) * len(best.allreduce) if gains is None else tuple(map(_change, gains))
+    times = [f"{format_time(time)} {change:>7}" for time, change in zip(best.allreduce, saved, strict=True)]
+    cabling = "duplex" if best.duplex else "simplex"
+    cost = best.cost
+    return (
+        str(best.nodes),
+        str(best.degree),
+        str(cost.steps),
+        f"{float(cost.bandwidth):.4f}",
+        *times,
+        cabling,
+        shortened(str(best.spec)),
+    )
+
+
+def survey(
+    nodes: int | range,
+    degrees: int | range,
+    *,
+    bidirectional: bool = False,
+    alpha: Quantity = "10us",
+    sizes: Quantity | Sequence[Quantity] = "1MiB",
+    bandwidth: Quantity = "100Gbps",
+    per_port: bool = False,
+    search: Quantity | None = None,
+    seed: int | None = None,
+    catalog: Catalog | str | Path | bool = True,
+    progress: Progress | None = None,
+) -> Survey:
+    """Return the fastest topology of every size of a grid, to see what one port or one node more or less buys.
+
+    Parameters
+    ----------
+    nodes, degrees
+        N and d: one of each, or ranges.
+    bandwidth
+        Egress bandwidth of a node, whatever its number of ports; with ``per_port`` that of each port.
+    per_port
+        Whether more ports are more bandwidth. Without it they only divide it further, and what they buy is fewer steps
+        and a lower bandwidth factor.
+    bidirectional, alpha, sizes, search, seed, catalog
+        As for :func:`topodesign.pareto`; sizes that the catalog has not are searched for.
+    progress
+        Called now and then with the share of the work that is done.
+
+    Raises
+    ------
+    ParameterError
+        If a range is empty or too large.
+    UnitError
+        If a quantity cannot be read.
+    InfeasibleError
+        If there is no topology of any of the sizes.
+
+    Examples
+    --------
+    >>> from topodesign import survey
+    >>> for one in survey(12, range(2, 5)):
+    ...     print(one.degree, one.best.spec, one.best.cost.steps)
+    2 line(uniring(2,3),2) 4
+    3 kautz(3,1) 2
+    4 circulant(12,2,3) 2
+    """
+    grid = [(n, d) for n in _ascending(nodes, "number of nodes") for d in _ascending(degrees, "degree")]
+    if len(grid) > _MOST:
+        raise ParameterError(f"{len(grid)} sizes are too many for one table (at most {_MOST}); ask for smaller ranges")
+    work = as_workload(alpha, sizes, bandwidth)
+    found: list[Pareto] = []
+    missing: list[Missing] = []
+    for place, (n, d) in enumerate(grid):
+        try:
+            one = pareto(
+                n,
+                d,
+                bidirectional=bidirectional,
+                alpha=work.alpha,
+                sizes=work.sizes,
+                bandwidth=as_bandwidth(work.bandwidth * d if per_port else work.bandwidth),
+                search=search,
+                seed=seed,
+                catalog=catalog,
+                progress=part(progress, place / len(grid), (place + 1) / len(grid)),
+            )
+        except (ParameterError, InfeasibleError) as error:
+            missing.append(Missing(n, d, str(error)))
+            continue
+        found.append(replace(one, better=None))  # which the table shows, or hides on purpose
+    if not found:
+        raise InfeasibleError(f"there is no topology of any of these sizes; {missing[0].why}")
+    return Survey(work, bidirectional, per_port, tuple(found), tuple(missing))
+
+
+def _ascending(value: int | range, what: str) -> range:
+    asked = value if isinstance(value, range) else range(as_count(value, what), value + 1)
+    if not asked or asked.step != 1:
+        raise ParameterError(f"a range of the {what} goes upwards one by one, unlike {asked}")
+    return asked

@@ -1,0 +1,31 @@
+"""Ranges of numbers as options, such as ``1000..1040``: one spelling for all commands."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+
+import click
+
+
+def number_range(_context: click.Context, _option: click.Parameter, value: str | None) -> range | None:
+    """Read a number ``1000`` or a range ``1000..1040`` (or ``1000-1040``), both ends included."""
+    if value is None:
+        return None
+    match = re.fullmatch(r"([0-9]{1,9})(?:(?:\.\.|-)([0-9]{1,9}))?", value)
+    if match is None:
+        raise click.BadParameter(f"{value!r} is neither a number nor a range such as 1000..1040.")
+    first, last = int(match[1]), int(match[2] or match[1])
+    if not 1 <= first <= last:
+        raise click.BadParameter(f"{value!r} should go upwards from at least 1.")
+    return range(first, last + 1)
+
+
+def number_or_range(context: click.Context, option: click.Parameter, value: str) -> int | range:
+    """Read a number, whatever it is, or a range."""
+    with suppress(ValueError):
+        return int(value)
+    span = number_range(context, option, value) if ".." in value or "-" in value else None
+    if span is None:
+        raise click.BadParameter(f"{value!r:.50} is not a valid integer, nor a range such as 4..8.")
+    return span
