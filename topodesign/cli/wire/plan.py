@@ -33,9 +33,23 @@ from topodesign.wiring.plan.wire import wire
 )
 @click.option("--place", is_flag=True, help="Choose which host is which node, to need less fibre.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all searches.")
+@click.option(
+    "--time-limit",
+    default="20s",
+    show_default=True,
+    metavar="TIME",
+    help="To search where usual ways find no plan.",
+)
 @json_option
 def command(
-    topology: str, inventory: Path, output: Path | None, mode: Mode | None, place: bool, seed: int, as_json: bool
+    topology: str,
+    inventory: Path,
+    output: Path | None,
+    mode: Mode | None,
+    place: bool,
+    seed: int,
+    time_limit: str,
+    as_json: bool,
 ) -> None:
     """Plan which patches make a topology, and what has to be bought.
 
@@ -47,9 +61,9 @@ def command(
         check_not_input(output, inventory)
         check_not_input(output, Path(topology))
     wanted, room = as_topology(topology), read_inventory(inventory)
-    unplaced = plan = wire(wanted, room, mode=mode, seed=seed)
+    unplaced = plan = wire(wanted, room, mode=mode, seed=seed, time_limit=time_limit)
     if place:
-        plan = wire(wanted, room, mode=plan.mode, place=True, seed=seed)
+        plan = wire(wanted, room, mode=plan.mode, place=True, seed=seed, time_limit=time_limit)
     record = plan.record()
     if output is not None:
         save_wiring(plan, output)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from topodesign.base.errors import InfeasibleError
@@ -20,11 +20,13 @@ def usable(inventory: Inventory, mode: Mode) -> dict[str, int]:
     }
 
 
-def plan_cabling(inventory: Inventory, used: Sequence[str], lanes: Sequence[int], mode: Mode) -> tuple[Fixed, ...]:
-    """Plan the fixed cabling: lanes of each host spread evenly over the fields of panels, alike for every host.
+def plan_cabling(
+    inventory: Inventory, used: Sequence[str], lanes: Sequence[int], mode: Mode
+) -> tuple[Fixed, ...] | None:
+    """Plan fixed cabling that is alike for every host, its lanes spread evenly over the fields of panels.
 
     Every host of the inventory gets all of its lanes cabled if the panels have room, else only the hosts used, or as
-    many lanes as are needed. Cabling that is alike for every host can carry any topology of that degree.
+    many lanes as are needed. Such cabling can carry any topology of that degree.
 
     Parameters
     ----------
@@ -39,8 +41,8 @@ def plan_cabling(inventory: Inventory, used: Sequence[str], lanes: Sequence[int]
 
     Returns
     -------
-    tuple of Fixed
-        By host, in the order of the inventory, then by lane.
+    tuple of Fixed or None
+        By host, in the order of the inventory, then by lane; None if panels have no room for cabling that is alike.
 
     Raises
     ------
@@ -51,8 +53,8 @@ def plan_cabling(inventory: Inventory, used: Sequence[str], lanes: Sequence[int]
     needed = dict(zip(used, lanes, strict=True))
     if sum(room.values()) < sum(lanes):
         raise InfeasibleError(_too_few(inventory, room, len(used), sum(lanes), mode))
-    counts = _even(inventory, needed, room, mode) or _uneven(needed, room)
-    return tuple(_assign(inventory, counts, mode))
+    fields = _even(inventory, needed, room, mode)
+    return None if fields is None else tuple(assign_lanes(inventory, fields, mode))
 
 
 def _even(
@@ -65,7 +67,7 @@ def _even(
             fields = _share(width, {field: ports // len(hosts) for field, ports in room.items()}, mode)
             if fields is not None:
                 return {host.name: fields for host in hosts}
-    return {}
+    return None
 
 
 def _share(width: int, most: dict[str, int], mode: Mode) -> list[str] | None:
@@ -81,22 +83,8 @@ def _share(width: int, most: dict[str, int], mode: Mode) -> list[str] | None:
     return [field for field, count in taken.items() for _ in range(count)] if width == 0 else None
 
 
-def _uneven(needed: dict[str, int], room: dict[str, int]) -> dict[str, list[str]]:
-    """Give each lane to the field that the host has fewest lanes in, of these to that with most ports left."""
-    left = dict(room)
-    fields: dict[str, list[str]] = {}
-    for host, count in needed.items():
-        have: Counter[str] = Counter()
-        for _ in range(count):
-            field = min((field for field in left if left[field]), key=lambda name: (have[name], -left[name]))
-            have[field] += 1
-            left[field] -= 1
-        fields[host] = [field for field in left for _ in range(have[field])]
-    return fields
-
-
-def _assign(inventory: Inventory, fields: dict[str, list[str]], mode: Mode) -> Iterator[Fixed]:
-    """Yield the cabling: a lane goes to the nearest panel of its field with a port left."""
+def assign_lanes(inventory: Inventory, fields: dict[str, list[str]], mode: Mode) -> Iterator[Fixed]:
+    """Yield the cabling of hosts with lanes on some fields: each goes to the nearest panel of it with a port left."""
     ports = {panel.name: list(_ports(panel, mode))[::-1] for panel in inventory.panels}
     for host in inventory.hosts:
         near = {field: iter(nearest(inventory, host, field)) for field in set(fields.get(host.name, ()))}

@@ -23,15 +23,18 @@ from topodesign.wiring.inventory.lengths import FIXED, PATCH, CableType, length,
 from topodesign.wiring.plan.cabling import lanes_by_field, nearest
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.plan.planner import make_plan
+from topodesign.wiring.plan.planner import SECONDS, make_plan
 
 _SMALL = 256  # hosts up to which the solver's guess is quick
 _RANDOM_STARTS = 3
 _MOST_SWEEPS = 50
+_MOMENT = 1.0  # seconds to search for a plan in another order of hosts
 _FAR = 10**9  # millimetres; for what no cable reaches
 
 
-def place_hosts(topology: Topology, inventory: Inventory, *, mode: Mode | None = None, seed: int = 0) -> WiringPlan:
+def place_hosts(
+    topology: Topology, inventory: Inventory, *, mode: Mode | None = None, seed: int = 0, seconds: float = SECONDS
+) -> WiringPlan:
     """Plan the wiring of a topology with the order of hosts that needs least fibre, as far as is found.
 
     Parameters
@@ -40,6 +43,8 @@ def place_hosts(topology: Topology, inventory: Inventory, *, mode: Mode | None =
         As for :func:`topodesign.wiring.plan.planner.make_plan`.
     seed
         Of all random choices: the same seed gives the same plan.
+    seconds
+        Time to search for a first plan.
 
     Returns
     -------
@@ -52,7 +57,7 @@ def place_hosts(topology: Topology, inventory: Inventory, *, mode: Mode | None =
         As :func:`make_plan` does, and if the racks of some cable have no coordinates or the stock no cable long enough.
     """
     require_at_least("seed", seed, 0)
-    plain = make_plan(topology, inventory, mode=mode, seed=seed)
+    plain = make_plan(topology, inventory, mode=mode, seed=seed, seconds=seconds)
     best, least = plain, plain.bill().metres
     if least is None:
         lacking = "".join(f"; no coordinates of rack {rack}" for rack in racks_without_place(inventory)[:1])
@@ -65,7 +70,7 @@ def place_hosts(topology: Topology, inventory: Inventory, *, mode: Mode | None =
         _exchange(problem, spots, rng)
         names = tuple(inventory.hosts[spot].name for spot in spots[: topology.nodes])
         try:
-            found = make_plan(topology, cabled, mode=plain.mode, hosts=names, seed=seed)
+            found = make_plan(topology, cabled, mode=plain.mode, hosts=names, seed=seed, seconds=_MOMENT)
             found = replace(found, inventory=inventory)
             needed = found.bill().metres
         except InfeasibleError:  # other hosts may have too few lanes, or stand too far away

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -14,8 +14,14 @@ from topodesign.wiring.plan.cabling import lanes_by_field, plan_cabling
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.decompose import split, without_loops
 from topodesign.wiring.plan.duplex_alternative import duplex_alternative
+from topodesign.wiring.plan.joint import Choice, choose_together, in_order_of_need
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.proof import check_plan
+
+SECONDS = 20.0
+"""Time to search for a plan if nothing is said."""
+
+_MOMENT = 2.0  # seconds to see whether another mode would do
 
 _Patch = tuple[int, int, Fixed, Fixed]
 
@@ -27,12 +33,15 @@ def make_plan(
     mode: Mode | None = None,
     hosts: Sequence[str] | None = None,
     seed: int = 0,
+    seconds: float = SECONDS,
 ) -> WiringPlan:
     """Plan the wiring of a topology.
 
     The links are split over the fields of panels (:mod:`topodesign.wiring.plan.decompose`), each at most as often at
-    a host as it has lanes there, and then take its lanes in order. In a simplex plan a link and its reverse share
-    their lanes where they can, so that most answers come back the way that the data went. What comes out is checked.
+    a host as it has lanes there, and then take its lanes in order. Where that fails with the first hosts and cabling
+    that is alike for all, the order of hosts, the cabling and the split are chosen together
+    (:mod:`topodesign.wiring.plan.joint`). In a simplex plan a link and its reverse share their lanes where they can, so
+    that most answers come back the way that the data went. What comes out is checked.
 
     Parameters
     ----------
@@ -43,46 +52,81 @@ def make_plan(
     mode
         ``simplex``, ``duplex``, or None for duplex where the topology is.
     hosts
-        Name of the host of each node; the first hosts of the inventory if None.
-    seed
-        Of the search for duplex splits.
+        Name of the host of each node; if None the first hosts of the inventory, or others where these will not do.
+    seed, seconds
+        Of the searches.
 
     Raises
     ------
     InfeasibleError
-        If there are too few hosts, lanes or ports, a duplex plan is asked for a topology that is not duplex, or no
-        split of the links over the panels was found; the message says which.
+        If there are too few hosts, lanes or ports, a duplex plan is asked for a topology that is not duplex, or there
+        is no plan or none was found; the message says which, and whether that is proven.
     ParameterError
         If the topology has switches, or ``hosts`` are not different hosts of the inventory, one a node.
     """
     if topology.switches:
         raise ParameterError("a wiring plan joins hosts directly; the topology has switches")
-    names = _hosts(topology, inventory, hosts)
+    _check_hosts(topology, inventory, hosts)
     mode = mode or ("duplex" if topology.is_duplex else "simplex")
     if mode == "duplex" and not topology.is_duplex:
         raise InfeasibleError(_not_duplex(topology))
-    needed = lanes_needed(topology)
-    _check_lanes(names, needed, [inventory.host[name].lanes for name in names], "on its ports")
-    fixed = inventory.cabling or plan_cabling(inventory, names, needed.tolist(), mode)
-    groups = lanes_by_field(inventory, fixed, mode)
-    fields = list(inventory.fields)
-    lanes = np.array([[len(groups.get((name, field), ())) for field in fields] for name in names])
-    _check_lanes(names, needed, lanes.sum(axis=1).tolist(), f"cabled to panel ports that a {mode} plan can use")
     try:
-        src, dst, part = split(topology, lanes, duplex=mode == "duplex", seed=seed)
+        choice = _choose(topology, inventory, mode, hosts, seed=seed, seconds=seconds)
     except InfeasibleError as error:
-        one_way = all(inventory.panel_port[one.panel, one.panel_port].mode == "simplex" for one in fixed)
-        if mode == "simplex" or not one_way or np.any(lanes != lanes[0]):
+        one_way = any(port.mode == "simplex" and not port.blocked for port in inventory.panel_port.values())
+        if mode == "simplex" or not one_way or not _can_be_simplex(topology, inventory, hosts, seed):
             raise
-        raise InfeasibleError(f"{error}; in simplex mode these panels can carry any topology") from None
+        raise InfeasibleError(f"{error}; in simplex mode these panels can carry it") from None
+    groups = lanes_by_field(inventory, choice.fixed, mode)
     patches: list[_Patch] = []
-    for number, field in enumerate(fields):
-        links = [(int(u), int(v)) for u, v in zip(src[part == number], dst[part == number], strict=True)]
-        have = [groups.get((name, field), []) for name in names]
+    for number, field in enumerate(inventory.fields):
+        here = choice.part == number
+        links = [(int(u), int(v)) for u, v in zip(choice.src[here], choice.dst[here], strict=True)]
+        have = [groups.get((name, field), []) for name in choice.hosts]
         patches += _duplex_patches(links, have) if mode == "duplex" else _simplex_patches(links, have)
-    plan = WiringPlan(inventory, topology, names, mode, _connects(inventory, mode, patches), fixed)
+    connects = _connects(inventory, mode, patches)
+    plan = WiringPlan(inventory, topology, choice.hosts, mode, connects, choice.fixed)
     check_plan(plan)
     return plan
+
+
+def _choose(
+    topology: Topology, inventory: Inventory, mode: Mode, hosts: Sequence[str] | None, *, seed: int, seconds: float
+) -> Choice:
+    """Choose hosts, cabling and split: one after the other, or else together."""
+    needed = lanes_needed(topology)
+    lanes = {host.name: host.lanes for host in inventory.hosts}
+    if hosts is not None:
+        _check_lanes(hosts, needed, lanes, "on its ports")
+    if inventory.cabling:
+        cabled = Counter(name for (name, _), some in _grouped(inventory, mode).items() for _ in some)
+        lanes = {name: cabled[name] for name in lanes}
+    if hosts is not None:
+        _check_lanes(hosts, needed, lanes, f"cabled to panel ports that a {mode} plan can use")
+    names = tuple(hosts) if hosts is not None else in_order_of_need(needed, lanes)
+    fixed = inventory.cabling or plan_cabling(inventory, names, needed.tolist(), mode)
+    if fixed is None:
+        return choose_together(topology, inventory, mode, hosts, seconds=seconds, seed=seed)
+    groups = lanes_by_field(inventory, fixed, mode)
+    table = np.array([[len(groups.get((name, field), ())) for field in inventory.fields] for name in names])
+    try:
+        src, dst, part = split(topology, table, duplex=mode == "duplex", seed=seed)
+    except InfeasibleError:
+        return choose_together(topology, inventory, mode, hosts, seconds=seconds, seed=seed)
+    return Choice(names, fixed, src, dst, part)
+
+
+def _can_be_simplex(topology: Topology, inventory: Inventory, hosts: Sequence[str] | None, seed: int) -> bool:
+    """Whether a plan in simplex mode is quickly found."""
+    try:
+        _choose(topology, inventory, "simplex", hosts, seed=seed, seconds=_MOMENT)
+    except InfeasibleError:
+        return False
+    return True
+
+
+def _grouped(inventory: Inventory, mode: Mode) -> dict[tuple[str, str], list[Fixed]]:
+    return lanes_by_field(inventory, inventory.cabling, mode)
 
 
 def lanes_needed(topology: Topology) -> IntArray:
@@ -136,25 +180,24 @@ def _end(fixed: Fixed) -> End:
     return End(fixed.host, fixed.port, fixed.lane, fixed.panel, fixed.panel_port)
 
 
-def _hosts(topology: Topology, inventory: Inventory, hosts: Sequence[str] | None) -> tuple[str, ...]:
+def _check_hosts(topology: Topology, inventory: Inventory, hosts: Sequence[str] | None) -> None:
     if len(inventory.hosts) < topology.nodes:
         missing = topology.nodes - len(inventory.hosts)
         words = f"the topology has {topology.nodes} nodes, the inventory {len(inventory.hosts)} hosts"
         raise InfeasibleError(f"hosts are missing: {words}; {missing} more needed")
     if hosts is None:
-        return tuple(host.name for host in inventory.hosts[: topology.nodes])
+        return
     if len(hosts) != topology.nodes or len(set(hosts)) < len(hosts):
         raise ParameterError(f"expected {topology.nodes} different hosts, one a node")
     unknown = next((name for name in hosts if name not in inventory.host), None)
     if unknown is not None:
         raise ParameterError(f"there is no host '{unknown}' in the inventory")
-    return tuple(hosts)
 
 
-def _check_lanes(names: Sequence[str], needed: IntArray, have: Sequence[int], where: str) -> None:
-    for node, (name, some) in enumerate(zip(names, have, strict=True)):
-        if some < needed[node]:
-            words = f"host '{name}' (node {node}) has {some} lane(s) {where}, its links need {needed[node]}"
+def _check_lanes(names: Sequence[str], needed: IntArray, have: Mapping[str, int], where: str) -> None:
+    for node, name in enumerate(names):
+        if have[name] < needed[node]:
+            words = f"host '{name}' (node {node}) has {have[name]} lane(s) {where}, its links need {needed[node]}"
             raise InfeasibleError(f"too few ports: {words}")
 
 

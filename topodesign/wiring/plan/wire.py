@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import ParameterError
+from topodesign.base.units import Quantity, as_time
 from topodesign.expand.library import TopologyLike, as_topology
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
 from topodesign.wiring.inventory.inventory import MODES, Mode
 from topodesign.wiring.plan.placement import place_hosts
 from topodesign.wiring.plan.plan import WiringPlan
-from topodesign.wiring.plan.planner import make_plan
+from topodesign.wiring.plan.planner import SECONDS, make_plan
 
 
 def wire(
@@ -22,6 +23,7 @@ def wire(
     place: bool = False,
     hosts: Sequence[str] | None = None,
     seed: int = 0,
+    time_limit: Quantity = SECONDS,
 ) -> WiringPlan:
     """Plan which patches make a topology.
 
@@ -37,9 +39,12 @@ def wire(
     place
         Choose which host is which node, to need less fibre.
     hosts
-        Name of the host of each node, where that is settled; else the first hosts of the inventory.
+        Name of the host of each node, where that is settled; else the first hosts of the inventory, or others where
+        these will not do.
     seed
         Of all searches: the same seed gives the same plan.
+    time_limit
+        Time to search for a plan where the usual ways find none: text such as ``20s``, or seconds.
 
     Returns
     -------
@@ -49,10 +54,13 @@ def wire(
     Raises
     ------
     InfeasibleError
-        If the inventory does not have what is needed; the message says what is missing.
+        If the inventory does not have what is needed, or no plan was found; the message says what is missing, and
+        whether it is proven that there is no plan.
     ParameterError
         If the topology has switches, or ``hosts`` are not different hosts of the inventory, or are given beside
         ``place``.
+    UnitError
+        If the time is none.
     SpecError, FileFormatError
         If the topology or the inventory cannot be read.
 
@@ -72,9 +80,10 @@ def wire(
     if place and hosts is not None:
         raise ParameterError("hosts are given, so they cannot be placed; leave out one of hosts and place")
     seed = as_integer("seed", seed, 0)
+    seconds = float(as_time(time_limit))
     if mode is not None:
         mode = as_choice("mode", mode, MODES)
     wanted, room = as_topology(topology), as_inventory(inventory)
     if place:
-        return place_hosts(wanted, room, mode=mode, seed=seed)
-    return make_plan(wanted, room, mode=mode, hosts=hosts, seed=seed)
+        return place_hosts(wanted, room, mode=mode, seed=seed, seconds=seconds)
+    return make_plan(wanted, room, mode=mode, hosts=hosts, seed=seed, seconds=seconds)

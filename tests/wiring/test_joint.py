@@ -1,0 +1,189 @@
+"""Plans that need the order of hosts, the cabling and the split together: found exactly where there is one."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import coo_array
+
+from tests.samples.inventories import SPEED, inventory_of
+from tests.samples.topologies import regular_digraphs
+from tests.wiring.test_plan import traced, wanted
+from topodesign import build
+from topodesign.base.errors import InfeasibleError
+from topodesign.topology.topology import Topology
+from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode, Panel, PanelPort, Port
+from topodesign.wiring.plan.cycles import spread_cycles
+from topodesign.wiring.plan.decompose import unit_links, without_loops
+from topodesign.wiring.plan.joint import in_order_of_need
+from topodesign.wiring.plan.planner import make_plan
+
+THOROUGH = os.environ.get("TOPODESIGN_TESTS") == "thorough"
+CASES = 400 if THOROUGH else 60
+
+
+def random_case(seed: int) -> tuple[Topology, Inventory, Mode]:
+    """A topology and an inventory with hardly more than it needs: panels of any size, prewired or not."""
+    rng = np.random.default_rng(seed)
+    nodes = int(rng.integers(3, 8))
+    mode: Mode = "duplex" if rng.random() < 0.5 else "simplex"
+    links: Counter[tuple[int, int]] = Counter()
+    for _ in range(int(rng.integers(nodes, 2 * nodes + 1))):
+        u, v = (int(one) for one in rng.choice(nodes, 2, replace=False))
+        links[u, v] += 1
+        if mode == "duplex":
+            links[v, u] += 1
+    topology = Topology.from_links(nodes, [(u, v, count) for (u, v), count in links.items()])
+    needed = np.maximum(topology.out_ports, topology.in_ports)
+    spots = nodes + int(rng.integers(0, 2))
+    lanes = rng.permutation(np.concatenate((needed, rng.integers(1, 4, spots - nodes)))) + (rng.random(spots) < 0.3)
+    total, fields = int(lanes.sum()), int(rng.integers(2, 4))
+    sizes = rng.multinomial(total + int(rng.integers(0, 3)), np.ones(fields) / fields)
+    hosts = tuple(
+        Host(f"h{spot}", "s", "r", spot, tuple(Port(f"e{lane}", "LC", SPEED) for lane in range(count)))
+        for spot, count in enumerate(lanes)
+    )
+    panels = tuple(
+        Panel(
+            f"P{field}",
+            "s",
+            "r",
+            40,
+            "ocs",
+            tuple(PanelPort(str(k), "simplex") for k in range(max(size, 1))),
+            f"P{field}",
+        )
+        for field, size in enumerate(sizes)
+    )
+    inventory = Inventory(hosts, panels)
+    if rng.random() < 0.5:
+        ends = [(panel.name, port.label) for panel in panels for port in panel.ports]
+        every = [(host.name, port.name) for host in hosts for port in host.ports]
+        pairs = zip(every, rng.permutation(len(ends)), strict=False)
+        inventory = replace(inventory, cabling=tuple(Fixed(*lane, 1, *ends[end]) for lane, end in pairs))
+    return topology, inventory, mode
+
+
+def plannable(topology: Topology, inventory: Inventory, mode: Mode) -> bool:
+    """Whether a mixed-integer program written link by link and host by host has a solution."""
+    nodes, hosts, panels = topology.nodes, list(inventory.hosts), list(inventory.panels)
+    unit = [(u, v) for u, v, count in topology.links() for _ in range(count) if mode == "simplex" or u < v]
+    spot = {(node, host): node * len(hosts) + host for node in range(nodes) for host in range(len(hosts))}
+    first = len(spot)
+    on = {
+        (link, panel): first + link * len(panels) + panel for link in range(len(unit)) for panel in range(len(panels))
+    }
+    first += len(on)
+    lane = {(node, panel): first + node * len(panels) + panel for node in range(nodes) for panel in range(len(panels))}
+    # what is summed, with factors, and between which bounds
+    rows: list[tuple[dict[int, int], int, int]] = [
+        *(({spot[node, host]: 1 for host in range(len(hosts))}, 1, 1) for node in range(nodes)),
+        *(({spot[node, host]: 1 for node in range(nodes)}, 0, 1) for host in range(len(hosts))),
+        *(({on[link, panel]: 1 for panel in range(len(panels))}, 1, 1) for link in range(len(unit))),
+    ]
+    cabled = Counter((fixed.host, fixed.panel) for fixed in inventory.cabling)
+    for node in range(nodes):
+        sides = [[place for place, ends in enumerate(unit) if node == ends[end]] for end in (0, 1)]
+        sides = [sides[0] + sides[1]] if mode == "duplex" else sides
+        for panel in range(len(panels)):
+            rows += [({on[link, panel]: 1 for link in side} | {lane[node, panel]: -1}, -99, 0) for side in sides]
+            if inventory.cabling:
+                have = {spot[node, i]: -cabled[host.name, panels[panel].name] for i, host in enumerate(hosts)}
+                rows.append((have | {lane[node, panel]: 1}, -99, 0))
+        have = {spot[node, i]: -host.lanes for i, host in enumerate(hosts)}
+        rows.append((have | {lane[node, panel]: 1 for panel in range(len(panels))}, -99, 0))
+    for number, panel_ in enumerate(panels):
+        rows.append(({lane[node, number]: 1 for node in range(nodes)}, 0, len(panel_.ports)))
+    entries = [(row, column, factor) for row, (terms, _, _) in enumerate(rows) for column, factor in terms.items()]
+    row_of, column_of, factors = zip(*entries, strict=True)
+    size = first + len(lane)
+    matrix = coo_array((factors, (row_of, column_of)), shape=(len(rows), size)).tocsr()
+    said = milp(
+        np.zeros(size),
+        constraints=LinearConstraint(matrix, [row[1] for row in rows], [row[2] for row in rows]),
+        integrality=np.ones(size),
+        bounds=Bounds(0, np.where(np.arange(size) < len(spot) + len(on), 1, 99)),
+    )
+    assert said.status in {0, 2}
+    return bool(said.status == 0)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_a_plan_is_found_exactly_where_there_is_one(block: int) -> None:
+    verdicts = Counter[bool]()
+    for seed in range(block, CASES, 4):
+        topology, inventory, mode = random_case(seed)
+        there = plannable(topology, inventory, mode)
+        verdicts[there] += 1
+        if there:
+            plan = make_plan(topology, inventory, mode=mode)
+            assert traced(plan) == wanted(topology)
+        else:
+            with pytest.raises(InfeasibleError, match=r"impossible|too few"):
+                make_plan(topology, inventory, mode=mode)
+    assert verdicts[True] >= CASES // 10
+    assert verdicts[False] >= CASES // 40
+
+
+def test_an_odd_cycle_on_panels_of_seven_and_five_ports() -> None:
+    topology = build("circulant(5,1)")
+    plan = make_plan(topology, inventory_of(5, 2, (7, 5), mode="duplex"))
+    assert traced(plan) == wanted(topology)
+    with pytest.raises(InfeasibleError, match=r"impossible: .* 5, 5 ports carry 2 \+ 2 = 4, the topology has 5"):
+        make_plan(topology, inventory_of(5, 2, (5, 5), mode="duplex"))
+
+
+def test_a_directed_cycle_cannot_be_cut() -> None:
+    """A part of a directed cycle has one more node than links: hosts with one lane each cannot be on two panels."""
+    ring = build("uniring(1,12)")
+    with pytest.raises(InfeasibleError, match=r"impossible: .* which is proven"):
+        make_plan(ring, inventory_of(12, 1, (7, 7)))
+    assert traced(make_plan(ring, inventory_of(12, 2, (7, 7)))) == wanted(ring)
+
+
+@settings(deadline=None)
+@given(regular_digraphs(), st.integers(0, 99), st.randoms())
+def test_cycles_need_no_lane_more_than_one_panel_would(topology: Topology, seed: int, rng: random.Random) -> None:
+    src, dst = unit_links(without_loops(topology))
+    room = [rng.randint(0, len(src)) for _ in range(3)]
+    part = spread_cycles(topology.nodes, src, dst, room, seed)
+    if sum(room) < len(src):
+        assert part is None
+    elif part is not None:
+        for number, ports in enumerate(room):
+            out, into = (np.bincount(ends[part == number], minlength=topology.nodes) for ends in (src, dst))
+            assert np.array_equal(out, into)  # so that it needs as many lanes as it has links
+            assert out.sum() <= ports
+
+
+def test_uneven_panels_in_simplex_mode_are_filled_by_cycles() -> None:
+    topology = build("genkautz(3,200)")
+    plan = make_plan(topology, inventory_of(200, 3, (190, 160, 140, 120)), seconds=0.1)
+    assert traced(plan) == wanted(topology)
+
+
+def test_a_relabelling_of_what_can_be_planned_can_be() -> None:
+    """Two panels, of which each host is on one: only orders that keep the parts of the topology apart will do."""
+    topology = Topology.from_links(8, [(u, (u + 2) % 8) for u in range(8)])  # even and odd nodes
+    lanes = [Fixed(f"h{host}", "eth0", 1, f"P{host // 4}", str(host % 4 + 1)) for host in range(8)]
+    inventory = replace(inventory_of(8, 1, (4, 4)), cabling=tuple(lanes))
+    plan = make_plan(topology, inventory)
+    assert traced(plan) == wanted(topology)
+    with pytest.raises(InfeasibleError, match="impossible: no split of the links over the panels makes"):
+        make_plan(topology, inventory, hosts=[host.name for host in inventory.hosts])
+
+
+def test_hosts_in_order_of_need() -> None:
+    have = {"a": 2, "b": 1, "c": 3}
+    assert in_order_of_need(np.array([1, 1]), have) == ("a", "b")
+    assert in_order_of_need(np.array([2, 3, 1]), have) == ("a", "c", "b")
+    with pytest.raises(InfeasibleError, match="2 nodes need 3 or more lanes, 1 hosts have that many"):
+        in_order_of_need(np.array([3, 3]), have)

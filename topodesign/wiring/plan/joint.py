@@ -1,0 +1,284 @@
+"""Order of hosts, fixed cabling and split over panels, chosen together: where choosing one after the other fails.
+
+Hosts with the same lanes are alike, so that which *kind* of host a node gets is what counts. With whole numbers
+
+    x[e, f]   links of a pair of nodes on field f of panels       l[u, f]   lanes of node u cabled to field f
+    y[u, c]   whether node u gets a host of kind c
+
+a plan exists exactly if all links are somewhere, no node has more of them on a field than lanes, in either direction,
+and lanes and kinds are not more than there are; where the cabling exists, l follows from y.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from topodesign.base.errors import InfeasibleError
+from topodesign.solve.program import NO_BOUND, Entries
+from topodesign.solve.whole import find_whole
+from topodesign.topology.topology import IntArray, Topology
+from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode
+from topodesign.wiring.plan.cabling import assign_lanes, lanes_by_field, usable
+from topodesign.wiring.plan.cycles import spread_cycles
+from topodesign.wiring.plan.decompose import unit_edges, unit_links, without_loops
+
+
+class Choice(NamedTuple):
+    """What a plan is made of.
+
+    Attributes
+    ----------
+    hosts
+        The host of each node.
+    fixed
+        The fixed cabling.
+    src, dst, part
+        The links, or pairs of opposite links, and the position of the field that each is on.
+    """
+
+    hosts: tuple[str, ...]
+    fixed: tuple[Fixed, ...]
+    src: IntArray
+    dst: IntArray
+    part: IntArray
+
+
+def choose_together(
+    topology: Topology, inventory: Inventory, mode: Mode, hosts: Sequence[str] | None, *, seconds: float, seed: int = 0
+) -> Choice:
+    """Choose which host is which node, what is cabled where, and which panel each link is on.
+
+    Parameters
+    ----------
+    topology
+        What to wire; duplex in a duplex plan.
+    inventory
+        Its cabling is kept if it has any.
+    mode
+        Of the plan.
+    hosts
+        The host of each node where that is settled, or None.
+    seconds, seed
+        Of the search.
+
+    Raises
+    ------
+    InfeasibleError
+        If there is no such choice, and then it says that this is proven; or if none was found in time.
+    """
+    duplex = mode == "duplex"
+    src, dst = unit_edges(topology) if duplex else unit_links(without_loops(topology))
+    fields = list(inventory.fields)
+    room = usable(inventory, mode)
+    have = _lanes(inventory, fields, mode)
+    part = None
+    if not inventory.cabling:
+        most = [room[field] for field in fields]
+        part = _fill(most, len(src)) if duplex else spread_cycles(topology.nodes, src, dst, most, seed)
+    if part is not None:
+        out, into = (np.bincount(ends, minlength=topology.nodes) for ends in (src, dst))
+        needed = out + into if duplex else np.maximum(out, into)
+        names = (
+            tuple(hosts)
+            if hosts is not None
+            else in_order_of_need(needed, {name: sum(some) for name, some in have.items()})
+        )
+    else:
+        kinds = list(dict.fromkeys(have[name] for name in (hosts or have)))
+        there = Counter(have[name] for name in (hosts or have))
+        program = _Program(topology.nodes, src, dst, np.array(kinds, dtype=np.int64), duplex=duplex)
+        program.links(len(fields))
+        if inventory.cabling:
+            program.lanes_of_kinds()
+        else:
+            program.lanes_anywhere([room[field] for field in fields])
+        program.hosts([there[kind] for kind in kinds], None if hosts is None else [have[name] for name in hosts])
+        found = find_whole(*program.whole(), seconds=seconds, seed=seed)
+        if found.values is None:
+            raise InfeasibleError(_why_not(inventory, hosts, seconds, proven=found.proven))
+        part, chosen = program.read(found.values)
+        names = tuple(hosts) if hosts is not None else _names(have, [kinds[kind] for kind in chosen])
+    fixed = inventory.cabling or _cabling(inventory, mode, names, (src, dst, part))
+    return Choice(names, fixed, src, dst, part)
+
+
+def in_order_of_need(needed: IntArray, have: dict[str, int]) -> tuple[str, ...]:
+    """Return a host with lanes enough for each node: the first ones if these do, or else those with most to most.
+
+    Raises
+    ------
+    InfeasibleError
+        If no order has enough for all.
+    """
+    first = tuple(have)[: len(needed)]
+    if all(have[name] >= count for name, count in zip(first, needed, strict=True)):
+        return first
+    nodes = sorted(range(len(needed)), key=lambda node: -needed[node])
+    names = sorted(have, key=lambda name: -have[name])
+    order = [""] * len(needed)
+    for node, name in zip(nodes, names, strict=False):
+        if have[name] < needed[node]:
+            many = sum(1 for count in needed if count >= needed[node])
+            enough = sum(1 for count in have.values() if count >= needed[node])
+            words = f"{many} nodes need {needed[node]} or more lanes, {enough} hosts have that many"
+            raise InfeasibleError(f"too few ports: {words} that this plan can use")
+        order[node] = name
+    return tuple(order)
+
+
+class _Program:
+    """The program of the module's docstring in the making."""
+
+    def __init__(self, nodes: int, src: IntArray, dst: IntArray, kinds: IntArray, *, duplex: bool) -> None:
+        self.nodes, self.kinds = nodes, kinds
+        self.key = src * nodes + dst
+        self.pair, self.count = np.unique(self.key, return_counts=True)
+        ends = [self.pair // nodes, self.pair % nodes]
+        # the links that together take lanes at a node: all in a duplex plan, else those out and those in apart
+        self.sides = [ends] if duplex else [[ends[0]], [ends[1]]]
+        self.upper: list[IntArray] = []
+        self.entries: list[tuple[IntArray, IntArray, IntArray]] = []
+        self.bounds: list[tuple[IntArray, IntArray]] = []
+        self.columns = self.rows = 0
+
+    def links(self, fields: int) -> None:
+        """Have all links on some field."""
+        self.x = self._new(np.repeat(self.count[:, None], fields, axis=1))
+        self.y = self._new(np.ones((self.nodes, len(self.kinds)), dtype=np.int64))
+        self._add(self.count, self.count, [(self.x, np.arange(len(self.pair))[:, None], 1)])
+
+    def lanes_of_kinds(self) -> None:
+        """Have no more links at a node than lanes of its kind of host, on each field and on either side."""
+        fields = self.x.shape[1]
+        row = np.arange(self.nodes * fields).reshape(self.nodes, fields)
+        lanes = [(self.y[:, :, None], row[:, None, :], -self.kinds[None])]
+        for side in self.sides:
+            self._add(-NO_BOUND, np.zeros(row.size, dtype=np.int64), [*((self.x, row[end], 1) for end in side), *lanes])
+
+    def lanes_anywhere(self, most: list[int]) -> None:
+        """Have no more links at a node than lanes cabled, and no more lanes than hosts and panels have."""
+        fields = len(most)
+        lane = self._new(np.broadcast_to(np.array(most), (self.nodes, fields)))
+        row = np.arange(self.nodes * fields).reshape(self.nodes, fields)
+        for side in self.sides:
+            self._add(
+                -NO_BOUND,
+                np.zeros(row.size, dtype=np.int64),
+                [*((self.x, row[end], 1) for end in side), (lane, row, -1)],
+            )
+        node = np.arange(self.nodes)[:, None]
+        total = self.kinds.sum(axis=1)[None]
+        self._add(-NO_BOUND, np.zeros(self.nodes, dtype=np.int64), [(lane, node, 1), (self.y, node, -total)])
+        self._add(-NO_BOUND, np.array(most), [(lane, np.arange(fields)[None], 1)])
+
+    def hosts(self, there: list[int], given: list[tuple[int, ...]] | None) -> None:
+        """Have a host at every node, and no kind more often than it is there; that of a given host where it is."""
+        one = np.ones(self.nodes, dtype=np.int64)
+        self._add(one, one, [(self.y, np.arange(self.nodes)[:, None], 1)])
+        self._add(-NO_BOUND, np.array(there), [(self.y, np.arange(len(there))[None], 1)])
+        if given is not None:
+            same = [[tuple(kind) == wanted for kind in self.kinds.tolist()] for wanted in given]
+            self.upper[1] = np.array(same, dtype=np.int64).ravel()
+
+    def whole(self) -> tuple[IntArray, Entries, IntArray, IntArray]:
+        """Return the program as :func:`~topodesign.solve.whole.find_whole` takes it."""
+        entries = Entries(*(np.concatenate([part[place] for part in self.entries]) for place in range(3)))
+        low, high = (np.concatenate([bound[place] for bound in self.bounds]) for place in range(2))
+        return np.concatenate(self.upper), entries, low, high
+
+    def read(self, values: IntArray) -> tuple[IntArray, list[int]]:
+        """Return the field of each link and the kind of host of each node."""
+        waiting = {
+            key: list(np.repeat(np.arange(len(counts)), counts))
+            for key, counts in zip(self.pair.tolist(), values[self.x], strict=True)
+        }
+        part = np.array([waiting[key].pop() for key in self.key.tolist()], dtype=np.int64)
+        return part, np.argmax(values[self.y], axis=1).tolist()
+
+    def _new(self, upper: IntArray) -> IntArray:
+        numbers = np.arange(self.columns, self.columns + upper.size).reshape(upper.shape)
+        self.upper.append(np.ravel(upper))
+        self.columns += upper.size
+        return numbers
+
+    def _add(self, low: IntArray | int, high: IntArray, terms: list[tuple[IntArray, IntArray, IntArray | int]]) -> None:
+        """Add as many rows as there are upper bounds; terms are columns, their rows among these, and factors."""
+        for column, row, factor in terms:
+            wide = np.broadcast_arrays(row + self.rows, column, np.asarray(factor, dtype=np.int64))
+            place, name, value = (np.ravel(part) for part in wide)
+            self.entries.append((place[value != 0], name[value != 0], value[value != 0]))
+        self.bounds.append((np.broadcast_to(np.asarray(low, dtype=np.int64), high.shape), high))
+        self.rows += len(high)
+
+
+def _lanes(inventory: Inventory, fields: list[str], mode: Mode) -> dict[str, tuple[int, ...]]:
+    """Return the lanes of each host: by field where they are cabled, or else in all."""
+    if not inventory.cabling:
+        return {host.name: (host.lanes,) for host in inventory.hosts}
+    groups = lanes_by_field(inventory, inventory.cabling, mode)
+    return {host.name: tuple(len(groups.get((host.name, field), ())) for field in fields) for host in inventory.hosts}
+
+
+def _fill(room: list[int], pairs: int) -> IntArray:
+    """Spread pairs of links over fields where hosts can be cabled at will; each takes two ports of one field.
+
+    Raises
+    ------
+    InfeasibleError
+        If the fields have too few ports.
+    """
+    most = np.array(room) // 2
+    if most.sum() < pairs:
+        listed = " + ".join(map(str, most))
+        ports = ", ".join(map(str, room))
+        words = f"panels with {ports} ports carry {listed} = {most.sum()}, the topology has {pairs}"
+        raise InfeasibleError(f"impossible: a duplex link takes two ports of one panel; {words}")
+    # in turn, those with most room most often
+    turns = np.concatenate([(np.arange(count) + 0.5) / count for count in most if count])
+    which = np.repeat(np.arange(len(room)), most)
+    return which[np.argsort(turns, kind="stable")][:pairs]
+
+
+def _names(have: dict[str, tuple[int, ...]], wanted: list[tuple[int, ...]]) -> tuple[str, ...]:
+    """Return a host of the wanted kind for each node, the first of the inventory first."""
+    waiting: defaultdict[tuple[int, ...], list[str]] = defaultdict(list)
+    for name in reversed(have):
+        waiting[have[name]].append(name)
+    return tuple(waiting[kind].pop() for kind in wanted)
+
+
+def _cabling(
+    inventory: Inventory, mode: Mode, names: Sequence[str], links: tuple[IntArray, IntArray, IntArray]
+) -> tuple[Fixed, ...]:
+    """Return cabling with as many lanes of a host on each field as its links there need."""
+    src, dst, part = links
+    fields, nodes = list(inventory.fields), len(names)
+    shape = nodes, len(fields)
+    out, into = (
+        np.bincount(end * len(fields) + part, minlength=nodes * len(fields)).reshape(shape) for end in (src, dst)
+    )
+    lanes = out + into if mode == "duplex" else np.maximum(out, into)
+    cabled = {
+        name: [field for field, count in zip(fields, row, strict=True) for _ in range(count)]
+        for name, row in zip(names, lanes.tolist(), strict=True)
+    }
+    return tuple(assign_lanes(inventory, cabled, mode))
+
+
+def _why_not(inventory: Inventory, hosts: Sequence[str] | None, seconds: float, *, proven: bool) -> str:
+    ways = ["no split of the links over the panels"]
+    if hosts is None:
+        ways.append("no order of the hosts")
+    if not inventory.cabling:
+        ways.append("no cabling of the hosts")
+    listed = " and ".join([", ".join(ways[:-1]), ways[-1]] if len(ways) > 1 else ways)
+    if proven:
+        return f"impossible: {listed} makes this topology, which is proven"
+    return (
+        f"no plan was found in {seconds:g} seconds, which does not prove that there is none; search longer, or give "
+        "all hosts the same even number of lanes on each panel, which always does"
+    )
