@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from topodesign.pricing.groups import price_groups as price_groups
     from topodesign.report.plots import plot as plot
     from topodesign.runtime.check import check_file as check_file
+    from topodesign.schedulers.exact_frontier import exact_frontier as exact_frontier
     from topodesign.schedulers.frontier import pipeline_frontier as pipeline_frontier
     from topodesign.schedulers.scheduling import schedule as schedule
     from topodesign.search.layout import layout as layout
@@ -111,6 +112,7 @@ _HOMES = {
     "Cost": "base.cost",
     "Effort": "catalog.budgets",
     "evaluate": "pricing.evaluation",
+    "exact_frontier": "schedulers.exact_frontier",
     "examples": "base.shipped",
     "export_wiring": "wiring.exports.formats",
     "Fabric": "fabrics.fabric",

@@ -158,6 +158,12 @@ WRITERS = (
         "links.csv",
         lambda path, version: _command("synthesize", "-n", str(3 + version), "-d", "2", "-o", str(path)),
     ),
+    Writer(
+        "cli/frontier",
+        "plans",
+        lambda path, version: _command("frontier", f"uniring(1,{3 + version})", "--chunks", "1", "-o", str(path)),
+        makes_directory=True,
+    ),
     Writer("cli/compile", "programs", _groups, makes_directory=True),
     Writer(
         "base/shipped",

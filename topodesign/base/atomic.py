@@ -158,15 +158,16 @@ def _write(stream: IO[bytes], content: str | bytes | Callable[[IO[bytes]], None]
         stream.write(content.encode() if isinstance(content, str) else content)
 
 
-def write_directory(path: Path, files: Mapping[str, str]) -> None:
-    """Write a directory of text files under a temporary name beside it, then rename it.
+def write_directory(path: Path, files: Mapping[str, str | Callable[[Path], object]]) -> None:
+    """Write a directory of files under a temporary name beside it, then rename it.
 
     Parameters
     ----------
     path
         Must not be there yet, or be an empty directory: what is in a directory is never thrown away.
     files
-        Texts by name. A slash or another character that file names should not have becomes an underscore.
+        Texts by name, or what writes a file to a path. A slash or another character that file names should not have
+        becomes an underscore.
 
     Raises
     ------
@@ -185,7 +186,10 @@ def write_directory(path: Path, files: Mapping[str, str]) -> None:
         with _unless_finished(temporary):
             temporary.mkdir()
             for name, text in files.items():
-                (temporary / names[name]).write_text(text, encoding="utf-8", newline="\n")
+                if callable(text):
+                    text(temporary / names[name])
+                else:
+                    (temporary / names[name]).write_text(text, encoding="utf-8", newline="\n")
             temporary.rename(path)
     except OSError as error:
         raise FileFormatError(f"{path}: {error.strerror or error}") from None

@@ -28,6 +28,7 @@ COMMANDS = {
     "optimum": "Find the best throughput of a fabric, and what limits it.",
     "fabric": "Write a fabric, or what is left of it, as a file.",
     "schedule": "Write the explicit schedule of a collective.",
+    "frontier": "List the best chunks, steps and rounds, with proofs.",
     "pipeline": "Show what every number of steps buys a broadcast in bandwidth.",
     "groups": "Price a collective in several groups that share links.",
     "layout": "Place ranks on nodes so that their groups sit well.",

@@ -104,7 +104,7 @@ def method_options(function: _Command) -> _Command:
             "--steps",
             type=click.IntRange(1, 2**20),
             metavar="T",
-            help="Communication steps, for all-to-all, scatter and gather; without it as few as there can be.",
+            help="Communication steps, for all-to-all, scatter and gather, and for exact; without it as few as can be.",
         ),
         click.option(
             "--chunks",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from topodesign.base.arguments import as_integer
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import format_time
@@ -18,7 +19,7 @@ from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.schedulers.demands import Setting, asked_of
-from topodesign.schedulers.exact_rounds import FewestRounds, fewest_rounds, fewest_steps
+from topodesign.schedulers.exact_rounds import FewestRounds, fewest_rounds, fewest_steps, least_rounds
 from topodesign.schedulers.exact_time import fastest
 from topodesign.schedulers.method import Method, Request
 from topodesign.schedulers.tacos_ilp import greedy
@@ -57,18 +58,20 @@ def _timed(request: Request) -> Plan:
 
 def _rounds(request: Request) -> Plan:
     where, topology, collective = asked_of(request)
-    steps = fewest_steps(topology, collective)
+    least = fewest_steps(topology, collective)
+    steps = least if request.steps is None else as_integer("steps", request.steps, 1)
     found: list[tuple[Cost, FewestRounds, Rounds]] = []
     for chunks in range(1, (request.chunks or 1) + 1):
         one = fewest_rounds(topology, collective, steps=steps, chunks=chunks, **_limits(request))
         if one.schedule is not None:
             found.append((cost_of(topology, one.schedule), one, one.schedule))
-        if one.proof == "bound":
-            break  # the bound is the same for any number of chunks
+        if one.rounds == chunks * least_rounds(topology, collective):
+            break  # which no number of chunks undercuts
     if not found:
         raise InfeasibleError("the time was not enough to find a schedule; raise --time-limit, or use --method spff")
     cost, best, schedule = min(found, key=lambda one: one[0].bandwidth)
-    head = f"{cost.steps} steps, which is the fewest; {best.rounds} rounds for {schedule.units} chunk(s) of a shard"
+    fewest = ", which is the fewest" if steps == least else ""
+    head = f"{cost.steps} steps{fewest}; {best.rounds} rounds for {schedule.units} chunk(s) of a shard"
     why = f"not proven: the bound is {best.bound}" if best.proof == "none" else _WHY[best.proof]
     made = {"method": "exact", "proof": best.proof, "rounds": str(best.rounds), "bound": str(best.bound)}
     return Plan(where, schedule, cost_claim(cost), generator=made, notes=(f"{head}; {why}",))
@@ -84,7 +87,7 @@ def _limits(request: Request) -> dict[str, Any]:
 
 METHOD = Method(
     "exact",
-    frozenset({"chunks", "root", "without", "time_limit", "jobs", "seed", *TIMES}),
+    frozenset({"chunks", "steps", "root", "without", "time_limit", "jobs", "seed", *TIMES}),
     (ALLGATHER, REDUCE_SCATTER, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL),
     _make,
     auto=False,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -48,13 +49,14 @@ class FewestRounds:
     Attributes
     ----------
     schedule
-        The best one found, or None if the time was not enough for any.
+        The best one found, or None if the time was not enough for any, or there is none.
     rounds
         How many rounds it has: the sum over the steps of the largest load over capacity; None without a schedule.
     bound
         Rounds that any other has at least (exact).
     proof
-        Why none has fewer; ``none`` if the bound is below the rounds.
+        Why none has fewer; ``none`` if the bound is below the rounds. Without a schedule: why there is none below what
+        was asked for; ``none`` if that is not known.
     """
 
     schedule: Rounds | None
@@ -80,12 +82,27 @@ def fewest_steps(topology: Topology, collective: Collective | str) -> int:
     )
 
 
+def least_rounds(topology: Topology, collective: Collective | str) -> Fraction:
+    """Return rounds for each chunk that no schedule undercuts, whatever its steps: what has to cross a cut needs them.
+
+    Of the cuts those of a single node, on either side, are looked at, and all of them if there are few nodes.
+
+    Raises
+    ------
+    TopologyError, DisconnectedError, TooLargeError
+        As :func:`fewest_steps`.
+    """
+    return _widest(*_forwards(topology, as_collective(collective)))
+
+
 def fewest_rounds(
     topology: Topology,
     collective: Collective | str,
     *,
     steps: int,
     chunks: int = 1,
+    least: Fraction | None = None,
+    below: Fraction | None = None,
     seconds: float | None = None,
     jobs: int = 1,
     seed: int = 0,
@@ -102,6 +119,11 @@ def fewest_rounds(
         Communication steps of the schedule.
     chunks
         Equal parts of a block, each of which goes its own ways.
+    least
+        Rounds that are known not to be undercut.
+    below
+        Only schedules with fewer rounds than this are looked for. If there are none, none is returned, and the bound
+        is not below it.
     seconds
         Time for the search.
     jobs, seed
@@ -127,9 +149,9 @@ def fewest_rounds(
     collective = as_collective(collective)
     require_at_least("steps", steps, 1)
     require_at_least("chunks", chunks, 1)
-    least = fewest_steps(topology, collective)
-    if steps < least:
-        raise InfeasibleError(f"{collective} needs at least {least} steps on this topology, not {steps}")
+    fewest = fewest_steps(topology, collective)
+    if steps < fewest:
+        raise InfeasibleError(f"{collective} needs at least {fewest} steps on this topology, not {steps}")
     way, demands = _forwards(topology, collective)
     if len(demands) * chunks * len(way.src) * steps > MOST_CHOICES:
         raise TooLargeError(
@@ -139,12 +161,18 @@ def fewest_rounds(
     ports = math.lcm(*set(way.capacity.tolist()))
     if ports > MOST_PORTS:
         raise TooLargeError(f"link capacities with the common multiple {ports} are too many for an exact search")
-    bound = max((_crossing(way, demands, chunks, cut) for cut in cuts_of(way.nodes)), default=Fraction(0))
+    # Every load is a multiple of a round over all ports, and so are their sums.
+    bound = Fraction(math.ceil(max(chunks * _widest(way, demands), least or 0) * ports), ports)
+    if below is not None and bound >= below:
+        return FewestRounds(None, None, bound, "bound")
     search = _Search(way, demands, chunks, steps, ports)
     search.program.minimise([(1, load) for load in search.loads])
-    search.program.row([(1, load) for load in search.loads], math.ceil(bound * ports))
-    search.program.solve(seconds=seconds, jobs=jobs, seed=seed)
+    most = [] if below is None else [math.ceil(below * ports) - 1]
+    search.program.row([(1, load) for load in search.loads], int(bound * ports), *most)
+    verdict = search.program.solve(seconds=seconds, jobs=jobs, seed=seed)
     proof: Proof = "bound"
+    if below is not None and verdict == "infeasible":
+        return FewestRounds(None, None, Fraction(math.ceil(below * ports), ports), "search")
     if search.program.bound > bound * ports:
         bound, proof = Fraction(search.program.bound, ports), "search"
     if not search.program.solved:
@@ -176,9 +204,14 @@ def _forwards(topology: Topology, collective: Collective) -> tuple[Topology, tup
     return way, demands
 
 
-def _crossing(way: Topology, demands: tuple[Demand, ...], chunks: int, cut: frozenset[int]) -> Fraction:
-    """Return the rounds that it takes to bring over a cut what has to cross it."""
-    crossing = chunks * sum(one.source in cut and not cut.issuperset(one.goals) for one in demands)
+def _widest(way: Topology, demands: tuple[Demand, ...]) -> Fraction:
+    """Return the most rounds for each chunk that any cut takes."""
+    return max((_crossing(way, demands, cut) for cut in cuts_of(way.nodes)), default=Fraction(0))
+
+
+def _crossing(way: Topology, demands: tuple[Demand, ...], cut: frozenset[int]) -> Fraction:
+    """Return the rounds that it takes to bring over a cut a chunk of all that has to cross it."""
+    crossing = sum(one.source in cut and not cut.issuperset(one.goals) for one in demands)
     width = sum(c for u, v, c in way.links() if u in cut and v not in cut)
     return Fraction(crossing, width) if crossing else Fraction(0)
 
@@ -195,37 +228,70 @@ def _rounds_of(way: Topology, schedule: Rounds) -> Fraction:
 
 
 class _Search:
-    """The program of all schedules of so many steps and chunks."""
+    """The program of all schedules of so many steps and chunks.
+
+    Chunks that have one goal each are a flow through time, in whole chunks; others go over trees, a flag for each send.
+    """
 
     def __init__(self, way: Topology, demands: tuple[Demand, ...], chunks: int, steps: int, ports: int) -> None:
-        self.way, self.chunks, self.steps, self.ports = way, chunks, steps, ports
-        self.demands = [(one, chunk) for one in demands for chunk in range(chunks)]
+        self.way, self.demands, self.chunks, self.steps, self.ports = way, demands, chunks, steps, ports
         self.program = Discrete()
-        most = ports * len(self.demands)
+        most = ports * len(demands) * chunks
         self.loads = [self.program.number(0, most) for _ in range(steps)]
-        self.sends: dict[tuple[int, int, int], int] = {}  # demand, link, step: flag
+        self.flows: dict[tuple[int, int, int], int] = {}  # demand, link, step: number of chunks
+        self.sends: dict[tuple[int, int, int, int], int] = {}  # demand, chunk, link, step: flag
         self._apart = hops(way)
-        for number in range(len(self.demands)):
-            self._add_tree(number)
         on: dict[tuple[int, int], list[int]] = {}
-        for (_, link, step), flag in self.sends.items():
+        for number, one in enumerate(demands):
+            if len(one.goals) == 1:
+                self._add_flow(number)
+            else:
+                for chunk in range(chunks):
+                    self._add_tree(number, chunk)
+                    if chunk:
+                        self._in_order(number, chunk)
+        for (*_, link, step), flag in (*self.flows.items(), *self.sends.items()):
             on.setdefault((link, step), []).append(flag)
         for (link, step), flags in on.items():
             each = ports // int(way.capacity[link])
             self.program.row([(1, self.loads[step]), *((-each, flag) for flag in flags)], 0)
 
-    def _add_tree(self, number: int) -> None:
-        """Add the sends of a chunk: every goal gets it once, any other node at most once, and sends it on if at all."""
-        program, apart, way = self.program, self._apart, self.way
-        one, _ = self.demands[number]
+    def _moves(self, one: Demand) -> Iterator[tuple[int, int, int, int]]:
+        """Yield step, link and its ends of all that may carry a chunk: it can be there, and get to a goal in time."""
+        apart, way = self._apart, self.way
         tail = [min(apart[node][goal] for goal in one.goals) for node in range(way.nodes)]
+        for step, (link, (u, v, _)) in itertools.product(range(self.steps), enumerate(way.links())):
+            if v not in {u, one.source} and apart[one.source][u] <= step and step + 1 + tail[v] <= self.steps:
+                yield step, link, u, v
+
+    def _add_flow(self, number: int) -> None:
+        """Add the flow of all chunks of a block: what leaves a node has come before, and all of it gets to the goal."""
+        program, one = self.program, self.demands[number]
+        into: dict[int, list[tuple[int, int]]] = {node: [] for node in range(self.way.nodes)}
+        out: dict[int, list[tuple[int, int]]] = {node: [] for node in range(self.way.nodes)}
+        for step, link, u, v in self._moves(one):
+            if u not in one.goals:
+                flow = self.flows[number, link, step] = program.number(0, self.chunks)
+                into[v].append((step, flow))
+                out[u].append((step, flow))
+        for node in range(self.way.nodes):
+            if node in one.goals:
+                program.row([(1, flow) for _, flow in into[node]], self.chunks, self.chunks)
+            elif node != one.source and (into[node] or out[node]):
+                come, gone = ([(sign, flow) for _, flow in flows[node]] for sign, flows in ((1, into), (-1, out)))
+                program.row([*come, *gone], 0, 0)
+                for now in {step for step, _ in out[node]}:
+                    come = [(1, flow) for step, flow in into[node] if step < now]
+                    program.row([*come, *((-1, flow) for step, flow in out[node] if step <= now)], 0)
+
+    def _add_tree(self, number: int, chunk: int) -> None:
+        """Add the sends of a chunk: every goal gets it once, any other node at most once, and sends it on if at all."""
+        program, way, one = self.program, self.way, self.demands[number]
         into: dict[int, list[tuple[int, int]]] = {node: [] for node in range(way.nodes)}
         out: dict[int, list[tuple[int, int]]] = {node: [] for node in range(way.nodes)}
         ends = []
-        for step, (link, (u, v, _)) in itertools.product(range(self.steps), enumerate(way.links())):
-            if v in {u, one.source} or apart[one.source][u] > step or step + 1 + tail[v] > self.steps:
-                continue
-            flag = self.sends[number, link, step] = program.flag()
+        for step, link, u, v in self._moves(one):
+            flag = self.sends[number, chunk, link, step] = program.flag()
             into[v].append((step, flag))
             out[u].append((step, flag))
             ends.append((u, v, flag))
@@ -244,20 +310,47 @@ class _Search:
             if one.source in cut and not cut.issuperset(one.goals):
                 program.any_of(flag for u, v, flag in ends if u in cut and v not in cut)
 
+    def _in_order(self, number: int, chunk: int) -> None:
+        """Have the chunks of a block get to the first goal in the order of their numbers: they are all alike."""
+        links, goal = len(self.way.src), self.demands[number].goals[0]
+        self.program.row(
+            [
+                ((step * links + link) * (1 if part == chunk else -1), flag)
+                for (one, part, link, step), flag in self.sends.items()
+                if one == number and part in {chunk - 1, chunk} and int(self.way.dst[link]) == goal
+            ],
+            0,
+        )
+
     def schedule(self, collective: Collective) -> Rounds:
         """Return the schedule of the solution, without what nobody wants."""
+        value = self.program.value
+        moves = [move for move, flag in self.sends.items() if value(flag)]
+        for number in dict.fromkeys(number for number, _, _ in self.flows):
+            flow = {(step, link): value(one) for (of, link, step), one in self.flows.items() if of == number}
+            moves += [(number, chunk, link, step) for chunk, link, step in self._paths(number, flow)]
         rows = [
-            (
-                step + 1,
-                int(self.way.src[link]),
-                int(self.way.dst[link]),
-                self.demands[number][0].block,
-                chunk,
-                chunk + 1,
-            )
-            for (number, link, step), flag in self.sends.items()
-            if self.program.value(flag)
-            for chunk in [self.demands[number][1]]
+            (step + 1, int(self.way.src[link]), int(self.way.dst[link]), self.demands[number].block, chunk, chunk + 1)
+            for number, chunk, link, step in moves
         ]
         step, src, dst, block, lo, hi = np.array(rows, dtype=np.int64).reshape(-1, 6).T
         return assemble(collective, self.way.nodes, self.chunks, self.steps, [(step, src, dst, block, lo, hi)])
+
+    def _paths(self, number: int, flow: dict[tuple[int, int], int]) -> Iterator[tuple[int, int, int]]:
+        """Yield chunk, link and step of what chunks of a block do whose numbers flow; a round trip is left out."""
+        src, dst = self.way.src.tolist(), self.way.dst.tolist()
+        held: dict[int, list[int]] = {self.demands[number].source: list(range(self.chunks))}
+        paths: list[list[tuple[int, int]]] = [[] for _ in range(self.chunks)]
+        for step in range(self.steps):
+            coming = []
+            for link in range(len(src)):
+                for _ in range(flow.get((step, link), 0)):
+                    chunk = held[src[link]].pop()
+                    coming.append((dst[link], chunk))
+                    again = [at for at, (_, before) in enumerate(paths[chunk]) if src[before] == dst[link]]
+                    paths[chunk] = paths[chunk][: again[0]] if again else [*paths[chunk], (step, link)]
+            for node, chunk in coming:
+                held.setdefault(node, []).append(chunk)
+        for chunk, path in enumerate(paths):
+            for step, link in path:
+                yield chunk, link, step

@@ -78,7 +78,7 @@ def schedule(
     chunks
         Most units per shard, for ``spff`` and ``peel``; with unequal links their exact splits are rounded to it.
     steps
-        Communication steps of the plan, for ``peel``; as few as there can be if None.
+        Communication steps of the plan, for ``peel`` and ``exact``; as few as there can be if None.
     root
         Name or number of the node of a collective that has one; of several groups one in each, or ``first``.
     fixed_k

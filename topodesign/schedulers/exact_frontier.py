@@ -1,0 +1,418 @@
+"""The frontier of exact schedules: what chunks, steps and rounds there are to choose from, with a proof of each.
+
+More steps cost latency, more chunks cost sends, and more rounds for each chunk cost bandwidth. A choice is on the
+frontier if none with at most as many chunks and steps has as few rounds for each chunk. All numbers of steps and of
+chunks up to limits are gone through, the smallest first: for each the search is for fewer rounds than all before it, so
+that what is not found is proven not to be there (:func:`~topodesign.schedulers.exact_rounds.fewest_rounds`).
+
+This is the frontier of SCCL (Synthesizing Optimal Collective Algorithms), whose (C, S, R) are these numbers, where
+rounds of a step are whole; here a link of two lanes takes a chunk in half a round.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from topodesign.base.arguments import as_integer, as_seed
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.base.records import Result, Table
+from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time
+from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective, as_collective
+from topodesign.expand.places import PlaceLike
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
+from topodesign.plans.measure import cost_claim, cost_of
+from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Rounds
+from topodesign.pricing.crossovers import rounded_size, winners
+from topodesign.pricing.groups import bandwidth_of
+from topodesign.schedulers.demands import asked_of
+from topodesign.schedulers.exact import METHOD
+from topodesign.schedulers.exact_rounds import Proof, fewest_rounds, fewest_steps
+from topodesign.schedulers.method import Progress, Request, cost_in
+from topodesign.schedulers.steps_bound import lower_bound_lp
+from topodesign.topology.topology import Topology
+
+MOST_LIMIT = 64
+"""Largest limit on chunks and on additional steps."""
+_MOST_LINEAR = 2_000
+"""Largest product of nodes, links and steps for which a linear program bounds all numbers of chunks at once."""
+_SHARES = 3
+"""A search may take so many times its even share of the time that is left."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Chunks, steps and rounds, and the plan that has them.
+
+    Attributes
+    ----------
+    chunks, steps, rounds
+        Equal parts of a block, communication steps, and the sum over these of the largest load over capacity.
+    bound
+        Rounds that no other plan of at most so many chunks and steps undercuts for as many chunks.
+    proof
+        Why: a ``bound`` that needs no search, or a ``search`` through all others; ``none`` if it is below the rounds.
+    plan
+        What was found; replayed.
+    """
+
+    chunks: int
+    steps: int
+    rounds: Fraction
+    bound: Fraction
+    proof: Proof
+    plan: Plan
+
+    @property
+    def gap(self) -> Fraction:
+        """By how much of the bound the rounds are above it."""
+        return self.rounds / self.bound - 1
+
+
+@dataclass(frozen=True)
+class Unsettled:
+    """Chunks and steps of which it is not known whether some plan belongs to the frontier.
+
+    Attributes
+    ----------
+    chunks, steps
+        Of such a plan.
+    bound, below
+        Its rounds would be at least the one, and fewer than the other.
+    """
+
+    chunks: int
+    steps: int
+    bound: Fraction
+    below: Fraction
+
+
+@dataclass(frozen=True, repr=False)
+class ExactFrontier(Result):
+    """All choices of chunks, steps and rounds that no other beats, up to limits.
+
+    Attributes
+    ----------
+    place, collective
+        Where and what, with its root.
+    most_chunks, most_steps
+        The limits.
+    choices
+        Fewest steps first, and then fewest chunks.
+    unsettled
+        Where the time was not enough to know; if nothing, the frontier is complete and proven.
+    alpha, bandwidth
+        Seconds of latency of a step, and bits per second of a node.
+    sizes
+        Bytes for which times are told.
+    """
+
+    place: Topology | Fabric
+    collective: Collective
+    most_chunks: int
+    most_steps: int
+    choices: tuple[Choice, ...]
+    unsettled: tuple[Unsettled, ...]
+    alpha: Fraction
+    bandwidth: Fraction
+    sizes: tuple[Fraction, ...]
+
+    @property
+    def proven(self) -> bool:
+        """Whether all choices are proven and none is missing."""
+        return not self.unsettled and all(one.proof != "none" for one in self.choices)
+
+    def time(self, choice: Choice, size: Quantity) -> Fraction:
+        """Return the seconds that a choice takes for so much data."""
+        return cost_in(choice.plan).runtime(alpha=self.alpha, size=as_size(size), bandwidth=self.bandwidth)
+
+    def best(self, size: Quantity) -> Choice:
+        """Return the fastest choice for so much data, of equals that with the fewest steps and chunks."""
+        return min(self.choices, key=lambda one: (self.time(one, size), one.steps, one.chunks))
+
+    @cached_property
+    def _since(self) -> dict[int, Fraction]:
+        """From which size on which choices are the fastest; the first from 0."""
+        costs = [cost_in(one.plan) for one in self.choices]
+        found = winners(costs, self.alpha * self.bandwidth / 8)
+        return {place: size for size, place in found}
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for every choice; sizes from which it is the fastest are in bytes, None if there are none."""
+        return [
+            {
+                "chunks": one.chunks,
+                "steps": one.steps,
+                "rounds": one.rounds,
+                "bandwidth": cost_in(one.plan).bandwidth,
+                "bound": one.bound,
+                "proof": one.proof,
+                "fastest_from": self._since.get(place),
+                **{f"time_s of {format_size(size)}": self.time(one, size) for size in self.sizes},
+            }
+            for place, one in enumerate(self.choices)
+        ]
+
+    def heading(self) -> str:
+        """Return what it is for, and what is proven."""
+        where = self.place.name if isinstance(self.place, Fabric) else self.place.spec or "a topology without a spec"
+        limits = f"up to {self.most_chunks} chunk{'s' * (self.most_chunks > 1)} and {self.most_steps} steps"
+        verdict = "proven, all of it" if self.proven else "not all of it proven"
+        return f"{self.collective} on {where}, {limits}: {verdict}"
+
+    def table(self) -> Table:
+        """Return the table for people, the fastest for each size marked."""
+        times = [[self.time(one, size) for one in self.choices] for size in self.sizes]
+        rows = []
+        for place, one in enumerate(self.choices):
+            proof = f"at least {one.bound}" if one.proof == "none" else one.proof
+            since = self._since.get(place)
+            rows.append(
+                (
+                    str(one.chunks),
+                    str(one.steps),
+                    str(one.rounds),
+                    f"{float(cost_in(one.plan).bandwidth):.4f}",
+                    proof,
+                    "" if since is None else rounded_size(since),
+                    *(f"{format_time(own[place])}{'*' * (own[place] == min(own))}" for own in times),
+                )
+            )
+        sizes = tuple(format_size(size) for size in self.sizes)
+        columns = ("chunks", "steps", "rounds", "y", "proof", "fastest from", *sizes)
+        return Table(self.heading(), columns, tuple(rows), frozenset({"proof"}), footnote=self._footnote())
+
+    def _footnote(self) -> str:
+        some = [
+            f"{one.chunks} chunk{'s' * (one.chunks > 1)} in {one.steps} steps may do with {one.bound} rounds or more, "
+            f"below {one.below}"
+            for one in self.unsettled
+        ]
+        return f"not settled: {'; '.join(some)}" if some else ""
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        spec = self.choices[0].plan.spec
+        return {
+            "spec": spec,
+            "collective": self.collective.record(),
+            "most_chunks": self.most_chunks,
+            "most_steps": self.most_steps,
+            "proven": self.proven,
+            "alpha_s": float(self.alpha),
+            "bandwidth_bps": float(self.bandwidth),
+            "sizes_bytes": [float(size) for size in self.sizes],
+            "frontier": [
+                {
+                    "chunks": one.chunks,
+                    "steps": one.steps,
+                    "rounds": str(one.rounds),
+                    "bandwidth": str(cost_in(one.plan).bandwidth),
+                    "bound": str(one.bound),
+                    "gap": float(one.gap),
+                    "proof": one.proof,
+                    "fastest_from_bytes": None if (since := self._since.get(place)) is None else float(since),
+                    "times_s": [float(self.time(one, size)) for size in self.sizes],
+                }
+                for place, one in enumerate(self.choices)
+            ],
+            "unsettled": [
+                {"chunks": one.chunks, "steps": one.steps, "bound": str(one.bound), "below": str(one.below)}
+                for one in self.unsettled
+            ],
+        }
+
+
+def exact_frontier(
+    place: PlaceLike,
+    collective: Collective | str = "allgather",
+    *,
+    root: str | int | None = None,
+    chunks: int = 6,
+    steps: int | None = None,
+    alpha: Quantity = "10us",
+    bandwidth: Quantity | None = None,
+    sizes: Iterable[Quantity] = ("1MiB",),
+    time_limit: Quantity = "60s",
+    jobs: int = 1,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> ExactFrontier:
+    """Return all choices of chunks, steps and rounds that no other beats, each as a plan, and what is proven of it.
+
+    Parameters
+    ----------
+    place
+        A small topology, its spec, a file, or a networkx graph, or a fabric; without switches.
+    collective
+        Of one movement: an allreduce is a reduce-scatter and then an allgather, each with a frontier of its own.
+    root
+        Its root, if it has one.
+    chunks
+        Equal parts of a block, at most.
+    steps
+        Communication steps, at most; two more than the fewest if None.
+    alpha, bandwidth, sizes
+        Latency of a step, bandwidth of a node (100 Gbps if None; fabrics have their own), and the amounts of data for
+        which times are told.
+    time_limit
+        For all searches together. What they have not settled then is said.
+    jobs, seed
+        Threads of the search, and where it begins.
+    progress
+        Called with the share of the choices that are settled.
+
+    Raises
+    ------
+    ParameterError, UnitError
+        If the collective or its root does not fit, or a number is out of range.
+    InfeasibleError
+        If some node cannot be reached, the steps are too few, or nothing was found in the time.
+    TooLargeError
+        If there is too much to choose from for the fewest steps and one chunk.
+    MissingLibraryError
+        If OR-tools is not installed.
+
+    Examples
+    --------
+    >>> found = exact_frontier("bipartite(2)", chunks=2)
+    >>> [(one.chunks, one.steps, str(one.rounds), one.proof) for one in found.choices]
+    [(1, 2, '2', 'bound'), (2, 2, '3', 'bound')]
+    >>> found.proven, found.best("1GiB").chunks
+    (True, 2)
+    """
+    asked = as_collective(collective)
+    if not asked.like(*METHOD.collectives):
+        known = ", ".join(map(str, METHOD.collectives))
+        raise ParameterError(f"frontiers are of {known}; an {asked} is a reduce-scatter and then an allgather")
+    root = asked.root if root is None else root
+    if (root is None) == asked.rooted:
+        raise ParameterError(f"{asked} {'needs a' if asked.rooted else 'has no'} root")
+    seconds = float(as_time(time_limit))
+    if seconds <= 0:
+        raise ParameterError("time_limit must be above zero")
+    rate = None if bandwidth is None else as_bandwidth(bandwidth)
+    request = Request(place, asked, root=root, bandwidth=rate)
+    where, topology, wanted = asked_of(request)
+    if isinstance(where, Fabric):
+        if rate is not None:
+            raise ParameterError(f"{where.name} has bandwidths of its own; leave out --bandwidth")
+        rate = 8 * where.unit * topology.degree
+    most_chunks = as_integer("chunks", chunks, 1, MOST_LIMIT)
+    least = fewest_steps(topology, wanted)
+    most_steps = least + 2 if steps is None else as_integer("steps", steps, 1, least + MOST_LIMIT)
+    if most_steps < least:
+        raise InfeasibleError(f"{wanted} needs at least {least} steps on this topology, not {most_steps}")
+    search = _Search(where, topology, wanted, (seconds, as_integer("jobs", jobs, 1), as_seed(seed)))
+    search.run(least, most_steps, most_chunks, progress)
+    if not search.found:
+        raise InfeasibleError("the time was not enough to find a schedule; raise --time-limit")
+    return ExactFrontier(
+        where,
+        wanted,
+        most_chunks,
+        most_steps,
+        tuple(search.choices()),
+        tuple(search.unsettled),
+        as_time(alpha),
+        8 * NODE_BANDWIDTH if rate is None else rate,
+        tuple(map(as_size, [sizes] if isinstance(sizes, str | int | float) else sizes)),
+    )
+
+
+class _Search:
+    """The search over numbers of steps and chunks."""
+
+    def __init__(
+        self, where: Topology | Fabric, topology: Topology, collective: Collective, limits: tuple[float, int, int]
+    ) -> None:
+        self.where, self.topology, self.collective = where, topology, collective
+        seconds, self.jobs, self.seed = limits
+        self.end = time.monotonic() + seconds
+        shards = collective.shards(topology.nodes)
+        self.rounds_of_y = Fraction(shards, topology.degree)
+        self.least = (
+            bandwidth_of(topology, collective, "forward") * self.rounds_of_y
+        )  # rounds for a chunk, in any steps
+        self.found: dict[tuple[int, int], tuple[Fraction, Fraction, Proof, Rounds]] = {}
+        self.unsettled: list[Unsettled] = []
+
+    def run(self, first: int, last: int, chunks: int, progress: Progress | None) -> None:
+        """Go through all numbers of steps and chunks; where nothing can be better any more, there is nothing to do."""
+        cells = [(steps, parts) for steps in range(first, last + 1) for parts in range(1, chunks + 1)]
+        fluid: dict[int, Fraction] = {}
+        for place, (steps, parts) in enumerate(cells):
+            if progress is not None:
+                progress(place / len(cells))
+            below = self._best(steps, parts)
+            if below is not None and self.least >= below:
+                continue
+            if steps not in fluid:
+                fluid[steps] = max(self.least, self._fluid(steps))
+            left = self.end - time.monotonic()
+            self._settle(steps, parts, below, (fluid[steps], left * min(1.0, _SHARES / (len(cells) - place))))
+
+    def choices(self) -> Iterator[Choice]:
+        """Yield what is on the frontier, as plans."""
+        for (steps, parts), (rounds, bound, proof, schedule) in sorted(self.found.items()):
+            made = {"method": "exact", "chunks": parts, "proof": proof, "rounds": str(rounds), "bound": str(bound)}
+            why = f"not proven: the bound is {bound}" if proof == "none" else f"proven by {proof}"
+            note = f"{parts} chunk{'s' * (parts > 1)} of a shard, {steps} steps, {rounds} rounds; {why}"
+            claim = cost_claim(cost_of(self.topology, schedule))
+            yield Choice(
+                parts, steps, rounds, bound, proof, Plan(self.where, schedule, claim, generator=made, notes=(note,))
+            )
+
+    def _best(self, steps: int, parts: int) -> Fraction | None:
+        """Return the fewest rounds for each chunk of what has at most so many steps and chunks; None if nothing has."""
+        own = [one[0] / c for (s, c), one in self.found.items() if s <= steps and c <= parts]
+        return min(own, default=None)
+
+    def _fluid(self, steps: int) -> Fraction:
+        """Return rounds for each chunk that nothing of so many steps undercuts, by a linear program if it is quick."""
+        topology = self.topology
+        if not self.collective.like(ALLGATHER, REDUCE_SCATTER):
+            return Fraction(0)
+        if topology.nodes * len(topology.src) * steps > _MOST_LINEAR:
+            return Fraction(0)
+        try:
+            found = lower_bound_lp(topology, self.collective, steps=steps)
+        except TooLargeError:
+            return Fraction(0)
+        return Fraction(0) if found is None else found * self.rounds_of_y
+
+    def _settle(self, steps: int, parts: int, below: Fraction | None, limits: tuple[Fraction, float]) -> None:
+        """Look for fewer rounds for each chunk than all before; what comes of it is noted."""
+        least, seconds = limits[0] * parts, limits[1]
+        most = None if below is None else below * parts
+        if seconds <= 0:
+            if most is not None and least < most:
+                self.unsettled.append(Unsettled(parts, steps, least, most))
+            return
+        try:
+            one = fewest_rounds(
+                self.topology,
+                self.collective,
+                steps=steps,
+                chunks=parts,
+                least=least,
+                below=most,
+                seconds=seconds,
+                jobs=self.jobs,
+                seed=self.seed,
+            )
+        except TooLargeError:
+            if not self.found:
+                raise
+            if most is not None and least < most:
+                self.unsettled.append(Unsettled(parts, steps, least, most))
+            return
+        if one.schedule is not None and one.rounds is not None:
+            self.found[steps, parts] = one.rounds, one.bound, one.proof, one.schedule
+        elif one.proof == "none" and most is not None:
+            self.unsettled.append(Unsettled(parts, steps, one.bound, most))
