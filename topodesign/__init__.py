@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from topodesign.wiring.check.check import check_wiring as check_wiring
     from topodesign.wiring.exports.formats import export_wiring as export_wiring
     from topodesign.wiring.exports.read_back import import_wiring as import_wiring
+    from topodesign.wiring.exports.trace import trace_wiring as trace_wiring
     from topodesign.wiring.failures.report import failure_impact as failure_impact
     from topodesign.wiring.inventory.files import read_inventory as read_inventory
     from topodesign.wiring.inventory.inventory import Inventory as Inventory
@@ -158,6 +159,7 @@ _HOMES = {
     "unwind": "fabrics.unwinding",
     "Topology": "topology.topology",
     "training_step": "simulation.plans",
+    "trace_wiring": "wiring.exports.trace",
     "Trees": "plans.trees",
     "verify": "verification.plans",
     "verify_catalog": "catalog.verify",

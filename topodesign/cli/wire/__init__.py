@@ -8,6 +8,7 @@ from topodesign.cli.lazy import LazyGroup
 
 COMMANDS = {
     "plan": "Plan which patches make a topology, and what has to be bought.",
+    "show": "Say where a cable, a port or a host of a plan leads.",
     "export": "Write a wiring plan for those who carry it out.",
     "import": "Read an export back and compare its links with those of the plan.",
     "diff": "Change a wiring into another with few patches moved.",

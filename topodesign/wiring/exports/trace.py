@@ -1,0 +1,245 @@
+"""What a name on a label stands for: the way of the light from host to host, through the cable, port or host asked for.
+
+A way of a simplex plan goes in the direction of the light, one of a duplex plan there and back. Lanes without a
+cross-connect end at the panel.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any
+
+from topodesign.base.arguments import as_text
+from topodesign.base.errors import ParameterError
+from topodesign.base.records import Result, Table, table_of
+from topodesign.wiring.exports.cables import Cable, cables
+from topodesign.wiring.inventory.inventory import interface_name
+from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.plan.cross_connects import End, fibres
+from topodesign.wiring.plan.files import WiringLike, as_wiring
+from topodesign.wiring.plan.plan import WiringPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """From a lane of a host to another, or to a panel.
+
+    Attributes
+    ----------
+    sender, receiver
+        Lanes as ``HOST PORT/LANE``; the receiver is empty where nothing is patched.
+    through
+        Names of cables and panel ports in between, in order.
+    metres
+        Of the cables on the way, as far as their lengths are known.
+    note
+        What else there is to say: that it is free.
+    """
+
+    sender: str
+    through: tuple[str, ...]
+    receiver: str
+    metres: str
+    note: str = ""
+
+    def record(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "from": self.sender,
+            "through": list(self.through),
+            "to": self.receiver or None,
+            "cable_m": self.metres or None,
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class WiringTrace(Result):
+    """The ways that go through something.
+
+    Attributes
+    ----------
+    name
+        What was asked for.
+    duplex
+        Whether the light goes there and back.
+    ways
+        At least one, or the note says why there is none.
+    note
+        What is to be said of the thing itself: its place, or that it is blocked.
+    """
+
+    name: str
+    duplex: bool
+    ways: tuple[Way, ...]
+    note: str = ""
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row a way."""
+        return [way.record() | {"through": " ".join(way.through)} for way in self.ways]
+
+    def heading(self) -> str:
+        """Return what was asked for, and what it is."""
+        return f"{self.name}: {self.note}" if self.note else self.name
+
+    def table(self) -> Table:
+        """Return the ways as a table."""
+        return table_of(self.to_records(), self.heading())
+
+    def record(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {"name": self.name, "note": self.note, "ways": [way.record() for way in self.ways]}
+
+    def __str__(self) -> str:
+        """Return a line for each way, or why there is none."""
+        arrow = " - " if self.duplex else " > "
+        lines = []
+        for way in self.ways:
+            line = arrow.join(filter(None, (way.sender, *way.through, way.receiver)))
+            tail = ", ".join(filter(None, (f"{way.metres} m" if way.metres else "", way.note)))
+            lines.append(f"{line} ({tail})" if tail else line)
+        return "\n".join(lines or [self.heading()])
+
+
+def trace_wiring(plan: WiringLike, name: str) -> WiringTrace:
+    """Say where something of a plan leads: a cable, a port of a host or a panel, a label, or a host with all its ports.
+
+    Parameters
+    ----------
+    plan
+        A plan, or the path of its file.
+    name
+        A cable as ``C11``, ``F1`` or ``F1-2``; a host; a port as ``host01:eth0`` or ``host01:eth0/2``, of a panel as
+        ``panel:4`` or one side of it as ``panel:4B``; or what is printed on a label.
+
+    Raises
+    ------
+    ParameterError
+        If the plan has nothing of that name; the message names what is near.
+    FileFormatError
+        If the plan cannot be read.
+
+    Examples
+    --------
+    >>> from topodesign.wiring.inventory.plain import plain_inventory
+    >>> from topodesign.wiring.plan.wire import wire
+    >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
+    >>> print(trace_wiring(plan, "h1:eth0"))
+    h1 eth0 - F5 - P0:5 - C01 - P0:1 - F1 - h0 eth0 (2 m)
+    """
+    wiring, wanted = as_wiring(plan), as_text("name", name).strip()
+    known = _index(wiring)
+    found = known.get(wanted)
+    if found is None:
+        near = get_close_matches(wanted, known, n=3, cutoff=0.5)
+        advice = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise ParameterError(f"the plan has no host, port or cable '{wanted[:60]}'{advice}")
+    duplex = wiring.mode == "duplex"
+    return WiringTrace(
+        wanted, duplex, tuple(_seen_from(wanted, way, duplex=duplex) for way in found), _note(wiring, wanted)
+    )
+
+
+def _seen_from(name: str, way: Way, *, duplex: bool) -> Way:
+    """Turn a way that goes there and back so that it begins where was asked for."""
+    ends = way.receiver.partition(" ")[0], way.receiver.replace(" ", ":")
+    if (
+        duplex
+        and name in {*ends, ends[1].rpartition("/")[0]}
+        and name not in {way.sender, way.sender.partition(" ")[0]}
+    ):
+        return replace(way, sender=way.receiver, receiver=way.sender, through=way.through[::-1])
+    return way
+
+
+def _index(plan: WiringPlan) -> dict[str, tuple[Way, ...]]:
+    """Return the ways through everything that has a name."""
+    index: defaultdict[str, dict[Way, None]] = defaultdict(dict)
+    for name in (*plan.inventory.host, *(f"{panel}:{port}" for panel, port in plan.inventory.panel_port)):
+        index[name] = {}
+    for way, names in (*_patched(plan), *_open(plan)):
+        for name in names:
+            index[name][way] = None
+    return {name: tuple(ways) for name, ways in index.items()}
+
+
+def _patched(plan: WiringPlan) -> Iterator[tuple[Way, list[str]]]:
+    """Yield the way of each cross-connect, with all names of what is on it."""
+    fixed, cross = _cables(plan)
+    for connect in plan.connects:
+        begin, end = fibres(connect)
+        here, there, patch = fixed[begin[:2]], fixed[end[:2]], cross[connect.cable]
+        through = (here.name, _port(*begin), patch.name, _port(*end), there.name)
+        way = Way(_lane(plan, connect.a), through, _lane(plan, connect.b), _metres(here, patch, there))
+        yield way, [*_names(here, patch, there), *_ends(connect.a, begin.side), *_ends(connect.b, end.side)]
+
+
+def _open(plan: WiringPlan) -> Iterator[tuple[Way, list[str]]]:
+    """Yield the ways that end at a panel, with all names of what is on them."""
+    fixed, _ = _cables(plan)
+    patched = {place for connect in plan.connects for place in fibres(connect)}
+    for key, end in plan.end.items():
+        for side in ("A", "B") if plan.mode == "simplex" else ("AB",):
+            if (*key, side) in patched:
+                continue
+            note = {"A": "free to send", "B": "free to receive", "AB": "free"}[side]
+            note = note if end.host in plan.node else "free: the host is no node"
+            cable = fixed[key]
+            way = Way(_lane(plan, end), (cable.name, _port(*key, side)), "", _metres(cable), note)
+            yield way, [*_names(cable), *_ends(end, side)]
+
+
+def _cables(plan: WiringPlan) -> tuple[dict[tuple[str, str], Cable], dict[str, Cable]]:
+    """Return fixed cables by their panel port and cross-connects by name."""
+    known = list(cables(plan))
+    fixed = {(cable.b.device, cable.b.port): cable for cable in known if cable.kind == "fixed"}
+    return fixed, {cable.name: cable for cable in known if cable.kind != "fixed"}
+
+
+def _ends(end: End, side: str) -> Iterator[str]:
+    """Yield the names of a host, its port and lane, and the panel port."""
+    yield end.host
+    yield f"{end.host}:{end.port}"
+    yield f"{end.host}:{end.port}/{end.lane}"
+    yield f"{end.panel}:{end.panel_port}"
+    for letter in side:
+        yield f"{end.panel}:{end.panel_port}{letter}"
+
+
+def _names(*some: Cable) -> Iterator[str]:
+    """Yield the names of cables, of breakout cables of which they are legs, and what their labels say."""
+    for cable in some:
+        yield from (cable.name, cable.a.label, cable.b.label)
+        if cable.sort == "MPO-12 breakout":  # what its plug at the host says
+            yield from (cable.name.partition("-")[0], f"{cable.a.where}-{cable.a.port}")
+
+
+def _metres(*some: Cable) -> str:
+    lengths = [cable.length for cable in some if cable.length is not None]
+    return format_metres(sum(lengths[1:], lengths[0])) if lengths else ""
+
+
+def _lane(plan: WiringPlan, end: End) -> str:
+    port = next(port for port in plan.inventory.host[end.host].ports if port.name == end.port)
+    return f"{end.host} {interface_name(end.port, end.lane, port.lanes)}"
+
+
+def _port(panel: str, label: str, side: str) -> str:
+    return f"{panel}:{label}{side if len(side) == 1 else ''}"
+
+
+def _note(plan: WiringPlan, name: str) -> str:
+    """Return where a host stands and which node it is, or what keeps a panel port from being used."""
+    inventory = plan.inventory
+    if name in inventory.host:
+        place = inventory.place(name)
+        node = f"node {plan.node[name]}" if name in plan.node else "no node"
+        return f"{node}, rack {place.rack}, unit {place.unit}"
+    panel, _, label = name.rpartition(":")
+    port = inventory.panel_port.get((panel, label)) or inventory.panel_port.get((panel, label[:-1]))
+    if port is None:
+        return ""
+    return "blocked" if port.blocked else "" if (panel, port.label) in plan.end else "not cabled"
