@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 MOST_WIDE = 79
 """Letters in a line of words."""
-_LONGEST_CELL = 240
+LONGEST_CELL = 240
 """Characters of a text that a table shows whole; of a longer one, such as a spec link by link, the beginning."""
 
 
@@ -204,9 +204,9 @@ def table_of(records: list[dict[str, Any]], heading: str = "") -> Table:
 
 def shortened(text: str) -> str:
     """Return a text as tables show it: of a very long one, such as a spec link by link, the beginning."""
-    if len(text) <= _LONGEST_CELL:
+    if len(text) <= LONGEST_CELL:
         return text
-    return f"{text[: _LONGEST_CELL // 2]}... ({len(text)} characters)"
+    return f"{text[: LONGEST_CELL // 2]}... ({len(text)} characters)"
 
 
 def _cell(value: object) -> str:

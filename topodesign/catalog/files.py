@@ -10,6 +10,7 @@ import contextlib
 import mmap
 import os
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -89,6 +90,18 @@ def read_rows(directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT
         if (low, high) == (start, end):
             _check_count(path, data, end, len(rows))
     return rows
+
+
+def file_check(directory: Path, degree: int) -> str:
+    """Return the CRC-32 of the file of a degree, in eight hexadecimal digits.
+
+    Raises
+    ------
+    CatalogError
+        If it is missing or cannot be read.
+    """
+    with _mapped(catalog_file(directory, degree)) as data:
+        return f"{zlib.crc32(data):08x}"
 
 
 @contextlib.contextmanager

@@ -139,6 +139,9 @@ def known_topologies(
         raise InfeasibleError(_nothing_left(found))
     single = not isinstance(nodes, range) or len(asked) == 1
     known = [from_rows(front, work, bidirectional=bidirectional) for front in kept]
+    if known[0].best.name is not None:
+        version = source.version(degree)
+        known = [replace(one, version=version) for one in known]
     if single:
         known = [replace(known[0], better=better_size(source, asked[0], degree, work, duplex=bidirectional))]
     return Known(tuple(known), single)
@@ -165,7 +168,9 @@ def _frontiers(catalog: Catalog, nodes: range, degree: int, duplex: bool) -> lis
         )
     rows = catalog.rows(degree, nodes[0], nodes[-1])
     groups = itertools.groupby(rows, key=lambda row: row.nodes)
-    fronts = [front for _, group in groups if (front := undominated(group, duplex=duplex))]
+    fronts = [
+        front for _, group in groups if (front := catalog.named(undominated(group, duplex=duplex), duplex=duplex))
+    ]
     if not fronts:
         if len(nodes) == 1:
             check_question(nodes[0], degree, bidirectional=duplex)
@@ -210,5 +215,5 @@ def _fastest(result: Pareto, priced: bool) -> tuple[str, ...]:
         format_excess(best.allreduce[0] / bound),
         "duplex" if best.duplex else "simplex",
         best.found,
-        shortened(str(best.spec)),
+        shortened(best.label),
     )

@@ -11,9 +11,9 @@ from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import ResultList
 from topodesign.base.units import as_count
 from topodesign.catalog.all_to_all import known_prices
-from topodesign.catalog.files import NO_LIMIT, default_directory, degrees, read_rows
+from topodesign.catalog.files import NO_LIMIT, default_directory, degrees, file_check, read_rows
 from topodesign.catalog.quality import STANDARD, Coverages, Qualities, coverage, quality
-from topodesign.catalog.rows import Row, undominated
+from topodesign.catalog.rows import VERSION, Row, undominated
 from topodesign.pricing.workload import Workload
 
 MOST_NODES = 2048
@@ -87,7 +87,59 @@ class Catalog:
         CatalogError
             As :meth:`rows`.
         """
-        return ResultList(undominated(self.rows(degree, nodes, nodes), duplex=duplex))
+        return ResultList(self.named(undominated(self.rows(degree, nodes, nodes), duplex=duplex), duplex=duplex))
+
+    def named(self, front: Iterable[Row], *, duplex: bool) -> list[Row]:
+        """Return the rows of a frontier with the short names that are specs of theirs, if they are of this catalog.
+
+        Specs have the catalog that :func:`topodesign.catalog.files.default_directory` names; others have no names.
+        """
+        rows = list(front)
+        if self.directory != default_directory():
+            return rows
+        word = "catalog_duplex" if duplex else "catalog"
+        return [
+            replace(row, name=f"{word}({row.nodes},{row.degree},{place})") for place, row in enumerate(rows, start=1)
+        ]
+
+    def row(self, nodes: int, degree: int, place: int, *, duplex: bool = False) -> Row:
+        """Return the topology at a place of a frontier, the one with the fewest steps at 1.
+
+        Raises
+        ------
+        ParameterError
+            If there is none; the message says which there are.
+        CatalogError
+            As :meth:`rows`.
+
+        Examples
+        --------
+        >>> Catalog().row(12, 4, 1).spec
+        'circulant(12,2,3)'
+        """
+        kind = "duplex topology" if duplex else "topology"
+        if degree not in self.degrees:
+            known = f"degrees {self.degrees[0]} to {self.degrees[-1]}" if self.degrees else "no degree"
+            raise ParameterError(f"the catalog has {known}, not {degree}")
+        front = self.named(undominated(self.rows(degree, nodes, nodes), duplex=duplex), duplex=duplex)
+        if not front:
+            raise ParameterError(f"the catalog has no {kind} of {nodes} nodes and degree {degree}")
+        if not 1 <= place <= len(front):
+            there = ", ".join(f"{number} ({row.cost.steps} steps)" for number, row in enumerate(front, start=1))
+            raise ParameterError(f"of {nodes} nodes and degree {degree} the catalog has {there}; there is no {place}")
+        return front[place - 1]
+
+    def version(self, degree: int) -> str:
+        """Return what tells one catalog from another: the version of its format, and the CRC-32 of the degree's file.
+
+        Names of rows mean the same topologies as long as it is the same.
+
+        Raises
+        ------
+        CatalogError
+            If the file cannot be read.
+        """
+        return f"{VERSION}.{file_check(self.directory, as_count(degree, 'degree', 1))}"
 
     def coverage(self, degrees: Iterable[int] | None = None, first: int = 0, last: int = NO_LIMIT) -> Coverages:
         """Count what there is, degree by degree; all degrees that there are files of, unless told otherwise.

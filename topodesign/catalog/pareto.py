@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from topodesign.base.cost import Basis, Cost, check_size, lower_bound, moore_distances
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError
-from topodesign.base.records import Result, Table, shortened
+from topodesign.base.records import LONGEST_CELL, Result, Table, shortened
 from topodesign.base.spec import Spec, parse
 from topodesign.base.units import (
     Quantity,
@@ -22,6 +22,7 @@ from topodesign.base.units import (
     format_time,
     plain_number,
 )
+from topodesign.base.wording import listed
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.close_sizes import Better, better_size
 from topodesign.catalog.lookup import Catalog, as_catalog, covers
@@ -79,6 +80,8 @@ class Entry(Result):
         For each size, whether no other entry is faster.
     all_to_all
         What all-to-all costs, where the catalog knows it.
+    name
+        A short spec of it, such as ``catalog(200,6,1)``, where it is a row of the default catalog.
     """
 
     nodes: int
@@ -92,6 +95,13 @@ class Entry(Result):
     allreduce: tuple[Fraction, ...]
     best: tuple[bool, ...]
     all_to_all: Bounds | None = None
+    name: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What tables show: the spec, or the short one where it is very long."""
+        text = str(self.spec)
+        return text if len(text) <= LONGEST_CELL or self.name is None else self.name
 
     @property
     def found(self) -> str:
@@ -106,12 +116,13 @@ class Entry(Result):
 
     def heading(self) -> str:
         """Return the spec and its price."""
-        return f"{shortened(str(self.spec))}, {self.cost.steps} steps, bandwidth factor {self.cost.bandwidth}"
+        return f"{shortened(self.label)}, {self.cost.steps} steps, bandwidth factor {self.cost.bandwidth}"
 
     def record(self) -> dict[str, Any]:
         """Return the JSON document."""
         return {
             "spec": str(self.spec),
+            "name": self.name,
             "steps": self.cost.steps,
             "bandwidth": str(self.cost.bandwidth),
             "bandwidth_float": float(self.cost.bandwidth),
@@ -129,6 +140,7 @@ class Entry(Result):
         return [
             {
                 "spec": str(self.spec),
+                "name": self.name,
                 "nodes": self.nodes,
                 "degree": self.degree,
                 "steps": self.cost.steps,
@@ -175,6 +187,8 @@ class Pareto(Result):
         A size close by that the catalog serves much better, if there is one.
     runners_up
         What comes next to the fastest, where that was asked for.
+    version
+        Version of the catalog in which short names mean what they do here; None where there are none.
     """
 
     nodes: int
@@ -188,6 +202,7 @@ class Pareto(Result):
     catalog_error: str | None = None
     better: Better | None = None
     runners_up: RunnersUp | None = None
+    version: str | None = None
 
     @property
     def best(self) -> Entry:
@@ -197,7 +212,7 @@ class Pareto(Result):
     @property
     def verdict(self) -> str:
         """What is the best from which size on, how much is left to gain, and whether a size close by is better."""
-        offers = [(str(entry.spec), entry.cost) for entry in self.entries]
+        offers = [(entry.label, entry.cost) for entry in self.entries]
         said = verdict_on(offers, self.bound, self.workload)
         return said if self.better is None else f"{said} {self.better}."
 
@@ -233,6 +248,7 @@ class Pareto(Result):
             "degree": self.degree,
             "bidirectional": self.bidirectional,
             "origin": self.origin,
+            "catalog_version": self.version,
             "alpha_s": float(work.alpha),
             "size_bytes": plain_number(work.sizes[0]),
             "bandwidth_bps": float(work.bandwidth),
@@ -279,8 +295,15 @@ class Pareto(Result):
             words=frozenset(("cabling", "found", "topology")),
             spare=frozenset(("y over bound", "all-to-all y", "found")),
             compared=len(self.entries),
-            footnote=f"* fastest of its column; percentages are over the lower bound\n{self.verdict}",
+            footnote="\n".join(["* fastest of its column; percentages are over the lower bound", *self._said()]),
         )
+
+    def _said(self) -> Iterator[str]:
+        """Yield the verdict, and which specs are short for the entries."""
+        yield self.verdict
+        names = [entry.name for entry in self.entries if entry.name is not None]
+        if names:
+            yield f"Short specs, in this order: {listed(names)}."
 
     def _row(self, entry: Entry, bounds: tuple[Fraction, ...], priced: bool) -> tuple[str, ...]:
         times = zip(entry.allreduce, bounds, entry.best, strict=True)
@@ -289,7 +312,7 @@ class Pareto(Result):
         cabling = ("duplex" if entry.duplex else "simplex") + claimed
         exchange = ("" if entry.all_to_all is None else entry.all_to_all.words,) if priced else ()
         factors = _factors(entry.cost, self.bound)
-        return (*factors, *exchange, *cells, cabling, entry.found, shortened(str(entry.spec)))
+        return (*factors, *exchange, *cells, cabling, entry.found, shortened(entry.label))
 
 
 def _factors(cost: Cost, bound: Cost) -> tuple[str, str, str]:
@@ -381,6 +404,8 @@ def pareto(
             trouble = str(error)
     if known and search is None and seed is None:
         found = replace(from_rows(known, workload, bidirectional=bidirectional), better=better)
+        if found.best.name is not None:
+            found = replace(found, version=as_catalog(catalog).version(degree))
         return _with_runners_up(found, more, catalog, progress)
     from topodesign.search.frontier import search_frontier  # noqa: PLC0415  heavy, and looking up needs none of it
     from topodesign.search.target import Found, Target  # noqa: PLC0415
@@ -463,6 +488,7 @@ def _entries(nodes: int, degree: int, known: Sequence[Candidate | Row], workload
             times[row],
             tuple(row == winner for winner in fastest),
             one.all_to_all if isinstance(one, Row) else None,
+            one.name if isinstance(one, Row) else None,
         )
         for row, one in enumerate(known)
     )

@@ -72,6 +72,8 @@ class Row(Result):
         The text that rebuilds the topology.
     all_to_all
         What all-to-all costs, where the catalog knows it; no part of the row's line.
+    name
+        A short spec such as ``catalog(200,6,1)``, on a frontier of the default catalog; no part of the row's line.
     """
 
     nodes: int
@@ -84,6 +86,7 @@ class Row(Result):
     version: int
     spec: str
     all_to_all: Bounds | None = field(default=None, compare=False)
+    name: str | None = field(default=None, compare=False)
 
     @property
     def wiring(self) -> str:

@@ -136,6 +136,7 @@ class Survey(Result):
                 "gain": None if gain is None else float(gain[0]),
                 "duplex": best.duplex,
                 "spec": str(best.spec),
+                "name": best.name,
             }
             for one, gain in zip(self.frontiers, self.gains, strict=True)
             for best in [one.best]
@@ -153,6 +154,7 @@ class Survey(Result):
                 {
                     "nodes": one.nodes,
                     "degree": one.degree,
+                    "catalog_version": one.version,
                     **one.best.record(),
                     "gain": None if gain is None else float(gain[0]),
                 }
@@ -203,7 +205,7 @@ def _row(best: Entry, gains: tuple[Fraction, ...] | None) -> tuple[str, ...]:
         f"{float(cost.bandwidth):.4f}",
         *times,
         cabling,
-        shortened(str(best.spec)),
+        shortened(best.label),
     )
 
 

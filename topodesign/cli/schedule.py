@@ -86,6 +86,7 @@ def _record(plan: Plan) -> dict[str, Any]:
         return {**tree_record(plan.fabric, movement), "allreduce": plan.notes[0] if plan.notes else None}
     record = {
         "spec": plan.spec,
+        "alias": made.get("alias"),
         "nodes": plan.topology.nodes,
         "degree": plan.topology.degree,
         "collective": plan.collective.name,
@@ -139,4 +140,6 @@ def _text(plan: Plan, written: str) -> str:
     groups = "" if plan.collective.groups is None else f" in {len(plan.collective.groups)} groups"
     head = f"{plan.collective} on {nodes} nodes{groups}: {cost.steps} steps, y = {cost.bandwidth}"
     size = f"{len(movement)} sends, {movement.units} unit(s) per shard, method {plan.generator['method']}, verified"
-    return "\n".join([f"{head} = {float(cost.bandwidth):.6f}{lost}", size, written, *notes])
+    alias = plan.generator.get("alias")
+    named = [] if alias is None else [f"{alias}: {plan.spec}"]
+    return "\n".join([f"{head} = {float(cost.bandwidth):.6f}{lost}", size, *named, written, *notes])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -11,8 +12,10 @@ from topodesign.algebra.groups import GROUPS
 from topodesign.base.errors import ParameterError, SpecError, TopologyError
 from topodesign.base.spec import Spec, parse
 from topodesign.expand import EXPANSIONS, lift
+from topodesign.expand.everyday import SPOKEN, spelled_out
 from topodesign.expand.expansion import Expansion
 from topodesign.fabrics.presets import FABRICS
+from topodesign.fabrics.presets import SPOKEN as FABRICS_SPOKEN
 from topodesign.graphs import FAMILIES
 from topodesign.topology.family import Family
 from topodesign.topology.files import READERS, from_graph, read_topology
@@ -27,6 +30,10 @@ TopologyLike: TypeAlias = "Topology | Spec | str | Path | nx.Graph"
 _ENTRIES: tuple[Family | Expansion, ...] = (*FAMILIES, *EXPANSIONS)
 LIBRARY = {entry.name: entry for entry in _ENTRIES}
 """Every generator and expansion by its name in a spec."""
+
+CATALOG_NAMES = ("catalog", "catalog_duplex")
+"""Names of the rows of the catalog: ``catalog(200,6,1)`` is the first of the frontier of 200 nodes and degree 6, and
+``catalog_duplex(200,6,1)`` that of the frontier of duplex topologies."""
 
 
 def build(spec: Spec | str) -> Topology:
@@ -102,12 +109,36 @@ def as_topology(value: TopologyLike) -> Topology:
     raise ParameterError(f"a topology, a spec, a file of links or a networkx graph is needed, not {value!r:.100}")
 
 
+def names_fabric(text: str) -> bool:
+    """Return whether a text is the spec of a fabric, by the name it begins with.
+
+    Of a dragonfly the number of arguments tells: with groups, routers and hosts it is a fabric, and a topology else.
+    """
+    name = text.partition("(")[0].strip()
+    return (name in FABRICS or name in FABRICS_SPOKEN) and (name not in SPOKEN or text.count(",") != 1)
+
+
 def _refuse_fabric(text: str, path: Path) -> None:
-    if path.suffix.lower() in {".yaml", ".yml"} or text.partition("(")[0].strip() in FABRICS:
-        raise ParameterError(f"{text[:100]} is a fabric; this is for plain topologies, see 'topodesign optimum --help'")
+    if path.suffix.lower() in {".yaml", ".yml"} or names_fabric(text):
+        raise ParameterError(
+            f"{text[:100]} is a fabric, with switches or bandwidths of its own; this is for plain topologies, whose "
+            "nodes are linked directly. optimum, schedule, groups, compare and plot take fabrics, see 'topodesign "
+            "optimum --help'"
+        )
 
 
 def _build(spec: Spec, text: str) -> Topology:
+    try:
+        if spec.name in CATALOG_NAMES:
+            return _of_catalog(spec)
+        meaning = spelled_out(spec)
+    except ParameterError as error:
+        raise SpecError(f"{spec.name}: {error}", text, spec.position) from None
+    if meaning is not None:
+        try:
+            return _build(meaning, str(meaning))
+        except SpecError as error:
+            raise SpecError(f"{spec.name} is {meaning}, and {error.message}", text, spec.position) from None
     entry = LIBRARY.get(spec.name)
     if entry is None:
         raise SpecError(_unknown(spec.name), text, spec.position)
@@ -123,9 +154,26 @@ def _build(spec: Spec, text: str) -> Topology:
         raise SpecError(f"{spec.name}: {error}", text, spec.position) from None
 
 
+def _of_catalog(spec: Spec) -> Topology:
+    """Return the topology of a row of the catalog, which has its whole spec, and the short one for an alias."""
+    import topodesign  # noqa: PLC0415  the catalog is made with specs, and so above them
+
+    numbers = [argument for argument in spec.args if isinstance(argument, int)]
+    if len(numbers) != 3 or len(spec.args) != 3:
+        raise ParameterError(f"write {spec.name}(N,d,k): the k-th topology of N nodes and degree d, from 1 on")
+    nodes, degree, place = numbers
+    catalog = topodesign.Catalog()
+    row = catalog.row(nodes, degree, place, duplex=spec.name == CATALOG_NAMES[1])
+    return replace(build(row.spec), alias=f"{spec} of catalog {catalog.version(degree)}")
+
+
 def _unknown(name: str) -> str:
     if name in GROUPS:
         return f"'{name}' is a group, not a topology; write cayley({name}(...),element,...)"
-    close = difflib.get_close_matches(name.lower(), LIBRARY, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"known are {', '.join(sorted(LIBRARY))}"
+    if name in FABRICS or name in FABRICS_SPOKEN:
+        return f"'{name}' is a fabric, not a topology that others can be made of"
+    known = [*LIBRARY, *SPOKEN, *CATALOG_NAMES]
+    close = difflib.get_close_matches(name.lower(), [*known, *FABRICS, *FABRICS_SPOKEN], n=3, cutoff=0.5)
+    words = [one if one in known else f"{one} (a fabric)" for one in close]
+    hint = f"did you mean {' or '.join(words)}?" if close else f"known are {', '.join(sorted(known))}"
     return f"unknown topology '{name}'; {hint}"

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
 from topodesign.base.spec import Spec
 from topodesign.base.units import Quantity, as_bandwidth
-from topodesign.expand.library import LIBRARY, as_topology, build
+from topodesign.expand.everyday import SPOKEN
+from topodesign.expand.library import CATALOG_NAMES, LIBRARY, as_topology, build, names_fabric
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.files import FABRIC_ENDINGS, fabric_from_graph, read_fabric
 from topodesign.fabrics.presets import FABRICS, build_fabric
@@ -54,9 +55,8 @@ def as_fabric(value: PlaceLike, bandwidth: Quantity | None = None) -> Fabric:
     rate = None if bandwidth is None else as_bandwidth(bandwidth) / 8
     text = str(value) if isinstance(value, Spec) else value
     if isinstance(text, str) and not _is_file(text):
-        name = text.partition("(")[0].strip()
-        if _is_fabric(name):
-            return _own(build_fabric(text), name, rate)
+        if _is_fabric(text):
+            return _own(build_fabric(text), text.partition("(")[0].strip(), rate)
         return Fabric.from_topology(build(text), NODE_BANDWIDTH if rate is None else rate)
     if isinstance(value, str | Path):
         return read_fabric(Path(value), rate)
@@ -94,7 +94,7 @@ def as_place(value: PlaceLike) -> Topology | Fabric:
         return _in_file(Path(value))
     if isinstance(value, str | Spec):
         text = str(value)
-        return as_fabric(text) if _is_fabric(text.partition("(")[0].strip()) else build(text)
+        return as_fabric(text) if _is_fabric(text) else build(text)
     graph = _graph(value)
     if graph is not None and any("bandwidth" in fields for _, _, fields in graph.edges(data=True)):
         return fabric_from_graph(graph)
@@ -106,7 +106,7 @@ def named_preset(value: PlaceLike) -> str | None:
     """Return the spec that rebuilds a fabric that has a generator, where the value is such a spec or what it built."""
     if isinstance(value, str | Spec):
         text = str(value)
-        return build_fabric(text).name if text.partition("(")[0].strip() in FABRICS else None
+        return build_fabric(text).name if names_fabric(text) else None
     if isinstance(value, Fabric) and value.name.partition("(")[0] in FABRICS:
         return value.name if build_fabric(value.name) == value else None
     return None
@@ -130,9 +130,12 @@ def _is_file(text: str) -> bool:
     return suffix.lower() in FABRIC_ENDINGS or ("(" not in text and bool(suffix or "/" in text))
 
 
-def _is_fabric(name: str) -> bool:
-    """Return whether a name is that of a generator of fabrics, or rather like one than unknown."""
-    return name in FABRICS or (name not in LIBRARY and bool(get_close_matches(name, FABRICS)))
+def _is_fabric(text: str) -> bool:
+    """Return whether a text is the spec of a fabric, or of none, but with a name that is rather like one."""
+    name = text.partition("(")[0].strip()
+    if name in LIBRARY or name in SPOKEN or name in CATALOG_NAMES:
+        return names_fabric(text)
+    return names_fabric(text) or bool(get_close_matches(name, FABRICS))
 
 
 def _graph(value: object) -> nx.Graph | None:

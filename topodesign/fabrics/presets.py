@@ -45,9 +45,9 @@ def build_fabric(text: str) -> Fabric:
     ('box0/gcd0', 'box0/gcd1', 'box0/gcd2')
     """
     spec = parse(text)
-    generator = FABRICS.get(spec.name)
+    generator = FABRICS.get(SPOKEN.get(spec.name, spec.name))
     if generator is None:
-        close = difflib.get_close_matches(spec.name.lower(), FABRICS, n=3, cutoff=0.5)
+        close = difflib.get_close_matches(spec.name.lower(), [*FABRICS, *SPOKEN], n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(close)}?" if close else f"known are {', '.join(FABRICS)}"
         raise SpecError(f"unknown fabric '{spec.name}'; {hint}", text, spec.position)
     if not all(isinstance(argument, int) for argument in spec.args):
@@ -301,6 +301,9 @@ FABRICS: dict[str, Callable[..., Fabric]] = {
     )
 }
 """Every generator by its name in a spec."""
+
+SPOKEN = {"fattree": "fat_tree", "clos": "fat_tree", "rail_optimized": "rail_optimised"}
+"""Everyday names of fabrics, and what they stand for."""
 
 
 def _nvswitch_boxes(

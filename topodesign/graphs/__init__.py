@@ -22,6 +22,7 @@ from topodesign.graphs.cycleprefix import cycleprefix as cycleprefix
 from topodesign.graphs.debruijn import dbjmod as dbjmod
 from topodesign.graphs.debruijn import debruijn as debruijn
 from topodesign.graphs.diamond import diamond as diamond
+from topodesign.graphs.dragonfly import dragonflygroups as dragonflygroups
 from topodesign.graphs.genkautz import genkautz as genkautz
 from topodesign.graphs.genkautz import genkautzjoined as genkautzjoined
 from topodesign.graphs.hamming import hamming as hamming

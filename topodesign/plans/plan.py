@@ -77,6 +77,8 @@ class Plan(Result):
             raise ScheduleError(f"{self.movement!r} is for another topology than {self.topology!r}")
         if self.spec is None and self.topology.spec is not None:
             object.__setattr__(self, "spec", str(self.topology.spec))
+        if self.topology.alias is not None and "alias" not in self.generator:
+            object.__setattr__(self, "generator", {**self.generator, "alias": self.topology.alias})
 
     def __hash__(self) -> int:
         """Hash where it runs and what moves."""

@@ -84,6 +84,7 @@ class Evaluation(Result):
         graph = self.topology
         return {
             "spec": None if graph.spec is None else str(graph.spec),
+            "alias": graph.alias,
             "nodes": graph.nodes,
             "degree": graph.degree,
             "steps": self.cost.steps,
@@ -147,6 +148,7 @@ class Evaluation(Result):
                 ("allgather", f"bandwidth factor {self._factor(self.allgather)}"),
             ]
         rows = [
+            *([] if graph.alias is None else [("short spec", graph.alias)]),
             ("nodes", f"{graph.nodes}"),
             ("degree", f"{graph.degree}" + ("" if graph.is_regular else " (not regular: some ports are unused)")),
             ("steps", f"{cost.steps} (bound {bound.steps})"),

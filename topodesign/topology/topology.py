@@ -60,6 +60,8 @@ class Topology:
         none. The generators are made when they are first needed, and :meth:`Symmetry.check` proves them.
     switches
         Nodes that forward but take no part in a collective.
+    alias
+        A short name that it was asked for by, with the version of what gave it its meaning; None if there is none.
     """
 
     nodes: int
@@ -69,6 +71,7 @@ class Topology:
     spec: Spec | None = None
     symmetry: Symmetry | None = None
     switches: frozenset[int] = field(default=frozenset())
+    alias: str | None = None
 
     def __post_init__(self) -> None:
         """Check the arrays, and copy those that somebody else could change.

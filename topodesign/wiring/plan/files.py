@@ -6,6 +6,8 @@ Format version 1, an object with
     ``"topodesign wiring plan"`` and 1.
 ``spec``, ``nodes``, ``links``
     The topology: text or null, the number of nodes, rows ``[u, v, capacity]``.
+``alias``
+    Text: the short name that the topology was asked for by, with its version; only where there is one.
 ``mode``, ``hosts``
     ``simplex`` or ``duplex``; the name of the host that is each node.
 ``connects``
@@ -94,6 +96,7 @@ def plan_text(plan: WiringPlan) -> str:
         "format": json.dumps(FORMAT),
         "version": json.dumps(VERSION),
         "spec": json.dumps(None if topology.spec is None else str(topology.spec)),
+        **({} if topology.alias is None else {"alias": json.dumps(topology.alias)}),
         "mode": json.dumps(plan.mode),
         "nodes": json.dumps(topology.nodes),
         "links": _lines(topology.links()),
@@ -169,7 +172,7 @@ def _document(text: str) -> dict[str, Any]:
 
 def _plan(data: dict[str, Any]) -> WiringPlan:
     kinds = {"mode": str, "nodes": int, "links": list, "hosts": list, "connects": list, "fixed": list}
-    _keys(data, kinds, "the plan", ("format", "version", "spec", "inventory"))
+    _keys(data, kinds, "the plan", ("format", "version", "spec", "alias", "inventory"))
     inventory = _inventory(data.get("inventory"))
     topology = _topology(data)
     fixed = _cabling(data["fixed"], "fixed")
@@ -202,7 +205,10 @@ def _topology(data: dict[str, Any]) -> Topology:
     if any(not -(2**63) <= value < 2**63 for link in links for value in link):
         raise FileFormatError("links must hold integers of at most 64 bits")
     topology = Topology.from_links(data["nodes"], links)
-    spec = data.get("spec")
+    spec, alias = data.get("spec"), data.get("alias")
+    if not (alias is None or _is(alias, str)):
+        raise FileFormatError("alias must be printable text")
+    topology = replace(topology, alias=alias)
     if spec is None:
         return topology
     if not isinstance(spec, str):
@@ -210,7 +216,7 @@ def _topology(data: dict[str, Any]) -> Topology:
     named = build(spec)
     if named != topology:
         raise FileFormatError(f"the spec {spec[:100]!r} does not give the links in the file")
-    return named
+    return replace(named, alias=alias)
 
 
 def _inventory(data: object) -> Inventory:

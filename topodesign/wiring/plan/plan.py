@@ -145,6 +145,7 @@ class WiringPlan(Result):
         bill = self.bill()
         return {
             "spec": None if self.topology.spec is None else str(self.topology.spec),
+            "alias": self.topology.alias,
             "nodes": self.topology.nodes,
             "mode": self.mode,
             "hosts": list(self.hosts),
@@ -159,6 +160,7 @@ class WiringPlan(Result):
     def __str__(self) -> str:
         """Return a summary: panels, what is left over, and the bill of materials."""
         lines = [f"{self.topology.nodes} nodes, {self.mode}: {len(self.connects)} cross-connects, checked"]
+        lines += [] if self.topology.alias is None else [f"{self.topology.alias}: {self.topology.spec}"]
         for row in self._panels():
             blocked = f", {row['blocked']} blocked" if row["blocked"] else ""
             lines.append(
