@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from topodesign.plans.plan import Plan as Plan
     from topodesign.plans.rounds import Rounds as Rounds
     from topodesign.plans.timed import Timed as Timed
+    from topodesign.plans.together import Together as Together
     from topodesign.plans.trees import Trees as Trees
     from topodesign.pricing.all_to_all import all_to_all as all_to_all
     from topodesign.pricing.evaluation import evaluate as evaluate
@@ -156,6 +157,7 @@ _HOMES = {
     "throughput": "forest.throughput",
     "Timed": "plans.timed",
     "timeline": "simulation.timeline",
+    "Together": "plans.together",
     "unwind": "fabrics.unwinding",
     "Topology": "topology.topology",
     "training_step": "simulation.plans",

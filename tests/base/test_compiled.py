@@ -39,7 +39,7 @@ from topodesign.pricing.flows.quotient import quotient
 from topodesign.schedulers import scheduling, spread_kernels
 from topodesign.schedulers.spff import spff
 from topodesign.schedulers.spread import spread
-from topodesign.schedulers.ten import copying_kernels, event_kernels, forward_kernels
+from topodesign.schedulers.ten import copying_kernels, event_kernels, forward_kernels, sharing_kernels
 from topodesign.simulation.rounds import simulate_rounds
 from topodesign.solve import flow_kernels
 from topodesign.solve.maxflow import balanced_part
@@ -120,6 +120,7 @@ def spread_out(digraph: Topology) -> None:
 def synthesized(digraph: Topology) -> None:
     for collective in ("allgather", "all-to-all"):
         scheduling.schedule(digraph, collective, method="tacos", tries=3)
+    scheduling.schedule(digraph, traffic=["*=allgather@1KiB", "*=all-to-all+3us"], tries=1)
 
 
 EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.SearchStrategy[Topology]]] = [
@@ -128,7 +129,7 @@ EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.Sea
     ((replay,), replayed, regular_digraphs(5, 2)),
     ((spread_kernels,), spread_out, regular_digraphs(5, 2)),
     ((field_kernels,), moved, regular_digraphs(5, 2)),
-    ((event_kernels, copying_kernels, forward_kernels), synthesized, regular_digraphs(6, 2)),
+    ((event_kernels, copying_kernels, forward_kernels, sharing_kernels), synthesized, regular_digraphs(6, 2)),
     ((flow_kernels,), flowed, fabrics(6)),
     ((packing_kernels, flattening_kernels), packed, fabrics(6)),
 ]

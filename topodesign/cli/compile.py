@@ -198,8 +198,8 @@ def command(
 
 
 def _is_of_groups(plan: Plan) -> bool:
-    """Whether a plan is of some of the nodes of its place, so that each group has a program of its own."""
-    return plan.collective.group is not None
+    """Whether a plan is of groups of nodes or of several collectives, which have programs of their own."""
+    return plan.collective.group is not None or bool(plan.collective.several)
 
 
 def _write_groups(plan: Plan, target: str, settings: Settings, output: Path, as_json: bool) -> None:

@@ -165,6 +165,15 @@ def timed_options(function: _Command) -> _Command:
     return function
 
 
+traffic_option = click.option(
+    "--traffic",
+    multiple=True,
+    metavar="GROUP=COLLECTIVE:ROOT@SIZE+TIME",
+    help="Several collectives at the same time, in timed sends: who does which with how much data from when on, as in "
+    "'0,1,2,3=allgather@64MiB', '4x4:0=all-to-all@1MiB+20us' or '*=broadcast:2'. May be repeated.",
+)
+
+
 def others_option(default: str) -> Callable[[_Command], _Command]:
     """Return ``--others`` with a default."""
     return click.option(

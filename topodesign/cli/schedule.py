@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 import topodesign
+from topodesign.base.errors import ParameterError
 from topodesign.cli.options import (
     collective_option,
     group_options,
@@ -17,6 +19,7 @@ from topodesign.cli.options import (
     print_json,
     progress_bar,
     timed_options,
+    traffic_option,
     tree_options,
 )
 from topodesign.cli.sources import check_ending
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 @method_options
 @tree_options
 @group_options
+@traffic_option
 @click.option(
     "--link-table",
     type=click.Path(path_type=Path),
@@ -50,7 +54,17 @@ if TYPE_CHECKING:
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="File to write (.npz)."
 )
 @json_option
-def command(topology: str, collective: Collective, output: Path, as_json: bool, **options: Any) -> None:
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    topology: str,
+    collective: Collective,
+    traffic: tuple[str, ...],
+    output: Path,
+    as_json: bool,
+    **options: Any,
+) -> None:
     """Write the explicit schedule of a collective: who sends what to whom, step by step.
 
     TOPOLOGY is a spec (quote it), a file of links, or a fabric: a file or a spec such as 'dgx_a100(2)'. The schedule is
@@ -58,14 +72,18 @@ def command(topology: str, collective: Collective, output: Path, as_json: bool, 
     claimed. --fixed-k, --shards and --without are for trees.
 
     --only leaves the collective to some of the nodes, --group to several groups at the same time, each for itself;
-    --others says whether the nodes of a topology that are not in a group forward its data.
+    --others says whether the nodes of a topology that are not in a group forward its data. --traffic is for groups that
+    do different things at the same time.
 
     Examples: topodesign schedule 'circulant(12,2,3)' --collective allreduce -o ring.npz,
     topodesign schedule 'mi250(2)' --collective allgather --fixed-k 2 -o boxes.npz
     """
     check_ending(output, "schedule")
+    for name in ("collective", "size"):
+        if traffic and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise ParameterError(f"--traffic says what is done, and with how much data; leave --{name} out")
     with progress_bar("scheduling") as progress:
-        plan = topodesign.schedule(topology, collective, progress=progress, **options)
+        plan = topodesign.schedule(topology, collective, traffic=traffic or None, progress=progress, **options)
     with progress_bar("verifying"):
         report = topodesign.verify(plan)
     if not report.ok:

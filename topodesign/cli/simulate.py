@@ -105,7 +105,7 @@ def command(
     rate = None if own and not _given(context, "bandwidth") else bandwidth
     now: dict[str, Any] = {"alpha": alpha, "bandwidth": rate, "mode": mode, "links": link_table}
     now |= {"jitter": jitter or 0, "seed": seed, "ready": ready}
-    if isinstance(plan.movement, topodesign.Timed) and not _given(context, "sizes"):
+    if isinstance(plan.movement, topodesign.Timed | topodesign.Together) and not _given(context, "sizes"):
         sizes = (plan.movement.size,)
     with progress_bar("simulating"):
         results = [topodesign.simulate(plan, size=size, failed=failed, without=without, **now) for size in sizes]

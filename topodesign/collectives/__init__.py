@@ -16,7 +16,7 @@ from topodesign.collectives.all_to_all import ALL_TO_ALL
 from topodesign.collectives.allgather import ALLGATHER
 from topodesign.collectives.allreduce import ALLREDUCE
 from topodesign.collectives.broadcast import BROADCAST
-from topodesign.collectives.collective import Collective, Movement
+from topodesign.collectives.collective import Collective, Movement, together
 from topodesign.collectives.gather import GATHER
 from topodesign.collectives.reduce import REDUCE
 from topodesign.collectives.reduce_scatter import REDUCE_SCATTER
@@ -36,6 +36,7 @@ __all__ = [
     "Movement",
     "as_collective",
     "from_record",
+    "together",
 ]
 
 COLLECTIVES: Mapping[str, Collective] = MappingProxyType(
@@ -75,6 +76,11 @@ def from_record(record: Any) -> Collective:
     ParameterError
         If it is none.
     """
+    if isinstance(record, dict) and set(record) == {"together"}:
+        parts = record["together"]
+        if not isinstance(parts, list) or any(isinstance(one, dict) and "together" in one for one in parts):
+            raise ParameterError("collectives at the same time are a list of objects, one for each")
+        return together(map(from_record, parts))
     if isinstance(record, dict) and set(record) == {"name", "groups", "roots"}:
         groups, roots = record["groups"], record["roots"]
         if not (isinstance(groups, list) and all(map(_numbers, groups)) and (roots is None or _numbers(roots))):

@@ -25,6 +25,9 @@ A collective may be among some of the nodes alone (:meth:`Collective.among`), an
 (:meth:`Collective.within`), such as the tensor-parallel groups of a training run: the blocks are those of all groups,
 and *all* stands for all members of the block's own group. Blocks are named by nodes, and no node is in two groups, so
 names stay unique.
+
+Different collectives at the same time are one value, too (:func:`together`), which knows what they are and no blocks:
+each has its own.
 """
 
 from __future__ import annotations
@@ -90,6 +93,9 @@ class Collective:
         they were given; ``group`` are then all of them together. None for one.
     roots
         The root of each of several groups, in their order, of a collective that has one.
+    several
+        The collectives that run at the same time, each for itself: of :func:`together` alone, which has no movements
+        and no blocks of its own.
     labels
         Pairs (runtime, what it calls the collective) where that is not the name without hyphens; None where it has
         none.
@@ -102,6 +108,7 @@ class Collective:
     labels: tuple[tuple[str, str | None], ...] = ()
     groups: tuple[tuple[int, ...], ...] | None = None
     roots: tuple[int, ...] | None = None
+    several: tuple[Collective, ...] = ()
 
     def __str__(self) -> str:
         """Return the name."""
@@ -109,6 +116,8 @@ class Collective:
 
     def __repr__(self) -> str:
         """Return the name with the root and the group, if it has them."""
+        if self.several:
+            return f"<together({', '.join(map(repr, self.several))})>"
         if self.groups is not None:
             return f"<{self.name}.within({', '.join(map(str, filter(None, (self.groups, self.roots))))})>"
         root = "" if self.root is None else f".at({self.root})"
@@ -219,6 +228,8 @@ class Collective:
     @property
     def single(self) -> tuple[Collective, ...]:
         """What each of its groups does: itself, if there is one."""
+        if self.several:
+            return tuple(one for part in self.several for one in part.single)
         if self.groups is None:
             return (self,)
         roots = self.roots or (None,) * len(self.groups)
@@ -410,10 +421,30 @@ class Collective:
 
     def record(self) -> dict[str, Any]:
         """Return name, root and group as JSON holds them; of several groups these and their roots."""
+        if self.several:
+            return {"together": [one.record() for one in self.several]}
         if self.groups is not None:
             roots = None if self.roots is None else list(self.roots)
             return {"name": self.name, "groups": [list(group) for group in self.groups], "roots": roots}
         return {"name": self.name, "root": self.root, "group": None if self.group is None else list(self.group)}
+
+
+def together(collectives: Iterable[Collective]) -> Collective:
+    """Return different collectives at the same time as one value.
+
+    Its members are those of all of them, which may have nodes in common.
+
+    Raises
+    ------
+    ParameterError
+        If there are none, or some are several themselves.
+    """
+    several = tuple(collectives)
+    if not several or any(one.several for one in several):
+        raise ParameterError("at least one collective is needed, each of one kind")
+    groups = [one.group for one in several]
+    every = None if None in groups else tuple(sorted({node for group in groups for node in group or ()}))
+    return Collective(" + ".join(one.name for one in several), (), group=every, several=several)
 
 
 def _members(group: Collection[int]) -> tuple[int, ...]:

@@ -24,7 +24,10 @@ from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import relabel
+from topodesign.plans.timed import Timed
+from topodesign.plans.together import Together
 from topodesign.plans.trees import Trees, relabelled
+from topodesign.plans.unroll import unroll_timed
 from topodesign.topology.topology import Topology
 
 PlanOfRoot: TypeAlias = Callable[[int, int | None], Plan]
@@ -56,7 +59,8 @@ def compile_groups(plan: Plan, target: str = "msccl", **settings: Unpack[Setting
     Parameters
     ----------
     plan
-        Of rounds, in which data of a group goes over links among its members alone; or its file.
+        Of rounds or timed sends, in which data of a group goes over links among its members alone; or its file. Of
+        several collectives at the same time each is a program, or one for each of its groups.
     target, settings
         As for :func:`~topodesign.compiler.compilation.compile_plan`. Groups of one node need no program.
 
@@ -76,19 +80,41 @@ def compile_groups(plan: Plan, target: str = "msccl", **settings: Unpack[Setting
     (['group0', 'group1', 'group2', 'group3'], (4, 5, 6, 7))
     """
     plan = as_plan(plan)
+    if isinstance(plan.movement, Together):
+        return _of_streams(plan, plan.movement, target, **settings)
     if plan.collective.group is None:
         raise ParameterError("the plan is of all nodes, which is one program; use compile_plan")
-    if not isinstance(plan.movement, Rounds):
-        raise InfeasibleError(f"only rounds are compiled group by group, not {plan.kind}")
+    topology, movement = plan.topology, plan.movement
+    if isinstance(movement, Timed) and not topology.switches:
+        topology, movement = unroll_timed(topology, movement)
+    if not isinstance(movement, Rounds):
+        raise InfeasibleError(f"only rounds and timed sends without switches are compiled in groups, not {plan.kind}")
     names = plan.place.names if isinstance(plan.place, Fabric) else None
     parts = []
-    for number, (topology, rounds) in enumerate(apart(plan.topology, plan.movement)):
+    for number, (part, rounds) in enumerate(apart(topology, movement)):
         members = plan.collective.single[number].group or ()
         if len(members) > 1:
-            alone = Plan(topology, rounds, cost_claim(cost_of(topology, rounds)), generator=plan.generator)
+            alone = Plan(part, rounds, cost_claim(cost_of(part, rounds)), generator=plan.generator)
             some = ", ".join(str(node) if names is None else names[node] for node in members[:8])
             note = f"ranks 0 to {len(members) - 1} are {some}{' ...' if len(members) > 8 else ''}"
             parts.append(Part(f"group{number}", members, _noted(compile_plan(alone, target, **settings), note)))
+    return tuple(parts)
+
+
+def _of_streams(plan: Plan, moved: Together, target: str, **settings: Unpack[Settings]) -> tuple[Part, ...]:
+    """Return the programs of streams, each of which is a communicator of its own, or several.
+
+    How links are shared is left to when programs are called: they say in which order each of them sends.
+    """
+    parts: list[Part] = []
+    for number, stream in enumerate(moved.streams):
+        alone = Plan(plan.place, stream, {"time": stream.time}, plan.spec, plan.generator)
+        if stream.collective.group is not None:
+            some = compile_groups(alone, target, **settings)
+            parts += [replace(one, name=f"stream{number}-{one.name}") for one in some]
+            continue
+        members = tuple(stream.collective.members(stream.nodes, plan.topology.switches).tolist())
+        parts.append(Part(f"stream{number}", members, compile_plan(alone, target, **settings)))
     return tuple(parts)
 
 

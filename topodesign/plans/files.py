@@ -5,7 +5,8 @@ nothing else:
 
 ``header.json``
     ``format`` ("topodesign plan"), ``version`` (1), ``kind`` of movement (a name of ``KINDS``), ``collective`` (object
-    of ``name``, ``root``, ``group``), ``nodes``, ``switches`` (list), ``links`` (how many), ``spec`` (text or null),
+    of ``name``, ``root``, ``group``; of ``name``, ``groups``, ``roots``; or ``together``, a list of such),
+    ``nodes``, ``switches`` (list), ``links`` (how many), ``spec`` (text or null),
     ``claim`` (object of "p/q"), ``generator`` (object, free form) and ``notes`` (list of texts); ``fabric``: null for a
     plain topology, or an object of ``name``, ``names`` (one for each vertex), ``unit`` ("p/q", bytes per second of one
     unit of capacity), ``classes`` (one for each link), ``multicast`` and ``aggregation`` (lists of switches), and
@@ -37,7 +38,7 @@ from topodesign.base.strict_json import parse_json
 from topodesign.base.version import __version__
 from topodesign.collectives import Collective, from_record
 from topodesign.fabrics.fabric import Fabric, Shared
-from topodesign.plans import orbit_file, paths_file, rounds_file, timed_file, trees_file
+from topodesign.plans import orbit_file, paths_file, rounds_file, timed_file, together_file, trees_file
 from topodesign.plans.archive import (
     LINK_COLUMNS,
     MAX_HEADER,
@@ -56,6 +57,7 @@ from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Movement, Plan
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.timed import Timed
+from topodesign.plans.together import Together
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
 
@@ -95,6 +97,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "orbitrounds": Kind(OrbitRounds, orbit_file.COLUMNS, orbit_file.fields_of, orbit_file.read),
         "paths": Kind(Paths, paths_file.COLUMNS, paths_file.fields_of, paths_file.read),
         "timed": Kind(Timed, timed_file.COLUMNS, timed_file.fields_of, timed_file.read),
+        "together": Kind(Together, together_file.COLUMNS, together_file.fields_of, together_file.read),
     }
 )
 """The kinds of movement by name."""

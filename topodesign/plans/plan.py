@@ -75,6 +75,8 @@ class Plan(Result):
         """
         if not self.movement.fits(self.topology):
             raise ScheduleError(f"{self.movement!r} is for another topology than {self.topology!r}")
+        if self.collective.several and self.kind != "together":
+            raise ScheduleError(f"{self.kind} are of one collective; several have a stream each")
         if self.spec is None and self.topology.spec is not None:
             object.__setattr__(self, "spec", str(self.topology.spec))
         if self.topology.alias is not None and "alias" not in self.generator:

@@ -24,7 +24,8 @@ LINK_COLUMNS = ("latency", "per_unit")
 """One entry for every link."""
 MAX_TICKS = 2**62
 """Ticks until the end; twice as many still fit into 64 bits."""
-_NARROW = frozenset({"part", "src", "dst", "block"})
+NARROW = frozenset({"part", "src", "dst", "block"})
+"""Columns of 32 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +103,7 @@ class Timed:
             raise ScheduleError("timed sends need at least one node and one unit, and a tick and a size above zero")
         for names, rows in ((COLUMNS, np.size(self.start)), (LINK_COLUMNS, np.size(self.latency))):
             for name in names:
-                column, kind = getattr(self, name), np.int32 if name in _NARROW else np.int64
+                column, kind = getattr(self, name), np.int32 if name in NARROW else np.int64
                 if not isinstance(column, np.ndarray) or column.dtype != kind or column.shape != (rows,):
                     raise ScheduleError(f"column {name!r} must be a {np.dtype(kind)} array of shape {(rows,)}")
                 object.__setattr__(self, name, owned(column))

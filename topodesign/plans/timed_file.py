@@ -13,11 +13,10 @@ from topodesign.collectives import Collective
 from topodesign.plans.archive import read_column, read_fraction, read_integer
 from topodesign.plans.rounds_ops import MAX_ROWS, MAX_UNITS
 from topodesign.plans.timed import COLUMNS as SEND_COLUMNS
-from topodesign.plans.timed import LINK_COLUMNS, Timed
+from topodesign.plans.timed import LINK_COLUMNS, NARROW, Timed
 from topodesign.topology.topology import Topology
 
 COLUMNS = (*SEND_COLUMNS, *LINK_COLUMNS)
-_NARROW = frozenset({"part", "src", "dst", "block"})
 
 
 def fields_of(timed: Timed) -> dict[str, Any]:
@@ -36,7 +35,7 @@ def read(archive: ZipFile, fields: Mapping[str, Any], topology: Topology, collec
     rows, links = read_integer(fields, "rows", 0, MAX_ROWS), len(topology.src)
     if not isinstance(fields.get("overlap"), bool):
         raise FileFormatError("'overlap' in header.json must be true or false")
-    sends = [read_column(archive, name, rows, np.int32 if name in _NARROW else np.int64) for name in SEND_COLUMNS]
+    sends = [read_column(archive, name, rows, np.int32 if name in NARROW else np.int64) for name in SEND_COLUMNS]
     return Timed(
         collective,
         topology.nodes,

@@ -19,6 +19,7 @@ from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
 from topodesign.fabrics.part import Others, listed, nodes_named, part_of
 from topodesign.fabrics.ready import Ready, as_ready
 from topodesign.fabrics.shards import Shards
+from topodesign.fabrics.traffic import Traffic
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -38,6 +39,7 @@ OPTIONS = (
     "only",
     "group",
     "placement",
+    "traffic",
     "without",
     "alpha",
     "bandwidth",
@@ -79,6 +81,9 @@ class Request:
     group, placement
         Groups that do it at the same time, and on which nodes ranks are that are named by a shape, as
         :func:`topodesign.fabrics.groups.as_groups` takes them.
+    traffic
+        Several collectives at the same time, as :func:`topodesign.fabrics.traffic.as_streams` takes them; the
+        collective then counts for nothing.
     link_table
         Latency and bandwidth of links that are not alike: a table or its file.
     size
@@ -122,6 +127,7 @@ class Request:
     group: Groups = ()
     placement: Placement | None = None
     without: str | Iterable[str] = ()
+    traffic: Traffic | Iterable[Traffic] | None = None
     link_table: LinkTable | str | Path | None = None
     size: Fraction = Fraction(2**20)
     alpha: Fraction | None = None

@@ -16,6 +16,7 @@ from topodesign.fabrics.groups import Groups, Placement
 from topodesign.fabrics.part import Others
 from topodesign.fabrics.ready import Ready
 from topodesign.fabrics.shards import Shards
+from topodesign.fabrics.traffic import Traffic
 from topodesign.plans.plan import Plan
 from topodesign.schedulers import SCHEDULERS
 from topodesign.schedulers.baselines import BASELINES
@@ -49,6 +50,7 @@ def schedule(
     group: Groups = (),
     placement: Placement | None = None,
     without: str | Iterable[str] = (),
+    traffic: Traffic | Iterable[Traffic] | None = None,
     link_table: LinkTable | str | Path | None = None,
     size: Quantity = "1MiB",
     alpha: Quantity | None = None,
@@ -93,6 +95,10 @@ def schedule(
         array are. See :func:`topodesign.fabrics.groups.as_groups`.
     without
         What has failed (``A-B`` for a link, ``A>B`` for one direction, or a name), for ``forest``.
+    traffic
+        Several collectives at the same time, in timed sends, in place of the one collective: text such as
+        ``0,1,2,3=allgather@64MiB``, ``4x4:0=all-to-all@1MiB+20us`` (from 20 us on) or ``*=broadcast:2``. See
+        :mod:`topodesign.fabrics.traffic`.
     link_table, size
         Latency and bandwidth of links that are not alike, and the amount of data for which ``spff`` is to be fastest on
         them; timed sends are for this amount on any links.
@@ -161,6 +167,7 @@ def schedule(
         group=group,
         placement=placement,
         without=without,
+        traffic=traffic,
         link_table=link_table,
         size=as_size(size),
         alpha=None if alpha is None else as_time(alpha),
@@ -176,6 +183,8 @@ def schedule(
         jobs=None if jobs is None else as_integer("jobs", jobs, 1, MOST_JOBS),
         progress=progress,
     )
+    if traffic is not None and method == "auto":
+        method = next(one.name for one in METHODS.values() if "traffic" in one.options)
     return make_plan(request, method, METHODS)
 
 

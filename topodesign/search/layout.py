@@ -9,12 +9,11 @@ any more are priced exactly, and the best is taken, the order of the nodes if no
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,38 +23,14 @@ from topodesign.base.atomic import write_whole
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
 from topodesign.base.tables import write_csv
-from topodesign.base.units import Quantity, as_size, format_size
-from topodesign.collectives import Collective, as_collective
+from topodesign.base.units import format_size
 from topodesign.expand.places import PlaceLike, as_fabric
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.groups import as_groups
 from topodesign.fabrics.part import Others
+from topodesign.fabrics.traffic import Stream, Traffic, as_streams
 from topodesign.pricing.groups import bandwidth_of
 from topodesign.topology.topology import IntArray, Topology
-
-Traffic: TypeAlias = "str | tuple[str, Collective | str] | tuple[str, Collective | str, Quantity]"
-"""Groups along axes, what they do and with how much data: ``8x4:0=allreduce@1GiB``, or the same as a tuple."""
-
-_TRAFFIC = re.compile(r"(?P<group>[^=@]+)(?:=(?P<collective>[a-z-]+))?(?:@(?P<size>.+))?")
-
-
-@dataclass(frozen=True)
-class Stream:
-    """One sort of traffic.
-
-    Attributes
-    ----------
-    group
-        The shape and the axes of its groups.
-    collective
-        What each group does, all of them at once.
-    size
-        Bytes of each group.
-    """
-
-    group: str
-    collective: Collective
-    size: Fraction
 
 
 @dataclass(frozen=True, repr=False)
@@ -189,12 +164,7 @@ def layout(
     fabric = as_fabric(place)
     as_choice("others", others, ("vanish", "forward"))
     seed, tries = as_seed(seed), as_integer("tries", tries, 0, 10**4)
-    one = isinstance(traffic, str) or (isinstance(traffic, tuple) and len(traffic) > 1 and _is_stream(traffic))
-    if not one and not isinstance(traffic, Iterable):
-        raise ParameterError(f"traffic is text such as 4x4:0=allreduce@1GiB, not {traffic!r:.60}")
-    streams = tuple(map(_stream, (traffic,) if one else traffic))  # type: ignore[arg-type]
-    if not streams:
-        raise ParameterError("there is no traffic; write it as 4x4:0=allreduce@1GiB")
+    streams = tuple(map(_along_axes, as_streams(traffic)))
     own = tuple(fabric.compute)
     for stream in streams:
         stream.collective.within(as_groups(fabric, stream.group))
@@ -215,36 +185,21 @@ def layout(
     return Layout(fabric, streams, best, before, least, priced)
 
 
-def _is_stream(traffic: tuple[Any, ...]) -> bool:
-    return isinstance(traffic[0], str) and (
-        isinstance(traffic[1], Collective) or ("=" not in traffic[0] and ":" not in str(traffic[1]))
-    )
-
-
-def _stream(traffic: Traffic) -> Stream:
-    """Return a sort of traffic.
+def _along_axes(stream: Stream) -> Stream:
+    """Return a sort of traffic that a layout knows how to price.
 
     Raises
     ------
     ParameterError
-        If it cannot be read.
+        If it is not.
     """
-    if isinstance(traffic, str):
-        found = _TRAFFIC.fullmatch(traffic.strip())
-        if found is None:
-            raise ParameterError(f"traffic {traffic[:100]!r}: write it as 4x4:0=allreduce@1GiB")
-        group, name, size = found["group"].strip(), found["collective"] or "allreduce", found["size"] or "1MiB"
-        collective = as_collective(name)
-    elif isinstance(traffic, tuple) and len(traffic) in {2, 3} and isinstance(traffic[0], str):
-        group, collective = traffic[0], as_collective(traffic[1])
-        size = traffic[2] if len(traffic) == 3 else "1MiB"
-    else:
-        raise ParameterError(f"traffic is text such as 4x4:0=allreduce@1GiB or a tuple, not {traffic!r:.60}")
-    if ":" not in group:
-        raise ParameterError(f"traffic {group[:100]!r}: say the groups by a shape and axes, such as 4x4:0")
-    if collective.rooted:
-        raise ParameterError(f"{collective} has a root, which a layout does not know; use one without")
-    return Stream(group, collective, as_size(size))
+    if ":" not in stream.group:
+        raise ParameterError(f"traffic {stream.group[:100]!r}: say the groups by a shape and axes, such as 4x4:0")
+    if stream.collective.rooted:
+        raise ParameterError(f"{stream.collective} has a root, which a layout does not know; use one without")
+    if stream.begin:
+        raise ParameterError("a layout prices one sort of traffic after the other; leave out when it begins")
+    return stream
 
 
 def _total(streams: tuple[Stream, ...], factors: tuple[Fraction, ...]) -> Fraction:

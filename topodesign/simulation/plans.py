@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topodesign.base.arguments import as_seed
 from topodesign.base.cost import Cost
@@ -29,10 +30,11 @@ from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import MAX_TICKS, Timed
+from topodesign.plans.together import Together
 from topodesign.plans.trees import Trees
 from topodesign.simulation.paths import PathSimulation, simulate_paths
 from topodesign.simulation.rounds import Link, Loss, Mode, SimulationResult, simulate_rounds
-from topodesign.simulation.timed import TimedSimulation, simulate_timed
+from topodesign.simulation.timed import TimedSimulation, simulate_timed, simulate_together
 from topodesign.simulation.trees import TreeSimulation, simulate_trees
 from topodesign.simulation.workload import Layer, TrainingStep, backpropagation, load_workload
 from topodesign.topology.link_table import LinkTable, read_link_table
@@ -132,7 +134,7 @@ class Simulation(Result):
         """Return the size, the time, and what they hold for."""
         now = self.conditions
         what = f"{self.plan.collective} of {format_size(now.size)}"
-        if isinstance(self.plan.movement, Timed):
+        if isinstance(self.plan.movement, Timed | Together):
             return f"{what}: {format_time(self.time)}; the plan's own latencies and bandwidths"
         own = now.bandwidth is None and isinstance(self.plan.place, Fabric)
         rate = "the fabric's own bandwidths" if own else f"{format_bandwidth(now.bandwidth or NODE_BANDWIDTH)} per node"
@@ -279,7 +281,7 @@ def simulate(
         as_seed(seed),
         () if ready is None else as_ready(plan.fabric, ready),
     )
-    if (now.jitter or now.ready) and not isinstance(plan.movement, Timed):
+    if (now.jitter or now.ready) and not isinstance(plan.movement, Timed | Together):
         raise ParameterError(f"delays are of timed sends, and {plan.kind} have no times of their own; leave them out")
     return Simulation(plan, now, run(plan, plan.movement, now))
 
@@ -406,20 +408,38 @@ def _in_pipelines(plan: Plan, now: Conditions) -> dict[str, Any]:
 
 
 def _timed(plan: Plan, timed: Timed, now: Conditions) -> TimedSimulation:
+    opens = _opens(plan, timed.tick, now)
+    return simulate_timed(
+        plan.topology, timed, size=now.size, links=now.links, jitter=now.jitter, seed=now.seed, opens=opens
+    )
+
+
+def _together(plan: Plan, moved: Together, now: Conditions) -> TimedSimulation:
+    opens = _opens(plan, moved.tick, now)
+    return simulate_together(
+        plan.topology, moved, size=now.size, links=now.links, jitter=now.jitter, seed=now.seed, opens=opens
+    )
+
+
+def _opens(plan: Plan, tick: Fraction, now: Conditions) -> NDArray[np.int64] | None:
+    """Return from when on links may be used, in ticks; None if from the start.
+
+    Raises
+    ------
+    ParameterError
+        If conditions are not for timed sends.
+    """
     if now.chunks is not None or now.mode != "lock-step":
         raise ParameterError("timed sends say when they start; leave chunks and mode out")
     if now.failed:
         raise ParameterError("what failures do to timed sends is not simulated; lower them to rounds first")
-    opens = None
-    if now.ready:
-        late = max(now.ready)
-        if late >= MAX_TICKS * timed.tick:
-            raise ParameterError("a node is ready too late for the ticks of the plan")
-        at = np.array([math.ceil(time / timed.tick) for time in now.ready], dtype=np.int64)
-        opens = np.maximum(at[plan.topology.src], at[plan.topology.dst])
-    return simulate_timed(
-        plan.topology, timed, size=now.size, links=now.links, jitter=now.jitter, seed=now.seed, opens=opens
-    )
+    if not now.ready:
+        return None
+    if max(now.ready) >= MAX_TICKS * tick:
+        raise ParameterError("a node is ready too late for the ticks of the plan")
+    at = np.array([math.ceil(time / tick) for time in now.ready], dtype=np.int64)
+    opens: NDArray[np.int64] = np.maximum(at[plan.topology.src], at[plan.topology.dst])
+    return opens
 
 
 def _orbit(plan: Plan, orbit: OrbitRounds, now: Conditions) -> SimulationResult:
@@ -427,6 +447,6 @@ def _orbit(plan: Plan, orbit: OrbitRounds, now: Conditions) -> SimulationResult:
 
 
 RUNS: Mapping[type, Callable[[Plan, Any, Conditions], Run]] = MappingProxyType(
-    {Rounds: _rounds, Trees: _trees, Paths: _paths, Timed: _timed, OrbitRounds: _orbit}
+    {Rounds: _rounds, Trees: _trees, Paths: _paths, Timed: _timed, Together: _together, OrbitRounds: _orbit}
 )
 """The simulators by kind of movement."""

@@ -13,16 +13,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.base.units import format_size, format_time
-from topodesign.plans.journeys import Journeys, journeys
+from topodesign.plans.journeys import journeys
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import LinkTimes, common_ticks
+from topodesign.plans.together import Together
 from topodesign.simulation.rounds import Loss
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
@@ -162,78 +163,159 @@ def simulate_timed(
     TooLargeError
         If the times have no common tick that 64 bits can count, or there are too many pieces.
     """
-    link = topology.link_index(timed.src, timed.dst) if timed.fits(topology) else np.array([-1])
-    if np.any(link < 0):
-        raise ScheduleError(f"{timed!r} has sends over no link of {topology!r}")
+    return _simulated(topology, (timed,), size=size, links=links, chance=(jitter, seed), opens=(opens,))
+
+
+def simulate_together(
+    topology: Topology,
+    plan: Together,
+    *,
+    size: Fraction | None = None,
+    links: LinkTable | None = None,
+    jitter: Fraction = Fraction(0),
+    seed: int = 0,
+    opens: Ints | None = None,
+) -> TimedSimulation:
+    """Run timed sends of several collectives as early as their data, links and beginnings allow.
+
+    Parameters
+    ----------
+    topology, plan, links, jitter, seed, opens
+        As :func:`simulate_timed` takes them.
+    size
+        Other bytes of the data of all streams, of which each has the share that it has in the plan.
+
+    Raises
+    ------
+    ParameterError, ScheduleError, TooLargeError
+        As :func:`simulate_timed`.
+    """
+    still = np.zeros(len(topology.src), dtype=np.int64) if opens is None else opens
+    begins = tuple(np.maximum(still, begin) if begin or opens is not None else None for begin in plan.begins)
+    return _simulated(topology, plan.streams, size=size, links=links, chance=(jitter, seed), opens=begins)
+
+
+def _simulated(
+    topology: Topology,
+    streams: tuple[Timed, ...],
+    *,
+    size: Fraction | None,
+    links: LinkTable | None,
+    chance: tuple[Fraction, int],
+    opens: tuple[Ints | None, ...],
+) -> TimedSimulation:
+    """Run the sends of streams; each has its own time from when on links may be used."""
+    jitter, seed = chance
+    whole = sum((one.size for one in streams), Fraction(0))
+    fit = [one.fits(topology) for one in streams]
+    own = [
+        topology.link_index(one.src, one.dst) if fits else np.array([-1])
+        for one, fits in zip(streams, fit, strict=True)
+    ]
+    for one, link in zip(streams, own, strict=True):
+        if np.any(link < 0):
+            raise ScheduleError(f"{one!r} has sends over no link of {topology!r}")
     if jitter < 0 or (size is not None and size <= 0):
         raise ParameterError("a jitter must not be negative, and a size must be above zero")
-    grains = (jitter / GRAIN,) if opens is None else (jitter / GRAIN, timed.tick)
-    times = _times(topology, timed, size or timed.size, links, grains)
-    transmits = times.per_unit[link] * (timed.hi - timed.lo)
+    tick = streams[0].tick
+    grains = (jitter / GRAIN,) if all(one is None for one in opens) else (jitter / GRAIN, tick)
+    scale = 1 if size is None else size / whole
+    times = _times(topology, streams, scale, links, grains)
+    link = np.concatenate(own)
+    count = np.array([len(one) for one in streams])
+    per_unit = np.concatenate(
+        [each[at] for each, at in zip(times.per_unit.reshape(len(streams), -1), own, strict=True)]
+    )
+    transmits = per_unit * np.concatenate([one.hi - one.lo for one in streams])
     takes = transmits + times.latency[link]
     if jitter:
-        late = np.random.default_rng(seed).integers(0, GRAIN + 1, len(timed))
+        late = np.random.default_rng(seed).integers(0, GRAIN + 1, len(link))
         takes = takes + late * int(jitter / GRAIN / times.tick)
-    least = [0] * len(timed)
-    if opens is not None:
-        least = [int(ticks * timed.tick / times.tick) for ticks in opens[link].tolist()]
-    way = journeys(timed, topology.switches)
-    consumer, producer = _waits(topology, way.whole(timed))
-    waits = way.first[consumer], way.last[producer]
+    least = [0] * len(link)
+    if len(grains) > 1:
+        early = [np.zeros_like(at) if when is None else when[at] for when, at in zip(opens, own, strict=True)]
+        least = [int(ticks * tick / times.tick) for ticks in np.concatenate(early).tolist()]
+    base = np.concatenate(([0], np.cumsum(count)))
+    ways = [journeys(one, topology.switches) for one in streams]
+    pairs = []
+    for one, way, first in zip(streams, ways, base, strict=False):
+        consumer, producer = waits_of(topology, way.whole(one))
+        pairs.append((way.first[consumer] + first, way.last[producer] + first))
+    waits = np.concatenate([one for one, _ in pairs]), np.concatenate([one for _, one in pairs])
+    before = np.concatenate(
+        [np.where(way.before >= 0, way.before + at, -1) for way, at in zip(ways, base, strict=False)]
+    )
+    order = np.lexsort((np.concatenate([way.depth for way in ways]), np.concatenate([one.start for one in streams])))
     latency = times.latency[link].tolist()
-    start, end, cause = _run(timed, link, (takes.tolist(), latency, least), waits, way)
+    runs = _Order(order.tolist(), before.tolist(), link.tolist(), streams[0].overlap)
+    start, end, cause = _run(runs, (takes.tolist(), latency, least), waits)
     last = max(end, default=0)
     carried = np.bincount(link, weights=transmits, minlength=len(topology.src))
-    bytes_of = (size or timed.size) / (
-        timed.collective.shards(len(timed.collective.members(topology.nodes, topology.switches))) * timed.units
-    )
+    bytes_of = [
+        one.size
+        * scale
+        / (one.collective.shards(len(one.collective.members(topology.nodes, topology.switches))) * one.units)
+        for one in streams
+    ]
     path = [end.index(last)] if end else []
     while path and cause[path[-1]] >= 0:
         path.append(cause[path[-1]])
-    critical = tuple(
-        Flight(
-            row,
-            int(timed.src[row]),
-            int(timed.dst[row]),
-            int(timed.hi[row] - timed.lo[row]) * bytes_of,
-            start[row] * times.tick,
-            end[row] * times.tick,
-        )
-        for row in reversed(path)
-    )
+
+    def flight(row: int) -> Flight:
+        stream = int(np.searchsorted(base, row, "right")) - 1
+        one, at = streams[stream], row - int(base[stream])
+        bytes_sent = int(one.hi[at] - one.lo[at]) * bytes_of[stream]
+        ends = start[row] * times.tick, end[row] * times.tick
+        return Flight(row, int(one.src[at]), int(one.dst[at]), bytes_sent, *ends)
+
     return TimedSimulation(
         last * times.tick,
-        timed.time,
+        max(one.time for one in streams),
         times.tick,
         tuple(start),
         tuple(end),
         carried / float(last or 1),
-        critical,
+        tuple(map(flight, reversed(path))),
     )
 
 
 def _times(
-    topology: Topology, timed: Timed, size: Fraction, links: LinkTable | None, grains: tuple[Fraction, ...]
+    topology: Topology,
+    streams: tuple[Timed, ...],
+    scale: Fraction | int,
+    links: LinkTable | None,
+    grains: tuple[Fraction, ...],
 ) -> LinkTimes:
-    """Return the times of links under other conditions, of whose tick grains are multiples, too."""
+    """Return the times of links under other conditions, of whose tick grains are multiples, too.
+
+    Those of units come for one stream after the other.
+    """
     table = LinkTable({}, {}) if links is None else links.on(topology)
     pairs = [(u, v) for u, v, _ in topology.links()]
-    members = timed.collective.members(topology.nodes, topology.switches)
-    bits = 8 * size / (timed.collective.shards(len(members)) * timed.units)
-    latency = [table.alpha.get(p, t * timed.tick) for p, t in zip(pairs, timed.latency.tolist(), strict=True)]
-    per_unit = [
-        bits / table.bandwidth[p] if p in table.bandwidth else t * timed.tick * size / timed.size
-        for p, t in zip(pairs, timed.per_unit.tolist(), strict=True)
-    ]
-    return common_ticks(latency, per_unit, timed.units, grains)
+    tick = streams[0].tick
+    latency = [table.alpha.get(p, t * tick) for p, t in zip(pairs, streams[0].latency.tolist(), strict=True)]
+    per_unit = []
+    for one in streams:
+        members = one.collective.members(topology.nodes, topology.switches)
+        bits = 8 * one.size * scale / (one.collective.shards(len(members)) * one.units)
+        per_unit += [
+            bits / table.bandwidth[p] if p in table.bandwidth else t * tick * scale
+            for p, t in zip(pairs, one.per_unit.tolist(), strict=True)
+        ]
+    return common_ticks(latency, per_unit, max(one.units for one in streams), grains)
+
+
+class _Order(NamedTuple):
+    """Sends in the order in which links take them, the send that each goes on with, its link, and how links overlap."""
+
+    order: list[int]
+    passed: list[int]
+    links: list[int]
+    overlap: bool
 
 
 def _run(
-    timed: Timed,
-    link: Ints,
-    spans: tuple[list[int], list[int], list[int]],
-    waits: tuple[Ints, Ints],
-    way: Journeys,
+    runs: _Order, spans: tuple[list[int], list[int], list[int]], waits: tuple[Ints, Ints]
 ) -> tuple[list[int], list[int], list[int]]:
     """Return when sends start and end, and for each the one that it waited for last, -1 if for none.
 
@@ -242,33 +324,31 @@ def _run(
     takes, latency, least = spans
     consumer, producer = waits
     order = np.argsort(consumer, kind="stable")
-    bounds = np.searchsorted(consumer[order], np.arange(len(timed) + 1)).tolist()
+    bounds = np.searchsorted(consumer[order], np.arange(len(takes) + 1)).tolist()
     awaited = producer[order].tolist()
-    passed = way.before.tolist()
-    start, end, cause = [0] * len(timed), [0] * len(timed), [-1] * len(timed)
+    start, end, cause = [0] * len(takes), [0] * len(takes), [-1] * len(takes)
     before: dict[int, int] = {}
-    links = link.tolist()
-    for row in np.lexsort((way.depth, timed.start)).tolist():
+    for row in runs.order:
         begin, why = least[row], -1
-        if (other := before.get(links[row], -1)) >= 0:
-            free = end[other] - (latency[other] if timed.overlap else 0)
+        if (other := before.get(runs.links[row], -1)) >= 0:
+            free = end[other] - (latency[other] if runs.overlap else 0)
             if free > begin:
                 begin, why = free, other
         for other in awaited[bounds[row] : bounds[row + 1]]:
             if end[other] > begin:
                 begin, why = end[other], other
         finish = begin + takes[row]
-        if (other := passed[row]) >= 0:  # what a switch passes on as it arrives
+        if (other := runs.passed[row]) >= 0:  # what a switch passes on as it arrives
             if start[other] + latency[other] >= begin:
                 begin, why = start[other] + latency[other], other
             finish = max(begin + takes[row], end[other] + latency[row])
         start[row], end[row], cause[row] = begin, finish, why
-        before[links[row]] = row
+        before[runs.links[row]] = row
     return start, end, cause
 
 
-def _waits(topology: Topology, timed: Timed) -> tuple[Ints, Ints]:
-    """Return which sends wait for which others, as pairs in two arrays.
+def waits_of(topology: Topology, timed: Timed) -> tuple[Ints, Ints]:
+    """Return which sends of a right plan wait for which others, as pairs in two arrays.
 
     Raises
     ------

@@ -13,12 +13,14 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.files import as_plan
 from topodesign.plans.plan import Plan
 from topodesign.plans.timed import Timed
+from topodesign.plans.together import Together
 from topodesign.simulation.plans import Simulation
 from topodesign.simulation.timed import TimedSimulation
 
 TimelineFormat = Literal["csv", "json"]
 TIMELINE_FORMATS: tuple[TimelineFormat, ...] = get_args(TimelineFormat)
-_COLUMNS = ("src", "dst", "start_s", "end_s", "block", "lo", "hi", "part")
+_COLUMNS = ("src", "dst", "start_s", "end_s")
+_DATA = ("block", "lo", "hi", "part")
 
 
 def timeline(what: Plan | Simulation | str | Path, file_format: TimelineFormat = "json") -> str:
@@ -48,28 +50,30 @@ def timeline(what: Plan | Simulation | str | Path, file_format: TimelineFormat =
     as_choice("format", file_format, TIMELINE_FORMATS)
     plan = what.plan if isinstance(what, Simulation) else as_plan(what)
     timed = plan.movement
-    if not isinstance(timed, Timed):
+    if not isinstance(timed, Timed | Together):
         raise ParameterError(f"{plan.kind} have no times of their own; a timeline is of timed sends (--method tacos)")
-    start, end, tick = timed.start.tolist(), timed.end.tolist(), timed.tick
+    columns = {name: column.tolist() for name, column in timed.table().items()}
+    start, end, tick = columns["start"], columns["end"], timed.tick
     if isinstance(what, Simulation) and isinstance(what.run, TimedSimulation):
         start, end, tick = list(what.run.start), list(what.run.end), what.run.tick
-    names = plan.place.names if isinstance(plan.place, Fabric) else tuple(map(str, range(timed.nodes)))
-    ends = zip(timed.src.tolist(), timed.dst.tolist(), strict=True)
-    data = zip(timed.block.tolist(), timed.lo.tolist(), timed.hi.tolist(), timed.part.tolist(), strict=True)
+    names = plan.place.names if isinstance(plan.place, Fabric) else tuple(map(str, range(plan.topology.nodes)))
+    ends = list(zip(columns["src"], columns["dst"], strict=True))
+    further = [name for name in (*_DATA, "stream") if name in columns]
+    data = zip(*(columns[name] for name in further), strict=True)
     rows = sorted(zip(start, end, ends, data, strict=True))
     if file_format == "csv":
         table = [[names[u], names[v], float(a * tick), float(b * tick), *rest] for a, b, (u, v), rest in rows]
-        return write_csv([_COLUMNS, *table])
+        return write_csv([(*_COLUMNS, *further), *table])
     events: list[dict[str, object]] = [
         {"ph": "M", "name": "process_name", "pid": node, "args": {"name": f"from {names[node]}"}}
-        for node in sorted(set(timed.src.tolist()))
+        for node in sorted(set(columns["src"]))
     ]
-    links = sorted(set(zip(timed.src.tolist(), timed.dst.tolist(), strict=True)))
+    links = sorted(set(ends))
     events += [
         {"ph": "M", "name": "thread_name", "pid": u, "tid": v, "args": {"name": f"to {names[v]}"}} for u, v in links
     ]
-    for begin, finish, (u, v), (block, low, high, part) in rows:
-        args = {"block": block, "units": [low, high], "part": part}
+    for begin, finish, (u, v), (block, low, high, *rest) in rows:
+        args = {"block": block, "units": [low, high], **dict(zip(further[3:], rest, strict=True))}
         span = {"ts": float(begin * tick * 10**6), "dur": float((finish - begin) * tick * 10**6)}
         events.append({"ph": "X", "name": f"block {block}", "pid": u, "tid": v, **span, "args": args})
     return json.dumps({"traceEvents": events, "displayTimeUnit": "ns"})

@@ -22,11 +22,13 @@ from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
+from topodesign.plans.together import Together
 from topodesign.plans.trees import Trees
 from topodesign.verification.orbit import verify_orbit
 from topodesign.verification.paths import verify_paths
 from topodesign.verification.rounds import RoundsReport, verify_rounds
 from topodesign.verification.timed import SHOWN, verify_timed
+from topodesign.verification.together import verify_together
 from topodesign.verification.trees import verify_trees
 
 WORDS = MappingProxyType(
@@ -262,15 +264,8 @@ def _paths(plan: Plan, paths: Paths) -> Found:
 def _timed(plan: Plan, timed: Timed) -> Found:
     report = verify_timed(plan.topology, timed)
     problems = report.problems
-    if isinstance(plan.place, Fabric) and report.ok:
-        members = len(timed.collective.members(timed.nodes, plan.topology.switches))
-        unit_bytes = timed.size / (timed.collective.shards(members) * timed.units)
-        speeds = zip(plan.topology.links(), timed.per_unit.tolist(), strict=True)
-        quick = [(u, v) for (u, v, ports), ticks in speeds if ticks * timed.tick * ports * plan.place.unit < unit_bytes]
-        names = plan.place.names
-        problems = tuple(
-            f"the plan takes {names[u]} -> {names[v]} for faster than the fabric's link" for u, v in quick[:SHOWN]
-        )
+    if report.ok:
+        problems = tuple(_too_quick(plan, timed))
     details = {
         "time": str(report.time),
         "size_bytes": str(timed.size),
@@ -281,6 +276,37 @@ def _timed(plan: Plan, timed: Timed) -> Found:
     return Found(problems, {"time": report.time}, details, text, report.notes)
 
 
+def _too_quick(plan: Plan, timed: Timed) -> list[str]:
+    """Return the links of a fabric that timed sends take for faster than they are."""
+    if not isinstance(plan.place, Fabric):
+        return []
+    members = len(timed.collective.members(timed.nodes, plan.topology.switches))
+    unit_bytes = timed.size / (timed.collective.shards(members) * timed.units)
+    speeds = zip(plan.topology.links(), timed.per_unit.tolist(), strict=True)
+    quick = [(u, v) for (u, v, ports), ticks in speeds if ticks * timed.tick * ports * plan.place.unit < unit_bytes]
+    names = plan.place.names
+    return [f"the plan takes {names[u]} -> {names[v]} for faster than the fabric's link" for u, v in quick[:SHOWN]]
+
+
+def _together(plan: Plan, moved: Together) -> Found:
+    report = verify_together(plan.topology, moved)
+    problems = report.problems
+    if report.ok:
+        problems = tuple(problem for one in moved.streams for problem in _too_quick(plan, one))
+    streams = [
+        {"collective": one.collective.name, "size_bytes": str(one.size), "begin": str(begin * one.tick)}
+        | {"time": str(found.time), "redundant": found.redundant, "refilled": found.refilled}
+        for one, begin, found in zip(moved.streams, moved.begins, report.streams, strict=True)
+    ]
+    figures = {"time": report.time} | {f"time_{number}": one.time for number, one in enumerate(report.streams)}
+    each = ", ".join(
+        f"{one.collective} of {format_size(one.size)} by {format_time(found.time)}"
+        for one, found in zip(moved.streams, report.streams, strict=True)
+    )
+    text = f"{len(moved)} sends in {format_time(report.time)}: {each}"
+    return Found(problems, figures, {"time": str(report.time), "streams": streams}, text, report.notes)
+
+
 CHECKS: Mapping[type, Callable[[Plan, Any], Found]] = MappingProxyType(
     {
         Rounds: _rounds,
@@ -288,6 +314,7 @@ CHECKS: Mapping[type, Callable[[Plan, Any], Found]] = MappingProxyType(
         Trees: _trees,
         Paths: _paths,
         Timed: _timed,
+        Together: _together,
     }
 )
 """The verifiers by kind of movement."""

@@ -11,6 +11,7 @@ from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, form
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
+from topodesign.plans.together import Together
 from topodesign.report.charts.chart import Chart, Series
 from topodesign.report.charts.link_use import step_loads
 
@@ -41,8 +42,8 @@ def timeline_chart(
     if len(topology.src) > MOST_LANES:
         raise TooLargeError(f"{len(topology.src)} links are too many lanes to tell apart; at most {MOST_LANES}")
     spans: tuple[Series, ...]
-    if isinstance(moved, Timed):
-        spans, note = (_timed(plan, moved),), "every bar is a send with its latency"
+    if isinstance(moved, Timed | Together):
+        spans, note = _timed(plan, moved), "every bar is a send with its latency"
     elif isinstance(moved, Rounds):
         spans, note = _rounds(plan, moved, as_size(size), as_time(alpha), as_bandwidth(bandwidth))
     else:
@@ -59,13 +60,19 @@ def timeline_chart(
     )
 
 
-def _timed(plan: Plan, moved: Timed) -> Series:
-    if len(moved.start) > MOST_SPANS:
-        raise TooLargeError(f"{len(moved.start)} sends are too many to draw; at most {MOST_SPANS}")
-    link = plan.topology.link_index(moved.src, moved.dst)
-    start, end = ([int(tick) * moved.tick for tick in column] for column in (moved.start, moved.end))
-    texts = [f"block {block}" for block in moved.block.tolist()]
-    return Series("send", start, link.tolist(), "spans", until=end, texts=texts)
+def _timed(plan: Plan, moved: Timed | Together) -> tuple[Series, ...]:
+    if len(moved) > MOST_SPANS:
+        raise TooLargeError(f"{len(moved)} sends are too many to draw; at most {MOST_SPANS}")
+    named = [("send", moved)] if isinstance(moved, Timed) else []
+    if isinstance(moved, Together):
+        named = [(f"{number}: {one.collective}", one) for number, one in enumerate(moved.streams)]
+    series = []
+    for name, one in named:
+        link = plan.topology.link_index(one.src, one.dst)
+        start, end = ([int(tick) * one.tick for tick in column] for column in (one.start, one.end))
+        texts = [f"block {block}" for block in one.block.tolist()]
+        series.append(Series(name, start, link.tolist(), "spans", until=end, texts=texts))
+    return tuple(series)
 
 
 def _rounds(

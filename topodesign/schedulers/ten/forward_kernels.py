@@ -132,7 +132,8 @@ def route(web: Web, trips: Trips, left: Ints, order: Ints, weight: Ints, slack: 
 
 
 @compiled
-def _put(piles: Piles, link: int | np.int64, chunk: int, urgency: int) -> None:
+def put(piles: Piles, link: int | np.int64, chunk: int, urgency: int) -> None:
+    """Let a chunk wait for a link."""
     begin, at = piles.begin[link], piles.size[link]
     piles.size[link] = at + 1
     while at > 0:
@@ -145,7 +146,7 @@ def _put(piles: Piles, link: int | np.int64, chunk: int, urgency: int) -> None:
 
 
 @compiled
-def _take(piles: Piles, link: int) -> int:
+def take_out(piles: Piles, link: int) -> int:
     """Take the most urgent chunk of a link out and return it."""
     begin, size = piles.begin[link], piles.size[link] - 1
     piles.size[link] = size
@@ -210,7 +211,7 @@ def forward(
         if link >= links:
             chunk = link - links
             link = np.int64(trips.way[chunk, done[chunk]])
-            _put(piles, link, chunk, urgency[chunk])
+            put(piles, link, chunk, urgency[chunk])
             if not queue.waits[link]:
                 push(queue, starts(web, free, link, time), draw(state), link)
             continue
@@ -218,7 +219,7 @@ def forward(
         if start > time:  # another link has taken the port
             push(queue, start, draw(state), link)
             continue
-        chunk = _take(piles, link)
+        chunk = take_out(piles, link)
         sends[0][rows], sends[1][rows], sends[2][rows] = link, chunk, time + web.takes[link]
         rows += 1
         take(web, free, link, time)

@@ -171,11 +171,13 @@ def network_of(
     TooLargeError
         If the times have no common tick of which 64 bits can count enough.
     """
-    steps = () if step is None else (step,)
-    latency, per_unit = (
-        [int(value) * times.tick for value in column.tolist()] for column in (times.latency, times.per_unit)
-    )
-    exact = common_ticks(latency, per_unit, 1, (*steps, *ready)) if steps or any(ready) else times
+    others = ready if step is None else (step, *ready)
+    exact = times
+    if any((one / times.tick).denominator > 1 for one in others):
+        latency, per_unit = (
+            [int(value) * times.tick for value in column.tolist()] for column in (times.latency, times.per_unit)
+        )
+        exact = common_ticks(latency, per_unit, 1, others)
     busy = exact.per_unit if overlap else exact.latency + exact.per_unit
     takes = exact.latency + exact.per_unit
     if step is not None:
@@ -191,6 +193,12 @@ def network_of(
     return Network(
         topology, exact.tick, exact.latency, exact.per_unit, sealed(takes), sealed(busy.copy()), sealed(opens), overlap
     )
+
+
+def slower(network: Network, factor: NDArray[np.float64]) -> Network:
+    """Return the same with links that take so many times as long, at least, up to whole ticks; for rough plans."""
+    more = np.ceil(network.takes * (factor - 1.0)).astype(np.int64)
+    return replace(network, takes=sealed(network.takes + more), busy=sealed(network.busy + more))
 
 
 def through_switches(network: Network) -> Network:

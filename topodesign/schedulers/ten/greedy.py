@@ -1,0 +1,192 @@
+"""TACOS-Greedy for a whole collective: its movements one behind the other, and of many tries the best."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from topodesign.collectives import Collective
+from topodesign.collectives.collective import EVERYONE
+from topodesign.plans.timed import COLUMNS, Timed
+from topodesign.plans.timed_ops import reverse_timed
+from topodesign.schedulers.method import Request
+from topodesign.schedulers.ten.bound import bound_of
+from topodesign.schedulers.ten.copying import copy_chunks
+from topodesign.schedulers.ten.forward import forward_chunks
+from topodesign.schedulers.ten.network import (
+    Chunks,
+    Network,
+    Sends,
+    chunks_of,
+    through_switches,
+    timed_from,
+    wanted,
+    within_teams,
+)
+from topodesign.schedulers.ten.relays import only_needed, relays_of
+from topodesign.schedulers.ten.sharing import SharedLinks
+from topodesign.schedulers.ten.tries import best_of
+from topodesign.simulation.timed import simulate_timed
+
+_EFFORT = 2**16
+"""Sends that are decided before tries end, if nobody says how many there are."""
+_MOST = 64
+"""Tries at most, if nobody says."""
+
+
+class Part(NamedTuple):
+    """One movement of a collective, as copies: its own, or backwards in time where it adds up.
+
+    Attributes
+    ----------
+    collective
+        Of one movement that copies.
+    network
+        Its links: turned round where it is backwards.
+    units
+        Chunks of a block.
+    backwards
+        Whether it is.
+    relays
+        Whether nodes pass on what they do not need themselves.
+    """
+
+    collective: Collective
+    network: Network
+    units: int
+    backwards: bool
+    relays: bool = False
+
+    def chunks(self) -> Chunks:
+        """Return what is to move, all of it there from the start."""
+        return chunks_of(self.network, self.collective, self.units)
+
+    def timed(self, sends: Sends, size: Fraction) -> Timed:
+        """Return sends of its chunks as those of the collective, forwards in time."""
+        timed = timed_from(self.network, self.collective, self.units, size, sends)
+        return reverse_timed(self.network.wires, timed) if self.backwards else timed
+
+
+class Made(NamedTuple):
+    """Timed sends, a bound that is proved, in ticks, and how many tries there were."""
+
+    timed: Timed
+    bound: int
+    tries: int
+
+
+def synthesize(request: Request, wires: Network, collective: Collective, units: int) -> Made:
+    """Return the sends of a collective, and how good they are.
+
+    Parameters
+    ----------
+    request
+        How long to look, and the seed.
+    wires
+        Links, which may be those of switches.
+    collective
+        With its root and its groups.
+    units
+        Equal parts of a block.
+
+    Raises
+    ------
+    InfeasibleError
+        If some node cannot be reached.
+    TooLargeError
+        If there is not the memory, or times are too long to count.
+    """
+    topology = wires.topology
+    network = through_switches(wires) if topology.switches else wires
+    relays = collective.group is not None and request.others == "forward"
+    if collective.group is not None and not relays:
+        network = within_teams(network, collective.teams(topology.nodes, topology.switches))
+    first, *rest = collective.parts
+    if first.reduces:
+        backwards = replace(network, opens=np.zeros_like(network.opens))
+        made = _best(request, Part(first.dual, backwards.turned, units, True, relays))
+        if np.any(wires.opens):
+            made = made._replace(timed=_not_before(wires, made.timed))
+    else:
+        made = _best(request, Part(first, network, units, False, relays))
+    for one in rest:
+        made = _followed(request, made, Part(one, network, units, False, relays), collective)
+    if relays:  # what relays are not needed for has left gaps
+        shared = SharedLinks(topology, (made.timed,), wires.opens[None])
+        (earlier,) = shared.timed(shared.remains)
+        made = made._replace(timed=min(made.timed, earlier, key=lambda one: one.time))
+    return made
+
+
+def _best(request: Request, part: Part, chunks: Chunks | None = None) -> Made:
+    """Return the best of several seeds, and a bound for it."""
+    if chunks is None:
+        chunks = part.chunks()
+    seed = 0 if request.seed is None else request.seed
+    alone = bool(np.all(chunks.goal != EVERYONE))
+    rows = len(wanted(chunks)[0])
+    tries = request.tries or max(1, min(_MOST, _EFFORT // max(1, rows)))
+    bound = bound_of(part.network, chunks)
+
+    def make(number: int) -> Sends:
+        if alone:
+            turn = number % 2 == 1 and not (part.network.opens.any() or chunks.since.any())
+            return forward_chunks(
+                part.network,
+                chunks,
+                seed + number,
+                blind=number % 8 == 7,
+                shortest=number % 8 in {2, 3},
+                backwards=turn,
+                noise=number >= 4 and number % 3 == 0,
+            )
+        rng = np.random.default_rng([seed, number])
+        bias = rng.integers(0, 1 + number // 4, chunks.number) if number >= 4 else None
+        kind = number % 4
+        relays = relays_of(part.network, chunks, seed + number, noise=number > 0) if part.relays else None
+        sends = copy_chunks(
+            part.network, chunks, seed + number, blind=kind == 2, bias=bias, shy=kind % 2 == 1, relays=relays
+        )
+        return only_needed(part.network, chunks, sends) if part.relays else sends
+
+    best, _, tried = best_of(
+        make,
+        lambda sends: sends.time,
+        tries,
+        enough=bound,
+        jobs=request.jobs or 1,
+        time_limit=request.time_limit,
+        progress=request.progress,
+    )
+    return Made(part.timed(best, request.size), bound, tried)
+
+
+def _followed(request: Request, made: Made, part: Part, collective: Collective) -> Made:
+    """Return the second half of an allreduce behind the first: blocks go when their sum is there and links are free."""
+    first, network = made.timed, part.network
+    link = network.wires.link_index(first.src, first.dst)
+    free = np.zeros(len(network.wires.src), dtype=np.int64)
+    np.maximum.at(free, link, first.busy_until(link))
+    chunks = part.chunks()
+    members = collective.members(network.topology.nodes, network.topology.switches)
+    number = np.searchsorted(collective.blocks(members, network.topology.nodes), first.block) * part.units + first.lo
+    since = chunks.since.copy()
+    home = first.dst == chunks.at[number]
+    np.maximum.at(since, number[home], first.end[home])
+    second = _best(request, part._replace(network=network.open_after(free)), chunks._replace(since=since))
+    columns = {
+        name: np.concatenate((getattr(first, name), getattr(second.timed, name))) for name in COLUMNS if name != "part"
+    }
+    halves = np.repeat(np.array([0, 1], dtype=np.int32), [len(first), len(second.timed)])
+    timed = first.having(collective=collective, part=halves, **columns)
+    bound = max(made.bound, bound_of(network, part.chunks()))
+    return Made(timed, bound, max(made.tries, second.tries))
+
+
+def _not_before(network: Network, timed: Timed) -> Timed:
+    """Return timed sends none of which is before the ends of its link are ready."""
+    run = simulate_timed(network.topology, timed, opens=network.opens)
+    return timed.having(start=np.array(run.start, dtype=np.int64), end=np.array(run.end, dtype=np.int64))

@@ -1,0 +1,261 @@
+"""Several collectives at the same time on one network (TACOS, section VIII-G): streams that share links.
+
+Every stream is synthesized as if it were alone, which settles over which links its data go and what waits for what.
+Then one network decides when: event by event, each link takes the most urgent of the sends that wait for it, whichever
+stream they are of (:mod:`~topodesign.schedulers.ten.sharing`). And because ways that are good alone may meet, streams
+are synthesized again in view of the others, over links that are slower by the share of the time that others have them;
+what is best in the end is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.arrays import sealed
+from topodesign.base.errors import ParameterError
+from topodesign.base.units import format_time
+from topodesign.collectives import Collective
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.groups import as_groups, roots_of
+from topodesign.fabrics.traffic import Stream, as_streams
+from topodesign.plans.plan import Plan
+from topodesign.plans.timed import Timed
+from topodesign.plans.timed_ops import LinkTimes, common_ticks
+from topodesign.plans.together import Together
+from topodesign.schedulers.method import Request
+from topodesign.schedulers.ten.greedy import Made, synthesize
+from topodesign.schedulers.ten.network import Network, chunks_of, network_of, slower, wanted
+from topodesign.schedulers.ten.sharing import SharedLinks
+from topodesign.topology.topology import IntArray, Topology
+
+_AGAIN = 3
+"""How often streams are synthesized in view of the others."""
+_ORDERS = 12
+"""Orders in which links take sends that are tried, each time."""
+_LEAST_SHARE = 0.1
+"""What is left of a link's time at least, where others have it."""
+
+
+class _Tenant(NamedTuple):
+    """A stream on a network: what it does there, with how much, from which tick on, and with which links."""
+
+    collective: Collective
+    size: Fraction
+    begin: int
+    wires: Network
+
+
+def plan_traffic(request: Request, place: Topology | Fabric, units: int, spec: str | None) -> Plan:
+    """Return the plan of all streams that a request asks for.
+
+    Parameters
+    ----------
+    request
+        With traffic.
+    place
+        Where, without what has failed.
+    units
+        Equal parts of every block.
+    spec
+        What rebuilds the place, or None.
+
+    Raises
+    ------
+    ParameterError
+        If traffic cannot be read, or other options say who takes part.
+    InfeasibleError, TooLargeError
+        As :func:`~topodesign.schedulers.ten.greedy.synthesize`.
+    """
+    if request.group not in {"", ()} or request.only or request.root is not None:
+        raise ParameterError("traffic says groups, roots and sizes itself; leave --group, --only and --root out")
+    tenants = _tenants(request, place, units)
+    alone = []
+    for one in tenants:
+        alone.append(_made(request, one, one.wires, units))
+        if request.progress is not None:
+            request.progress(len(alone) / len(tenants) / (1 + _AGAIN))
+    shared = _shared(tenants, tuple(made.timed for made in alone), 0 if request.seed is None else request.seed)
+    topology = tenants[0].wires.topology
+    if len(tenants) > 1:
+        for number in range(_AGAIN):
+            if request.progress is not None:
+                request.progress((1 + number) / (1 + _AGAIN))
+            if _last(shared) <= max(made.bound + one.begin for made, one in zip(alone, tenants, strict=True)):
+                break
+            streams = shared
+            for at, one in enumerate(tenants):
+                wires = slower(one.wires, _crowding(topology, streams, at))
+                streams = (*streams[:at], _made(request, one, wires, units, number + 1).timed, *streams[at + 1 :])
+            shared = min(shared, _shared(tenants, streams, number + 1), key=_quality)
+    return _told(request, place, spec, tenants, (alone, shared))
+
+
+def _tenants(request: Request, place: Topology | Fabric, units: int) -> list[_Tenant]:
+    """Return the streams with their numbers in a place, and the links with the times that they have for each."""
+    called = request.called if isinstance(place, Topology) else place
+    topology = place if isinstance(place, Topology) else place.topology
+    found = [one for stream in as_streams(request.traffic or ()) for one in _collectives(called, stream)]
+    times = [replace(request, size=stream.size).link_times(place, one, units) for stream, one in found]
+    ready = request.ready_times
+    others = (*(stream.begin for stream, _ in found), *ready, *(() if request.tick is None else (request.tick,)))
+    latency = [int(ticks) * times[0].tick for ticks in times[0].latency.tolist()]
+    per_unit = [int(ticks) * one.tick for one in times for ticks in one.per_unit.tolist()]
+    exact = common_ticks(latency, per_unit, units, others)
+    tenants = []
+    for (stream, collective), row in zip(found, exact.per_unit.reshape(len(found), -1), strict=True):
+        own = LinkTimes(exact.tick, exact.latency, sealed(row.copy()))
+        wires = network_of(topology, own, step=request.tick, ready=ready, overlap=request.overlap)
+        tenants.append(_Tenant(collective, stream.size, int(stream.begin / exact.tick), wires))
+    return tenants
+
+
+def _collectives(fabric: Fabric, stream: Stream) -> list[tuple[Stream, Collective]]:
+    """Return a stream as collectives in groups of one size each, whose blocks are then of one size."""
+    groups = as_groups(fabric, stream.group)
+    roots = None if stream.root is None else roots_of(fabric, stream.root, groups)
+    collective = stream.collective
+    if collective.rooted and roots is None:
+        raise ParameterError(f"{collective} needs a root; write it as GROUP={collective}:ROOT")
+    collective.within(groups, roots)  # says what is wrong with them
+    if len(groups) == 1 and len(groups[0]) == len(fabric.compute):
+        return [(stream, collective if roots is None else collective.at(roots[0]))]
+    made = []
+    for size in dict.fromkeys(map(len, groups)):
+        those = [at for at, group in enumerate(groups) if len(group) == size]
+        chosen = None if roots is None else [roots[at] for at in those]
+        made.append((stream, collective.within([groups[at] for at in those], chosen)))
+    return made
+
+
+def _made(request: Request, tenant: _Tenant, wires: Network, units: int, number: int = 0) -> Made:
+    """Return a stream alone, over its links or slower ones."""
+    seed = (0 if request.seed is None else request.seed) + number
+    own = replace(request, size=tenant.size, seed=seed, progress=None)
+    return synthesize(own, wires, tenant.collective, units)
+
+
+def _shared(tenants: list[_Tenant], streams: tuple[Timed, ...], seed: int) -> tuple[Timed, ...]:
+    """Return the streams with the best times found that they can have together."""
+    topology = tenants[0].wires.topology
+    least = np.array([np.maximum(one.wires.opens, one.begin) for one in tenants])
+    shared = SharedLinks(topology, streams, least)
+    rng = np.random.default_rng(seed)
+    longest = max(1, int(shared.remains.max(initial=1)))
+    last = np.array([max(1, int(one.end.max(initial=1))) for one in streams])[shared.stream]
+    begins = np.array([one.begin for one in tenants])[shared.stream]
+    short_first = (longest - last) * 4 + shared.remains
+    ranks = [shared.remains, shared.remains * (longest / last), shared.remains - last - begins, short_first]
+    best = None
+    for number in range(_ORDERS):
+        rank = ranks[number % len(ranks)].astype(np.float64)
+        if number >= len(ranks):  # some streams before others, and some sends before others
+            favour = rng.uniform(0.6, 1.6, len(streams))[shared.stream]
+            rank = (rank + longest) * favour + rng.uniform(0, 0.03 * longest, len(rank))
+        found = shared.timed((rank * min(1.0, 2.0**50 / longest)).astype(np.int64))
+        if best is None or _quality(found) < _quality(best):
+            best = found
+    return streams if best is None else best
+
+
+def _quality(streams: tuple[Timed, ...]) -> tuple[int, int]:
+    """Return what is better the smaller it is: when the last stream ends, and then when all do."""
+    ends = [int(one.end.max(initial=0)) for one in streams]
+    return max(ends), sum(ends)
+
+
+def _last(streams: tuple[Timed, ...]) -> int:
+    return _quality(streams)[0]
+
+
+def _crowding(topology: Topology, streams: tuple[Timed, ...], own: int) -> NDArray[np.float64]:
+    """Return how many times as long each link takes for a stream, since others have it for their share of the time."""
+    busy = np.zeros(len(topology.src))
+    for at, one in enumerate(streams):
+        if at != own:
+            link = topology.link_index(one.src, one.dst)
+            busy += np.bincount(link, weights=one.busy_until(link) - one.start, minlength=len(busy))
+    share = busy / max(1, _last(streams))
+    factor: NDArray[np.float64] = 1 / np.maximum(_LEAST_SHARE, 1 - share)
+    return factor
+
+
+def bound_together(tenants: list[_Tenant], alone: list[int], units: int) -> int:
+    """Return a number of ticks that no plan of all streams is shorter than.
+
+    It is the longest of what each needs alone from its beginning on, and what the links into, and out of, any node need
+    to transmit all that must pass them, of all streams that have begun by then.
+    """
+    least = max(one.begin + ticks for one, ticks in zip(tenants, alone, strict=True))
+    topology = tenants[0].wires.topology
+    loads = [_loads(one.wires, one.collective, units) for one in tenants]
+    first = tenants[0].wires.per_unit
+    ratio = [Fraction(int(one.wires.per_unit[0]), int(first[0])) for one in tenants]
+    real = topology.src != topology.dst
+    for side, ends in ((0, topology.dst), (1, topology.src)):
+        for node in range(topology.nodes):
+            links = np.flatnonzero(real & (ends == node))
+            rate = sum((Fraction(1, int(ticks)) for ticks in first[links].tolist()), Fraction(0))
+            if not rate:
+                continue
+            for begin in {one.begin for one in tenants}:
+                some = [at for at, one in enumerate(tenants) if one.begin >= begin and loads[at][side][node]]
+                work = sum((int(loads[at][side][node]) * ratio[at] for at in some), Fraction(0))
+                least = max(least, begin + -(-work // rate) if some else 0)
+    return int(least)
+
+
+def _loads(wires: Network, collective: Collective, units: int) -> tuple[IntArray, IntArray]:
+    """Return how many units must come to every node, and leave it, at least."""
+    nodes = wires.topology.nodes
+    into, out = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
+    for part in collective.parts:
+        chunks = chunks_of(wires, part.dual if part.reduces else part, units)
+        node, chunk = wanted(chunks)
+        sides = np.bincount(node, minlength=nodes), np.bincount(chunks.at[np.unique(chunk)], minlength=nodes)
+        into, out = into + sides[part.reduces], out + sides[not part.reduces]
+    return into, out
+
+
+def _told(
+    request: Request,
+    place: Topology | Fabric,
+    spec: str | None,
+    tenants: list[_Tenant],
+    made_of: tuple[list[Made], tuple[Timed, ...]],
+) -> Plan:
+    """Return the plan with what there is to say of it: of what each stream is alone, and of all together."""
+    alone, shared = made_of
+    moved = Together(shared, tuple(one.begin for one in tenants))
+    bound = bound_together(tenants, [made.bound for made in alone], shared[0].units) * moved.tick
+    notes = [f"no plan of these streams and chunks is faster than {format_time(bound)}"]
+    if moved.time == bound:
+        notes = ["no plan of these streams and chunks is faster"]
+    elif bound:
+        notes = [f"{float(moved.time / bound):.4f} times {format_time(bound)}, which no plan of these streams beats"]
+    for number, (one, made, tenant) in enumerate(zip(shared, alone, tenants, strict=True)):
+        begin = f" from {format_time(tenant.begin * moved.tick)} on" if tenant.begin else ""
+        took = format_time(one.time - tenant.begin * moved.tick)
+        notes.append(f"stream {number}: {one.collective}{begin} takes {took}, alone {format_time(made.timed.time)}")
+    ends = Fraction(0)
+    for tenant, made in sorted(zip(tenants, alone, strict=True), key=lambda pair: pair[0].begin):
+        ends = max(ends, tenant.begin * moved.tick) + made.timed.time
+    notes.append(f"one after the other they would be done after {format_time(ends)}")
+    if request.tick is not None:
+        notes.append(f"times of links are rounded up to steps of {format_time(request.tick)}")
+    generator = {
+        "method": "tacos",
+        "seed": 0 if request.seed is None else request.seed,
+        "tries": max(made.tries for made in alone),
+        "chunks": shared[0].units,
+        "bound": str(bound),
+        "alone": [str(made.timed.time) for made in alone],
+        "overlap": request.overlap,
+        "tick": None if request.tick is None else str(request.tick),
+    }
+    claim = {"time": moved.time} | {f"time_{number}": one.time for number, one in enumerate(shared)}
+    return Plan(place, moved, claim, spec, generator, tuple(notes))
