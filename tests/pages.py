@@ -11,7 +11,8 @@ What a page may hold, beside prose:
 
 A line ``...`` stands for any lines, and ``...`` within a line for any text. All of a page runs in one empty directory.
 
-``python -m tests.pages`` runs all pages and writes what is printed today into them, and renders the tutorial.
+``python -m tests.pages`` runs all pages and writes what is printed today into them, renders the tutorial, and writes
+the page about ``--json`` from the schemas.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,11 +37,15 @@ from rich.console import Console
 from topodesign.base.errors import TopodesignError
 from topodesign.base.records import Result
 from topodesign.cli.main import run
+from topodesign.report.schemas.documents import FILES, SHAPES, identifier, json_schema
+from topodesign.report.schemas.outline import Line, lines_of
+from topodesign.report.schemas.shared import SHARED
 from topodesign.report.table import print_result
 
 ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 TUTORIAL = ROOT / "docs" / "tutorial.py"
+DOCUMENTS = ROOT / "docs" / "json.md"
 TERMINAL = {"TERM": "xterm", "COLUMNS": "80", "NO_COLOR": "1"}
 SHELL = frozenset({"cat", "head", "ls", "wc"})
 """Programs that pages may call beside ours."""
@@ -285,6 +290,34 @@ def show(value: object, screen: io.StringIO) -> None:
         screen.write(f"{text}\n")
 
 
+def with_documents(page: str) -> str:
+    """Return the page about ``--json`` with all schemas below its mark."""
+    mark = "<!-- made of the schemas by python -m tests.pages -->\n"
+    parts, known = [page[: page.index(mark)] + mark.strip()], dict[int, str]()
+    for command, (shape, _) in SHAPES.items():
+        parts.append(f"## {command}")
+        first = known.setdefault(id(shape), command)
+        if first != command:
+            parts.append(f"As that of [{first}](#{first.replace(' ', '-')}), with a name of its own.")
+            continue
+        parts.append("A file that other commands read." if command in FILES else f"`{identifier(command)}`")
+        parts.append(bullets(line for line in lines_of(json_schema(command)) if line.name != "schema"))
+    parts.append("## Shared")
+    for name, inner in sorted(SHARED.items()):
+        parts += [f"### {name}", str(inner["description"]), bullets(lines_of(inner))]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def bullets(lines: Iterable[Line]) -> str:
+    """Return the keys of a schema as nested lists."""
+    out = []
+    for line in lines:
+        kind = re.sub(r"<(\w+)>", r"[\1](#\1)", line.kind)
+        name = f"`{line.name}`: {kind}" if kind else line.name
+        out.append("    " * line.depth + ". ".join(filter(None, [f"* {name}", line.about])))
+    return "\n".join(out)
+
+
 @contextlib.contextmanager
 def empty_directory() -> Iterator[None]:
     """Go to an empty directory and to a terminal of 80 columns."""
@@ -309,6 +342,8 @@ def main(names: list[str]) -> None:
             with empty_directory():
                 text = corrected(page)
             page.write_text(text, encoding="utf-8")
+    if not names or DOCUMENTS.name in names:
+        DOCUMENTS.write_text(with_documents(DOCUMENTS.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pytest
 
 import topodesign
 from tests import pages
-from tests.pages import PAGES, ROOT, TUTORIAL, agree, empty_directory, mismatches, rendered
+from tests.pages import DOCUMENTS, PAGES, ROOT, TUTORIAL, agree, empty_directory, mismatches, rendered, with_documents
 
 RENDERED = TUTORIAL.with_suffix(".md")
 
@@ -24,6 +24,11 @@ def test_pages_show_what_is_printed(page: Path) -> None:
 def test_the_tutorial_runs_and_is_rendered_as_it_is() -> None:
     with empty_directory():
         assert RENDERED.read_text(encoding="utf-8") == rendered(TUTORIAL)
+
+
+def test_the_page_about_json_is_made_of_the_schemas() -> None:
+    page = DOCUMENTS.read_text(encoding="utf-8")
+    assert page == with_documents(page), "python -m tests.pages json.md"
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from topodesign.pricing.evaluation import price as price
     from topodesign.pricing.groups import price_groups as price_groups
     from topodesign.report.plots import plot as plot
+    from topodesign.report.schemas.documents import json_schema as json_schema
     from topodesign.runtime.check import check_file as check_file
     from topodesign.schedulers.exact_frontier import exact_frontier as exact_frontier
     from topodesign.schedulers.frontier import pipeline_frontier as pipeline_frontier
@@ -122,6 +123,7 @@ _HOMES = {
     "forest_schedule": "forest.schedule",
     "import_wiring": "wiring.exports.read_back",
     "Inventory": "wiring.inventory.inventory",
+    "json_schema": "report.schemas.documents",
     "known_topologies": "catalog.known",
     "load_plan": "plans.files",
     "load_wiring": "wiring.plan.files",

@@ -72,5 +72,5 @@ def test_command(tmp_path: Path) -> None:
     document = json.loads(CliRunner().invoke(program, ["examples", "--json"], standalone_mode=False).output)
     assert [example["name"] for example in document["examples"]] == NAMES
     done = CliRunner().invoke(program, ["examples", NAMES[0], "-o", str(tmp_path), "--json"], standalone_mode=False)
-    assert json.loads(done.output) == {"files": [str(tmp_path / NAMES[0])]}
+    assert json.loads(done.output) == {"schema": "topodesign/examples/1", "files": [str(tmp_path / NAMES[0])]}
     assert CliRunner().invoke(program, ["examples", "-o", str(tmp_path)]).exit_code == 2

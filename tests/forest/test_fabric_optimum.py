@@ -28,7 +28,7 @@ def test_the_command_prints_the_record_and_the_text(capsys: pytest.CaptureFixtur
     args = ["optimum", "dgx_a100(2)", "--collective", "allreduce", "--frontier", "--scan", "2", "--fixed-k", "3"]
     args += ["--size", "1MiB", "--size", "100MB", "--without", "box0/gpu3"]
     assert run([*args, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == result.record()
+    assert json.loads(capsys.readouterr().out) == {"schema": "topodesign/optimum/1"} | result.record()
     assert run(args) == 0
     assert capsys.readouterr().out == f"{result}\n"
     assert result.before is not None

@@ -137,7 +137,8 @@ def test_commands_print_what_the_functions_return(tmp_path: Path) -> None:
     ]
     for arguments, result in cases:
         said = CliRunner().invoke(program, ["wire", *arguments, "--json"], catch_exceptions=False)
-        assert json.loads(said.stdout) == json.loads(json.dumps(result.record())), arguments
+        schema = f"topodesign/wire-{arguments[0]}/1"
+        assert json.loads(said.stdout) == {"schema": schema} | json.loads(json.dumps(result.record())), arguments
         text = CliRunner().invoke(program, ["wire", *arguments], catch_exceptions=False).stdout
         assert text.rstrip("\n") == str(result) or arguments[0] == "import", arguments
 

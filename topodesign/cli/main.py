@@ -38,6 +38,7 @@ COMMANDS = {
     "compile": "Compile a schedule to an MSCCL program.",
     "plot": "Draw frontiers, times, topologies, plans and bottlenecks.",
     "examples": "List and copy example fabrics, inventories and workloads.",
+    "schema": "Describe what --json prints, as JSON Schema too.",
     "wire": "Plan, export, check and change the wiring of a topology.",
 }
 """Commands in the order of the help text; the function is ``command`` in the module of that name in this folder."""

@@ -265,8 +265,13 @@ def workload_options(function: _Command) -> _Command:
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """Print one JSON document on standard output."""
-    click.echo(json.dumps(document, indent=2))
+    """Print one JSON document on standard output, with the name of its schema first."""
+    from topodesign.report.schemas.documents import SHAPES, identifier  # noqa: PLC0415  not for help
+
+    context = click.get_current_context()
+    command = context.command_path.removeprefix(f"{context.find_root().info_name} ")
+    named = {"schema": identifier(command)} if command in SHAPES else {}  # a test finds those without
+    click.echo(json.dumps(named | document, indent=2))
 
 
 def print_for_people(result: Result) -> None:

@@ -1,0 +1,349 @@
+"""What every command prints with ``--json`` is what its schema says: no key more, none fewer, and nothing stale."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from jsonschema import Draft202012Validator
+
+import topodesign
+from tests.pages import empty_directory
+from topodesign.base.cost import Cost
+from topodesign.base.errors import ParameterError
+from topodesign.catalog.rows import read_row
+from topodesign.cli.main import program, run
+from topodesign.report.schemas import shapes
+from topodesign.report.schemas.documents import FILES, SHAPES, identifier
+from topodesign.report.schemas.outline import lines_of, outline
+from topodesign.report.schemas.shared import SHARED
+
+Json = dict[str, Any]
+HINT = """
+What `topodesign {command} --json` prints is described in topodesign/report/schemas/ (documents.py says where). For a
+new key add a line there: "key": shape("what it is"), or "key?" if it is not always there. Where a key goes or means
+something else, raise the version in documents.py as well. Then run: python -m tests.pages json.md"""
+
+CASES = {
+    "topologies": """
+        pareto -n 12 -d 4 --bidirectional
+        pareto -n 16 -d 4 --against torus,ring,slimfly --size 1MiB --size 1GiB
+        pareto -n 16 -d 4 --collective all-to-all
+        pareto -n 16 -d 4 --workload workload_moe.yaml
+        pareto -n 1021 -d 4 --runners-up 1
+        pareto -n 16..17 -d 3 --bidirectional --no-catalog --search 0
+        pareto -n 9 -d 2 --no-catalog --search 0.1
+        evaluate circulant(12,2,3)
+        evaluate links.csv --size 1MiB --size 1GiB
+        evaluate genkautz(4,30) --all-to-all exact
+        compare best torus ring slimfly dgx_a100(2) -n 16 -d 4 --price cable=50
+        links circulant(5,1,2)
+        synthesize -n 6 -d 2 --time-limit 0.3s -o six.csv
+        synthesize -n 5 -d 2 --collective allgather --time-limit 0.3s
+        catalog show -n 12 -d 4
+        catalog show -n 1021 -d 4
+        catalog show -n 12..14 -d 4
+        catalog list -d 4 -n 2..20
+        catalog list -d 4 -n 5..20 --quality
+        catalog build -n 3..5 -d 2 --effort 0 -o cat --jobs 1
+        catalog verify -d 2 -n 3..5 --catalog cat --jobs 1
+        catalog price --catalog cat -d 2
+        catalog verify -d 2 --catalog wrong --jobs 1
+    """,
+    "fabrics": """
+        optimum dgx_a100(2)
+        optimum dgx_a100(2) --collective all-to-all --cost InfiniBand=1
+        optimum dgx_a100(2) --collective scatter --root box0/gpu0
+        optimum dgx_a100(2) --collective broadcast --root box0/gpu0
+        optimum dgx_a100(2) --scan 2 --frontier --size 1GB
+        optimum dgx_a100(2) --fixed-k 2 --size 1GB
+        optimum dgx_a100(2) --without box0/gpu0-rail0
+        optimum dgx_a100(2) --collective all-to-all --without box0/gpu0
+        optimum torus(3,3) --collective allreduce
+        optimum torus(3,3) --no-proof
+        optimum star.yaml --shards 2,1,1
+        fabric dgx_a100(1)
+        fabric star.yaml
+        fabric shared.yaml
+        groups torus(4,4) --group 4x4:0 --collective all-to-all
+        layout torus(4,4) --traffic 8x2:1=all-to-all@64MiB -o ranks.csv
+    """,
+    "plans": """
+        schedule circulant(12,2,3) -o rounds.npz
+        schedule circulant(12,2,3) --collective all-to-all -o peeled.npz
+        schedule circulant(10,1,3) --collective all-to-all -o longer.npz
+        schedule hypercube(3) --collective allgather --chunks 1 -o chunks.npz
+        schedule line(kautz(2,1)) -o both.npz
+        schedule torus(4,4) --collective allgather --group 4x4:0 -o groups.npz
+        schedule dgx_a100(2) --collective allreduce -o trees.npz
+        schedule star.yaml --collective allgather --shards 2,1,1 -o switched.npz
+        schedule dgx_a100(2) --collective all-to-all -o paths.npz
+        schedule torus(3,3) --method tacos --collective allgather -o timed.npz
+        schedule torus(3,3) --method exact --collective allgather -o exact.npz
+        schedule torus(2,3) --method tacos-ilp --collective allgather -o ilp.npz
+        verify rounds.npz
+        verify trees.npz
+        verify switched.npz
+        verify paths.npz
+        verify timed.npz
+        verify wrong_rounds.npz
+        verify wrong_trees.npz
+        simulate rounds.npz --size 1MiB --size 1GiB
+        simulate rounds.npz --failed-link 0,2
+        simulate rounds.npz --training workload_resnet50.csv
+        simulate trees.npz --size 1GB
+        simulate trees.npz --without box0/gpu0>box0/nvswitch
+        simulate paths.npz
+        simulate timed.npz
+        compile circulant(12,2,3) --inplace -o program.xml
+        compile star.yaml --collective allgather -o trees.xml
+        compile torus(4,4) --collective allgather --group 4x4:0 -o programs
+        compile biring(2,3) --collective broadcast --all-roots -o roots
+        verify program.xml
+        verify wrong.xml
+        verify no_program.xml
+        frontier biring(2,4) --chunks 2 --size 64KiB
+        pipeline torus(4,4) --root 0 --size 64KiB --size 1GiB
+        pipeline torus(4,4) --group 4x4:0 --root first
+        methods torus(3,3) --collective allgather --size 64KiB --method spff --method tacos --method stored
+        methods dgx_a100(1) --method forest --method bruck
+    """,
+    "pictures": """
+        plot frontier -n 12 -d 4
+        plot times -n 12 -d 4
+        plot sizes -n 12..14 -d 4
+        plot winners -n 12..14 -d 4
+        plot structure torus(3,3)
+        plot distances torus(3,3)
+        plot loads genkautz(4,30)
+        plot timeline circulant(12,2,3)
+        plot use circulant(12,2,3)
+        plot cut dgx_a100(2)
+    """,
+    "commands": """
+        examples
+        examples inventory_testbed.yaml -o copies
+        schema
+        schema wire plan
+    """,
+    "wirings": """
+        wire plan circulant(12,2,3) --mode simplex --inventory inventory_testbed.yaml -o testbed.json
+        wire plan biring(2,12) --inventory inventory_testbed.yaml --place
+        wire plan biring(4,12) --inventory inventory_testbed.yaml
+        wire diff testbed.json torus(3,4)
+        wire diff testbed.json torus(3,4) --no-throughput
+        wire check testbed.json --lldp observed_testbed.csv
+        wire impact testbed.json --host host01
+        wire impact testbed.json --kind cable --top 1
+        wire show testbed.json
+        wire show testbed.json C11 host01:eth0/4
+        wire import testbed.json patches.csv --format patches
+    """,
+}
+"""Command lines whose documents have to meet every variant and every key of the schemas of their commands."""
+
+BY_THE_CLOCK = ("frontier.unsettled[].",)
+"""Keys that are met or not as the machine is slow or fast."""
+FILES_MADE = {
+    "links.csv": "src,dst\n0,1\n1,2\n2,0\n",
+    "star.yaml": "name: star\nnodes: [a, b, c]\nswitches: [t, {name: s, multicast: true, aggregation: true}]\nlinks:\n"
+    + "".join(f"- {{from: {node}, to: s, bandwidth: 10GB/s, duplex: true, class: up}}\n" for node in "abct"),
+    "shared.yaml": "nodes: [a, b]\nswitches: [{name: m, memory: true}]\nlinks:\n"
+    + "".join(f"- {{from: {node}, to: m, bandwidth: 10GB/s, duplex: true}}\n" for node in "ab")
+    + "shared:\n- {name: bus, bandwidth: 15GB/s, links: [{from: a, to: m}, {from: m, to: b}]}\n",
+    "no_program.xml": "<algo/>",
+}
+
+
+def _mistaken(name: str) -> None:
+    """Make the files that are wrong in some way, out of those that are right."""
+    if name == "wrong":
+        lines = Path("cat/degree_02.tsv").read_text().splitlines(keepends=True)
+        Path("wrong").mkdir()
+        at = next(place for place, line in enumerate(lines) if line.startswith("5\t"))
+        row = read_row(lines[at].rstrip("\n"))
+        lines[at] = replace(row, cost=Cost(row.cost.steps + 1, row.cost.bandwidth)).line + "\n"
+        Path("wrong/degree_02.tsv").write_text("".join(lines))
+    elif name == "wrong_rounds.npz":
+        plan = topodesign.load_plan("rounds.npz")
+        topodesign.save_plan(name, replace(plan, claim={**plan.claim, "steps": plan.claim["steps"] - 1}))
+    elif name == "wrong_trees.npz":
+        plan = topodesign.load_plan("trees.npz")
+        topodesign.save_plan(name, replace(plan, claim={**plan.claim, "height": plan.claim["height"] + 1}))
+    elif name == "wrong.xml":
+        Path(name).write_text(Path("program.xml").read_text().replace('cnt="2"', 'cnt="3"', 1))
+    elif name == "patches.csv":
+        topodesign.export_wiring("testbed.json", "patches", name)
+
+
+def _command(words: list[str]) -> str:
+    return " ".join(words[: 1 + isinstance(program.get_command(click.Context(program), words[0]), click.Group)])
+
+
+def document(line: str) -> tuple[str, Json]:
+    """Run a command line and return the command and what it prints."""
+    words = shlex.split(line)
+    for word in words:
+        if word in FILES_MADE:
+            Path(word).write_text(FILES_MADE[word])
+        elif not Path(word).exists():
+            _mistaken(word)
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        run([*words, "--json"])
+    assert out.getvalue(), f"{line}: {err.getvalue()}"
+    return _command(words), json.loads(out.getvalue())
+
+
+def complaint(command: str, found: Json) -> str:
+    """Return what a document has that its schema has not, or the other way round; nothing if they agree."""
+    schema = topodesign.json_schema(command)
+    variants = schema.get("anyOf") or [{name: shape for name, shape in schema.items() if name[0] != "$"}]
+    wrong = [list(Draft202012Validator({"$defs": SHARED, **one}).iter_errors(found)) for one in variants]
+    errors = min(wrong, key=lambda some: (len(some), sum(map(len, (one.message for one in some)))))
+    said = "\n".join(f"  {one.json_path}: {one.message[-300:]}" for one in errors[:5])
+    return f"{said}{HINT.format(command=command)}" if errors else ""
+
+
+def parts(shape: Json, where: str, defs: Json) -> Iterator[str]:
+    """Yield all keys and all variants that are objects of a schema."""
+    if "$ref" in shape:
+        name = shape["$ref"].rsplit("/", 1)[1]
+        yield from parts(defs[name], name, defs)
+    for place, one in enumerate(shape.get("anyOf", ())):
+        if "properties" in one:
+            yield f"{where} {one.get('description', place)}"
+        yield from parts(one, f"{where} {one.get('description', place)}" if "properties" in one else where, defs)
+    for name, inner in {**shape.get("properties", {}), **shape.get("patternProperties", {})}.items():
+        yield f"{where}.{name}"
+        yield from parts(inner, f"{where}.{name}", defs)
+    for name in ("items", "additionalProperties"):
+        if isinstance(shape.get(name), dict):
+            yield from parts(shape[name], f"{where}[]", defs)
+
+
+def met(shape: Json, value: object, where: str, defs: Json) -> Iterator[str]:
+    """Yield those of :func:`parts` that a value has."""
+    if "$ref" in shape:
+        name = shape["$ref"].rsplit("/", 1)[1]
+        yield from met(defs[name], value, name, defs)
+    for place, one in enumerate(shape.get("anyOf", ())):
+        if Draft202012Validator({"$defs": defs, **one}).is_valid(value):
+            variant = f"{where} {one.get('description', place)}" if "properties" in one else where
+            yield from (variant, *met(one, value, variant, defs))
+    if isinstance(value, dict):
+        for name, inner in shape.get("properties", {}).items():
+            if name in value:
+                yield from (f"{where}.{name}", *met(inner, value[name], f"{where}.{name}", defs))
+        yield from (
+            f"{where}.{pattern}"
+            for pattern in shape.get("patternProperties", {})
+            if any(re.search(pattern, name) for name in value)
+        )
+        if isinstance(shape.get("additionalProperties"), dict):
+            for inside in value.values():
+                yield from met(shape["additionalProperties"], inside, f"{where}[]", defs)
+    elif isinstance(value, list) and isinstance(shape.get("items"), dict):
+        for inside in value:
+            yield from met(shape["items"], inside, f"{where}[]", defs)
+
+
+@pytest.mark.parametrize("area", CASES)
+def test_documents_are_what_their_schemas_say(area: str) -> None:
+    """Every document is of its schema, and every key and variant of these is in a document."""
+    expected: set[str] = set()
+    seen: set[str] = set()
+    with empty_directory():
+        topodesign.copy_examples(
+            ["workload_moe.yaml", "workload_resnet50.csv", "inventory_testbed.yaml", "observed_testbed.csv"], "."
+        )
+        for line in filter(None, map(str.strip, CASES[area].splitlines())):
+            command, found = document(line)
+            assert not (wrong := complaint(command, found)), f"{line}:\n{wrong}"
+            schema = topodesign.json_schema(command)
+            assert command in FILES or found["schema"] == schema["$id"]
+            expected |= set(parts(schema, command, SHARED))
+            seen |= set(met(schema, found, command, SHARED))
+    unmet = sorted(one for one in expected - seen if not one.startswith(BY_THE_CLOCK))
+    assert not unmet, f"no document has {unmet}; add a command line, or take them away"
+
+
+def test_every_command_that_prints_json_has_a_schema_and_a_test() -> None:
+    def printing(group: click.Group, prefix: str = "") -> Iterator[str]:
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            inner = group.get_command(context, name)
+            if isinstance(inner, click.Group):
+                yield from printing(inner, f"{prefix}{name} ")
+            elif inner is not None and any(one.name == "as_json" for one in inner.params):
+                yield prefix + name
+
+    lines = [line.strip() for lines in CASES.values() for line in lines.splitlines() if line.strip()]
+    known = set(printing(program))
+    assert known == set(SHAPES), "SHAPES in topodesign/report/schemas/documents.py lists commands with --json"
+    assert known == {_command(shlex.split(line)) for line in lines}, "CASES here has a line for every command"
+
+
+def nested(shape: object) -> Iterator[Json]:
+    if isinstance(shape, dict):
+        yield shape
+        for inner in shape.values():
+            yield from nested(inner)
+    elif isinstance(shape, list):
+        for inner in shape:
+            yield from nested(inner)
+
+
+@pytest.mark.parametrize("command", SHAPES)
+def test_schemas_are_strict_and_say_what_keys_mean(command: str) -> None:
+    schema = topodesign.json_schema(command)
+    Draft202012Validator.check_schema(schema)
+    assert schema["$id"] == identifier(command)
+    for shape in nested(schema):
+        if "properties" in shape and "type" in shape and "required" in shape:
+            assert shape["additionalProperties"] is False
+            unsaid = [name for name, one in shape["properties"].items() if not {"description", "$ref"} & one.keys()]
+            assert not unsaid, unsaid
+    assert outline(command).startswith(identifier(command))
+    keys = {line.name for line in lines_of(schema)}
+    assert keys >= set(schema.get("properties", {}))
+
+
+def test_a_key_more_or_fewer_is_found() -> None:
+    with empty_directory():
+        command, found = document("evaluate torus(3,3)")
+    assert not complaint(command, found)
+    assert "'more' was unexpected" in complaint(command, {**found, "more": 1})
+    assert "report/schemas/" in complaint(command, {**found, "more": 1})
+    assert "'nodes' is a required" in complaint(command, {key: found[key] for key in found if key != "nodes"})
+    inner = {**found, "lower_bound": {**found["lower_bound"], "more": 1}}
+    assert "$.lower_bound" in complaint(command, inner)
+    assert "does not match" in complaint(command, {**found, "bandwidth": "0.5"})
+
+
+def test_unknown_commands_are_refused() -> None:
+    with pytest.raises(ParameterError, match="did you mean 'evaluate'"):
+        topodesign.json_schema("evaluat")
+    assert run(["schema", "song"]) == 2
+
+
+def test_shapes_are_what_they_say() -> None:
+    shape = shapes.record(
+        {"a": shapes.tuple_of(shapes.text(), shapes.integer()), "b?": shapes.nullable(shapes.word("c"))}
+    )
+    right = Draft202012Validator(shape)
+    assert right.is_valid({"a": ["x", 1], "b": None})
+    assert right.is_valid({"a": ["x", 1], "b": "c"})
+    assert not right.is_valid({"a": ["x", 1], "b": "d"})
+    assert not right.is_valid({"a": ["x", -1]})
+    assert not right.is_valid({"a": ["x"]})
+    assert not right.is_valid({"a": ["x", 1, 2]})

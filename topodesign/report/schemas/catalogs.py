@@ -1,0 +1,71 @@
+"""Documents about the catalog."""
+
+from __future__ import annotations
+
+from topodesign.report.schemas.shapes import array, either, flag, integer, number, record, shared, text, texts
+from topodesign.report.schemas.shared import PARETO
+
+SHOW = either(
+    record(PARETO, "for one N"),
+    record({"sizes": array(shared("frontier"), "The answer for each N.")}, "for a range of N"),
+)
+LIST = record(
+    {
+        "degrees": array(
+            record(
+                {
+                    "degree": integer("Ports of a node."),
+                    "first": integer("The smallest N."),
+                    "last": integer("The largest N."),
+                    "sizes": integer("How many N there are rows for."),
+                    "duplex_sizes": integer("How many of these have a duplex topology."),
+                    "rows": integer("Topologies."),
+                    "version": integer("Version of the file."),
+                },
+                patterns={"^found_": integer("Rows of a kind of construction.")},
+            ),
+            "A row for each degree.",
+        ),
+        "quality?": array(
+            record(
+                {
+                    "degree": integer("Ports of a node."),
+                    "duplex": flag("Whether only duplex topologies were judged."),
+                    "sizes": integer("How many N."),
+                    "near_optimal": number("Share of N with a bandwidth-optimal topology within two steps of Moore."),
+                },
+                patterns={
+                    "^mean_[0-9]": number("Mean ratio of the best allreduce of a size to the bound."),
+                    "^worst_[0-9]": number("The largest ratio."),
+                    "^worst_nodes_": integer("Its N."),
+                },
+            ),
+            "With --quality: how far the best topologies are from the bound.",
+        ),
+    }
+)
+BUILD = record({"files": texts("The files that were written.")})
+VERIFY = record(
+    {
+        "rows": integer("Rows that were to be verified."),
+        "verified_before": integer("How many of them an earlier run had found right."),
+        "faults": array(
+            record({"file": text("Where."), "line": integer("Where."), "message": text("What came out.")}),
+            "Rows that are not true.",
+        ),
+    }
+)
+PRICE = record(
+    {
+        "degrees": array(
+            record(
+                {
+                    "degree": integer("Ports of a node."),
+                    "priced": integer("Rows with a price of all-to-all."),
+                    "rows": integer("Rows."),
+                }
+            ),
+            "A row for each degree.",
+        )
+    }
+)

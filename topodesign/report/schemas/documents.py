@@ -1,0 +1,126 @@
+"""The schema of what each command prints, with its version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from topodesign.base.arguments import as_choice
+from topodesign.report.schemas import catalogs, commands, fabrics, pictures, plans, topologies, wirings
+from topodesign.report.schemas.shapes import Shape
+from topodesign.report.schemas.shared import SHARED
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+SHAPES: dict[str, tuple[Shape, int]] = {
+    "pareto": (topologies.ANSWER, 1),
+    "synthesize": (topologies.SYNTHESIZE, 1),
+    "catalog show": (catalogs.SHOW, 1),
+    "catalog list": (catalogs.LIST, 1),
+    "catalog build": (catalogs.BUILD, 1),
+    "catalog verify": (catalogs.VERIFY, 1),
+    "catalog price": (catalogs.PRICE, 1),
+    "evaluate": (topologies.EVALUATE, 1),
+    "compare": (topologies.COMPARE, 1),
+    "links": (topologies.LINKS, 1),
+    "optimum": (fabrics.OPTIMUM, 1),
+    "fabric": (fabrics.FABRIC, 1),
+    "schedule": (plans.SCHEDULE, 1),
+    "frontier": (plans.FRONTIER, 1),
+    "pipeline": (plans.PIPELINE, 1),
+    "groups": (fabrics.GROUPS, 1),
+    "layout": (fabrics.LAYOUT, 1),
+    "methods": (plans.METHODS, 1),
+    "verify": (plans.VERIFY, 1),
+    "simulate": (plans.SIMULATE, 1),
+    "compile": (plans.COMPILE, 1),
+    "plot frontier": (pictures.CHART, 1),
+    "plot times": (pictures.CHART, 1),
+    "plot sizes": (pictures.CHART, 1),
+    "plot winners": (pictures.CHART, 1),
+    "plot structure": (pictures.DRAWING, 1),
+    "plot distances": (pictures.CHART, 1),
+    "plot loads": (pictures.CHART, 1),
+    "plot timeline": (pictures.CHART, 1),
+    "plot use": (pictures.CHART, 1),
+    "plot cut": (pictures.DRAWING, 1),
+    "examples": (commands.EXAMPLES, 1),
+    "schema": (commands.SCHEMA, 1),
+    "wire plan": (wirings.PLAN, 1),
+    "wire show": (wirings.SHOW, 1),
+    "wire import": (wirings.IMPORT, 1),
+    "wire diff": (wirings.DIFF, 1),
+    "wire check": (wirings.CHECK, 1),
+    "wire impact": (wirings.IMPACT, 1),
+}
+"""The shape of what a command prints, from the other modules of this folder, and its version.
+
+A version stands for what keys mean: new keys leave it as it is; where one goes or means something else, it grows.
+"""
+FILES = frozenset({"links", "fabric"})
+"""Commands that print a file in a format of its own, which other commands read: it has no key ``schema``."""
+
+
+def identifier(command: str) -> str:
+    """Return what documents of a command have under ``schema``: the program, the command and the version."""
+    return f"topodesign/{command.replace(' ', '-')}/{SHAPES[command][1]}"
+
+
+def json_schema(command: str) -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of what a command prints with ``--json``.
+
+    Documents name it under ``schema``. It is strict: this version of the program prints no other keys. Later ones may
+    have more under the same name; one in which a key is gone, or means something else, has a higher number. So programs
+    that read documents should pass over keys that they do not know.
+
+    Parameters
+    ----------
+    command
+        Such as ``"evaluate"`` or ``"wire plan"``.
+
+    Raises
+    ------
+    ParameterError
+        If no such command prints JSON.
+
+    Examples
+    --------
+    >>> from topodesign import json_schema
+    >>> schema = json_schema("catalog price")
+    >>> schema["$id"], list(schema["properties"])
+    ('topodesign/catalog-price/1', ['schema', 'degrees'])
+    """
+    shape, _ = SHAPES[as_choice("command", command, SHAPES)]
+    if command not in FILES:
+        shape = _identified(shape, identifier(command))
+    head = {"$schema": DRAFT, "$id": identifier(command), "title": f"topodesign {command} --json"}
+    needed = sorted(_needed(shape))
+    return head | shape | ({"$defs": {one: SHARED[one] for one in needed}} if needed else {})
+
+
+def _identified(shape: Shape, name: str) -> Shape:
+    """Return a shape of objects that begin with their schema."""
+    if "anyOf" in shape:
+        return shape | {"anyOf": [_identified(one, name) for one in shape["anyOf"]]}
+    key = {"schema": {"description": "This schema.", "const": name}}
+    return shape | {"properties": key | shape["properties"], "required": ["schema", *shape["required"]]}
+
+
+def _needed(shape: Any) -> set[str]:
+    """Return the names of shared shapes that one refers to, and those that these do."""
+    found: set[str] = set()
+    new = set(_references(shape))
+    while new:
+        found |= new
+        new = {inner for name in new for inner in _references(SHARED[name])} - found
+    return found
+
+
+def _references(shape: Any) -> Iterator[str]:
+    if isinstance(shape, dict):
+        if "$ref" in shape:
+            yield shape["$ref"].rsplit("/", 1)[1]
+        for inside in shape.values():
+            yield from _references(inside)
+    elif isinstance(shape, list):
+        for inside in shape:
+            yield from _references(inside)

@@ -1,0 +1,189 @@
+"""Documents about fabrics, and about groups on them."""
+
+from __future__ import annotations
+
+from topodesign.report.schemas.shapes import (
+    array,
+    either,
+    flag,
+    fraction,
+    integer,
+    mapping,
+    nullable,
+    number,
+    record,
+    shared,
+    text,
+    texts,
+    word,
+)
+from topodesign.report.schemas.shared import RATES, ROW
+
+_FABRIC = {
+    "fabric": text("What it is called."),
+    "nodes": integer("Nodes that compute."),
+    "switches": integer("Switches."),
+    "links": integer("Links."),
+    "collective": text("Whose bottleneck is told."),
+}
+_PROOF = {
+    "bound": fraction("Bytes per second that nothing beats."),
+    "proven": flag("Whether the bound is reached."),
+    "proof_covers": text("What the bound holds for."),
+    "bottleneck_cut": texts("Nodes and switches on the sending side of the tightest cut."),
+    "bottleneck_links": array(shared("binding_link"), "The links out of it."),
+    "bottleneck": text("The same in words."),
+}
+_DOUBLED = {
+    "class": text("The class of links."),
+    "doubled": fraction("Bytes per second with these links twice as fast."),
+    "doubled_gain": number("That over what it is now, less 1."),
+}
+_FEWER = {**ROW, "times_s": array(number(), "Seconds for each --size.")}
+
+OPTIMUM = either(
+    record(
+        {
+            **_FABRIC,
+            "shards": nullable(mapping(integer(), "Sizes of shards by node, where --shards gave them; else null.")),
+            "k": integer("Trees per root that reach the optimum; with --fixed-k so many."),
+            **RATES,
+            **_PROOF,
+            "proposition_3_k": integer("Trees per root by the formula of the paper's Proposition 3."),
+            "collectives": mapping(shared("rates"), "The best of each collective, by its name."),
+            "sensitivity": array(
+                record(
+                    {
+                        **_DOUBLED,
+                        "useful_factor": nullable(fraction("More than this is of no use; null: all is of use.")),
+                        "limit": nullable(fraction("Bytes per second at that factor; null as above.")),
+                    }
+                ),
+                "What more bandwidth would buy.",
+            ),
+            "best_allreduce?": record(
+                {
+                    "algorithmic_bandwidth": RATES["algorithmic_bandwidth"],
+                    "algorithmic_bandwidth_GBps": RATES["algorithmic_bandwidth_GBps"],
+                    "bound": nullable(fraction("Bytes per second that nothing beats; null if not asked for.")),
+                    "proven": flag("Whether the bound is reached."),
+                    "proof_covers": text("What the bound holds for."),
+                    "composed": shared("rates", "A reduce-scatter and then an allgather."),
+                    "composed_is_best": nullable(flag("Whether nothing beats that; null if not asked for.")),
+                    "in_words": text("The same in words."),
+                },
+                "What is known of any allreduce.",
+            ),
+            "optimum?": record(
+                {"k": integer("Trees per root."), **RATES},
+                "With --fixed-k: what any number of trees reaches.",
+            ),
+            "height?": integer("With --fixed-k: links of the longest way in a tree."),
+            "times_s?": array(number(), "With --fixed-k: seconds for each --size."),
+            "scan?": array(shared("trees"), "With --scan."),
+            "frontier?": array(shared("trees"), "With --frontier: those that pay."),
+            "alpha_s?": number("With --size: latency of a step, in seconds."),
+            "sizes_bytes?": array(number(), "With --size: the sizes, in bytes."),
+            "before?": shared("rates", "With --without: before the failure."),
+        },
+        "over trees",
+    ),
+    record(
+        {
+            **_FABRIC,
+            "root": nullable(text("Of a scatter or gather; null for others.")),
+            "k": {"description": "A flow has no trees.", "type": "null"},
+            **RATES,
+            **_PROOF,
+            "sensitivity": array(record(_DOUBLED), "What more bandwidth would buy."),
+            "cost?": record(
+                {
+                    "of_classes": mapping(fraction(), "What was given."),
+                    "total": fraction("For a unit of data in a block."),
+                    "total_float": number("The same, rounded."),
+                },
+                "With --cost: the least cost at that speed.",
+            ),
+            "before?": record(
+                {key: RATES[key] for key in ("algorithmic_bandwidth", "algorithmic_bandwidth_GBps")},
+                "With --without: before the failure.",
+            ),
+        },
+        "of all-to-all, scatter and gather",
+    ),
+)
+FABRIC = record(
+    {
+        "name": text("What it is called."),
+        "nodes": texts("Nodes that compute."),
+        "switches": array(
+            either(
+                text("A switch."),
+                record(
+                    {
+                        "name": text("A switch."),
+                        "multicast?": flag("Whether it copies."),
+                        "aggregation?": flag("Whether it adds."),
+                        "memory?": flag("Whether it is memory, which copies."),
+                    }
+                ),
+            ),
+            "Switches.",
+        ),
+        "links": array(
+            record(
+                {
+                    "from": text("A node or switch."),
+                    "to": text("A node or switch."),
+                    "bandwidth": text("With its unit."),
+                    "duplex?": flag("Whether there is one back as well; false if not said."),
+                    "class?": text("What upgrades and prices call it."),
+                }
+            ),
+            "Links; repeated ones add up.",
+        ),
+        "shared?": array(
+            record(
+                {
+                    "name": text("What it is called."),
+                    "bandwidth": text("With its unit."),
+                    "links": array(shared("ends"), "Which links."),
+                }
+            ),
+            "What several links may carry together.",
+        ),
+    }
+)
+GROUPS = record(
+    {
+        "place": text("What it is called."),
+        "collective": text("What each group does."),
+        "groups": array(texts(), "The members of each."),
+        "others": word("forward", "vanish", about="What nodes do that are in no group."),
+        "bandwidth": fraction("Bandwidth factor y of all groups at once."),
+        "bandwidth_float": number("The same, rounded."),
+        "alone": fraction("The largest factor of a group that has all links to itself."),
+        "contention": fraction("The one over the other."),
+    }
+)
+LAYOUT = record(
+    {
+        "place": text("What it is called."),
+        "traffic": array(
+            record(
+                {
+                    "group": text("The groups."),
+                    "collective": text("What they do."),
+                    "size_bytes": number("Data of a group, in bytes."),
+                    "bandwidth_before": nullable(fraction("Bandwidth factor with ranks in order; null if impossible.")),
+                    "bandwidth": fraction("Bandwidth factor of the layout."),
+                }
+            ),
+            "What was asked for.",
+        ),
+        "gain": nullable(number("Time with the ranks in order over that of the layout; null as above.")),
+        "layouts_priced": integer("Layouts whose exact price was worked out."),
+        "placement": texts("The node of each rank."),
+        "file": nullable(text("What -o wrote; null without it.")),
+    }
+)

@@ -1,0 +1,94 @@
+"""Schemas for people: a line for every key, indented as objects are nested."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from topodesign.report.schemas.documents import identifier, json_schema
+from topodesign.report.schemas.shapes import Shape
+
+
+@dataclass(frozen=True)
+class Line:
+    """A key, or a heading of some, at a depth."""
+
+    depth: int
+    name: str
+    kind: str
+    about: str
+
+
+def outline(command: str) -> str:
+    """Return what a command prints with ``--json`` as plain text, with the shapes that several commands share.
+
+    Raises
+    ------
+    ParameterError
+        If no such command prints JSON.
+    """
+    schema = json_schema(command)
+    lines = [identifier(command), *map(_plain, lines_of(schema, 1))]
+    for name, shape in schema.get("$defs", {}).items():
+        lines += ["", f"{name}: {shape.get('description', '')}", *map(_plain, lines_of(shape, 1))]
+    return "\n".join(lines)
+
+
+def _plain(line: Line) -> str:
+    said = [f"{line.name}: {line.kind}" if line.kind else f"{line.name}:", line.about]
+    return "  " * line.depth + ("  " if line.about else "").join(said)
+
+
+def lines_of(shape: Shape, depth: int = 0) -> Iterator[Line]:
+    """Yield the lines of the keys within a shape."""
+    if "anyOf" in shape:
+        for one in shape["anyOf"]:
+            if "properties" in one:
+                yield Line(depth, str(one.get("description", "either")), "", "")
+                yield from lines_of(one, depth + 1)
+        return
+    needed = shape.get("required", ())
+    for name, inner in {**shape.get("properties", {}), **shape.get("patternProperties", {})}.items():
+        matched = name in shape.get("patternProperties", {})
+        shown = f"{name.lstrip('^').removesuffix('[0-9]')}..." if matched else name
+        kind = _kind(inner) + ("" if name in needed or matched else ", not always there")
+        yield Line(depth, shown, kind, str(inner.get("description", "")))
+        yield from lines_of(_element(inner), depth + 1)
+
+
+def _element(shape: Shape) -> Shape:
+    """Return the objects within lists."""
+    items = shape.get("items")
+    return _element(items) if isinstance(items, dict) else shape
+
+
+def _kind(shape: Shape) -> str:
+    """Return the type of a value in words; of a shared shape its name in angle brackets."""
+    if "$ref" in shape:
+        return f"<{shape['$ref'].rsplit('/', 1)[1]}>"
+    if "const" in shape:
+        return json.dumps(shape["const"])
+    if "enum" in shape:
+        return " or ".join(json.dumps(one) for one in shape["enum"])
+    if "anyOf" in shape:
+        return " or ".join(dict.fromkeys(map(_kind, shape["anyOf"])))
+    types = shape["type"] if isinstance(shape["type"], list) else [shape["type"]]
+    return " or ".join(_named(one, shape) for one in types)
+
+
+def _named(kind: str, shape: dict[str, Any]) -> str:
+    if kind == "string":
+        return "fraction" if "pattern" in shape else "text"
+    if kind == "boolean":
+        return "true or false"
+    if kind == "array":
+        items = [shape["items"]] if isinstance(shape["items"], dict) else shape["prefixItems"]
+        return "list of " + " or ".join(
+            dict.fromkeys("objects" if one == "object" else one for one in map(_kind, items))
+        )
+    if kind == "object":
+        inner = shape.get("additionalProperties")
+        return f"object of {_kind(inner)}" if isinstance(inner, dict) else "object"
+    return kind

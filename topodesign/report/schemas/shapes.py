@@ -1,0 +1,103 @@
+"""Pieces of schemas: each function takes what a value is, in words, and returns JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Shape = dict[str, Any]
+"""A JSON Schema."""
+Keys = Mapping[str, Shape]
+"""Keys of an object; one that ends with a question mark is not always there."""
+
+FRACTION = r"^-?[0-9]+(/[1-9][0-9]*)?$"
+
+
+def text(about: str = "") -> Shape:
+    """Return the shape of words."""
+    return _said({"type": "string"}, about)
+
+
+def word(*choices: str | None, about: str = "") -> Shape:
+    """Return the shape of one of some words; None is null."""
+    return _said({"enum": list(choices)}, about)
+
+
+def fraction(about: str = "") -> Shape:
+    """Return the shape of an exact number, ``"p/q"`` or ``"p"``."""
+    return _said({"type": "string", "pattern": FRACTION}, about)
+
+
+def integer(about: str = "") -> Shape:
+    """Return the shape of a whole number that is not negative."""
+    return _said({"type": "integer", "minimum": 0}, about)
+
+
+def number(about: str = "") -> Shape:
+    """Return the shape of a number, rounded where it has to be."""
+    return _said({"type": "number"}, about)
+
+
+def flag(about: str = "") -> Shape:
+    """Return the shape of true and false."""
+    return _said({"type": "boolean"}, about)
+
+
+def array(item: Shape, about: str = "", *, length: int | None = None) -> Shape:
+    """Return the shape of a list, of so many if that is known."""
+    sized = {} if length is None else {"minItems": length, "maxItems": length}
+    return _said({"type": "array", "items": item, **sized}, about)
+
+
+def tuple_of(*items: Shape, about: str = "") -> Shape:
+    """Return the shape of a list whose places have meanings of their own."""
+    return _said({"type": "array", "prefixItems": list(items), "items": False, "minItems": len(items)}, about)
+
+
+def texts(about: str = "") -> Shape:
+    """Return the shape of a list of words."""
+    return array(text(), about)
+
+
+def numbers(about: str = "") -> Shape:
+    """Return the shape of a list of numbers."""
+    return array(number(), about)
+
+
+def record(keys: Keys, about: str = "", *, patterns: Keys | None = None) -> Shape:
+    """Return the shape of an object with these keys, those that match patterns, and no others."""
+    shape: Shape = {
+        "type": "object",
+        "properties": {name.removesuffix("?"): inside for name, inside in keys.items()},
+        "required": [name for name in keys if not name.endswith("?")],
+        "additionalProperties": False,
+    }
+    return _said(shape | ({"patternProperties": dict(patterns)} if patterns else {}), about)
+
+
+def mapping(value: Shape, about: str = "") -> Shape:
+    """Return the shape of an object with any keys."""
+    return _said({"type": "object", "additionalProperties": value}, about)
+
+
+def nullable(shape: Shape, about: str = "") -> Shape:
+    """Return the shape of what may also be null; the words must say when."""
+    about = about or str(shape.get("description", ""))
+    inner = {key: value for key, value in shape.items() if key != "description"}
+    if isinstance(inner.get("type"), str):
+        return _said(inner | {"type": [inner["type"], "null"]}, about)
+    return _said({"anyOf": [inner, {"type": "null"}]}, about)
+
+
+def either(*shapes: Shape, about: str = "") -> Shape:
+    """Return the shape of what is one of several."""
+    return _said({"anyOf": list(shapes)}, about)
+
+
+def shared(name: str, about: str = "") -> Shape:
+    """Return the shape that is described once, under its name in ``shared.py``."""
+    return _said({"$ref": f"#/$defs/{name}"}, about)
+
+
+def _said(shape: Shape, about: str) -> Shape:
+    return {"description": about, **shape} if about else shape

@@ -1,0 +1,167 @@
+"""Documents about wiring."""
+
+from __future__ import annotations
+
+from topodesign.report.schemas.shapes import (
+    array,
+    either,
+    flag,
+    fraction,
+    integer,
+    nullable,
+    record,
+    shared,
+    text,
+    texts,
+    tuple_of,
+    word,
+)
+
+PLAN = record(
+    {
+        "spec": nullable(text("What names and rebuilds the topology; null for links that have no spec.")),
+        "nodes": integer("Nodes N."),
+        "mode": word("simplex", "duplex", about="Whether the two fibres of a lane are patched apart."),
+        "hosts": texts("The host that is each node."),
+        "cross_connects": integer("Patches."),
+        "panels": array(
+            record(
+                {
+                    "panel": text("Its name."),
+                    "ports": integer("Ports."),
+                    "cabled": integer("Ports with a host behind."),
+                    "patched": integer("Ports that the plan uses."),
+                    "blocked": integer("Ports that the inventory excludes."),
+                }
+            ),
+            "Panels and switches.",
+        ),
+        "spare": array(shared("spare"), "Lanes that are left over."),
+        "trunks": array(
+            shared("trunk"),
+            "Links between the same hosts.",
+        ),
+        "bill": array(
+            record(
+                {
+                    "type": text("What to buy."),
+                    "length_m": nullable(fraction("Metres; null where they are not known.")),
+                    "count": integer("How many."),
+                }
+            ),
+            "Bill of materials.",
+        ),
+        "cable_m": nullable(fraction("Metres in all; null where they are not known.")),
+    }
+)
+SHOW = either(
+    PLAN | {"description": "without NAME"},
+    record(
+        {
+            "traces": array(
+                record(
+                    {
+                        "name": text("What was asked for."),
+                        "note": text("What is to be said of it; or why it leads nowhere."),
+                        "ways": array(
+                            record(
+                                {
+                                    "from": text("Where the light comes from."),
+                                    "through": texts("What it goes through."),
+                                    "to": nullable(text("Where it goes to; null if nowhere.")),
+                                    "cable_m": nullable(fraction("Metres of cable; null where they are not known.")),
+                                    "note": text("What is to be said of the way."),
+                                }
+                            ),
+                            "Where it leads.",
+                        ),
+                    }
+                ),
+                "One for each NAME.",
+            )
+        },
+        "with NAME",
+    ),
+)
+DIFF = record(
+    {
+        "moves": integer("Ends of patches to be plugged elsewhere."),
+        "proven_fewest": flag("Whether no order of the hosts needs fewer."),
+        "at_least": integer("What any order needs."),
+        "kept": integer("Patches that stay."),
+        "hosts": texts("The host that is each node afterwards."),
+        "stages": array(
+            record(
+                {
+                    "removed": texts("Patches to be pulled."),
+                    "made": array(
+                        tuple_of(text(), text(), text(), text(), text()),
+                        "Patches to be plugged: name, and panel and port of both ends.",
+                    ),
+                    "words": texts("What to do."),
+                    "dark": integer("Links that a host lacks meanwhile, at most."),
+                    "during": nullable(shared("strength"), "While it is done; null if not asked for."),
+                    "after": nullable(shared("strength"), "When it is done; null as above."),
+                }
+            ),
+            "What can be done at a time.",
+        ),
+    }
+)
+CHECK = record(
+    {
+        "ok": flag("Whether all is as planned."),
+        "findings": array(
+            record(
+                {
+                    "fault": text("Which kind."),
+                    "cables": texts("Patches that it is about."),
+                    "words": text("What is wrong."),
+                    "seen": texts("What tells it."),
+                }
+            ),
+            "What is not.",
+        ),
+        "patches_to_plan": integer("Patches that differ from the plan."),
+        "repair": shared("change", "The fewest that make the links of the plan between its hosts."),
+        "other_order": shared("change", "The same if hosts may be other nodes."),
+        "isomorphic": nullable(flag("Whether no patch has to move then; null if undecided.")),
+    }
+)
+IMPACT = record(
+    {
+        "failures": integer("Failures that were looked at."),
+        "before": shared("rest", "Without a failure."),
+        "impacts": array(
+            record(
+                {
+                    "failure": shared("failure"),
+                    "alike": array(shared("failure"), "Others that a symmetry makes the same."),
+                    "cables": texts("Patches that go dark."),
+                    "after": shared("rest", "What is left."),
+                    "repair": nullable(
+                        record(
+                            {
+                                "restored": flag("Whether all is as before."),
+                                "moves": integer("Ends of patches to be plugged elsewhere."),
+                                "words": texts("What to do."),
+                                "after": shared("rest", "What is then."),
+                            },
+                            "A way round it; null if there is none.",
+                        )
+                    ),
+                }
+            ),
+            "The worst of each kind first.",
+        ),
+    }
+)
+IMPORT = record(
+    {
+        "same": flag("Whether it makes the links of the plan."),
+        "nodes": integer("Nodes N."),
+        "links": array(shared("link"), "What it makes."),
+        "missing": array(shared("link"), "Links of the plan that it lacks."),
+        "extra": array(shared("link"), "Links that the plan lacks."),
+    }
+)
