@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from topodesign.pricing.evaluation import evaluate as evaluate
     from topodesign.pricing.evaluation import price as price
     from topodesign.pricing.groups import price_groups as price_groups
+    from topodesign.report.page.page import report_page as report_page
     from topodesign.report.plots import plot as plot
     from topodesign.report.schemas.documents import json_schema as json_schema
     from topodesign.runtime.check import check_file as check_file
@@ -147,6 +148,7 @@ _HOMES = {
     "rank": "catalog.ranking",
     "read_fabric": "fabrics.files",
     "read_inventory": "wiring.inventory.files",
+    "report_page": "report.page.page",
     "rewire": "wiring.change.rewire",
     "Rounds": "plans.rounds",
     "save_plan": "plans.files",

@@ -33,6 +33,7 @@ from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
 from topodesign.expand.library import build
 from topodesign.plans.files import save_plan
+from topodesign.report.page.page import report_page
 from topodesign.report.plots import plot
 from topodesign.schedulers.scheduling import schedule
 from topodesign.search.layout import layout
@@ -47,6 +48,7 @@ CIRCUITS = [SWITCHED, plan_of(build("circulant(6,1,3)"), kind="ocs")]
 TIMED = schedule("circulant(6,1,2)", "allgather", method="tacos")
 LAYOUTS = [layout("torus(4,2)", f"4x2:{axis}=all-to-all@1MiB") for axis in (0, 1)]
 PICTURES = [plot(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")]
+REPORTS = [report_page(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")]
 FABRICS = ["dgx_a100(2)", "mi250(2)"]
 PLACES = places(Catalog(), [2], 3, 400)
 
@@ -151,6 +153,7 @@ WRITERS = (
     Writer("catalog/all_to_all", PRICES.name, _prices),
     Writer("search/layout", "l.csv", lambda path, version: LAYOUTS[version].save(path)),
     Writer("report/figures", "f.svg", lambda path, version: PICTURES[version].save(path)),
+    Writer("report/page/page", "r.html", lambda path, version: REPORTS[version].save(path)),
     Writer("cli/fabric", "f.yaml", _fabric),
     Writer("cli/simulate", "t.csv", _timeline),
     Writer(

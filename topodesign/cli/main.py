@@ -37,6 +37,7 @@ COMMANDS = {
     "simulate": "Time a schedule, with failed links or a training step.",
     "compile": "Compile a schedule to an MSCCL program.",
     "plot": "Draw frontiers, times, topologies, plans and bottlenecks.",
+    "report": "Write one page with an answer, its reasons and plots.",
     "examples": "List and copy example fabrics, inventories and workloads.",
     "schema": "Describe what --json prints, as JSON Schema too.",
     "wire": "Plan, export, check and change the wiring of a topology.",

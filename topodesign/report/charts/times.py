@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,7 +12,7 @@ from topodesign.pricing.baselines import baselines
 from topodesign.pricing.crossovers import rounded_size, winners
 from topodesign.report.charts.chart import Chart, Series
 
-_SIZES = tuple(Fraction(2**power) for power in range(10, 31))
+SIZES = tuple(Fraction(2**power) for power in range(10, 31))
 """From 1 KiB to 1 GiB."""
 
 
@@ -23,22 +24,29 @@ def times_chart(found: Pareto) -> Chart:
     found
         What :func:`topodesign.pareto` returned; its alpha and bandwidth are used, and sizes from 1 KiB to 1 GiB.
     """
-    work = replace(found.workload, sizes=_SIZES)
-    sizes = list(_SIZES)
+    work = replace(found.workload, sizes=SIZES)
     series = [
-        *(Series(shortened(str(one.spec)), sizes, work.allreduce(one.cost)) for one in found.entries),
-        Series("lower bound", sizes, work.allreduce(found.bound), role="bound"),
-        *(Series(one.name, sizes, one.allreduce, role="other") for one in baselines(found.nodes, found.degree, work)),
+        *(Series(shortened(str(one.spec)), SIZES, work.allreduce(one.cost)) for one in found.entries),
+        Series("lower bound", SIZES, work.allreduce(found.bound), role="bound"),
+        *(Series(one.name, SIZES, one.allreduce, role="other") for one in baselines(found.nodes, found.degree, work)),
     ]
     wins = [size for size, _ in winners([one.cost for one in found.entries], work.alpha * work.bandwidth / 8)][1:]
-    return Chart(
-        "times",
+    return over_sizes(
         f"{found.nodes} nodes of degree {found.degree}: allreduce over message size",
-        "data of the allreduce, bytes",
-        "seconds",
-        tuple(series),
-        "log2",
-        "log",
-        marks=tuple((size, rounded_size(size)) for size in wins if sizes[0] < size < sizes[-1]),
+        series,
+        marks=tuple((size, rounded_size(size)) for size in wins if SIZES[0] < size < SIZES[-1]),
         note="dotted: from here on another topology of the frontier is the fastest" if wins else "",
     )
+
+
+def over_sizes(
+    title: str,
+    series: Sequence[Series],
+    *,
+    collective: str = "allreduce",
+    marks: tuple[tuple[Fraction, str], ...] = (),
+    note: str = "",
+) -> Chart:
+    """Return the plot of series of seconds over bytes."""
+    label = f"data of the {collective}, bytes"
+    return Chart("times", title, label, "seconds", tuple(series), "log2", "log", marks=marks, note=note)

@@ -1,0 +1,204 @@
+"""A report is one page that needs nothing else, holds what the results say exactly, and lets no text become markup."""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lxml import html as lxml_html
+
+from topodesign import (
+    build,
+    evaluate,
+    optimum,
+    pareto,
+    price,
+    report_page,
+    save_plan,
+    schedule,
+    simulate,
+    verify,
+    write_links,
+)
+from topodesign.base.errors import ParameterError
+from topodesign.base.units import parse_size
+from topodesign.cli.main import run
+from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.forest.fabric_optimum import FabricOptimum
+from topodesign.report.page.page import Page
+
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&"
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, Page]:
+    return {
+        "answer": report_page(pareto(30, 4, sizes=["1MiB", "1GB"]), against="torus,ring"),
+        "topology": report_page("circulant(12,2,3)"),
+        "fabric": report_page("dgx_a100(2)"),
+        "plan": report_page(schedule("genkautz(2,9)", "allgather")),
+    }
+
+
+def parsed(text: str) -> Any:
+    """The document of a page; Any, since an XPath may give anything."""
+    return lxml_html.document_fromstring(text)
+
+
+def facts(page: Page, choice: int = 0) -> dict[str, str]:
+    parts = [part for section in page.record()["choices"][choice]["sections"] for part in section["parts"]]
+    return {one["name"]: one["exact"] for part in parts if part["part"] == "facts" for one in part["facts"]}
+
+
+def every_part(page: Page) -> list[dict[str, Any]]:
+    record = page.record()
+    sections = [*record["sections"], *(one for choice in record["choices"] for one in choice["sections"])]
+    return [part for section in sections for part in section["parts"]]
+
+
+@pytest.mark.parametrize("kind", ["answer", "topology", "fabric", "plan"])
+def test_a_page_is_whole_and_asks_for_nothing(pages: dict[str, Page], kind: str, tmp_path: Path) -> None:
+    text = pages[kind].html()
+    tree = parsed(text)
+    for element in tree.iter():
+        for name, value in element.attrib.items():
+            assert name not in {"src", "srcset", "action", "data", "poster", "style"} or element.tag == "svg"
+            assert name != "href" or value.startswith(("#", "data:"))
+            assert not name.startswith("on")
+    assert not tree.xpath("//iframe|//object|//embed|//img|//link[@rel!='icon']")
+    assert "@import" not in text
+    assert "url(" not in re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+    rule = tree.xpath("//meta[@http-equiv='Content-Security-Policy']/@content")[0]
+    assert rule.startswith("default-src 'none'; script-src 'sha256-")
+    ids = tree.xpath("//@id")
+    assert len(ids) == len(set(ids))
+    for place in tree.xpath("//@href[starts-with(., '#')]|//@aria-labelledby"):
+        assert place.removeprefix("#") in ids
+    assert tree.xpath("//html/@lang") == ["en"]
+    assert len(tree.xpath("//h1")) == 1
+    assert all(box.get("aria-label") or box.getparent().tag == "label" for box in tree.xpath("//input"))
+    assert all(table.xpath(".//th[@scope]") for table in tree.xpath("//table"))
+    data = json.loads(tree.xpath("//script[@type='application/json']")[0].text)
+    record = json.loads(json.dumps(pages[kind].record()))
+    assert data == {name: value for name, value in record.items() if name != "program"}
+    assert len(text.encode()) < 500_000
+    path = tmp_path / "a.html"
+    pages[kind].save(path)
+    assert path.read_text() == text == pages[kind].html()
+
+
+def test_every_moving_part_has_its_place(pages: dict[str, Page]) -> None:
+    for page in pages.values():
+        tree = parsed(page.html())
+        boxes = tree.xpath("//div[@class='chart' or @class='drawing' or @class='player']")
+        moving = [part for part in every_part(page) if part["part"] in {"chart", "drawing", "player"}]
+        assert len(boxes) == len(moving) > 0
+
+
+def test_an_answer_holds_exact_figures_of_every_choice(pages: dict[str, Page]) -> None:
+    found, page = pareto(30, 4, sizes=["1MiB", "1GB"]), pages["answer"]
+    assert page.record()["verdict"] == found.verdict
+    assert {**found.record(), "against": page.record()["result"]["against"]} == page.record()["result"]
+    assert len(page.document.choices) == len(found)
+    assert page.document.chosen == found.entries.index(found.best)
+    for place, entry in enumerate(found):
+        figures, cost = facts(page, place), price(entry.spec)
+        assert figures["Steps"] == str(cost.steps)
+        assert Fraction(figures.get("Bandwidth factor y", "0")) in {0, cost.bandwidth}
+        for size, time in zip(("1MiB", "1GB"), evaluate(entry.spec, sizes=["1MiB", "1GB"]).allreduce, strict=True):
+            assert Fraction(figures[f"Allreduce of {size}"].removesuffix(" s")) == time
+    chart = next(part for part in every_part(page) if part["part"] == "chart" and part["chooses"])
+    assert [str(one.cost.bandwidth) in text for one, text in zip(found, chart["series"][0]["texts"], strict=True)]
+    assert [one["name"] for one in page.record()["result"]["against"]["contenders"]][1:] == ["torus", "ring"]
+
+
+def test_a_topology_and_a_fabric_hold_their_exact_figures(pages: dict[str, Page]) -> None:
+    figures = facts(pages["topology"])
+    assert (figures["Steps"], Fraction(figures["Bandwidth factor y"])) == (
+        str(price("circulant(12,2,3)").steps),
+        price("circulant(12,2,3)").bandwidth,
+    )
+    best = optimum("dgx_a100(2)")
+    assert isinstance(best, FabricOptimum)
+    assert facts(pages["fabric"])["Throughput"] == f"{best.best.bandwidth} B/s"
+    assert pages["fabric"].record()["result"] == best.record()
+    words = best.record()["bottleneck"]
+    assert any(part["part"] == "words" and words[1:] in part["lines"][0] for part in every_part(pages["fabric"]))
+    drawn = next(part for part in every_part(pages["fabric"]) if part["part"] == "drawing")
+    marked = {(drawn["nodes"][u][0], drawn["nodes"][v][0]) for u, v, _, _, about in drawn["links"] if about}
+    binding = {(link["from"], link["to"]) for link in best.record()["bottleneck_links"]}
+    assert {frozenset(ends) for ends in marked} == {frozenset(ends) for ends in binding}
+
+
+def test_a_plan_is_replayed_and_timed(pages: dict[str, Page]) -> None:
+    plan = schedule("genkautz(2,9)", "allgather")
+    figures = facts(pages["plan"])
+    assert Fraction(figures["bandwidth"]) == verify(plan).figures["bandwidth"]
+    assert Fraction(figures["Time of 1MiB"].removesuffix(" s")) == simulate(plan, size=parse_size("1MiB")).time
+    assert pages["plan"].record()["verdict"].startswith("The plan is right")
+
+
+def test_a_wrong_plan_is_called_so() -> None:
+    plan = schedule("circulant(6,1,2)", "allgather")
+    moved = plan.movement.rows(plan.movement.step < plan.movement.steps)  # type: ignore[attr-defined]
+    page = report_page(type(plan)(plan.topology, moved, plan.claim))
+    assert page.record()["verdict"].startswith("The plan is WRONG")
+
+
+def test_no_text_becomes_markup(tmp_path: Path) -> None:
+    names = [f"{EVIL}{number}"[:99] for number in range(3)]
+    links = [FabricLink(a, b, Fraction(10**9), EVIL) for a in names for b in names if a != b]
+    page = report_page(Fabric.from_links(EVIL, names, (), links))
+    for text in (page.html(), report_page(schedule(Fabric.from_links(EVIL, names, (), links), "allgather")).html()):
+        tree = parsed(text)
+        assert len(tree.xpath("//script")) == 3
+        assert not tree.xpath("//img")
+        assert "<script>alert" not in text
+        assert EVIL in tree.xpath("string(//h1)")
+    path = tmp_path / "a b'; rm -rf $HOME #.json"
+    path.write_text(write_links(build("uniring(1,3)"), "json"))
+    commands = [
+        step["command"]
+        for part in every_part(report_page(path))
+        if part["part"] == "commands"
+        for step in part["steps"]
+    ]
+    assert any("'\"'\"'; rm -rf" in line for line in commands)
+
+
+def test_the_same_question_has_the_same_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    one, two = tmp_path / "one.html", tmp_path / "two.html"
+    assert run(["report", "-n", "12", "-d", "4", "-o", str(one)]) == 0
+    assert capsys.readouterr().out.startswith(f"wrote {one}: 12 nodes of degree 4\n")
+    assert run(["report", "-n", "12", "-d", "4", "--json", "-o", str(two)]) == 0
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"wrote {two}")
+    assert json.loads(printed.out) == json.loads(json.dumps(report_page(pareto(12, 4)).record()))
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_a_plan_file_is_reported_on_and_not_written_over(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = save_plan(tmp_path / "p.npz", schedule("circulant(6,1,2)", "allgather", method="tacos"))
+    assert run(["report", str(path), "-o", str(path)]) == 2
+    assert run(["report", str(path), "-o", "p.html"]) == 0
+    assert "topodesign compile" in Path("p.html").read_text()
+    capsys.readouterr()
+    for words in (["-n", "12"], ["torus(3,3)", "-n", "12", "-d", "4"], [], ["torus(3,3)", "--against", "ring"]):
+        assert run(["report", *words, "-o", "q.html"]) == 2
+    assert run(["report", "torus(3,3)"]) == 2
+    assert run(["report", "torus(3,3)", "--collective", "allgather", "-o", "q.html"]) == 2
+    assert not Path("q.html").exists()
+
+
+def test_what_there_is_no_report_on_is_said() -> None:
+    with pytest.raises(ParameterError, match="pareto"):
+        report_page("torus(3,3)", against="ring")
+    with pytest.raises(ParameterError, match="trees"):
+        report_page("dgx_a100(1)", collective="all-to-all")

@@ -1,0 +1,98 @@
+"""What a report tells of an answer of ``pareto``: the frontier to choose from, times, and all of each topology."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from topodesign.base.cost import Cost
+from topodesign.base.records import Table, shortened
+from topodesign.base.units import format_size, format_time
+from topodesign.catalog.pareto import Entry, Pareto
+from topodesign.pricing.evaluation import price_both
+from topodesign.report.charts.chart import Chart, Series
+from topodesign.report.charts.frontier import frontier_chart
+from topodesign.report.charts.times import over_sizes, times_chart
+from topodesign.report.page.details import Beside, made_for
+from topodesign.report.page.parts import Choice, Document, Facts, Listing, Plotted, Section
+from topodesign.report.page.topology import (
+    MOST_WORK,
+    Priced,
+    computed_from_links,
+    figures,
+    loading,
+    topology_sections,
+)
+
+
+def answer_document(found: Pareto, others: Beside | None) -> Document:
+    """Return the report on a frontier.
+
+    Parameters
+    ----------
+    found
+        What :func:`topodesign.pareto` returned.
+    others
+        The best of it beside other designs, if that was asked for.
+    """
+    frontier = Section(
+        "Topologies worth wiring",
+        (Plotted(_frontier(found), chooses=True), Listing(_without_verdict(found), chooses=True)),
+    )
+    times = Section("Time over message size", (Plotted(times_chart(found)),))
+    compared = () if others is None else (_beside(found, others),)
+    own = {} if others is None else {"against": others.record}
+    return Document(
+        "answer",
+        f"{found.nodes} nodes of degree {found.degree}",
+        found.heading(),
+        found.verdict,
+        (frontier, times, *compared),
+        tuple(Choice(shortened(str(entry.spec)), _sections(entry, found.bound)) for entry in found.entries),
+        found.entries.index(found.best),
+        found.record() | own,
+    )
+
+
+def _without_verdict(found: Pareto) -> Table:
+    table = found.table()
+    return replace(table, heading="", footnote=table.footnote.splitlines()[0])
+
+
+def _frontier(found: Pareto) -> Chart:
+    """Return the plot of the frontier, with exact figures for every point."""
+    chart = frontier_chart(found)
+    first = format_size(found.workload.sizes[0])
+    texts = [
+        f"{shortened(str(one.spec))}: {one.cost.steps} steps, y = {one.cost.bandwidth} = "
+        f"{float(one.cost.bandwidth):.4f}, allreduce of {first} in {format_time(one.allreduce[0])}"
+        for one in found.entries
+    ]
+    return replace(chart, series=(replace(chart.series[0], texts=texts), *chart.series[1:]))
+
+
+def _sections(entry: Entry, bound: Cost) -> tuple[Section, ...]:
+    """Return all that is told of one topology of the frontier: built and priced again, unless it is huge."""
+    name = str(entry.spec)
+    exchange = "" if entry.all_to_all is None else entry.all_to_all.words
+    if entry.nodes * entry.nodes * entry.degree > MOST_WORK:
+        basis = "as the catalog says; building and pricing it again takes 'topodesign evaluate'"
+        priced = Priced(entry.cost, entry.allgather, bound, basis, exchange)
+        return (
+            Section("Exact figures", (Facts(figures(entry.workload, priced)),)),
+            Section("Commands", (loading(name),)),
+        )
+    graph = entry.build()
+    there, back = price_both(graph)
+    priced = Priced(there, back, bound, computed_from_links(graph), exchange)
+    return topology_sections(graph, name, entry.workload, priced, made_for(graph))
+
+
+def _beside(found: Pareto, others: Beside) -> Section:
+    """Return the table at the sizes that were asked for, and the plot over others."""
+    series = [
+        Series(shortened(name), others.sizes, times, role="other" if place else "ours")
+        for place, (name, times) in enumerate(zip(others.names, others.times, strict=True))
+    ]
+    series.append(Series("lower bound of topologies", others.sizes, others.bound, role="bound"))
+    chart = over_sizes(f"{found.nodes} nodes: the fastest beside others", series)
+    return Section("Beside what one would do anyway", (Listing(replace(others.table, heading="")), Plotted(chart)))

@@ -1,0 +1,117 @@
+"""What a report needs beside results: plans, cable counts and comparisons, which are made above it.
+
+Schedulers, wiring and comparison are rooms of their own that know nothing of reports. They are asked through the public
+functions of the package, as commands ask them, and what they return is kept here as plain values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, cast
+
+from topodesign.base.records import Table
+from topodesign.catalog.pareto import Pareto
+from topodesign.collectives import Collective
+from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.plan import Plan
+from topodesign.report.page.player import MOST_NODES
+from topodesign.topology.topology import Topology
+
+MOST_WIRED = 20_000
+"""Links of a topology that is wired to count its cables."""
+_OVER = tuple(4**power for power in range(5, 16))
+"""Sizes at which a plot compares designs, from 1 KiB to 1 GiB."""
+
+
+@dataclass(frozen=True)
+class Cabling:
+    """What wiring a topology on one panel takes: cross-connects, cables and cords, and their length together."""
+
+    connects: int
+    cables: int
+    metres: Fraction | None
+
+
+@dataclass(frozen=True)
+class Made:
+    """A plan to play, and what wiring takes; None for what the topology is too large for."""
+
+    plan: Plan | None
+    cabling: Cabling | None
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The fastest topology of an answer beside other designs.
+
+    Attributes
+    ----------
+    table, record
+        As ``compare`` shows them, at the sizes that were asked for.
+    sizes, names, times
+        Sizes of a plot, and for every design its name and times.
+    bound
+        What no topology beats at these sizes.
+    """
+
+    table: Table
+    record: dict[str, Any]
+    sizes: tuple[Fraction, ...]
+    names: tuple[str, ...]
+    times: tuple[tuple[Fraction, ...], ...]
+    bound: tuple[Fraction, ...]
+
+
+def made_for(graph: Topology) -> Made:
+    """Return the plan of an allreduce and the cabling of a topology."""
+    return Made(plan_for(graph), _cabling(graph))
+
+
+def plan_for(place: Topology | Fabric, collective: Collective | str = "allreduce") -> Plan | None:
+    """Return a plan to play, or None if the place is too large for one."""
+    import topodesign  # noqa: PLC0415  schedulers are above results
+
+    nodes = len(place.compute) if isinstance(place, Fabric) else place.nodes
+    return topodesign.schedule(place, collective) if nodes <= MOST_NODES else None
+
+
+def _cabling(graph: Topology) -> Cabling | None:
+    import topodesign  # noqa: PLC0415  wiring is above results
+
+    if len(graph.src) > MOST_WIRED:
+        return None
+    plan = topodesign.wire(graph, topodesign.plain_inventory(graph.nodes, graph.degree))
+    bill = plan.bill()
+    return Cabling(len(plan.connects), sum(item.count for item in bill.items), bill.metres)
+
+
+def beside(found: Pareto, others: Sequence[object]) -> Beside:
+    """Return the fastest topology of an answer beside others; errors as of :func:`topodesign.compare`."""
+    import topodesign  # noqa: PLC0415  comparison is above results
+
+    work = found.workload
+    names = [name for one in others for name in (one.split(",") if isinstance(one, str) and "(" not in one else [one])]
+    every = topodesign.compare(
+        cast("list[str]", [str(found.best.spec), *names]),  # it says what is wrong with others
+        nodes=found.nodes,
+        degree=found.degree,
+        alpha=work.alpha,
+        sizes=[*work.sizes, *_OVER],
+        bandwidth=work.bandwidth,
+    )
+    asked = len(work.sizes)
+    told = replace(
+        every,
+        contenders=tuple(replace(one, times=one.times[:asked]) for one in every.contenders),
+        workload=replace(every.workload, sizes=every.workload.sizes[:asked]),
+    )
+    return Beside(
+        told.table(),
+        told.record(),
+        every.workload.sizes[asked:],
+        tuple(one.name for one in every.contenders),
+        tuple(one.times[asked:] for one in every.contenders),
+        every.workload.allreduce(every.bound)[asked:],
+    )

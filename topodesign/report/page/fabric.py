@@ -1,0 +1,156 @@
+"""What a report tells of a fabric: how fast collectives can be, what binds, what would help, and a plan to play."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from topodesign.base.records import Table
+from topodesign.base.units import format_time
+from topodesign.base.wording import counted
+from topodesign.fabrics.fabric import Fabric, format_rate
+from topodesign.fabrics.wording import change_in_words, speed
+from topodesign.forest.bottleneck import bottleneck_in_words
+from topodesign.forest.fabric_optimum import FabricOptimum
+from topodesign.plans.plan import Plan
+from topodesign.pricing.workload import Workload
+from topodesign.report.charts.chart import Chart, Drawing, Series
+from topodesign.report.charts.cut import cut_drawing
+from topodesign.report.charts.times import over_sizes
+from topodesign.report.page.details import plan_for
+from topodesign.report.page.parts import (
+    Choice,
+    Document,
+    Drawn,
+    Fact,
+    Facts,
+    Listing,
+    Part,
+    Played,
+    Plotted,
+    Section,
+    Words,
+)
+from topodesign.report.page.player import player_of
+from topodesign.report.page.topology import loading, plan_fact
+from topodesign.simulation.plans import simulate
+from topodesign.verification.plans import verify
+
+_SIZES = tuple(Fraction(4**power) for power in range(6, 16))
+"""From 4 KiB to 1 GiB."""
+
+
+def fabric_document(found: FabricOptimum, work: Workload, name: str) -> Document:
+    """Return the report on a fabric.
+
+    Parameters
+    ----------
+    found
+        What :func:`topodesign.optimum` returned for a collective over trees.
+    work
+        Latency of a step and sizes; bandwidths are the fabric's own.
+    name
+        What commands call it.
+    """
+    fabric, best = found.fabric, found.best
+    collective = best.collective
+    proof = "nothing exceeds it" if found.proven else f"none is proven to reach more than {speed(best.bound)}"
+    plan = plan_for(fabric, collective)
+    picture = cut_drawing(found)
+    words = bottleneck_in_words(fabric, best)
+    sections = [
+        Section("Throughput", (_collectives(found),)),
+        Section("The bottleneck", (Words((f"{words[:1].upper()}{words[1:]}.",)), Drawn(picture), _binding(found))),
+        Section("What more bandwidth would buy", (_upgrades(found),)),
+        *_of_plan(plan, work, replace(picture, marked=(False,) * len(picture.links))),
+        Section("Exact figures", (_figures(found, plan),)),
+        Section("What it is made of", (_links(fabric),)),
+        Section("Commands", (loading(name, collective=collective.name),)),
+    ]
+    return Document(
+        "fabric",
+        str(fabric),
+        f"{collective}; alpha {format_time(work.alpha)}, the fabric's own bandwidths",
+        f"An {collective} reaches {speed(best.bandwidth)}, and {proof} ({found.proof_covers}). "
+        f"{counted(found.trees, 'tree')} per root are enough for it.",
+        (),
+        (Choice(fabric.name, tuple(sections)),),
+        0,
+        found.record(),
+    )
+
+
+def _left(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], words: tuple[str, ...]) -> Listing:
+    return Listing(Table("", columns, tuple(rows), frozenset(words)))
+
+
+def _collectives(found: FabricOptimum) -> Listing:
+    rows = [
+        (one.collective.name, speed(one.bandwidth), str(one.bandwidth), str(one.inverse_rate))
+        for one in found.collectives
+    ]
+    columns = ("collective", "whole data over time", "bytes per second, exactly", "1/x*, seconds per byte of a shard")
+    return _left(columns, rows, ("collective",))
+
+
+def _binding(found: FabricOptimum) -> Listing:
+    rows = [(link.src, link.dst, format_rate(link.bandwidth), link.kind) for link in found.best.links(found.fabric)]
+    return _left(("from", "to", "bandwidth", "class"), rows, ("from", "to", "class"))
+
+
+def _upgrades(found: FabricOptimum) -> Listing:
+    now = found.best.bandwidth
+    rows = []
+    for one in found.upgrades:
+        useful = "any factor" if one.useful_factor is None else f"{float(one.useful_factor):.4g}"
+        limit = "" if one.limit is None else speed(one.limit)
+        rows.append(
+            (one.kind or "links of no class", speed(one.doubled), change_in_words(one.doubled, now), useful, limit)
+        )
+    columns = ("all links of a class", "doubled", "gain", "of use up to", "then")
+    return _left(columns, rows, ("all links of a class",))
+
+
+def _of_plan(plan: Plan | None, work: Workload, drawing: Drawing) -> list[Section]:
+    """Return the plan as it is played, and its times."""
+    if plan is None:
+        return []
+    played = player_of(plan, drawing)
+    parts: list[Part] = [] if played is None else [Played(played)]
+    parts.append(Plotted(plan_times(plan, work)))
+    return [Section("Plan, step by step" if played else "Time over message size", tuple(parts))]
+
+
+def plan_times(plan: Plan, work: Workload) -> Chart:
+    """Return the plot of the times of a plan over sizes; trees have the best number of chunks for each."""
+    rate = None if isinstance(plan.place, Fabric) else work.bandwidth
+    times = [simulate(plan, size=size, alpha=work.alpha, bandwidth=rate).time for size in _SIZES]
+    title = f"{plan.collective} on {plan.spec or plan.fabric.name}: time over message size"
+    return over_sizes(title, [Series("this plan", _SIZES, times)], collective=plan.collective.name)
+
+
+def _figures(found: FabricOptimum, plan: Plan | None) -> Facts:
+    best = found.best
+    facts = [
+        Fact(
+            "Throughput", f"{best.bandwidth} B/s", speed(best.bandwidth),
+            "max-flows in whole numbers find the cut that binds; no schedule gets around it",
+        ),
+        Fact("1/x*", f"{best.inverse_rate} s", "seconds for a byte of every shard", "the same, the other way round"),
+        Fact("Bound", f"{best.bound} B/s", speed(best.bound), "the cut alone" if found.proven else "the best proven"),
+        Fact("Trees per root", str(found.trees), "the fewest that reach it", "Proposition 3 of ForestColl, then fewer"),
+    ]  # fmt: skip
+    if plan is not None:
+        facts.append(plan_fact(verify(plan)))
+    return Facts(tuple(facts))
+
+
+def _links(fabric: Fabric) -> Listing:
+    count = Counter((link.kind, link.bandwidth) for link in fabric.links())
+    rows = [
+        (kind or "no class", format_rate(rate), str(number), format_rate(rate * number))
+        for (kind, rate), number in sorted(count.items(), key=lambda item: (item[0][0], -item[0][1]))
+    ]
+    return _left(("class", "bandwidth of a link", "links, one-way", "together"), rows, ("class",))

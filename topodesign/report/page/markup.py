@@ -1,0 +1,267 @@
+"""A report's document as HTML: one text that needs nothing else, in which everything is escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from topodesign.base.records import Table
+from topodesign.report.charts.chart import Number
+from topodesign.report.page.parts import (
+    Commands,
+    Document,
+    Drawn,
+    Facts,
+    Listing,
+    Part,
+    Played,
+    Plotted,
+    Section,
+    Words,
+)
+
+_ASSETS = Path(__file__).with_name("assets")
+_CLOSING = "All figures are exact; decimals are rounded for reading. Charts: uPlot 1.6.32, MIT licence."
+_THEME = '<button type="button" id="theme" aria-label="Switch between light and dark">Light / dark</button>'
+_MOST_NUMBERS = 300
+"""Points of a chart whose numbers are also given as a table."""
+
+
+def markup(document: Document, program: str) -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    document
+        What it tells.
+    program
+        Name and version of what made it.
+    """
+    scripts = [_asset("uPlot.iife.min.js"), _asset("page.js")]
+    style = f"{_asset('uPlot.min.css')}\n{_asset('page.css')}"
+    rule = "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {' '.join(map(_hash, scripts))}",
+            "style-src 'unsafe-inline'",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+    several = len(document.choices) > 1
+    body = [
+        _header(document),
+        *(_section(section, f"s{number}", document) for number, section in enumerate(document.sections)),
+        *_choices(document, several=several),
+        f"<footer><p>Made by {_text(program)}. {_CLOSING}</p></footer>",
+    ]
+    data = json.dumps(document.record(), separators=(",", ":"), ensure_ascii=True)
+    return "\n".join([
+        "<!DOCTYPE html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_text(rule)}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        f'<meta name="generator" content="{_text(program)}">',
+        '<link rel="icon" href="data:,">',
+        f"<title>{_text(document.title)} \u2013 topodesign</title>",
+        f"<style>\n{style}</style>",
+        "</head>",
+        "<body>",
+        *body,
+        f'<script type="application/json" id="data">{_inert(data)}</script>',
+        *(f"<script>{script}</script>" for script in scripts),
+        "</body>",
+        "</html>",
+        "",
+    ])  # fmt: skip
+
+
+@cache
+def _asset(name: str) -> str:
+    return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+def _hash(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+def _inert(data: str) -> str:
+    """Return JSON in which nothing can end or open an element."""
+    return data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _text(text: str) -> str:
+    return html.escape(text, quote=True)
+
+
+def _broken(text: str) -> str:
+    """Return text that may be broken into lines after commas and slashes."""
+    return re.sub(r"([,/(])(?=\S)", r"\1<wbr>", _text(text))
+
+
+def _header(document: Document) -> str:
+    titles = [section.title for section in document.sections]
+    links = [f'<a href="#s{number}">{_text(title)}</a>' for number, title in enumerate(titles)]
+    links += [f'<a href="#c{document.chosen}s{n}" data-place="{n}">{_text(section.title)}</a>' for n, section in
+              enumerate(document.choices[document.chosen].sections)]  # fmt: skip
+    return "\n".join([
+        '<a class="skip" href="#main">Skip to the report</a>',
+        "<header>",
+        f'<div class="bar"><span class="brand">topodesign</span>{_THEME}</div>',
+        f"<h1>{_broken(document.title)}</h1>",
+        f'<p class="verdict">{_broken(document.verdict)}</p>',
+        f'<p class="setting">{_broken(document.setting)}</p>',
+        f'<nav aria-label="Sections">{"".join(links)}</nav>',
+        "</header>",
+        '<main id="main">',
+    ])  # fmt: skip
+
+
+def _choices(document: Document, *, several: bool) -> Iterable[str]:
+    """Return the sections of every choice; all but those of the chosen one are hidden."""
+    for number, choice in enumerate(document.choices):
+        hidden = " hidden" if number != document.chosen else ""
+        title = f'<h2 class="about">About <span class="spec">{_broken(choice.name)}</span></h2>' if several else ""
+        yield f'<div class="choice" data-choice="{number}"{hidden}>{title}'
+        for place, section in enumerate(choice.sections):
+            yield _section(section, f"c{number}s{place}", document)
+        yield "</div>"
+    yield "</main>"
+
+
+def _section(section: Section, name: str, document: Document) -> str:
+    parts = [_part(part, f"{name}p{place}", document) for place, part in enumerate(section.parts)]
+    return "\n".join([
+        f'<section id="{name}" aria-labelledby="{name}h">',
+        f'<h2 id="{name}h">{_text(section.title)}</h2>',
+        *parts,
+        "</section>",
+    ])  # fmt: skip
+
+
+def _part(part: Part, name: str, document: Document) -> str:
+    if isinstance(part, Words):
+        return "\n".join(f"<p>{_broken(line)}</p>" for line in part.lines)
+    if isinstance(part, Facts):
+        return _facts(part)
+    if isinstance(part, Listing):
+        return _listing(part, name, document)
+    if isinstance(part, Commands):
+        return _commands(part)
+    if isinstance(part, Plotted):
+        return _plotted(part, name)
+    return _moving(part, name)
+
+
+def _facts(part: Facts) -> str:
+    rows = "\n".join(
+        f'<tr><th scope="row">{_text(one.name)}</th><td class="exact">{_broken(one.exact)}</td>'
+        f"<td>{_broken(one.about)}</td><td>{_broken(one.proof)}</td></tr>"
+        for one in part.facts
+    )
+    head = "".join(f'<th scope="col">{title}</th>' for title in ("Figure", "Exactly", "In short", "How it is proven"))
+    return (
+        f'<div class="wide"><table class="facts"><thead><tr>{head}</tr></thead><tbody>\n{rows}\n</tbody></table></div>'
+    )
+
+
+def _listing(part: Listing, name: str, document: Document) -> str:
+    table = part.table
+    several = part.chooses and len(document.choices) > 1
+    head = "".join(f'<th scope="col"{_side(title, table)}>{_text(title)}</th>' for title in table.columns)
+    rows = []
+    for place, cells in enumerate(table.rows):
+        kind = ' class="compared"' if table.compared is not None and place >= table.compared else ""
+        choice = ""
+        if several:
+            choice = '<td class="pick"></td>'
+            if place < len(document.choices):
+                kind = f' data-pick="{place}"'
+                checked = " checked" if place == document.chosen else ""
+                about = _text(f"Show {document.choices[place].name}")
+                choice = (
+                    f'<td class="pick"><input type="radio" name="choice" value="{place}" aria-label="{about}"'
+                    f"{checked}></td>"
+                )
+        body = "".join(
+            f"<td{_side(title, table, cell)}>{_cell(cell)}</td>"
+            for title, cell in zip(table.columns, cells, strict=True)
+        )
+        rows.append(f"<tr{kind}>{choice}{body}</tr>")
+    first = '<th scope="col"><span class="unseen">Show</span></th>' if several else ""
+    note = "".join(f'<p class="note">{_broken(line)}</p>' for line in table.footnote.splitlines())
+    hint = '<p class="note">Choose a row: the sections below follow.</p>' if several else ""
+    body = "\n".join(rows)
+    title = f"<caption>{_text(table.heading)}</caption>" if table.heading else ""
+    return (
+        f'<div class="wide"><table id="{name}">{title}'
+        f"<thead><tr>{first}{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>{hint}{note}"
+    )
+
+
+def _cell(cell: str) -> str:
+    text = cell.strip()
+    if text.endswith("*"):
+        return f'<strong>{_cell(text[:-1])}<span class="best" title="best of its column"> *</span></strong>'
+    return _broken(" ".join(text.split()))
+
+
+def _number(value: Number) -> str:
+    return f'<td class="number">{float(value):.6g}</td>'
+
+
+def _side(title: str, table: Table, cell: str = "") -> str:
+    if title in table.words:
+        return ' class="spec"' if "(" in cell else ' class="word"'
+    return ' class="number"'
+
+
+def _commands(part: Commands) -> str:
+    rows = "\n".join(f"<li><span>{_text(about)}</span><code>{_text(line)}</code></li>" for about, line in part.steps)
+    return f'<ol class="commands">\n{rows}\n</ol>'
+
+
+def _plotted(part: Plotted, name: str) -> str:
+    chart = part.chart
+    numbers = ""
+    if 0 < sum(len(one.x) for one in chart.series) <= _MOST_NUMBERS:
+        rows = "\n".join(
+            f"<tr><td>{_text(one.name)}</td>{_number(x)}{_number(y)}</tr>"
+            for one in chart.series
+            if one.name
+            for x, y in zip(one.x, one.y, strict=True)
+        )
+        numbers = (
+            f'<details><summary>Numbers</summary><div class="wide"><table><thead><tr><th scope="col">series</th>'
+            f'<th scope="col" class="number">{_text(chart.x_label)}</th>'
+            f'<th scope="col" class="number">{_text(chart.y_label)}</th></tr></thead><tbody>\n{rows}\n</tbody></table>'
+            "</div></details>"
+        )
+    note = f'<p class="note">{_broken(chart.note)}</p>' if chart.note else ""
+    return (
+        f'<figure><figcaption>{_broken(chart.title)}</figcaption><div class="chart" id="{name}" tabindex="0" '
+        f'role="group" aria-roledescription="chart" aria-label="{_text(chart.title)}. Arrow keys move along it."></div>'
+        f'<p class="hover" id="{name}t" role="status"></p>{note}{numbers}</figure>'
+    )
+
+
+def _moving(part: Drawn | Played, name: str) -> str:
+    """Return the place of a drawing or a player, which the script fills."""
+    title = part.drawing.title if isinstance(part, Drawn) else str(part.data["title"])
+    note = part.drawing.note if isinstance(part, Drawn) else str(part.data["note"])
+    kind = "drawing" if isinstance(part, Drawn) else "player"
+    return (
+        f'<figure><figcaption>{_broken(title)}</figcaption><div class="{kind}" id="{name}"></div>'
+        f'<p class="note">{_broken(note)}</p></figure>'
+    )

@@ -1,0 +1,160 @@
+"""``report_page``: whatever there is to report on as one page, which opens offline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from topodesign.base.arguments import as_several
+from topodesign.base.atomic import write_whole
+from topodesign.base.errors import ParameterError
+from topodesign.base.records import Result
+from topodesign.base.spec import Spec
+from topodesign.base.units import Quantity
+from topodesign.base.version import __version__
+from topodesign.catalog.pareto import Pareto
+from topodesign.collectives import Collective
+from topodesign.expand.places import PlaceLike, as_place
+from topodesign.fabrics.fabric import Fabric
+from topodesign.forest.fabric_optimum import FabricOptimum, optimum
+from topodesign.plans.files import load_plan
+from topodesign.plans.plan import Plan
+from topodesign.pricing.evaluation import evaluate
+from topodesign.pricing.workload import as_workload
+from topodesign.report.page.answer import answer_document
+from topodesign.report.page.details import beside
+from topodesign.report.page.fabric import fabric_document
+from topodesign.report.page.markup import markup
+from topodesign.report.page.parts import Document
+from topodesign.report.page.planned import plan_document
+from topodesign.report.page.topology import topology_document
+from topodesign.topology.topology import Topology
+
+
+@dataclass(frozen=True, repr=False)
+class Page(Result):
+    """A report.
+
+    Attributes
+    ----------
+    document
+        All that it tells.
+    """
+
+    document: Document
+
+    def heading(self) -> str:
+        """Return what it is about."""
+        return self.document.title
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for every section: of which choice it is, and its title."""
+        own = [("", section) for section in self.document.sections]
+        own += [(choice.name, section) for choice in self.document.choices for section in choice.sections]
+        return [{"about": name, "section": section.title, "parts": len(section.parts)} for name, section in own]
+
+    def record(self) -> dict[str, Any]:
+        """Return all that the page holds, as JSON has it."""
+        return {"program": f"topodesign {__version__}", **self.document.record()}
+
+    def html(self) -> str:
+        """Return the page: one HTML text that needs nothing else; the same page is the same text."""
+        return markup(self.document, f"topodesign {__version__}")
+
+    def save(self, path: str | Path) -> None:
+        """Write the page as a file.
+
+        Raises
+        ------
+        FileFormatError
+            If it cannot be written.
+        """
+        write_whole(Path(path), self.html())
+
+
+def report_page(
+    what: Pareto | FabricOptimum | Plan | PlaceLike,
+    *,
+    against: Plan | PlaceLike | Sequence[Plan | PlaceLike] = (),
+    collective: Collective | str | None = None,
+    alpha: Quantity = "10us",
+    sizes: Quantity | Sequence[Quantity] = "1MiB",
+    bandwidth: Quantity = "100Gbps",
+) -> Page:
+    """Return a report: one page with the verdict, exact figures and their proofs, plots, a plan to play, and commands.
+
+    Parameters
+    ----------
+    what
+        What :func:`topodesign.pareto` or, of a collective over trees, :func:`topodesign.optimum` returned; a topology
+        or fabric, its spec or file; or a plan or its file.
+    against
+        For an answer of ``pareto``: designs to put beside its fastest topology, as :func:`topodesign.compare` takes
+        them.
+    collective
+        For a fabric: whose bottleneck to tell; an allgather if None.
+    alpha, sizes, bandwidth
+        Latency of a step, sizes of data, and bandwidth of a node, for what does not say its own: answers of ``pareto``
+        do, and fabrics have bandwidths.
+
+    Returns
+    -------
+    Page
+        ``save("answer.html")`` writes it, ``html()`` is its text, ``record()`` all that it holds.
+
+    Raises
+    ------
+    ParameterError
+        If there is no report on such a thing, or ``against`` or ``collective`` is not for it.
+    TopodesignError
+        Of the other kinds, if a text or file names nothing, or as of what is reported on.
+
+    Examples
+    --------
+    >>> from topodesign import pareto, report_page
+    >>> page = report_page(pareto(200, 6))
+    >>> page
+    <Page: 200 nodes of degree 6>
+    >>> page.html().startswith("<!DOCTYPE html>")
+    True
+    """
+    work = as_workload(alpha, sizes, bandwidth)
+    one = isinstance(against, str | Plan | Topology | Fabric | Path | Spec)
+    others = [against] if one else as_several("against", against)
+    if others and not isinstance(what, Pareto):
+        raise ParameterError("designs are put beside an answer of pareto; compare takes any")
+    subject, name = (what, "") if isinstance(what, Pareto | FabricOptimum) else _subject(what)
+    if collective is not None and not isinstance(subject, Fabric):
+        raise ParameterError("a collective is for the report on a fabric")
+    if isinstance(subject, Pareto):
+        return Page(answer_document(subject, beside(subject, others) if others else None))
+    if isinstance(subject, Plan):
+        return Page(plan_document(subject, work, name))
+    if isinstance(subject, Fabric):
+        subject = _optimum(subject, collective or "allgather")
+    if isinstance(subject, FabricOptimum):
+        return Page(fabric_document(subject, work, name or subject.fabric.name))
+    return Page(topology_document(evaluate(subject, alpha=alpha, sizes=sizes, bandwidth=bandwidth), name))
+
+
+def _subject(what: Plan | PlaceLike) -> tuple[Plan | Topology | Fabric, str]:
+    """Return what a value stands for, and what commands call it."""
+    if isinstance(what, Plan):
+        return what, "plan.npz"
+    if isinstance(what, str | Path) and str(what).endswith(".npz"):
+        return load_plan(what), str(what)
+    place = as_place(what)
+    if isinstance(what, str | Path | Spec):
+        return place, str(what)
+    if isinstance(place, Fabric):
+        return place, place.name
+    return place, "links.json" if place.spec is None else str(place.spec)
+
+
+def _optimum(fabric: Fabric, collective: Collective | str) -> FabricOptimum:
+    found = optimum(fabric, collective)
+    if not isinstance(found, FabricOptimum):
+        raise ParameterError(f"a report on a fabric is for collectives over trees, not for {found.collective}")
+    return found

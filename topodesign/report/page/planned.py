@@ -1,0 +1,96 @@
+"""What a report tells of a plan: whether it is right, its times, link use, and the plan step by step."""
+
+from __future__ import annotations
+
+from topodesign.base.records import Table
+from topodesign.base.units import format_size, format_time
+from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.timed import Timed
+from topodesign.pricing.workload import Workload
+from topodesign.report.charts.link_use import link_use_chart
+from topodesign.report.charts.timeline import timeline_chart
+from topodesign.report.page.fabric import plan_times
+from topodesign.report.page.parts import (
+    Choice,
+    Document,
+    Fact,
+    Facts,
+    Listing,
+    Played,
+    Plotted,
+    Section,
+    Words,
+)
+from topodesign.report.page.topology import loading_plan, picture_of, plan_fact, setting
+from topodesign.simulation.plans import Simulation, simulate
+from topodesign.topology.topology import Topology
+from topodesign.verification.plans import Report, verify
+
+_MOST_LANES = 64
+
+
+def plan_document(plan: Plan, work: Workload, name: str) -> Document:
+    """Return the report on a plan.
+
+    Parameters
+    ----------
+    plan
+        Any.
+    work
+        Latency of a step, sizes, and bandwidth of a node of a place that says none.
+    name
+        What commands call it: its file.
+    """
+    checked = verify(plan)
+    rate = work.bandwidth if isinstance(plan.place, Topology) else None
+    runs = [simulate(plan, size=size, alpha=work.alpha, bandwidth=rate) for size in work.sizes]
+    told = checked.heading() if checked.ok else "; ".join((checked.heading(), *checked.problems[:3]))
+    picture = picture_of(plan.place, plan)
+    title = "Plan, step by step" if picture and isinstance(picture[0], Played) else "Where it runs"
+    sections = [
+        *([Section(title, picture)] if picture else []),
+        Section("Times", (_times(runs), *_charts(plan, work))),
+        Section("Exact figures", (_figures(checked, runs),)),
+        *([Section("Notes", (Words(plan.notes),))] if plan.notes else []),
+        Section("Commands", (loading_plan(name),)),
+    ]
+    return Document(
+        "plan",
+        f"{plan.collective} on {plan.spec or plan.fabric.name}",
+        f"{plan.heading()}; {setting(work)}",
+        f"{'The plan is right' if checked.ok else 'The plan is WRONG'}: {told}. {runs[0].heading()}.",
+        (),
+        (Choice(plan.spec or plan.fabric.name, tuple(sections)),),
+        0,
+        {"verify": checked.record(), "simulate": [run.record() for run in runs]},
+    )
+
+
+def _times(runs: list[Simulation]) -> Listing:
+    rows = tuple((format_size(run.conditions.size), format_time(run.time), f"{run.time} s") for run in runs)
+    return Listing(Table("", ("data", "time", "exactly"), rows))
+
+
+def _charts(plan: Plan, work: Workload) -> tuple[Plotted, ...]:
+    """Return what there is to plot: times over sizes, link use of rounds, and a timeline where links are few."""
+    moved = plan.movement
+    charts = [] if isinstance(moved, Timed) else [plan_times(plan, work)]
+    if isinstance(moved, Rounds):
+        charts.append(link_use_chart(plan))
+    if isinstance(moved, Rounds | Timed) and len(plan.topology.src) <= _MOST_LANES:
+        charts.append(timeline_chart(plan, size=work.sizes[0], alpha=work.alpha, bandwidth=work.bandwidth))
+    return tuple(map(Plotted, charts))
+
+
+def _figures(checked: Report, runs: list[Simulation]) -> Facts:
+    found = [
+        Fact(name, str(value), f"{float(value):.6g}", "recomputed by the verifier's replay, and equal to the claim")
+        for name, value in checked.figures.items()
+        if checked.ok
+    ]
+    times = [
+        Fact(f"Time of {format_size(run.conditions.size)}", f"{run.time} s", format_time(run.time), "simulated exactly")
+        for run in runs
+    ]
+    return Facts((plan_fact(checked), *found, *times))

@@ -1,0 +1,217 @@
+"""A plan as frames that can be played on a drawing: which link carries what, from when to when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
+from topodesign.base.units import format_time
+from topodesign.base.wording import counted
+from topodesign.collectives.collective import EVERYONE, Collective
+from topodesign.plans.orbit import OrbitRounds
+from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.timed import Timed
+from topodesign.plans.trees import Trees
+from topodesign.plans.unroll import unroll
+from topodesign.report.charts.chart import Drawing
+from topodesign.report.page.parts import compact
+from topodesign.topology.topology import IntArray
+
+MOST_NODES = 64
+"""Nodes of a plan that is played."""
+MOST_SENDS = 12_000
+"""Sends that are played; of a plan with more, those of one node's data are."""
+MOST_FRAMES = 500
+_MOST_CELLS = 2**21
+"""Parts of blocks at all nodes."""
+
+
+class _Sends(NamedTuple):
+    """Sends between two instants each, and what instants and blocks there are."""
+
+    columns: dict[str, IntArray]
+    instants: tuple[str, ...]
+    """What to call the time after each instant but the last."""
+    units: int
+    routes: dict[tuple[int, int], tuple[int, ...]]
+    """Vertices on the way of sends that are not over one link."""
+    note: str
+
+
+def player_of(plan: Plan, drawing: Drawing) -> dict[str, Any] | None:
+    """Return what is needed to play a plan, as JSON holds it; None if it is too large or cannot be shown so.
+
+    Parameters
+    ----------
+    plan
+        Any; trees are shown by their first chunks.
+    drawing
+        Of where it runs.
+
+    Returns
+    -------
+    dict
+        ``nodes`` with names and places, ``links``; ``blocks`` with who has them ``from`` the start and who ``to`` have
+        them at the end (None for all members, whose numbers are ``members``); ``cuts`` of a block in ``units``, between
+        which its parts lie; ``instants``; and columns of ``sends``: instants ``from`` and ``to``, the ``path`` over
+        vertices, ``block``, parts ``low`` to ``high``, and whether it is ``add`` ed up.
+    """
+    topology, collective = plan.topology, plan.collective
+    if len(plan.fabric.compute) > MOST_NODES or topology.nodes > 2 * MOST_NODES:
+        return None
+    try:
+        found = _sends(plan)
+    except (InfeasibleError, TooLargeError, ScheduleError):
+        return None
+    if found is None or not 0 < len(found.instants) <= MOST_FRAMES:
+        return None
+    members = collective.members(topology.nodes, topology.switches)
+    blocks = collective.blocks(members, topology.nodes)
+    columns, note = found.columns, found.note
+    if len(columns["from"]) > MOST_SENDS:
+        owners = collective.owners(blocks, topology.nodes)
+        blocks = blocks[owners == owners[0]]
+        kept = np.isin(columns["block"], blocks)
+        columns = {name: column[kept] for name, column in columns.items()}
+        note = f"the data of {plan.fabric.names[owners[0]]} alone are shown; those of the others go likewise. {note}"
+    cuts = np.unique(np.concatenate((columns["low"], columns["high"], [0, found.units])))
+    if len(columns["from"]) > MOST_SENDS or topology.nodes * len(blocks) * len(cuts) > _MOST_CELLS:
+        return None
+    pairs, path = np.unique(np.stack((columns["src"], columns["dst"])), axis=1, return_inverse=True)
+    ways = [found.routes.get((u, v), (u, v)) for u, v in pairs.T.tolist()]
+    names = plan.fabric.names
+    start, end = collective.movements[0], collective.movements[-1]
+    return {
+        "title": f"{collective} on {plan.spec or plan.fabric.name}",
+        "drawing": compact(drawing),
+        "members": members.tolist(),
+        "blocks": [
+            {"name": _block_name(collective, block, names), "from": first, "to": last}
+            for block, first, last in zip(
+                blocks.tolist(), _who(collective, start, blocks, topology.nodes, 0),
+                _who(collective, end, blocks, topology.nodes, 1), strict=True,
+            )
+        ],
+        "adds": collective.reduces,
+        "units": found.units,
+        "cuts": cuts.tolist(),
+        "instants": list(found.instants),
+        "paths": [list(way) for way in ways],
+        "sends": {
+            "from": columns["from"].tolist(),
+            "to": columns["to"].tolist(),
+            "path": path.ravel().tolist(),
+            "block": np.searchsorted(blocks, columns["block"]).tolist(),
+            "low": np.searchsorted(cuts, columns["low"]).tolist(),
+            "high": np.searchsorted(cuts, columns["high"]).tolist(),
+            "add": columns["add"].tolist(),
+        },
+        "note": note,
+    }  # fmt: skip
+
+
+def _block_name(collective: Collective, block: int, names: Sequence[str]) -> str:
+    if collective.pairwise:
+        return f"{names[block // len(names)]}\u2192{names[block % len(names)]}"
+    return names[block]
+
+
+def _who(
+    collective: Collective, movement: Any, blocks: NDArray[np.int64], nodes: int, place: int
+) -> list[list[int] | None]:
+    """Return the nodes that have each block at one end of a movement; None for all members."""
+    where = collective.places(movement, blocks, nodes)[place].tolist()
+    if collective.groups is None:
+        return [None if node == EVERYONE else [node] for node in where]
+    team = collective.teams(nodes)
+    own = team[collective.owners(blocks, nodes)].tolist()
+    return [
+        np.flatnonzero(team == number).tolist() if node == EVERYONE else [node]
+        for node, number in zip(where, own, strict=True)
+    ]
+
+
+def _sends(plan: Plan) -> _Sends | None:
+    moved = plan.movement
+    if isinstance(moved, Timed):
+        return _timed(moved)
+    routes: dict[tuple[int, int], tuple[int, ...]] = {}
+    note = "All sends of a step are at the same time."
+    if isinstance(moved, OrbitRounds):
+        moved = moved.unfold()
+    elif isinstance(moved, Trees):
+        routes, moved = _routes(moved), unroll(moved)[1]
+        note = (
+            "The first chunk of every tree is shown; all others follow a step behind the one before, so that links are "
+            "busy all the time."
+        )
+    if not isinstance(moved, Rounds):
+        return None
+    adds = moved.reduce_steps
+    both = 0 < adds < moved.steps
+    return _Sends(
+        {
+            "from": _wide(moved.step - 1),
+            "to": _wide(moved.step),
+            "src": _wide(moved.src),
+            "dst": _wide(moved.dst),
+            "block": _wide(moved.block),
+            "low": moved.lo,
+            "high": moved.hi,
+            "add": _wide(moved.step <= adds),
+        },
+        tuple(
+            f"Step {step} of {moved.steps}{('; adding up' if step <= adds else '; handing out') if both else ''}"
+            for step in range(1, moved.steps + 1)
+        ),
+        moved.units,
+        routes,
+        note,
+    )
+
+
+def _timed(moved: Timed) -> _Sends:
+    instants = np.unique(np.concatenate((moved.start, moved.end)))
+    adds = np.array([movement.adds for movement in moved.collective.movements])
+    return _Sends(
+        {
+            "from": np.searchsorted(instants, moved.start),
+            "to": np.searchsorted(instants, moved.end),
+            "src": _wide(moved.src),
+            "dst": _wide(moved.dst),
+            "block": _wide(moved.block),
+            "low": moved.lo,
+            "high": moved.hi,
+            "add": _wide(adds[moved.part]),
+        },
+        tuple(
+            f"{format_time(int(start) * moved.tick)} to {format_time(int(end) * moved.tick)}"
+            for start, end in pairwise(instants.tolist())
+        ),
+        moved.units,
+        {},
+        f"From one event to the next; {counted(len(moved.start), 'send')} in all.",
+    )
+
+
+def _wide(column: NDArray[Any]) -> IntArray:
+    return column.astype(np.int64)
+
+
+def _routes(trees: Trees) -> dict[tuple[int, int], tuple[int, ...]]:
+    """Return the way of tree edges through switches, of several the one with the largest weight."""
+    best: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = {}
+    starts = trees.hop_start.tolist()
+    hops = trees.hop.tolist()
+    for route, weight in enumerate(trees.route_weight.tolist()):
+        way = tuple(hops[starts[route] : starts[route + 1]])
+        ends = (way[0], way[-1])
+        if ends not in best or weight > best[ends][0]:
+            best[ends] = (weight, way)
+    return {ends: way for ends, (_, way) in best.items()}
