@@ -37,7 +37,7 @@ from topodesign.schedulers.scheduling import schedule
 from topodesign.simulation.workload import load_workload
 from topodesign.topology.files import LinkFormat, read_topology, write_links
 from topodesign.topology.link_table import read_link_table
-from topodesign.wiring.check.observed import read_lldp, read_switch
+from topodesign.wiring.check.observed import read_dumps, read_light, read_lldp, read_switch
 from topodesign.wiring.exports.netbox import from_netbox, to_netbox
 from topodesign.wiring.exports.patches import from_patches, to_patches
 from topodesign.wiring.exports.switch import from_scpi, to_scpi, to_sonic
@@ -114,6 +114,7 @@ LIMITED = replace(
 HEARD = "host,port,neighbour_host,neighbour_port\n" + "".join(
     f"{one.b.host},{one.b.port},{one.a.host},{one.a.port}\n" for one in WIRING.connects
 )
+LIGHT = "host,port,rx_dbm\n" + "".join(f"{one.b.host},{one.b.port},-2.5\n" for one in WIRING.connects)
 
 READERS = (
     *(
@@ -165,6 +166,8 @@ READERS = (
         to_sonic(SWITCHED)["P1.json"].encode,
         lambda path: read_switch(path, SWITCHED),
     ),
+    Reader("wiring/check/observed", "light.csv", LIGHT.encode, lambda path: read_light(path, WIRING)),
+    Reader("wiring/check/observed", "d.csv", HEARD.encode, lambda path: read_dumps(path.parent, WIRING)),
     Reader(
         "wiring/exports/switch",
         "P1.scpi",

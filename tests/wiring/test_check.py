@@ -23,7 +23,7 @@ from topodesign.base.errors import FileFormatError
 from topodesign.cli.wire.check import command
 from topodesign.wiring.change.change import fewest_moves, wired_topology
 from topodesign.wiring.check.check import check_wiring
-from topodesign.wiring.check.observed import Lane, Observed, read_lldp, read_switch
+from topodesign.wiring.check.observed import Lane, Observed, read_dumps, read_light, read_lldp, read_switch
 from topodesign.wiring.exports.switch import to_scpi, to_sonic
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.plan.decompose import without_loops
@@ -131,10 +131,8 @@ def test_csv_is_read(tmp_path: Path) -> None:
     [
         ("a.csv", "host,port,neighbour_host\n", "line 1: the column neighbour_port"),
         ("a.csv", "host,port,neighbour_host,neighbour_port\nh0,p0/1,h1\n", "line 2: expected 4 cells"),
-        ("a.csv", "host,port,neighbour_host,neighbour_port\nx,p0/1,h1,p0/1\n", "line 2: there is no host 'x'"),
+        ("a.csv", "host,port,neighbour_host,neighbour_port\nx,p0/1,h1,p0/1\n", "there is no host 'x' in the inventory"),
         ("a.csv", "host,port,neighbour_host,neighbour_port\nh0,p0/1,h1,\n", "line 2: .* go together"),
-        ("a.csv", "host,port,neighbour_host,neighbour_port\nh0,p0/1,h1,p0/1\nh0,p0/1,h1,p0/2\n", "two neighbours"),
-        ("a.csv", "host,port,neighbour_host,neighbour_port\nh0,p0/1,h1,p0/1\nh0,p0/2,h1,p0/1\n", "both h0"),
         ("h0.json", "{}", "lldpctl"),
         ("h0.json", '{"lldp": {"interface": {"p0/1": {"chassis": {}, "port": 3}}}}', "lldpctl"),
         ("h0.json", '{"lldp": {"interface": {"p0/1": {"port": 3}}}}', "interface 'p0/1'.*lldpctl"),
@@ -198,8 +196,9 @@ def test_several_neighbours_of_an_interface(tmp_path: Path) -> None:
     assert read_lldp(path, plan).heard == found.heard
     rows[2]["p0/1"]["age"] = rows[1]["p0/1"]["age"]
     path.write_text(json.dumps({"lldp": {"interface": rows}}))
-    with pytest.raises(FileFormatError, match="h0 p0/1 hears two neighbours, h1 p0/2 and h2 p0/1"):
-        read_lldp(path, plan)
+    found = read_lldp(path, plan)
+    assert found.unclear == {Lane("h0", "p0", 1): "hears two neighbours, h1 p0/2 and h2 p0/1"}
+    assert not found.heard
 
 
 def test_the_later_of_two_that_hear_one_transmitter_counts(tmp_path: Path) -> None:
@@ -209,6 +208,112 @@ def test_the_later_of_two_that_hear_one_transmitter_counts(tmp_path: Path) -> No
         rows = {"p0/1": neighbour("h3", "p0/1", age)}
         (tmp_path / f"{host}.json").write_text(json.dumps({"lldp": {"interface": rows}}))
     assert read_lldp(tmp_path, plan).heard == {Lane("h1", "p0", 1): Lane("h3", "p0", 1)}
+
+
+def test_a_hub_between_is_a_finding_and_counts_as_planned(tmp_path: Path) -> None:
+    plan = wired(build("biring(2,4)"), 2)
+    heard = heard_by(plan)
+    (first, sender), (second, other), *_ = heard.items()
+    path = tmp_path / "heard.csv"
+    write_csv(path, heard, plan.hosts)
+    with path.open("a") as file:  # each of two hears the other's neighbour as well
+        file.write(f"{first.host},{interface(first)},{other.host},{interface(other)}\n")
+    result = check_wiring(plan, lldp=path)
+    assert {finding.fault for finding in result.findings} == {"unclear"}
+    assert "hub" in result.findings[0].words
+    assert not result.repair.made
+    heard[second] = sender  # one transmitter at two receivers
+    write_csv(path, heard, plan.hosts)
+    result = check_wiring(plan, lldp=path)
+    assert [finding.fault for finding in result.findings] == ["unclear", "unclear"]
+    assert not result.repair.made
+
+
+def test_hosts_that_the_inventory_lacks_are_a_finding(tmp_path: Path) -> None:
+    plan = wired(build("biring(2,4)"), 2)
+    path = tmp_path / "heard.csv"
+    write_csv(path, heard_by(plan), (*plan.hosts, "router7"))
+    (finding,) = check_wiring(plan, lldp=path).findings
+    assert finding.fault == "outsider"
+    assert "router7" in finding.words
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "words"),
+    [
+        ("-40", "-2.5", "the fibre to {here} is dark, the other is lit"),
+        ("-2.5", "", "the fibre to {there} is dark, the other is lit"),
+        ("-inf", "-41", "each fibre to {here} and {there} is dark"),
+        ("-1", "0.5", "light arrives, so look at the ports"),
+    ],
+)
+def test_light_says_which_fibre_is_dark(tmp_path: Path, here: str, there: str, words: str) -> None:
+    plan = wired(build("biring(2,4)"), 2, mode="duplex")
+    heard = heard_by(plan)
+    lane, other = next(iter(heard.items()))
+    for gone in (lane, other):
+        del heard[gone]
+    light = tmp_path / "light.csv"
+    rows = [f"{one.host},{interface(one)},{power}" for one, power in ((lane, here), (other, there))]
+    light.write_text("\n".join(["host,port,rx_dbm", *rows, "elsewhere,eth0,-3"]) + "\n")
+    (finding,) = check_wiring(plan, seen(heard), light=light).findings
+    assert finding.fault == "dark"
+    names = {"here": f"{lane.host} {interface(lane)}", "there": f"{other.host} {interface(other)}"}
+    if "each" in words:
+        names = dict(zip(("here", "there"), sorted(names.values()), strict=True))
+        assert all(name in finding.words for name in names.values())
+        assert "each fibre" in finding.words
+    else:
+        assert words.format(**names) in finding.words
+
+
+@pytest.mark.parametrize("power", ["much", "nan", "99", "inf"])
+def test_powers_that_are_none_are_refused(tmp_path: Path, power: str) -> None:
+    plan = wired(build("biring(2,4)"), 2)
+    path = tmp_path / "light.csv"
+    path.write_text(f"host,port,rx_dbm\nh0,p0/1,{power}\n")
+    with pytest.raises(FileFormatError, match=r"light\.csv.*line 2.*no power in dBm"):
+        read_light(path, plan)
+
+
+def test_a_directory_of_all_that_hosts_and_switches_tell(tmp_path: Path) -> None:
+    plan = wired(build("circulant(12,2,3)"), 4, 2, kind="ocs")
+    for name, text in to_scpi(plan).items():
+        if name.endswith(".scpi"):
+            (tmp_path / name).write_text(text)
+    assert check_wiring(plan, dumps=tmp_path).ok  # circuits alone
+    heard = heard_by(plan)
+    for host in plan.hosts:
+        (tmp_path / f"{host}.json").write_text(json.dumps(keyed(heard, host)))
+    assert check_wiring(plan, dumps=tmp_path).ok
+    first, second = (receiver for receiver in list(heard)[:3:2])
+    heard[first], heard[second] = heard[second], heard[first]
+    for host in plan.hosts:
+        (tmp_path / f"{host}.json").write_text(json.dumps(keyed(heard, host)))
+    faults = {finding.fault for finding in check_wiring(plan, dumps=tmp_path).findings}
+    assert faults
+    assert "circuit" not in faults  # the switches do as planned, so that it is the cabling of hosts
+    with pytest.raises(FileFormatError, match="not a directory"):
+        read_dumps(tmp_path / "h0.json", plan)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileFormatError, match="nothing in it"):
+        read_dumps(tmp_path / "empty", plan)
+
+
+def test_circuits_that_are_not_as_planned_are_named(tmp_path: Path) -> None:
+    plan = wired(build("circulant(12,2,3)"), 4, 2, kind="ocs")
+    planned = read_switch_of(plan, tmp_path)
+    first, _, _, _, _, second, *_ = planned
+    moved = planned | {first: planned[second], second: planned[first]}
+    findings = check_wiring(plan, replace(seen(heard_by(plan)), circuits=moved)).findings
+    assert {finding.fault for finding in findings} == {"circuit"}
+    assert 1 <= len(findings) <= 2
+
+
+def read_switch_of(plan: WiringPlan, directory: Path) -> Heard:
+    for name, text in to_scpi(plan).items():
+        (directory / name).write_text(text)
+    return read_switch(directory, plan).heard
 
 
 def test_circuits_of_switches_are_read(tmp_path: Path) -> None:

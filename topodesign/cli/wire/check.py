@@ -27,6 +27,18 @@ from topodesign.wiring.plan.files import save_wiring
     metavar="PATH",
     help="The circuits of a switch: SONiC's OCS_CROSS_CONNECT (.json) or port lists (.scpi), or a directory of both.",
 )
+@click.option(
+    "--dumps",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="All that was told: HOST.json of hosts, SWITCH.json or SWITCH.scpi of switches, light.csv.",
+)
+@click.option(
+    "--light",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The power that arrives, a CSV (host,port,rx_dbm): says which of two fibres is dark.",
+)
 @seed_option
 @click.option(
     "-o",
@@ -36,16 +48,25 @@ from topodesign.wiring.plan.files import save_wiring
     help="Write the plan as it is after the repair, or with the order of the hosts with which nothing has to move.",
 )
 @json_option
-def command(plan: Path, lldp: Path | None, ocs: Path | None, seed: int, output: Path | None, as_json: bool) -> int:
+def command(
+    plan: Path,
+    lldp: Path | None,
+    ocs: Path | None,
+    dumps: Path | None,
+    light: Path | None,
+    seed: int,
+    output: Path | None,
+    as_json: bool,
+) -> int:
     """Hold what was wired against a plan, and say how few patches set it right.
 
     Exit status 1 if something is not as planned.
 
     Example: topodesign wire check plan.json --lldp observed_testbed.csv
     """
-    if (lldp is None) == (ocs is None):
-        raise click.UsageError("Give either --lldp or --ocs.")
-    result = check_wiring(plan, lldp=lldp, ocs=ocs, seed=seed)
+    if sum(path is not None for path in (lldp, ocs, dumps)) != 1:
+        raise click.UsageError("Give one of --lldp, --ocs and --dumps.")
+    result = check_wiring(plan, lldp=lldp, ocs=ocs, dumps=dumps, light=light, seed=seed)
     if output is not None:
         save_wiring(result.proposal.after, output)
     if as_json:

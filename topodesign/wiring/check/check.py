@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,13 +14,15 @@ from topodesign.base.records import Result
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.wiring.change.change import Change, fewest_moves, wired_topology
 from topodesign.wiring.change.instructions import lane_name, place_name
-from topodesign.wiring.check.observed import Lane, Observed, read_lldp, read_switch
+from topodesign.wiring.check.observed import DARK, Lane, Observed, read_dumps, read_light, read_lldp, read_switch
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 
-Fault = Literal["swapped", "wrong port", "missing", "dark", "unexpected", "cabling", "unseen"]
+Fault = Literal[
+    "swapped", "wrong port", "missing", "dark", "unexpected", "cabling", "circuit", "unclear", "outsider", "unseen"
+]
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,9 @@ class Finding:
         ``swapped``: patches have each other's ends. ``wrong port``: a receiver hears another transmitter than planned.
         ``missing``: a receiver hears nothing, and its transmitter is heard elsewhere. ``dark``: nothing hears the
         transmitter. ``unexpected``: a receiver hears something and should hear nothing. ``cabling``: no patch can do
-        this, so the fixed cabling is not as recorded. ``unseen``: hosts have not told what they hear.
+        this, so the fixed cabling is not as recorded. ``circuit``: a switch joins other ports than planned.
+        ``unclear``: several neighbours are heard, or one at several places, as if a hub were between. ``outsider``:
+        something is told of hosts that the inventory lacks. ``unseen``: hosts have not told what they hear.
     cables
         The planned patches that it concerns.
     words
@@ -150,6 +155,8 @@ def check_wiring(
     *,
     lldp: str | Path | None = None,
     ocs: str | Path | None = None,
+    dumps: str | Path | None = None,
+    light: str | Path | None = None,
     seed: int = 0,
 ) -> WiringCheck:
     r"""Hold what was wired against a plan, and say how few patches set it right.
@@ -163,16 +170,18 @@ def check_wiring(
         What was wanted, or the path of its file.
     observed
         What was seen.
-    lldp, ocs
-        Instead of it, what hosts hear or the circuits of switches, as :func:`read_lldp` and :func:`read_switch` of
-        :mod:`topodesign.wiring.check.observed` read them.
+    lldp, ocs, dumps
+        Instead of it, what hosts hear, the circuits of switches, or a directory with both, as :func:`read_lldp`,
+        :func:`read_switch` and :func:`read_dumps` of :mod:`topodesign.wiring.check.observed` read them.
+    light
+        Beside these, what light arrives at receivers, as :func:`read_light` reads it.
     seed
         Of the search for another order of the hosts.
 
     Raises
     ------
     ParameterError
-        If not exactly one of ``observed``, ``lldp`` and ``ocs`` is given.
+        If not exactly one of ``observed``, ``lldp``, ``ocs`` and ``dumps`` is given.
     FileFormatError
         If a file cannot be read.
 
@@ -191,7 +200,8 @@ def check_wiring(
     <WiringCheck: as planned: 6 patches>
     """
     plan, seed = as_wiring(plan), as_seed(seed)
-    view = _View(plan, _one_of(plan, observed, lldp, ocs))
+    seen = _one_of(plan, observed, lldp=lldp, ocs=ocs, dumps=dumps)
+    view = _View(plan, seen if light is None else replace(seen, light=read_light(light, plan)))
     connects, findings = view.built(), tuple(view.findings())
     topology = wired_topology(plan.hosts, connects)
     built = replace(plan, topology=topology, connects=connects)
@@ -211,13 +221,14 @@ def check_wiring(
     return WiringCheck(findings, built, to_plan, repair, other, found.decided or not other.made)
 
 
-def _one_of(plan: WiringPlan, observed: Observed | None, lldp: str | Path | None, ocs: str | Path | None) -> Observed:
-    if lldp is not None and observed is None and ocs is None:
-        return read_lldp(lldp, plan)
-    if ocs is not None and observed is None and lldp is None:
-        return read_switch(ocs, plan)
-    if not isinstance(observed, Observed) or lldp is not None or ocs is not None:
-        raise ParameterError("give exactly one of observed (what read_lldp and read_switch return), lldp and ocs")
+def _one_of(plan: WiringPlan, observed: Observed | None, **paths: str | Path | None) -> Observed:
+    readers = {"lldp": read_lldp, "ocs": read_switch, "dumps": read_dumps}
+    given = {name: path for name, path in paths.items() if path is not None}
+    if len(given) == 1 and observed is None:
+        ((name, path),) = given.items()
+        return readers[name](path, plan)
+    if not isinstance(observed, Observed) or given:
+        raise ParameterError("give exactly one of observed (what read_lldp and its like return), lldp, ocs and dumps")
     return observed
 
 
@@ -244,6 +255,13 @@ class _View:
         if self.observed.unseen:
             hosts = " ".join(sorted(self.observed.unseen))
             yield Finding("unseen", (), f"nothing is told of what these hear, which counts as planned: {hosts}")
+        if self.observed.outsiders:
+            names = " ".join(self.observed.outsiders)
+            yield Finding("outsider", (), f"there is something told of hosts that the inventory lacks: {names}")
+        for receiver, words in self.observed.unclear.items():
+            advice = "is there a hub or a switch between, or an entry that has yet to age out? it counts as planned"
+            yield Finding("unclear", self._cables(receiver), f"{self._at(receiver, 1)} {words}: {advice}")
+        yield from self._once(list(self._circuits()))
         wrong = {
             receiver: sender
             for receiver, sender in self.observed.heard.items()
@@ -254,10 +272,10 @@ class _View:
                 del wrong[receiver]
                 yield self._impossible(receiver, sender)
         rings = list(self._rings(wrong))
-        told: dict[frozenset[str], list[Lane]] = {}
+        apart: dict[frozenset[str], list[Lane]] = {}
         for ring in sorted(rings, key=self._backward):  # duplex patches tell in both directions, so of two rings one
-            told.setdefault(frozenset(self.wanted[receiver][1] for receiver in ring), ring)
-        for ring in told.values():
+            apart.setdefault(frozenset(self.wanted[receiver][1] for receiver in ring), ring)
+        for ring in apart.values():
             yield self._swapped(ring)
         ringed = {receiver for ring in rings for receiver in ring}
         yield from self._once(
@@ -269,7 +287,8 @@ class _View:
                 self._cables(receiver),
                 f"{self._at(receiver, 1)} hears {words}, which the inventory lacks",
             )
-        silent = [r for r in self.wanted if r not in self.observed.heard and r not in self.observed.strangers]
+        told = self.observed.heard.keys() | self.observed.strangers.keys() | self.observed.unclear.keys()
+        silent = [receiver for receiver in self.wanted if receiver not in told]
         yield from self._once([self._silent(r) for r in silent if r.host not in self.observed.unseen])
 
     def built(self) -> tuple[CrossConnect, ...]:
@@ -277,7 +296,8 @@ class _View:
         heard = {r: s for r, s in self.observed.heard.items() if self._possible(s, r)}
         taken = set(heard.values())
         for receiver, (sender, _) in self.wanted.items():
-            if receiver.host in self.observed.unseen and receiver not in heard and sender not in taken:
+            unknown = receiver.host in self.observed.unseen or receiver in self.observed.unclear
+            if unknown and receiver not in heard and sender not in taken:
                 heard[receiver] = sender
         pairs = [(sender, receiver) for receiver, sender in heard.items()]
         if self.plan.mode == "duplex":
@@ -346,8 +366,41 @@ class _View:
         same = sender.host == self.wanted[receiver][0].host
         note = ": the right host, another lane" if same else ""
         place = place_name(self.end[receiver], self.sides[1])
+        circuits = self.observed.circuits
+        if circuits is not None and circuits.get(receiver) == self.wanted[receiver][0]:
+            note += "; its circuit is as planned, so a fixed cable is not"
         words = f"wrong fibre in {place}: {self._hears(receiver, sender)}{note}"
         return Finding("wrong port", self._cables(receiver), words)
+
+    def _circuits(self) -> Iterator[Finding]:
+        """Yield the circuits that are not as planned, where switches have told theirs beside what hosts hear."""
+        if self.observed.circuits is None:
+            return
+        switches = {panel.name for panel in self.plan.inventory.panels if panel.kind == "ocs"}
+        for receiver, (sender, cable) in self.wanted.items():
+            end = self.end[receiver]
+            there = self.observed.circuits.get(receiver)
+            if end.panel not in switches or there == sender:
+                continue
+            instead = "nothing" if there is None else place_name(self.end[there], self.sides[0])
+            planned = place_name(self.end[sender], self.sides[0])
+            words = f"the switch joins {instead} to {place_name(end, self.sides[1])}; planned is {planned}"
+            yield Finding("circuit", (cable,), words)
+
+    def _light(self, receiver: Lane, sender: Lane) -> str:
+        """Return which fibres of a link are dark, as far as light is told."""
+        light = self.observed.light
+        lanes = (receiver, sender) if self.plan.mode == "duplex" else (receiver,)
+        lit = [lane for lane in lanes if light.get(lane, -math.inf) > DARK]
+        dark = [lane for lane in lanes if lane in light and lane not in lit]
+        if not lit and not dark:
+            return ""
+        power = ", ".join(f"{light[lane]:g} dBm at {self._name(lane)}" for lane in (*dark, *lit))
+        if not dark:
+            return f"; light arrives, so look at the ports and at what they say by LLDP ({power})"
+        fibre = "the fibre" if lit else "each fibre" if len(dark) > 1 else "that fibre"
+        to = " and ".join(map(self._name, dark))
+        return f"; {fibre} to {to} is dark{', the other is lit' if lit else ''} ({power})"
 
     def _silent(self, receiver: Lane) -> Finding:
         sender, cable = self.wanted[receiver]
@@ -358,7 +411,7 @@ class _View:
         words = (
             f"no light from {self._at(sender, 0)} to {self._at(receiver, 1)}: is {cable} plugged in, clean and whole?"
         )
-        return Finding("dark", (cable,), words)
+        return Finding("dark", (cable,), words + self._light(receiver, sender))
 
     def _impossible(self, receiver: Lane, sender: Lane) -> Finding:
         words = f"{self._hears(receiver, sender)}; no patch can do that, so the fixed cabling is not as recorded"

@@ -7,14 +7,18 @@ name of its port, and where the port has several lanes ``PORT/LANE``, or what Li
 receiver hears, so it tells one direction of a link.
 
 An interface may have several neighbours: network cards speak LLDP themselves, without the name of their host, and what
-has gone is remembered for some minutes. So hosts count rather than strangers, and of hosts the one that came last.
+has gone is remembered for some minutes. So hosts count rather than strangers, and of hosts the last to come. Where
+that cannot be told, something may lie between that passes LLDP on; it is said, and counts as planned.
+
+What light arrives, transceivers tell (``ethtool -m``): one CSV with the columns ``host,port,rx_dbm``.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +33,12 @@ from topodesign.wiring.plan.cross_connects import End
 from topodesign.wiring.plan.plan import WiringPlan
 
 COLUMNS = ("host", "port", "neighbour_host", "neighbour_port")
+LIGHT_COLUMNS = ("host", "port", "rx_dbm")
+LIGHT_FILE = "light.csv"
+DARK = -30.0
+"""Power in dBm below which no light arrives; without any, transceivers tell -40 or minus infinity."""
+
+_MOST_LIGHT = 30.0  # dBm; a watt
 _NUMBERS = r"\(@\s*((?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*)?)\s*\)"
 _SCPI_LISTS = re.compile(rf"{_NUMBERS}\s*,\s*{_NUMBERS}")
 _AGE = re.compile(r"([0-9]{1,6}) days?, ([0-9]{1,2}):([0-9]{2}):([0-9]{2})")
@@ -54,11 +64,23 @@ class Observed:
         What a lane hears that is not in the inventory, in words.
     unseen
         Hosts of which nothing is known.
+    unclear
+        What a lane hears where several neighbours are told, or one neighbour at several lanes, in words.
+    outsiders
+        Names that something is told of, and that the inventory lacks.
+    light
+        The power that arrives at a lane's receiver in dBm, as far as it is told.
+    circuits
+        What hosts would hear by the circuits of the switches, where these are told beside; None if they are not.
     """
 
     heard: dict[Lane, Lane]
     strangers: dict[Lane, str]
     unseen: frozenset[str]
+    unclear: dict[Lane, str] = field(default_factory=dict)
+    outsiders: tuple[str, ...] = ()
+    light: dict[Lane, float] = field(default_factory=dict)
+    circuits: dict[Lane, Lane] | None = None
 
 
 class _Neighbour(NamedTuple):
@@ -88,21 +110,94 @@ def read_lldp(path: str | Path, plan: WiringPlan) -> Observed:
     Raises
     ------
     FileFormatError
-        If it cannot be read, or tells of a host that the inventory does not have; the message says where.
+        If it cannot be read, or tells of no host that the inventory has; the message says where.
     """
     path = as_path(path)
     if path.suffix.lower() == ".csv":
         entries = list(_from_csv(path))
-        hosts = {_host(plan.inventory, entry.host, entry.where) for entry in entries}
+        names = [entry.host for entry in entries]
         wanted = f"rows under {','.join(COLUMNS)}"
     else:
         files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-        entries = [entry for file in files for entry in _from_lldpctl(file)]
-        hosts = {_host(plan.inventory, file.stem, str(file)) for file in files}
+        entries, names = _from_files(files)
         wanted = "files HOST.json with what 'lldpctl -f json' prints"
-    if not hosts:
+    if not names:
         raise FileFormatError(f"{path}: there is nothing in it; expected {wanted}")
-    return _observed(entries, plan, hosts)
+    return _observed(path, entries, plan, names)
+
+
+def read_light(path: str | Path, plan: WiringPlan) -> dict[Lane, float]:
+    """Read what power arrives at receivers, in dBm, from a CSV with the columns ``host,port,rx_dbm``.
+
+    An empty cell, ``-inf`` and what is below :data:`DARK` say that no light arrives. Interfaces are named as for LLDP;
+    those that the inventory lacks do not count.
+
+    Raises
+    ------
+    FileFormatError
+        If it cannot be read.
+    """
+    path = as_path(path)
+    lanes = _interfaces(plan.inventory)
+    light: dict[Lane, float] = {}
+    rows = named_columns(_text(path, ".csv"), LIGHT_COLUMNS, str.strip)
+    with naming(path):
+        for line, row in rows:
+            host, interface, power = (row[name].strip() for name in LIGHT_COLUMNS)
+            try:
+                dbm = float(power or "-inf")
+            except ValueError:
+                dbm = math.nan
+            if math.isnan(dbm) or dbm > _MOST_LIGHT:
+                raise FileFormatError(f"line {line}: '{power[:20]}' is no power in dBm; expected one such as -2.3")
+            lane = lanes.get((_known(plan.inventory, host) or host, interface))
+            if lane is not None:
+                light[lane] = dbm
+    return light
+
+
+def read_dumps(path: str | Path, plan: WiringPlan) -> Observed:
+    """Read a directory of all that hosts and switches tell.
+
+    Parameters
+    ----------
+    path
+        With ``HOST.json`` of hosts as :func:`read_lldp` takes them, or other CSV files of neighbours; files named after
+        circuit switches as :func:`read_switch` takes them, of all switches or none; and ``light.csv`` as
+        :func:`read_light` takes it.
+    plan
+        Whose hosts and switches are meant.
+
+    Raises
+    ------
+    FileFormatError
+        If it is no directory, there is nothing of a host or a switch in it, or some file cannot be read.
+    """
+    path = as_path(path)
+    if not path.is_dir():
+        raise FileFormatError(f"{path}: this is not a directory")
+    switches = {panel.name for panel in plan.inventory.panels if panel.kind == "ocs"}
+    files = sorted(file for file in path.iterdir() if file.suffix.lower() in {".json", ".scpi", ".csv"})
+    told = [file for file in files if file.stem in switches or file.suffix == ".scpi"]
+    tables = [file for file in files if file.suffix.lower() == ".csv" and file.name != LIGHT_FILE and file not in told]
+    hosts = [file for file in files if file.suffix.lower() == ".json" and file not in told]
+    if not told and not tables and not hosts:
+        raise FileFormatError(f"{path}: there is nothing in it; expected HOST.json, SWITCH.json or SWITCH.scpi")
+    entries, names = _from_files(hosts)
+    for table in tables:
+        rows = list(_from_csv(table))
+        entries += rows
+        names += [row.host for row in rows]
+    seen = Observed({}, {}, frozenset(plan.hosts))
+    if names:
+        seen = _observed(path, entries, plan, names)
+    if told:
+        circuits = _circuits_heard(path, told, plan)
+        taken = set(seen.heard.values())
+        fill = {lane: one for lane, one in circuits.items() if lane.host in seen.unseen and one not in taken}
+        seen = replace(seen, circuits=circuits, heard=fill | seen.heard, unseen=frozenset())
+    light = path / LIGHT_FILE
+    return replace(seen, light=read_light(light, plan)) if light.exists() else seen
 
 
 def read_switch(path: str | Path, plan: WiringPlan) -> Observed:
@@ -124,10 +219,15 @@ def read_switch(path: str | Path, plan: WiringPlan) -> Observed:
         If it cannot be read, or has other ports than the switch, or one twice.
     """
     path = as_path(path)
+    files = [f for f in sorted(path.iterdir()) if f.suffix in {".json", ".scpi"}] if path.is_dir() else [path]
+    return Observed(_circuits_heard(path, files, plan), {}, frozenset())
+
+
+def _circuits_heard(path: Path, files: list[Path], plan: WiringPlan) -> dict[Lane, Lane]:
+    """Return what hosts hear by the circuits that switches tell; patches at panels count as planned."""
     switches = {panel.name: panel for panel in plan.inventory.panels if panel.kind == "ocs"}
     if not switches:
         raise FileFormatError(f"{path}: the inventory has no circuit switch (kind: ocs), only patch panels")
-    files = [f for f in sorted(path.iterdir()) if f.suffix in {".json", ".scpi"}] if path.is_dir() else [path]
     heard = {
         _lane(receiver): _lane(sender)
         for connect in plan.connects
@@ -147,7 +247,7 @@ def read_switch(path: str | Path, plan: WiringPlan) -> Observed:
     missing = sorted(set(switches) - seen)
     if missing:
         raise FileFormatError(f"{path}: there is no file for switch '{missing[0]}'")
-    return Observed(heard, {}, frozenset())
+    return heard
 
 
 def _switch(file: Path, panel: Panel, plan: WiringPlan, heard: dict[Lane, Lane]) -> None:
@@ -202,13 +302,23 @@ class _Told(NamedTuple):
     entry: _Neighbour
 
 
-def _observed(entries: Iterable[_Neighbour], plan: WiringPlan, hosts: set[str]) -> Observed:
+def _observed(path: Path, entries: Iterable[_Neighbour], plan: WiringPlan, names: Iterable[str]) -> Observed:
+    hosts: set[str] = set()
+    outsiders: dict[str, None] = {}
+    for name in names:
+        host = _known(plan.inventory, name)
+        if host is None:
+            outsiders[name] = None
+        else:
+            hosts.add(host)
+    if not hosts:
+        raise FileFormatError(f"{path}: there is no host '{next(iter(outsiders))[:40]}' in the inventory")
     told: list[_Told] = []
     strangers: dict[Lane, str] = {}
     nameless: dict[Lane, tuple[_Neighbour, str]] = {}  # what hosts say with a name that the inventory lacks
     lanes = _interfaces(plan.inventory)
     for entry in entries:
-        lane = lanes.get((_host(plan.inventory, entry.host, entry.where), entry.interface))
+        lane = lanes.get((_known(plan.inventory, entry.host) or entry.host, entry.interface))
         if lane is None or not entry.chassis:
             continue
         other = _known(plan.inventory, entry.chassis)
@@ -220,43 +330,39 @@ def _observed(entries: Iterable[_Neighbour], plan: WiringPlan, hosts: set[str]) 
             nameless.setdefault(lane, (entry, other))
         else:
             told.append(_Told(lane, sender, entry))
-    heard = _latest(told)
+    heard, unclear = _latest(told)
     for lane, (entry, other) in nameless.items():
         ports = " or ".join(filter(None, entry.ports))[:80]
         strangers[lane] = (
             f"{other} {ports!r} (ports must be told by name, lldpcli configure lldp portidsubtype ifname, and lanes as "
             "PORT/LANE or PORTs0)"
         )
-    strangers = {lane: words for lane, words in strangers.items() if lane not in heard}
-    return Observed(heard, strangers, frozenset(plan.hosts) - hosts)
+    strangers = {lane: words for lane, words in strangers.items() if lane not in heard and lane not in unclear}
+    return Observed(heard, strangers, frozenset(plan.hosts) - hosts, unclear, tuple(outsiders))
 
 
-def _latest(told: list[_Told]) -> dict[Lane, Lane]:
+def _latest(told: list[_Told]) -> tuple[dict[Lane, Lane], dict[Lane, str]]:
     """Return who hears whom: of several that a lane hears, or that hear it, the one that does so for the shortest time.
 
-    Raises
-    ------
-    FileFormatError
-        If ages do not tell which that is.
+    Where ages do not tell which that is, neither counts, and the second result says so of each lane in words.
     """
     told = sorted(told, key=lambda one: (one.entry.age is None, one.entry.age))
+    unclear: dict[Lane, str] = {}
     by_lane: dict[Lane, _Told] = {}
     for one in told:
         first = by_lane.setdefault(one.lane, one)
         if first.sender != one.sender and not _younger(first, one):
-            raise FileFormatError(
-                f"{one.entry.where}: {_name(one.lane)} hears two neighbours, {_name(first.sender)} and "
-                f"{_name(one.sender)}; wait until the old entry has aged out"
-            )
+            unclear.setdefault(one.lane, f"hears two neighbours, {_name(first.sender)} and {_name(one.sender)}")
     by_sender: dict[Lane, _Told] = {}
-    for one in by_lane.values():
+    for lane, one in by_lane.items():
+        if lane in unclear:
+            continue
         first = by_sender.setdefault(one.sender, one)
         if first is not one and not _younger(first, one):
-            raise FileFormatError(
-                f"{one.entry.where}: both {_name(first.lane)} and {_name(one.lane)} hear {_name(one.sender)}; wait "
-                "until the old entry has aged out"
-            )
-    return {one.lane: one.sender for one in by_sender.values()}
+            for here, other in ((first, one), (one, first)):
+                unclear.setdefault(here.lane, f"hears {_name(one.sender)}, as {_name(other.lane)} does")
+    heard = {one.lane: one.sender for one in by_sender.values() if one.lane not in unclear}
+    return heard, unclear
 
 
 def _younger(one: _Told, other: _Told) -> bool:
@@ -284,11 +390,10 @@ def _known(inventory: Inventory, name: str) -> str | None:
     return next((host for host in (name, name.partition(".")[0]) if host in inventory.host), None)
 
 
-def _host(inventory: Inventory, name: str, where: str) -> str:
-    host = _known(inventory, name)
-    if host is None:
-        raise FileFormatError(f"{where}: there is no host '{name[:40]}' in the inventory")
-    return host
+def _from_files(files: Iterable[Path]) -> tuple[list[_Neighbour], list[str]]:
+    """Return what ``lldpctl`` says in files named after hosts, and these names."""
+    listed = list(files)
+    return [entry for file in listed for entry in _from_lldpctl(file)], [file.stem for file in listed]
 
 
 def _from_csv(path: Path) -> Iterator[_Neighbour]:
