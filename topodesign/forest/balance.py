@@ -37,6 +37,7 @@ from topodesign.solve.maxflow import (
     worst_ratio,
 )
 from topodesign.solve.program import Entries, Program
+from topodesign.topology.shifts import distinct_nodes
 from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
 _ROUNDS = 1000
@@ -94,7 +95,8 @@ def usable_part(
     unlimited
         Links whose capacity is not limited.
     """
-    ratio = worst_ratio(topology, capacity, demand, unlimited)
+    ends = distinct_nodes(topology, demand, capacity, *(() if unlimited is None else (unlimited,)))
+    ratio = worst_ratio(topology, capacity, demand, unlimited, ends=ends)
     limits = capacity if unlimited is None else np.where(unlimited, 0, capacity)
     if always_balanced(topology, capacity, limits == 0):
         return Usable(ratio, ratio, capacity)

@@ -36,6 +36,7 @@ from topodesign.solve.maxflow import (
     violated_cut,
 )
 from topodesign.solve.program import NO_BOUND, Entries, Program
+from topodesign.topology.shifts import distinct_nodes
 from topodesign.topology.topology import IntArray, Topology
 
 _BRANCHES = 200
@@ -101,7 +102,7 @@ def fixed_optimum(
     def raised(_: Fraction, side: Side) -> Fraction:
         return _least_scale(topology.capacity[crossing(topology, side)].tolist(), demanded(topology, demand, side))
 
-    least = settle(topology, trees * best.bound, amounts, raised)
+    least = settle(topology, trees * best.bound, amounts, raised, ends=distinct_nodes(topology, demand))
     safe = -(-trees // best.trees) / best.tree_rate
     scale, capacity = _balanced_scale(topology, demand, least, safe)
     if capacity is None:
@@ -203,7 +204,7 @@ def _balanced(topology: Topology, most: IntArray, demand: IntArray, sides: list[
 
     ``sides`` are cuts that are looked at from the start; those that turn out to be too small are added.
     """
-    if violated_cut(topology, most, demand)[1] is not None:
+    if violated_cut(topology, most, demand, ends=distinct_nodes(topology, demand, most))[1] is not None:
         return None
     if not surplus(topology, most).any():
         return most

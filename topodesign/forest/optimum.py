@@ -36,6 +36,7 @@ from topodesign.solve.maxflow import (
     scaled,
     settle,
 )
+from topodesign.topology.shifts import distinct_nodes
 from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
 
@@ -233,7 +234,8 @@ def _bottleneck(topology: Topology, capacity: IntArray, demand: IntArray, ratio:
     """Return the sending side of a cut that meets the ratio exactly, with few links; empty if there is none."""
     wanted = scaled(demand, ratio.denominator)
     network = rooted_network(topology, scaled(capacity, ratio.numerator), wanted)
-    return flow_kernels.narrowest_tight_cut(network, len(topology.src), compute_nodes(topology), wanted)
+    ends = distinct_nodes(topology, demand, capacity)
+    return flow_kernels.narrowest_tight_cut(network, len(topology.src), compute_nodes(topology), wanted, ends)
 
 
 def _gain(topology: Topology, group: NDArray[np.bool_], demand: IntArray) -> Gain:
@@ -260,7 +262,8 @@ def _useful_factor(topology: Topology, group: NDArray[np.bool_], demand: IntArra
             sums[grows] += capacity * price
         return (worth / limit - sums[0]) / sums[1]
 
-    factor = settle(topology, Fraction(1), amounts, raised)
+    ends = distinct_nodes(topology, demand, group)
+    factor = settle(topology, Fraction(1), amounts, raised, ends=ends)
     while not always_balanced(topology, topology.capacity, group):  # cuts alone do not tell
         grown, other = (scaled(topology.capacity, part) for part in (factor.numerator, factor.denominator))
         if max(grown.max(), other.max()) >= LARGEST:

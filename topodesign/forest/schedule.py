@@ -15,9 +15,10 @@ from topodesign.forest.allreduce import AllreduceOptimum, Phase, allreduce_optim
 from topodesign.forest.fixed import fixed_optimum, smallest_trees
 from topodesign.forest.optimum import optimum, shard_sizes
 from topodesign.forest.packing import pack_trees
+from topodesign.forest.shifted import shifted_trees
 from topodesign.forest.splitting import Pieces, Split, joined, remove_switches
 from topodesign.plans.trees import MAX_WEIGHT, TREE_COLLECTIVES, Trees
-from topodesign.solve.maxflow import compute_nodes, violated_cut
+from topodesign.solve.maxflow import compute_nodes, scaled, violated_cut
 from topodesign.topology.topology import IntArray, Topology
 
 MOST_SMALL = 8
@@ -218,10 +219,14 @@ def _out_trees(
     best = optimum(topology, weights=sizes, names=names)
     k = smallest_trees(topology, weights=sizes, best=best) if k is None else k
     fixed = fixed_optimum(topology, k, weights=sizes, best=best)
-    numbers = [k * size for size in shard_sizes(topology, sizes).tolist()]
-    split = remove_switches(fixed.topology, numbers)
+    demand = scaled(shard_sizes(topology, sizes), k)
     shard = None if collective.rooted else sizes
-    return _packed(topology, collective, split, numbers, rate=fixed.tree_rate, shard=shard)
+    low = shifted_trees(topology, collective, fixed, demand, shard)
+    if low is not None:
+        return low
+    split = remove_switches(fixed.topology, demand.tolist())
+    packed = _packed(topology, collective, split, demand.tolist(), rate=fixed.tree_rate, shard=shard)
+    return shifted_trees(topology, collective, fixed, demand, shard, below=packed.height) or packed
 
 
 def _packed(

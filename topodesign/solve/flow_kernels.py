@@ -204,13 +204,14 @@ def _width(network: Network, links: int, side: Bools) -> int:
     return int((count * len(side) + min(inside, len(side) - inside)) * len(side) + inside)
 
 
-@tiered(lambda network, links, sinks, wanted: len(sinks) * len(network.head) // 2)
-def narrowest_tight_cut(network: Network, links: int, sinks: Ints, demand: Ints) -> Bools:
+@tiered(lambda network, links, sinks, demand, ends: len(ends) * len(network.head) // 2)
+def narrowest_tight_cut(network: Network, links: int, sinks: Ints, demand: Ints, ends: Ints) -> Bools:
     """Return the sending side of a cut that has nothing to spare, by preference one with few links.
 
     The network has a source as its last vertex, with a link of capacity ``demand`` to each sink after the other
-    ``links``, and sends all demand to each sink. Looked at are, for every sink, the largest tight side and smallest
-    ones around vertices with demand, until every such vertex of the largest is in one. All False: no cut is tight.
+    ``links``, and sends all demand to each of the ``ends``. Looked at are, for every one of these, the largest tight
+    side and smallest ones around vertices with demand, until every such vertex of the largest is in one. All False: no
+    cut is tight.
     """
     source = len(network.first) - 1
     wanted = 0
@@ -220,7 +221,7 @@ def narrowest_tight_cut(network: Network, links: int, sinks: Ints, demand: Ints)
     best, side, missing = np.zeros(source, np.bool_), np.zeros(source, np.bool_), np.zeros(source, np.bool_)
     least = -1
     last = source
-    for sink in sinks:
+    for sink in ends:
         push(network, flow, last, sink, wanted)
         last = sink
         _feeders(network, flow, sink)

@@ -114,7 +114,9 @@ def scaled(values: IntArray, factor: int) -> IntArray:
     return np.array([min(value * factor, LARGEST) for value in values.tolist()], dtype=np.int64)
 
 
-def violated_cut(topology: Topology, capacity: IntArray, demand: IntArray, begin: int = 0) -> tuple[int, Side | None]:
+def violated_cut(
+    topology: Topology, capacity: IntArray, demand: IntArray, begin: int = 0, *, ends: IntArray | None = None
+) -> tuple[int, Side | None]:
     """Look for a set of vertices that the links out of it are too small for.
 
     Parameters
@@ -124,12 +126,15 @@ def violated_cut(topology: Topology, capacity: IntArray, demand: IntArray, begin
     capacity, demand
         Integers for every link (in the topology's place) and every compute node, not negative.
     begin
-        Compute nodes before this one (counted without switches) are known to be served.
+        Compute nodes before this one (its place among the ends) are known to be served.
+    ends
+        Compute nodes that have to be served; all if None. Where symmetry takes every other node to one of them, and
+        keeps capacities and demands, all are served if these are.
 
     Returns
     -------
     int
-        The first compute node (counted without switches) that is not served; all before it are.
+        The place of the first one that is not served among the ends; all before it are.
     numpy.ndarray or None
         The sending side of a minimum cut before that node; None if all are served.
 
@@ -138,7 +143,7 @@ def violated_cut(topology: Topology, capacity: IntArray, demand: IntArray, begin
     TooLargeError
         If the demands do not add up in 64 bits.
     """
-    sinks = compute_nodes(topology)
+    sinks = compute_nodes(topology) if ends is None else ends
     network = rooted_network(topology, capacity, demand)
     flow = np.zeros(len(network.capacity), dtype=np.int64)
     sink = flow_kernels.first_unserved(network, flow, sinks, begin, int(demand.sum()))
@@ -160,6 +165,8 @@ def settle(
     start: Fraction,
     amounts: Callable[[Fraction], tuple[IntArray, IntArray]],
     raised: Callable[[Fraction, Side], Fraction],
+    *,
+    ends: IntArray | None = None,
 ) -> Fraction:
     """Raise a number until no cut is violated (Newton's iteration on cuts); exact if both functions are.
 
@@ -171,6 +178,8 @@ def settle(
         Capacity of every link and demand of every compute node at a number; a cut that is met stays met above it.
     raised
         The least number at which a cut that is violated at the first argument is met.
+    ends
+        As for :func:`violated_cut`.
 
     Returns
     -------
@@ -180,14 +189,19 @@ def settle(
     number, served = start, 0
     while True:
         capacity, demand = amounts(number)
-        served, side = violated_cut(topology, capacity, demand, served)
+        served, side = violated_cut(topology, capacity, demand, served, ends=ends)
         if side is None:
             return number
         number = raised(number, side)
 
 
 def worst_ratio(
-    topology: Topology, capacity: IntArray, demand: IntArray, unlimited: NDArray[np.bool_] | None = None
+    topology: Topology,
+    capacity: IntArray,
+    demand: IntArray,
+    unlimited: NDArray[np.bool_] | None = None,
+    *,
+    ends: IntArray | None = None,
 ) -> Fraction:
     """Return the largest ratio of what must leave a set of vertices to what its links out carry, over all sets.
 
@@ -199,6 +213,8 @@ def worst_ratio(
         Integers for every link and every compute node, not negative.
     unlimited
         Links that carry anything; sets that they leave have a ratio of zero.
+    ends
+        As for :func:`violated_cut`.
 
     Raises
     ------
@@ -220,11 +236,11 @@ def worst_ratio(
         return Fraction(wanted, max(room, 1))
 
     start = Fraction(0)
-    for node in compute_nodes(topology).tolist():
+    for node in (compute_nodes(topology) if ends is None else ends).tolist():
         for side in (np.arange(topology.nodes) == node, np.arange(topology.nodes) != node):
             if unlimited is None or not unlimited[crossing(topology, side)].any():
                 start = max(start, ratio_of(start, side))
-    return settle(topology, start, amounts, ratio_of)
+    return settle(topology, start, amounts, ratio_of, ends=ends)
 
 
 def demanded(topology: Topology, demand: IntArray, side: Side) -> int:

@@ -279,10 +279,14 @@ def _height(schedule: Trees) -> int:
     Where they are concurrent it is the largest such sum of one root.
     """
     _, near, far = _oriented(schedule)
-    depth = np.zeros((len(schedule), schedule.topology.nodes), dtype=np.int64)
-    outward = np.argsort(np.where(schedule.tree >= schedule.reduce_trees, 1, -1) * np.arange(len(near)), kind="stable")
-    for tree, a, b in zip(schedule.tree[outward].tolist(), near[outward].tolist(), far[outward].tolist(), strict=True):
-        depth[tree, b] = depth[tree, a] + 1
+    nodes = schedule.topology.nodes
+    above = np.arange(len(schedule) * nodes)
+    above[schedule.tree * nodes + far] = schedule.tree * nodes + near
+    steps = (above != np.arange(len(above))).astype(np.int64)
+    while not np.array_equal(further := above[above], above):  # twice as far up, until all are at roots
+        steps += steps[above]
+        above = further
+    depth = steps.reshape(len(schedule), nodes)
     heights = depth.max(axis=1, initial=0)
     roots = sorted(set(schedule.root.tolist())) if schedule.concurrent else []
     groups = [schedule.root == root for root in roots] or [np.ones(len(heights), dtype=np.bool_)]
