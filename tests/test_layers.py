@@ -30,6 +30,7 @@ LAYERS = (
     "pricing",
     "verification",
     "simulation",
+    "fluid",
     "forest",
     "schedulers",
     "search",
@@ -60,7 +61,7 @@ UPWARD: dict[tuple[str, str], str] = {}
 # Modules that import names by text: they alone may, since the walk below cannot see it.
 BY_NAME = {"__init__.py", "cli/lazy.py", "schedulers/scheduling.py"}
 
-HEAVY = ("highspy", "matplotlib", "networkx", "scipy", "sympy", "numba", "lxml", "rich", "pandas", "yaml")
+HEAVY = ("highspy", "igraph", "matplotlib", "networkx", "scipy", "sympy", "numba", "lxml", "rich", "pandas", "yaml")
 
 # Solvers: only solve/ may import or call them.
 SOLVERS = (

@@ -57,6 +57,21 @@ if TYPE_CHECKING:
     help="What a unit of data costs on links of a class, 0 if unsaid: tells the least cost of an all-to-all, scatter "
     "or gather at the best throughput. May be repeated.",
 )
+@click.option(
+    "--method",
+    type=click.Choice(["auto", "forest", "fluid"]),
+    default="auto",
+    show_default=True,
+    help="forest: trees of nodes, switches only forward; fluid: memory and switches copy and add as the fabric says, "
+    "and links may share limits.",
+)
+@click.option("--gap", default="0", metavar="PART", help="For fluid: stop when so near to what is proven, such as 1%.")
+@click.option(
+    "--mirrored/--standard",
+    default=True,
+    show_default=True,
+    help="For fluid: solve what is alike once, or everything one by one.",
+)
 @json_option
 def command(
     fabric: str, collective: Collective, scan: int | None, frontier: bool, as_json: bool, **options: Any
@@ -71,8 +86,8 @@ def command(
     """
     if options["sizes"] and not (scan or frontier or options["fixed_k"]):
         raise click.UsageError("--size compares numbers of trees; give --frontier, --scan K or --fixed-k K with it.")
-    with progress_bar("looking for the optimum"):
-        result = topodesign.optimum(fabric, collective, scan=scan or 0, compare=frontier, **options)
+    with progress_bar("looking for the optimum") as progress:
+        result = topodesign.optimum(fabric, collective, scan=scan or 0, compare=frontier, progress=progress, **options)
         answer: Any = result.record() if as_json else str(result)
     if as_json:
         print_json(answer)

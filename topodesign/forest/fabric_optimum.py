@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from topodesign.base.arguments import as_integer
+from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_size, as_time, format_size, format_time, plain_number
@@ -19,6 +19,7 @@ from topodesign.fabrics.fabric import Fabric, format_rate
 from topodesign.fabrics.part import Others, listed, part_of
 from topodesign.fabrics.shards import Shards, as_shards
 from topodesign.fabrics.wording import change_in_words, in_columns, speed
+from topodesign.fluid.fluid_optimum import FluidOptimum, fluid_optimum
 from topodesign.forest.bottleneck import bottleneck_in_words
 from topodesign.forest.throughput import (
     BestAllreduce,
@@ -34,6 +35,8 @@ from topodesign.forest.throughput import (
 )
 from topodesign.pricing.flows.flow_optimum import FLOWS, Costs, FlowOptimum, flow_optimum
 
+METHODS = ("auto", "forest", "fluid")
+"""Who can be asked for an optimum."""
 MOST_SCANNED = 1000
 """Largest number of trees per root that a scan goes to."""
 _MOST_LINKS = 8
@@ -66,7 +69,11 @@ def optimum(
     alpha: Quantity = "10us",
     proof: bool = True,
     costs: Costs = (),
-) -> FabricOptimum | FlowOptimum:
+    method: str = "auto",
+    gap: Quantity | Fraction = 0,
+    mirrored: bool = True,
+    progress: Callable[[float], None] | None = None,
+) -> FabricOptimum | FlowOptimum | FluidOptimum:
     """Find the best throughput of collectives on a fabric, and the links that keep it from being higher.
 
     Parameters
@@ -89,11 +96,20 @@ def optimum(
         Whether to ask if any allreduce beats reduce-scatter and then allgather; above 128 nodes by cuts alone.
     costs
         What a unit of data costs on links of a class, such as ``{"NVLink": 1}``: tells the least cost of an all-to-all,
-        scatter or gather at the best throughput.
+        scatter or gather at the best throughput, and with the method ``fluid`` that of any collective.
+    method
+        ``forest``: trees of nodes, with switches that only forward; ``fluid``: a program in which memory and switches
+        copy and add as the fabric says, and links share limits; ``auto``: ``forest``, but where links share limits.
+    gap
+        For ``fluid``: part of the time, and of the cost, by which the answer may miss what is proven.
+    mirrored
+        For ``fluid``: whether what automorphisms exchange is solved once (else the time of both can be compared).
+    progress
+        For ``fluid``: called with the share of the best time that is proven.
 
     Returns
     -------
-    FabricOptimum, or FlowOptimum for an all-to-all, scatter or gather
+    FabricOptimum, or FlowOptimum for an all-to-all, scatter or gather, or FluidOptimum for the method fluid
         What costs more than the throughput is computed when it is asked for; ``print`` asks for all.
 
     Raises
@@ -116,12 +132,32 @@ def optimum(
     13
     >>> optimum("dgx_a100(2)", "all-to-all")
     <FlowOptimum: all-to-all on dgx_a100(2): 50.000 GB/s>
+    >>> optimum("dgx_h100(1)", "allreduce", method="fluid")
+    <FluidOptimum: allreduce on dgx_h100(1): 450.000 GB/s>
     """
+    as_choice("method", method, METHODS)
     whole = as_fabric(place, bandwidth)
     fabric = part_of(whole, only, others, without)
     name = root if root is None or isinstance(root, str) else _name(whole, root)
     kind = as_collective(collective)
     part = bool(listed(only) or listed(without))
+    if method == "fluid" or (method == "auto" and fabric.shared):
+        asked = {"shards": shards, "fixed_k": fixed_k, "scan": scan, "compare": compare, "sizes": sizes}
+        wrong = next((word for word, value in asked.items() if value), None)
+        if wrong is not None:
+            raise ParameterError(f"{_FLAGS[wrong]} is for --method forest, not for fluid; leave it out")
+        return fluid_optimum(
+            fabric,
+            kind,
+            root=name,
+            costs=costs,
+            gap=_gap(gap),
+            mirrored=mirrored,
+            before=whole if part else None,
+            listener=None if progress is None else (lambda now: progress(float(1 - now.gap))),
+        )
+    if _gap(gap):
+        raise ParameterError("--gap is for --method fluid; leave it out")
     if kind.like(*FLOWS):
         asked = {"shards": shards, "fixed_k": fixed_k, "scan": scan, "compare": compare, "sizes": sizes}
         wrong = next((word for word, value in asked.items() if value), None)
@@ -129,7 +165,9 @@ def optimum(
             raise ParameterError(f"{_FLAGS[wrong]} is for collectives over trees, not for {kind}; leave it out")
         return flow_optimum(fabric, kind, root=name, costs=costs, before=whole if part else None)
     if costs:
-        raise ParameterError(f"costs are for {', '.join(map(str, FLOWS))}, not for {kind}; leave --cost out")
+        raise ParameterError(
+            f"costs are for {', '.join(map(str, FLOWS))}, not for {kind}; leave --cost out, or take --method fluid"
+        )
     many = [sizes] if isinstance(sizes, str | int | float | Fraction) else sizes
     sized = None if shards is None else as_shards(fabric, shards)
     best = throughput(fabric, kind, root=name, shards=sized)
@@ -146,6 +184,18 @@ def optimum(
         alpha=as_time(alpha),
         asks_for_proof=proof,
     )
+
+
+def _gap(value: Quantity | Fraction) -> Fraction:
+    """Return a part of one, from text such as ``1%`` too."""
+    text = str(value).strip()
+    try:
+        part = Fraction(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except (ValueError, ZeroDivisionError):
+        raise ParameterError(f"a gap is a part of one or so many percent, such as 1%, not {text[:50]!r}") from None
+    if not 0 <= part < 1:
+        raise ParameterError(f"a gap is from 0 to less than 1, not {text[:50]!r}")
+    return part
 
 
 def _name(fabric: Fabric, number: int) -> str:

@@ -1,0 +1,418 @@
+"""Dantzig-Wolfe, standard and mirrored: trees become columns of a small program, and its prices say which are missing.
+
+The master program has a row for every orbit of limits, which adds up what columns put on its limits, and one for every
+orbit of roots, whose columns are weighted by shares of the data (chapter 5). With automorphisms a column stands for its
+images in equal parts: these load all limits of an orbit alike, so nothing is lost, and one subproblem for each orbit of
+roots does for all (theorem 7). Without, it is the standard kind. The first program finds the least time R, the second
+the least cost among what is as fast.
+
+Every set of prices proves a bound: no solution is faster than what the cheapest trees cost at them. In the end prices
+and columns are fractions of which both are known exactly, and where they meet, that is the optimum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from topodesign.fluid.distribution import Cheapest, Tree, Ways, cheapest_paths, cheapest_tree
+from topodesign.fluid.likeness import Likeness, sets_of_relays
+from topodesign.fluid.network import Network
+from topodesign.solve.program import Entries, Program
+from topodesign.topology.topology import IntArray
+
+MOST_SETS = 4096
+"""Sets of relays that are looked at from one root, at most."""
+_GRID = 2**26  # prices are rounded to so many parts of the largest one, but in the end
+_START = 2**10  # parts of the price of the narrowest limit in which the first prices are
+_FEW = 4  # sets of relays that are all looked at in every round
+_NEAR = Fraction(1, 10**9)  # of the value: a bound as near as this calls for the exact prices
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A subproblem: data that go out from a root, and from all roots that are like it.
+
+    Attributes
+    ----------
+    network
+        As it is, or turned round.
+    root
+        Which one stands for all.
+    many
+        How many there are.
+    pair
+        Sources of one number have equal shares of the data; None where each root has one shard.
+    paths
+        Whether every node gets data of its own, instead of all the same.
+    """
+
+    network: Network
+    root: int
+    many: int
+    pair: int | None = None
+    paths: bool = False
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far it has come: rounds, columns, the value of the best solution and what none is better than."""
+
+    rounds: int
+    columns: int
+    value: Fraction
+    bound: Fraction
+
+    @property
+    def gap(self) -> Fraction:
+        """How much better an optimum could be, of the value."""
+        return 1 - self.bound / self.value if self.value else Fraction(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A tree from the root of a source, and what it puts on every orbit of limits."""
+
+    source: int
+    tree: Tree
+    load: IntArray
+    cost: int
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Columns with weights, and what is proven of them.
+
+    Attributes
+    ----------
+    columns, weights
+        Trees of the sources, and how much of a shard goes over each; all above zero.
+    time, time_bound
+        In which all limits of the bounds carry it, and what none is faster than.
+    cost, cost_bound
+        Of all data, and what none that is as fast costs less than; None if costs were not asked for.
+    prices
+        One for every orbit of limits, which prove ``time_bound``, in any unit.
+    rounds, looked_at
+        Of both programs together, and how many columns they had.
+    """
+
+    columns: tuple[Column, ...]
+    weights: tuple[Fraction, ...]
+    time: Fraction
+    time_bound: Fraction
+    cost: Fraction | None
+    cost_bound: Fraction | None
+    prices: tuple[int, ...]
+    rounds: int
+    looked_at: int
+
+    @property
+    def proven(self) -> bool:
+        """Whether nothing is faster, and nothing as fast is cheaper."""
+        return self.time == self.time_bound and self.cost == self.cost_bound
+
+
+def _column(rows: Iterable[int] | IntArray, values: Iterable[int] | IntArray) -> Entries:
+    """Return the entries of one column."""
+    places = np.array(list(rows), dtype=np.int64)
+    return Entries(places, np.zeros_like(places), np.array(list(values), dtype=np.int64))
+
+
+class _Solved(NamedTuple):
+    """What a master program found: weights of columns, their value, what none is better than, and prices for that."""
+
+    weights: list[Fraction]
+    value: Fraction
+    bound: Fraction
+    prices: list[int]
+
+
+Listener = Callable[[Progress], None]
+
+
+@dataclass(eq=False)
+class Decomposition:
+    """The columns and sources of one problem.
+
+    Attributes
+    ----------
+    sources
+        Subproblems.
+    likeness
+        Automorphisms by which limits are put together.
+    total
+        Shards of all pairs together, where shares are free.
+    gap
+        Part of the value by which a bound may miss it.
+    listener
+        Told of every round.
+    """
+
+    sources: Sequence[Source]
+    likeness: Likeness
+    total: int = 1
+    gap: Fraction = Fraction(0)
+    listener: Listener | None = None
+    columns: list[Column] = field(default_factory=list)
+    rounds: int = 0
+
+    def __post_init__(self) -> None:
+        """Find out which sets of relays may make a difference, and begin with trees at prices of one over a limit."""
+        self._exhaustive = True
+        self._choices = [self._sets(source) for source in self.sources]
+        bounds = [bound // int(size) for bound, size in zip(self.likeness.bounds, self.likeness.sizes, strict=True)]
+        self._ask([1 + max(bounds) * _START // bound for bound in bounds], 0, [], exact=True)
+
+    def _sets(self, source: Source) -> list[tuple[int, ...]]:
+        """Return the sets of relays that trees of a source are looked for with."""
+        if source.paths or not len(source.network.relays):
+            return [()]
+        sets = sets_of_relays(source.network, source.root, MOST_SETS)
+        if sets is None:
+            self._exhaustive = False
+            relays = [relay for relay in source.network.relays.tolist() if relay != source.root]
+            return [(), tuple(relays), *((relay,) for relay in relays)]
+        return sets
+
+    def solve(self, *, cheapest: bool) -> Mixture:
+        """Return the fastest mixture of trees, and if asked the cheapest of these."""
+        fastest = self._fastest()
+        least = self._cheapest(fastest.value) if cheapest else None
+        weights = (fastest if least is None else least).weights
+        used = [at for at, weight in enumerate(weights) if weight]
+        return Mixture(
+            tuple(self.columns[at] for at in used),
+            tuple(weights[at] for at in used),
+            fastest.value,
+            fastest.bound,
+            None if least is None else least.value,
+            None if least is None else least.bound,
+            tuple(fastest.prices),
+            self.rounds,
+            len(self.columns),
+        )
+
+    def _fastest(self) -> _Solved:
+        """Return weights of the columns, the time that they take, and what none is faster than."""
+        bounds = self.likeness.bounds
+        times = max(bounds)
+        program = self._program([0] * len(bounds))
+        program.add_columns(1, cost=1, entries=_column(range(len(bounds)), [-bound for bound in bounds]))
+
+        def proves(prices: list[int], scale: int, cheapest: int) -> Fraction:
+            del scale
+            total = sum(price * bound for price, bound in zip(prices, bounds, strict=True))
+            return Fraction(cheapest, total) if total else Fraction(0)
+
+        return self._rounds(program, times, 0, self._time, proves)
+
+    def _cheapest(self, time: Fraction) -> _Solved:
+        """Return the same with costs in the place of the time, which is not to be more than this."""
+        bounds = self.likeness.bounds
+        program = self._program([time.numerator * bound for bound in bounds])
+
+        def proves(prices: list[int], scale: int, cheapest: int) -> Fraction:
+            total = sum(price * bound for price, bound in zip(prices, bounds, strict=True))
+            return (cheapest - time * total) / scale
+
+        def cost(weights: list[Fraction]) -> Fraction | None:
+            if self._time(weights) > time:
+                return None
+            costs = (one.cost * self.sources[one.source].many for one in self.columns)
+            return sum((w * c for w, c in zip(weights, costs, strict=True)), Fraction(0))
+
+        return self._rounds(program, time.denominator, 1, cost, proves)
+
+    def _rounds(
+        self,
+        program: Program,
+        times: int,
+        costs: int,
+        worth: Callable[[list[Fraction]], Fraction | None],
+        proves: Callable[[list[int], int, int], Fraction],
+    ) -> _Solved:
+        """Solve a master program, adding columns until they are proven to suffice.
+
+        Parameters
+        ----------
+        program
+            Without columns of trees.
+        times
+            What loads are multiplied by in it.
+        costs
+            What costs are: 0 or 1.
+        worth
+            The value of weights of the columns; None if they are not allowed.
+        proves
+            What no solution is better than, given prices of the limits, a scale of prices, and what the cheapest trees
+            cost at them together.
+        """
+        first = [self._enter(program, one, times, costs) for one in self.columns]
+        best, bound, proof = None, Fraction(0), [0] * len(self.likeness.bounds)
+        exact = False
+        while True:
+            self.rounds += 1
+            if program.solve() != "optimal":
+                raise RuntimeError("the master program has no solution, but each tree is one")
+            certificate = program.certificate() if exact else None
+            if certificate is not None and certificate.proven:
+                found = [certificate.columns[at] for at in first]
+                scale = math.lcm(*(price.denominator for price in certificate.prices))
+                dual = [int(price * scale) for price in certificate.prices]
+            else:
+                grid = 2**30
+                found = [Fraction(value, grid) for value in program.values(grid)[first].tolist()]
+                largest = int(np.abs(program.prices(10**15)[: len(self.likeness.bounds)]).max(initial=1))
+                scale = max(1, _GRID * 10**15 // max(largest, 1))
+                dual = program.prices(scale).tolist()
+            weights = self._normal(found)
+            value = worth(weights)
+            if value is not None and (best is None or value < best[1]):
+                best = weights, value
+            prices = [max(0, -price) * times for price in dual[: len(self.likeness.bounds)]]
+            rows = dual[len(self.likeness.bounds) :]
+            total, added = self._ask(prices, scale * costs, rows, exact)
+            if total is not None and proves(prices, scale, total) >= bound:
+                bound, proof = proves(prices, scale, total), prices
+            if best is not None and self.listener is not None:
+                self.listener(Progress(self.rounds, len(self.columns), best[1], bound))
+            first += [self._enter(program, one, times, costs) for one in self.columns[len(first) :]]
+            if best is not None and bound >= best[1] * (1 - self.gap) and (exact or self.gap):
+                break
+            if not added:
+                if exact:
+                    break
+                exact = True
+            elif not exact and best is not None and bound >= best[1] * (1 - _NEAR):
+                exact = True
+        if best is None:
+            raise RuntimeError("no weights of the columns are as fast as those found before")
+        weights, value = best
+        return _Solved(weights, value, bound, proof)
+
+    def _program(self, room: list[int]) -> Program:
+        """Return a master program without columns of trees: limits, then sources, then the data of all pairs."""
+        program = Program()
+        program.add_rows(len(room), Entries((), (), ()), upper=room)
+        pairs = self._pairs
+        if not pairs:
+            program.add_rows(len(self.sources), Entries((), (), ()), lower=1, upper=1)
+            return program
+        program.add_rows(len(self.sources), Entries((), (), ()), lower=0, upper=0)
+        program.add_rows(1, Entries((), (), ()), lower=self.total, upper=self.total)
+        last = len(room) + len(self.sources)
+        for members in pairs.values():
+            rows = [len(room) + at for at in members]
+            many = self.sources[members[0]].many
+            program.add_columns(1, entries=_column([*rows, last], [-1] * len(rows) + [many]))
+        return program
+
+    @property
+    def _pairs(self) -> dict[int, list[int]]:
+        """Sources by the pair that they belong to; empty if every root has a shard."""
+        pairs: dict[int, list[int]] = {}
+        for at, source in enumerate(self.sources):
+            if source.pair is not None:
+                pairs.setdefault(source.pair, []).append(at)
+        return pairs
+
+    def _enter(self, program: Program, column: Column, times: int, costs: int) -> int:
+        """Add a column to a master program and return its number there."""
+        many = self.sources[column.source].many
+        loaded = np.flatnonzero(column.load)
+        rows = np.append(loaded, len(column.load) + column.source)
+        values = np.append(column.load[loaded] * (many * times), 1)
+        (place,) = program.add_columns(1, cost=many * column.cost * costs, entries=_column(rows, values))
+        return int(place)
+
+    def _normal(self, found: list[Fraction]) -> list[Fraction]:
+        """Return weights that give every root its share exactly, near to those found."""
+        found = [max(Fraction(0), weight) for weight in found]
+        whole = [Fraction(0)] * len(self.sources)
+        for column, weight in zip(self.columns, found, strict=False):
+            whole[column.source] += weight
+        share = [Fraction(1)] * len(self.sources)
+        if self._pairs:
+            full = [members for members in self._pairs.values() if all(whole[at] for at in members)]
+            data = sum((self.sources[members[0]].many * whole[members[0]] for members in full), Fraction(0))
+            share = [Fraction(0)] * len(self.sources)
+            for members in full:
+                for at in members:
+                    share[at] = whole[members[0]] * self.total / data
+        return [
+            weight * share[column.source] / whole[column.source] if weight else weight
+            for column, weight in zip(self.columns, found, strict=False)
+        ]
+
+    def _time(self, weights: list[Fraction]) -> Fraction:
+        """Return the time that the fullest orbit of limits takes."""
+        total = [Fraction(0)] * len(self.likeness.bounds)
+        for column, weight in zip(self.columns, weights, strict=False):
+            if weight:
+                part = weight * self.sources[column.source].many
+                for orbit in np.flatnonzero(column.load).tolist():
+                    total[orbit] += part * int(column.load[orbit])
+        return max(load / bound for load, bound in zip(total, self.likeness.bounds, strict=True))
+
+    def _ask(self, prices: list[int], cost: int, rows: list[int], exact: bool) -> tuple[int | None, bool]:
+        """Look for the cheapest tree of every source, and keep those that are new and cheaper than the master knows.
+
+        Parameters
+        ----------
+        prices
+            Of the orbits of limits, per limit.
+        cost
+            What a unit of cost counts in the same scale.
+        rows
+            What the master program pays for the columns of each source; nothing if all are to be kept.
+        exact
+            Whether all sets of relays are to be looked at.
+
+        Returns
+        -------
+        tuple
+            What the cheapest trees cost together, None if that proves nothing; and whether there is a new column.
+        """
+        known = {(one.source, one.cost, one.load.tobytes()) for one in self.columns}
+        ways: dict[tuple[int, bool], Ways] = {}
+        found: list[Cheapest] = []
+        complete, added = self._exhaustive, False
+        for at, source in enumerate(self.sources):
+            key = id(source.network), source.paths
+            if key not in ways:
+                each = source.network.arc_prices([prices[orbit] for orbit in self.likeness.limit_of.tolist()])
+                dear = [price + cost * int(c) for price, c in zip(each, source.network.cost.tolist(), strict=True)]
+                ways[key] = Ways(source.network, dear, through=source.paths)
+            cheapest, all_sets = self._subproblem(at, ways[key], rows[at] if rows else None, exact)
+            complete &= all_sets
+            found.append(cheapest)
+            if rows and cheapest.price * source.many >= rows[at]:
+                continue
+            load = self.likeness.spread(cheapest.tree.load)
+            amount = int((source.network.cost * cheapest.tree.load).sum())
+            if (at, amount, load.tobytes()) not in known:
+                self.columns.append(Column(at, cheapest.tree, load, amount))
+                added = True
+        if not complete:
+            return None, added
+        if self._pairs:
+            both = (sum(found[at].price for at in members) for members in self._pairs.values())
+            return self.total * min(both), added
+        return sum(one.price * source.many for one, source in zip(found, self.sources, strict=True)), added
+
+    def _subproblem(self, at: int, ways: Ways, pays: int | None, exact: bool) -> tuple[Cheapest, bool]:
+        """Return the cheapest tree of a source, and whether all sets of relays were looked at."""
+        source, sets = self.sources[at], self._choices[at]
+        if source.paths:
+            return cheapest_paths(ways, source.root), True
+        if len(sets) > _FEW and not exact and pays is not None:
+            cheapest = cheapest_tree(ways, source.root, sets[:_FEW])
+            if cheapest.price * source.many < pays:
+                return cheapest, False
+        return cheapest_tree(ways, source.root, sets), True

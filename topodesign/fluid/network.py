@@ -1,0 +1,100 @@
+"""What a fluid program knows of a fabric: arcs, what they cost, the limits that they share, and who can copy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.fabrics.fabric import Fabric
+from topodesign.topology.topology import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Arcs over which data go out from roots, and limits on sets of them.
+
+    Attributes
+    ----------
+    vertices
+        How many there are, numbered as in the fabric.
+    src, dst, cost
+        One for each arc, in the order of the fabric's links: its ends, and what a unit of data costs on it.
+    limits
+        For every limit the arcs that share it, ascending: each arc by itself first, in their order, then the sets.
+    bounds
+        Whole number for every limit: capacity in ``1 / scale`` of a unit of the fabric's.
+    scale
+        What makes the bounds whole.
+    copies, adds
+        Whether a vertex can send one input to several outputs, or several inputs to one output.
+    nodes
+        The vertices that take part, ascending: each of them can copy and add.
+    """
+
+    vertices: int
+    src: IntArray
+    dst: IntArray
+    cost: IntArray
+    limits: tuple[IntArray, ...]
+    bounds: tuple[int, ...]
+    scale: int
+    copies: NDArray[np.bool_]
+    adds: NDArray[np.bool_]
+    nodes: IntArray
+
+    def turned(self) -> Network:
+        """Return the network with arcs turned round, and who can add in the place of who can copy.
+
+        What flows out from a root there stands for what is added up on its way to it here (section 3.2).
+        """
+        return replace(self, src=self.dst, dst=self.src, copies=self.adds, adds=self.copies)
+
+    @property
+    def relays(self) -> IntArray:
+        """The vertices that can copy but take no part, such as host memory: a tree may use them or not."""
+        takes_part = np.zeros(self.vertices, dtype=np.bool_)
+        takes_part[self.nodes] = True
+        return np.flatnonzero(self.copies & ~takes_part)
+
+    def arc_prices(self, prices: list[int]) -> list[int]:
+        """Return for every arc the sum of the prices of its limits."""
+        total = [0] * len(self.src)
+        for arcs, price in zip(self.limits, prices, strict=True):
+            if price:
+                for arc in arcs.tolist():
+                    total[arc] += price
+        return total
+
+
+def network_of(fabric: Fabric, costs: Mapping[str, int] | None = None) -> Network:
+    """Return the network of a fabric on which data go out.
+
+    Parameters
+    ----------
+    fabric
+        Any.
+    costs
+        Whole number for every class of links, 0 where nothing is said.
+    """
+    topology = fabric.topology
+    rates = [limit.bandwidth / fabric.unit for limit in fabric.shared]
+    scale = math.lcm(1, *(rate.denominator for rate in rates))
+    single = [np.array([arc], dtype=np.int64) for arc in range(len(topology.src))]
+    several = [np.array(arcs, dtype=np.int64) for arcs in fabric.shared_links()]
+    copies, adds = (np.isin(np.arange(topology.nodes), sorted(able)) for able in (fabric.copies, fabric.adds))
+    return Network(
+        topology.nodes,
+        topology.src,
+        topology.dst,
+        np.array([(costs or {}).get(kind, 0) for kind in fabric.classes], dtype=np.int64),
+        (*single, *several),
+        (*(scale * capacity for capacity in topology.capacity.tolist()), *(int(rate * scale) for rate in rates)),
+        scale,
+        copies,
+        adds,
+        np.array(fabric.compute, dtype=np.int64),
+    )
