@@ -231,7 +231,7 @@ def _write_all(programs: tuple[Part, ...], output: Path, as_json: bool) -> None:
         called = [str(node) if names is None else names[node] for node in one.nodes]
         records.append({"program": made.heading(), "ranks": called, "notes": list(made.notes), "file": str(path)})
     if as_json:
-        print_json({"programs": records})
+        print_json({"programs": records}, records)
     else:
         click.echo("\n".join(f"{one['file']}: {one['program']}" for one in records))
 

@@ -39,6 +39,8 @@ def command(
     """Price one topology and set it against the bounds.
 
     TOPOLOGY is a spec such as 'line(circulant(16,3,4),3)' (quote it), or a file of links (.json, .csv, .graphml).
+
+    Example: topodesign evaluate 'line(circulant(16,3,4),3)' --size 1MiB --size 1GiB
     """
     with progress_bar("pricing") as progress:
         result = topodesign.evaluate(
@@ -52,6 +54,6 @@ def command(
             progress=progress,
         )
     if as_json:
-        print_json(result.record())
+        print_json(result.record(), result.to_records())
     else:
         print_for_people(result)

@@ -35,12 +35,13 @@ def command(names: tuple[str, ...], output: Path | None, as_json: bool) -> None:
         known = topodesign.examples()
         width = max(len(example.name) for example in known)
         if as_json:
-            print_json({"examples": [example.record() for example in known]})
+            records = [example.record() for example in known]
+            print_json({"examples": records}, records)
         else:
             click.echo("\n".join(f"{example.name:<{width}}  {example.about}" for example in known))
         return
     copied = topodesign.copy_examples(names, output or Path())
     if as_json:
-        print_json({"files": [str(path) for path in copied]})
+        print_json({"files": [str(path) for path in copied]}, [{"file": str(path)} for path in copied])
     else:
         click.echo(f"{counted(len(copied), 'file')} copied: {', '.join(map(str, copied))}")

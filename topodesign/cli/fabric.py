@@ -10,9 +10,11 @@ import click
 import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import ParameterError
-from topodesign.cli.options import json_option, part_options
+from topodesign.base.tables import write_csv
+from topodesign.cli.options import csv_option, json_option, part_options
 
 if TYPE_CHECKING:
+    from topodesign.fabrics.fabric import Fabric
     from topodesign.fabrics.files import FabricFormat
     from topodesign.fabrics.part import Others
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     type=click.Choice(["yaml", "json", "graphml"]),
     help="What to write; else as the file's ending says, or yaml.",
 )
+@csv_option
 @json_option
 def command(
     fabric: str,
@@ -37,6 +40,7 @@ def command(
     without: tuple[str, ...],
     output: Path | None,
     file_format: FabricFormat | None,
+    as_csv: bool,
     as_json: bool,
 ) -> None:
     """Write a fabric, or what is left of it, as a file: to look at it, to change it, or to schedule it.
@@ -44,19 +48,32 @@ def command(
     FABRIC is a file, the spec of a topology, or one of dgx_a100(boxes), dgx_h100(boxes), dgx_h200(boxes),
     dgx1_v100(boxes), mi250(boxes), mi300x(boxes), tpu_torus(a,b,...), rail_optimised(boxes,gpus),
     fat_tree(leaves,hosts,spines[,over[,under]]) and dragonfly(groups,routers,hosts), such as 'dgx_a100(2)' (quote it).
+
+    Example: topodesign fabric 'dgx_a100(2)' --only 'box0/*' -o box.yaml
     """
-    if as_json and file_format not in {None, "json"}:
-        raise click.UsageError(f"--json and --format {file_format} exclude each other.")
+    if as_csv and as_json:
+        raise click.UsageError("--csv and --json exclude each other.")
+    if (as_json and file_format not in {None, "json"}) or (as_csv and file_format is not None):
+        raise click.UsageError(f"--{'json' if as_json else 'csv'} and --format {file_format} exclude each other.")
     part = topodesign.part_of(topodesign.as_fabric(fabric), only, others, without)
     uneven = part.unequal(range(len(part.names)))
     if uneven:
         reason = "which no fabric file may have; give --without to the command that is to use what is left"
         raise ParameterError(f"{part.imbalance(uneven[0])}, {reason}")
-    text = topodesign.write_fabric(part, "json" if as_json else file_format or _format_of(output))
+    if as_csv or (output is not None and output.suffix.lower() == ".csv" and file_format is None and not as_json):
+        text = _table_of_links(part)
+    else:
+        text = topodesign.write_fabric(part, "json" if as_json else file_format or _format_of(output))
     if output is None:
         click.echo(text, nl=False)
     else:
         write_whole(output, text)
+
+
+def _table_of_links(fabric: Fabric) -> str:
+    """Return the links as comma-separated values, for spreadsheets: names of ends, bytes per second, class."""
+    rows = [(link.src, link.dst, str(link.bandwidth), link.kind) for link in fabric.links()]
+    return write_csv([("from", "to", "bandwidth", "class"), *rows])
 
 
 def _format_of(output: Path | None) -> FabricFormat:

@@ -48,6 +48,6 @@ def command(
     with progress_bar("pricing"):
         found = topodesign.price_groups(place, collective, group, root=root, others=others, placement=placement)
     if as_json:
-        print_json(found.record())
+        print_json(found.record(), found.to_records())
     else:
         click.echo(found.heading())

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from topodesign.cli.answers import complete
+
 
 class LazyGroup(click.Group):
     """A group of commands, one a module of a package, each with the function ``command``.
@@ -39,7 +41,7 @@ class LazyGroup(click.Group):
             return None
         module = f"{cmd_name}_" if cmd_name == "import" else cmd_name
         command: click.Command = importlib.import_module(f"{self.package}.{module}").command
-        return command
+        return complete(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing any."""

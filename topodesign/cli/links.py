@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 import topodesign
-from topodesign.cli.options import json_option
+from topodesign.base.atomic import write_whole
+from topodesign.cli.options import csv_option, json_option
 
 if TYPE_CHECKING:
     from topodesign.topology.files import LinkFormat
+
+
+_FORMS: tuple[LinkFormat, ...] = ("json", "csv", "dot", "graphml")
 
 
 @click.command(name="links")
@@ -18,15 +23,43 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "file_format",
-    type=click.Choice(["json", "csv", "dot", "graphml"]),
+    type=click.Choice(_FORMS),
     help="What to print; json if unsaid.",
 )
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="File to write, in the form that its ending says: .json, .csv, .dot or .graphml.",
+)
+@csv_option
 @json_option
-def command(topology: str, file_format: LinkFormat | None, as_json: bool) -> None:
+def command(topology: str, file_format: LinkFormat | None, output: Path | None, as_csv: bool, as_json: bool) -> None:
     """Print the links of a topology: what has to be wired.
 
     TOPOLOGY is a spec such as 'circulant(12,2,3)' (quote it), or a file of links (.json, .csv, .graphml).
+
+    Example: topodesign links 'circulant(12,2,3)' -o links.csv
     """
-    if as_json and file_format not in {None, "json"}:
-        raise click.UsageError(f"--json and --format {file_format} exclude each other.")
-    click.echo(topodesign.write_links(topodesign.as_topology(topology), file_format or "json"), nl=False)
+    for asked, name in ((as_json, "json"), (as_csv, "csv")):
+        if asked and file_format not in {None, name}:
+            raise click.UsageError(f"--{name} and --format {file_format} exclude each other.")
+    said = file_format or ("csv" if as_csv else "json" if as_json else None)
+    wanted = _form_of(output, said)
+    text = topodesign.write_links(topodesign.as_topology(topology), wanted)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_whole(output, text)
+
+
+def _form_of(output: Path | None, said: LinkFormat | None) -> LinkFormat:
+    """Return the form that is asked for, or that the ending of the file says."""
+    ending = None if output is None else output.suffix.lower().removeprefix(".")
+    named: LinkFormat | None = next((form for form in _FORMS if form == ending), None)
+    if ending is not None and said not in {None, named} and named is not None:
+        raise click.UsageError(f"--format {said} does not belong into {output}; leave it out.")
+    if ending is not None and said is None and named is None:
+        raise click.UsageError(f"Links are written as .{', .'.join(_FORMS)}, not as {output}; or say --format.")
+    return said or named or "json"

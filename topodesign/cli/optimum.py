@@ -83,6 +83,8 @@ def command(
 
     Algorithmic bandwidth is the whole data over the time, without latency. Times, for each --size, are those of trees
     as pipelines of as many chunks as are best, as 'topodesign simulate' tells.
+
+    Example: topodesign optimum 'mi250(2)' --collective allreduce --frontier --size 100MiB
     """
     if options["sizes"] and not (scan or frontier or options["fixed_k"]):
         raise click.UsageError("--size compares numbers of trees; give --frontier, --scan K or --fixed-k K with it.")
@@ -90,6 +92,6 @@ def command(
         result = topodesign.optimum(fabric, collective, scan=scan or 0, compare=frontier, progress=progress, **options)
         answer: Any = result.record() if as_json else str(result)
     if as_json:
-        print_json(answer)
+        print_json(answer, result.to_records())
     else:
         click.echo(answer)

@@ -6,7 +6,7 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +17,7 @@ from topodesign import collectives
 from topodesign.base.arguments import MOST_SEED
 from topodesign.base.records import Result
 from topodesign.base.tables import write_csv
+from topodesign.cli.answers import CSV, flat
 from topodesign.runtime.profiles import PROFILES
 from topodesign.schedulers import SCHEDULERS
 
@@ -264,11 +265,22 @@ def workload_options(function: _Command) -> _Command:
     return function
 
 
-def print_json(document: dict[str, Any]) -> None:
-    """Print one JSON document on standard output, with the name of its schema first."""
+def print_json(document: dict[str, Any], rows: Iterable[Mapping[str, Any]] | None = None) -> None:
+    """Print one JSON document on standard output, with the name of its schema first; with ``--csv`` its rows.
+
+    Parameters
+    ----------
+    document
+        All that there is to say.
+    rows
+        What is a row of a table; without it the document is one, as :func:`topodesign.cli.answers.flat` says.
+    """
+    context = click.get_current_context()
+    if context.meta.get(CSV):
+        print_csv([flat(dict(row)) for row in rows] if rows is not None else [flat(document)])
+        return
     from topodesign.report.schemas.documents import SHAPES, identifier  # noqa: PLC0415  not for help
 
-    context = click.get_current_context()
     command = context.command_path.removeprefix(f"{context.find_root().info_name} ")
     named = {"schema": identifier(command)} if command in SHAPES else {}  # a test finds those without
     click.echo(json.dumps(named | document, indent=2))

@@ -125,11 +125,12 @@ def command(
         answer = _frontier(nodes, degrees, question, options)
         beside = _beside(answer, options["against"]) if options["against"] else None
         if as_json:
-            print_json(answer.record() | ({} if beside is None else {"against": beside.record()}))
+            document = answer.record() | ({} if beside is None else {"against": beside.record()})
+            print_json(document, answer.to_records())
             return
         shown = [one for one in (answer, answer.runners_up, beside) if one is not None]
     if as_json:
-        print_json(shown[0].record())
+        print_json(shown[0].record(), shown[0].to_records())
         return
     for place, one in enumerate(shown):
         if place:

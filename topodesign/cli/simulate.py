@@ -89,6 +89,8 @@ def command(
     Trees are timed as pipelines of as many chunks as are best; a fabric's bandwidths are those in the file, and
     --without tells what is down. Who takes part, the schedule has decided. Exit status 1 if the schedule is wrong or
     failed links prevent the collective.
+
+    Example: topodesign simulate ring.npz --size 1MiB --size 1GiB --mode asynchronous
     """
     _check_training(mode, failed, link_table, training, bucket)
     with progress_bar("verifying"):
@@ -119,7 +121,7 @@ def command(
     if timeline is not None:
         write_whole(timeline, topodesign.timeline(results[0], _timeline_format(timeline)))
     if as_json:
-        print_json(document)
+        print_json(document, document["runs"])
     else:
         click.echo("\n\n".join(texts))
     return 0 if all(result.completes for result in results) else 1

@@ -34,6 +34,8 @@ def command(file: Path, runtime: str, interleavings: int, seed: int, as_json: bo
     and link load is checked), its cost recomputed and its topology rebuilt. An XML file, ours or not, is read as
     strictly as the runtime does and executed on real integers under its limits; deadlocks, races and wrong results are
     reported. Exit status 1 if it is wrong.
+
+    Example: topodesign verify ring.npz
     """
     if begins_as_xml(file):
         with progress_bar("checking"):

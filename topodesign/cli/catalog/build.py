@@ -74,6 +74,6 @@ def command(
             progress=progress,
         )
     if as_json:
-        print_json({"files": [str(path) for path in files]})
+        print_json({"files": [str(path) for path in files]}, [{"file": str(path)} for path in files])
     else:
         click.echo(f"{len(files)} file(s) written to {output}; look them up with --catalog {output}")

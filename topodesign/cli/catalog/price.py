@@ -36,7 +36,8 @@ def command(
             progress=progress,
         )
     if as_json:
-        print_json({"degrees": [{"degree": one, "priced": done, "rows": rows} for one, (done, rows) in counts.items()]})
+        found = [{"degree": one, "priced": done, "rows": rows} for one, (done, rows) in counts.items()]
+        print_json({"degrees": found}, found)
         return
     for degree, (done, rows) in counts.items():
         click.echo(f"degree {degree}: {done} of {rows} rows have a price of all-to-all")

@@ -70,7 +70,7 @@ def command(
     if output is not None:
         save_wiring(result.proposal.after, output)
     if as_json:
-        print_json(result.record())
+        print_json(result.record(), result.to_records())
     else:
         click.echo(str(result))
     return 0 if result.ok else 1

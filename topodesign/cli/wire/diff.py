@@ -37,6 +37,8 @@ def command(
 
     PLAN is the wiring that exists, WANTED a topology (a spec such as 'torus(4,4)', quoted, or a file of links) or
     another plan. Hosts may become other nodes than before: that moves no cable.
+
+    Example: topodesign wire diff plan.json 'torus(3,4)' -o other.json
     """
     before = load_wiring(plan)
     with progress_bar("looking for an order of the hosts") as progress:
@@ -52,6 +54,6 @@ def command(
     if output is not None:
         save_wiring(found.after, output)
     if as_json:
-        print_json(found.record())
+        print_json(found.record(), found.to_records())
     else:
         click.echo(str(found))

@@ -9,8 +9,10 @@ import click
 from topodesign.wiring.exports.formats import FORMATS, export_wiring
 
 _WIDTH = 2 + max(map(len, FORMATS))
-_HELP = "Write a wiring plan for those who carry it out.\n\n\b\n" + "\n".join(
-    f"{name:{_WIDTH}}{known.summary}" for name, known in FORMATS.items()
+_HELP = (
+    "Write a wiring plan for those who carry it out.\n\n\b\n"
+    + "\n".join(f"{name:{_WIDTH}}{known.summary}" for name, known in FORMATS.items())
+    + "\n\nExample: topodesign wire export plan.json --format patches -o patches.csv"
 )
 
 

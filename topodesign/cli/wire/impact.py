@@ -43,6 +43,8 @@ def command(
 
     Steps and bandwidth factor y are those of the schedule made anew for what is left (SPFF), y in parts of the
     bandwidth that a host had before. Of failures that a symmetry of the wiring turns into each other one is shown.
+
+    Example: topodesign wire impact plan.json --host host03
     """
     wiring = load_wiring(plan)
     try:
@@ -62,6 +64,6 @@ def command(
             progress=progress,
         )
     if as_json:
-        print_json(report.record())
+        print_json(report.record(), report.to_records())
     else:
         click.echo(str(report))

@@ -20,10 +20,12 @@ def command(plan: Path, export: Path, file_format: str, as_json: bool) -> int:
     """Read an export back and compare the links that it makes with those of the plan; exit status 1 if they differ.
 
     EXPORT is a file, or for sonic and scpi the directory.
+
+    Example: topodesign wire import plan.json patches.csv --format patches
     """
     found = import_wiring(plan, file_format, export)
     if as_json:
-        print_json(found.record())
+        print_json(found.record(), found.to_records())
     else:
         click.echo(f"{export} makes the links of the plan" if found.same else str(found))
     return 0 if found.same else 1

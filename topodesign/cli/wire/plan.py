@@ -68,7 +68,7 @@ def command(
     if output is not None:
         save_wiring(plan, output)
     if as_json:
-        print_json(record)
+        print_json(record, plan.to_records())
         return
     click.echo(str(plan))
     before = unplaced.bill().metres if place else None

@@ -26,13 +26,14 @@ def command(plan: Path, names: tuple[str, ...], as_json: bool) -> None:
     wiring = load_wiring(plan)
     if not names:
         if as_json:
-            print_json(wiring.record())
+            print_json(wiring.record(), wiring.to_records())
         else:
             click.echo(str(wiring))
         return
     traces = [trace_wiring(wiring, name) for name in names]
     if as_json:
-        print_json({"traces": [trace.record() for trace in traces]})
+        records = [trace.record() for trace in traces]
+        print_json({"traces": records}, records)
     else:
         for trace in traces:
             click.echo(str(trace))

@@ -1,0 +1,139 @@
+"""Answers: wherever there is ``--json`` there are ``--csv`` and ``-o``, and all three say the same."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from topodesign.cli.answers import flat
+from topodesign.cli.main import program, run
+
+
+def commands(
+    command: click.Command = program, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """All commands that are no groups, with the words that call them."""
+    if not isinstance(command, click.Group):
+        yield path, command
+        return
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        one = command.get_command(context, name)
+        assert one is not None, name
+        yield from commands(one, (*path, name))
+
+
+ALL = dict(commands())
+
+
+def test_the_walk_finds_them() -> None:
+    assert len(ALL) >= 39
+    assert {("pareto",), ("catalog", "show"), ("wire", "plan"), ("plot", "cut")} <= ALL.keys()
+
+
+@pytest.mark.parametrize("path", ALL, ids=" ".join)
+def test_json_csv_and_a_file_go_together(path: tuple[str, ...]) -> None:
+    names = [name for one in ALL[path].params for name in one.opts]
+    assert len(set(names)) == len(names)
+    if path != ("wire", "export"):  # which writes files for others, and nothing else
+        assert {"--json", "--csv"} <= set(names)
+    assert "-o" in names
+    assert "--output" in names
+
+
+CHEAP = [
+    "pareto -n 12 -d 4",
+    "pareto -n 12 -d 3..4",
+    "pareto -n 12 -d 2 --collective allgather",
+    "catalog show -n 12 -d 4",
+    "catalog list -d 4 -n 3..20",
+    "evaluate torus(3,3)",
+    "compare ring torus -n 9 -d 4",
+    "optimum mi250(1)",
+    "groups torus(4,4) --group 4x4:0 --collective all-to-all",
+    "links circulant(6,1,2)",
+]
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert run(words) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("line", CHEAP)
+def test_a_file_has_what_would_be_printed(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = line.split(" ")
+    for flags, ending in (((), "txt"), (("--csv",), "csv"), (("--json",), "json")):
+        if words[0] == "links" and not flags:
+            continue
+        printed = answer(capsys, *words, *flags)
+        path = tmp_path / f"answer.{ending}"
+        assert run([*words, "-o", str(path)]) == 0  # the ending is enough
+        assert capsys.readouterr().out == ""
+        assert path.read_text() == printed
+        again = tmp_path / f"again.{ending}"
+        assert run([*words, *flags, "-o", str(again)]) == 0
+        assert again.read_text() == printed
+        capsys.readouterr()
+        if ending == "json":
+            assert isinstance(json.loads(printed), dict)
+        if ending == "csv":
+            header, *rows = csv.reader(io.StringIO(printed))
+            assert rows
+            assert len(set(header)) == len(header)
+            assert all(len(row) == len(header) for row in rows)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["evaluate", "torus(3,3)", "--csv", "--json"],
+        ["evaluate", "torus(3,3)", "-o", "answer.svg"],
+        ["evaluate", "torus(3,3)", "--csv", "-o", "answer.json"],
+        ["compare", "ring", "-n", "9", "-d", "4", "--json", "-o", "answer.csv"],
+        ["links", "torus(3,3)", "-o", "links.txt"],
+        ["links", "torus(3,3)", "--json", "-o", "links.csv"],
+        ["fabric", "mi250(1)", "--csv", "--json"],
+    ],
+)
+def test_forms_that_contradict_each_other(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(words) == 2
+    assert capsys.readouterr().out == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_is_written_where_there_is_no_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "answer.txt"
+    assert run(["evaluate", "toros(3,3)", "-o", str(path)]) == 2
+    assert not path.exists()
+    assert "did you mean" in capsys.readouterr().err
+
+
+def test_links_are_written_in_the_form_of_the_ending(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for form in ("json", "csv", "dot", "graphml"):
+        path = tmp_path / f"links.{form}"
+        assert run(["links", "circulant(6,1,2)", "-o", str(path)]) == 0
+        assert path.read_text() == answer(capsys, "links", "circulant(6,1,2)", "--format", form)
+
+
+def test_a_fabric_as_a_table_has_a_row_a_link(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "fabric.csv"
+    assert run(["fabric", "mi250(1)", "-o", str(path)]) == 0
+    rows = list(csv.DictReader(io.StringIO(path.read_text())))
+    assert path.read_text() == answer(capsys, "fabric", "mi250(1)", "--csv")
+    assert len(rows) == len(json.loads(answer(capsys, "fabric", "mi250(1)", "--json"))["links"]) * 2
+    assert {row["class"] for row in rows} == {"Infinity Fabric"}
+
+
+def test_a_document_as_one_row() -> None:
+    row = flat({"a": 1, "b": {"c": "x", "d": {"e": None}}, "f": [1, 2], "g": [{"h": 1}], "i": "two\nlines", "j": []})
+    assert row == {"a": 1, "b.c": "x", "b.d.e": "", "f": "1 2", "j": ""}

@@ -1,0 +1,74 @@
+"""Every command shows examples in its help, which parse, and those that are cheap run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.cli.test_answers import ALL
+from topodesign.cli.main import program, run
+
+
+def groups() -> dict[tuple[str, ...], click.Command]:
+    """The groups of commands, the program itself among them."""
+    context = click.Context(program)
+    known = {(path[0],): program.get_command(context, path[0]) for path in ALL if len(path) > 1}
+    return {(): program, **{path: one for path, one in known.items() if one is not None}}
+
+
+def examples(command: click.Command) -> list[list[str]]:
+    """The example calls of a help text, as words."""
+    text = " ".join((command.help or "").split())
+    match = re.search(r"(?:Examples?|Start with): (topodesign .*)", text)
+    if match is None:
+        return []
+    calls = re.split(r"[,;] (?=topodesign )", match[1].replace("\b", ""))
+    return [shlex.split(call)[1:] for call in calls]
+
+
+SHOWN = [(path, words) for path, one in {**ALL, **groups()}.items() for words in examples(one)]
+
+
+@pytest.mark.parametrize("path", [*ALL, *groups()], ids=lambda path: " ".join(path) or "topodesign")
+def test_every_help_text_has_an_example_of_that_command(path: tuple[str, ...]) -> None:
+    shown = [words for other, words in SHOWN if other == path]
+    assert shown
+    assert any(tuple(words[: len(path)]) == path for words in shown)
+
+
+@pytest.mark.parametrize(("path", "words"), SHOWN, ids=[" ".join(words)[:60] for _, words in SHOWN])
+def test_examples_parse(path: tuple[str, ...], words: list[str]) -> None:
+    del path
+    name = next(length for length in (2, 1) if tuple(words[:length]) in ALL)
+    command, rest = ALL[tuple(words[:name])], words[name:]
+    context = command.make_context(words[name - 1], list(rest))
+    assert not context.args
+
+
+CHEAP = {
+    "pareto", "catalog show", "evaluate", "links", "fabric", "schedule", "groups", "simulate",
+    "verify", "examples", "wire plan", "wire show", "wire export", "wire import", "wire check", "wire impact",
+}  # fmt: skip
+
+
+def test_cheap_examples_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In one folder, in the order in which one needs what the other has written."""
+    monkeypatch.chdir(tmp_path)
+    assert run(["examples", "inventory_testbed.yaml", "observed_testbed.csv"]) == 0
+    calls = [words for _, words in SHOWN]
+    wanted = [one for one in calls if " ".join(one[:1]) in CHEAP or " ".join(one[:2]) in CHEAP]
+    first = [one for one in wanted if one[0] == "schedule" or one[:2] in (["wire", "plan"], ["wire", "export"])]
+    ran = set()
+    for words in [*first, *(one for one in wanted if one not in first)]:
+        if words[0] == "examples" and (tmp_path / words[1]).exists():
+            continue
+        status = run(words)
+        assert status == 0 or (words[:2] == ["wire", "check"] and status == 1), (words, capsys.readouterr().err)
+        ran.add(words[0] if words[0] in CHEAP else " ".join(words[:2]))
+    assert ran >= CHEAP - {"examples"}
