@@ -42,7 +42,9 @@ CASES = {
         pareto -n 1021 -d 4 --runners-up 1
         pareto -n 16..17 -d 3 --bidirectional --no-catalog --search 0
         pareto -n 9 -d 2 --no-catalog --search 0.1
+        pareto -n 12 -d 3..4
         evaluate circulant(12,2,3)
+        evaluate catalog(12,4,1)
         evaluate links.csv --size 1MiB --size 1GiB
         evaluate genkautz(4,30) --all-to-all exact
         compare best torus ring slimfly dgx_a100(2) -n 16 -d 4 --price cable=50

@@ -49,6 +49,7 @@ _TREES: Keys = {
 }
 _SCHEDULED: Keys = {
     "spec": nullable(text("What names and rebuilds the place; null for links that have no spec.")),
+    "alias": nullable(text("The short spec that it was asked for by, with the version of the catalog.")),
     "nodes": integer("Nodes, with switches."),
     "degree": integer("Ports of a node, of the largest where they differ."),
     "collective": text("What is done."),

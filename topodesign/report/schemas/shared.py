@@ -47,6 +47,7 @@ PARETO: Keys = {
     "degree": integer("Ports d out of, and into, a node."),
     "bidirectional": flag("Whether only duplex topologies were asked for."),
     "origin": text("Where the topologies are from: the catalog, a search."),
+    "catalog_version": nullable(text("Version of the catalog, in which short specs mean this; null without any.")),
     **WORK,
     "size_bytes": number("The first size, in bytes."),
     "lower_bound": record({**COST, **TIMES}, "What no topology beats."),
@@ -82,6 +83,9 @@ _PLACE: Keys = {
 
 TOPOLOGY: Keys = {
     "spec": text("What names and rebuilds it."),
+    "name": nullable(
+        text("A short spec of it, such as catalog(200,6,1); null if it is no row of the default catalog.")
+    ),
     **COST,
     "bandwidth_float": number("The same, rounded."),
     "allgather_bandwidth": fraction("Bandwidth factor of the allgather alone."),
@@ -111,7 +115,7 @@ SHARED: dict[str, Shape] = {
             "simplex": flag("Whether links go one way only."),
             "vertex_transitive": flag("Whether the construction proves that all nodes are alike."),
             "patches": integer("Patches to be plugged."),
-            "cable_lengths": integer("Different lengths of patches, with nodes in a row."),
+            "cable_lengths": integer("Different lengths of patches, with nodes in a circle by number."),
             **TIMES,
             "over_fastest": number("Time at the first size over that of the fastest."),
         },

@@ -68,6 +68,7 @@ ANSWER = either(
                     {
                         "nodes": integer("Nodes N."),
                         "degree": integer("Ports d out of, and into, a node."),
+                        "catalog_version": nullable(text("Version of the catalog that short specs are of.")),
                         **TOPOLOGY,
                         "gain": nullable(number("What part of the time of the row before it saves; null without one.")),
                     }
@@ -91,6 +92,7 @@ ANSWER = either(
 EVALUATE = record(
     {
         "spec": nullable(text("What names and rebuilds it; null for links that have no spec.")),
+        "alias": nullable(text("The short spec that it was asked for by, with the version of the catalog.")),
         "nodes": integer("Nodes N."),
         "degree": integer("Ports d out of, and into, a node."),
         **COST,

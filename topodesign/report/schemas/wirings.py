@@ -20,6 +20,7 @@ from topodesign.report.schemas.shapes import (
 PLAN = record(
     {
         "spec": nullable(text("What names and rebuilds the topology; null for links that have no spec.")),
+        "alias": nullable(text("The short spec that it was asked for by, with the version of the catalog.")),
         "nodes": integer("Nodes N."),
         "mode": word("simplex", "duplex", about="Whether the two fibres of a lane are patched apart."),
         "hosts": texts("The host that is each node."),
