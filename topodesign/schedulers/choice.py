@@ -40,7 +40,12 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
         request = _only(request, chosen[0])
     if request.grouped and all(one.movement == "rounds" for one in chosen):
         request, ask = replace(request, collective=request.among, only=(), group=(), placement=None, root=None), among
-    parts = [ask(request.asking(part), chosen) for part in _steps(request.collective, chosen)]
+    # Whoever was late is there when the first part of an allreduce is over.
+    after = request if request.ready is None else replace(request, ready=None)
+    parts = [
+        ask((after if place else request).asking(part), chosen)
+        for place, part in enumerate(_steps(request.collective, chosen))
+    ]
     if not all(parts):
         where = "this topology" if ask is _plans else "these nodes of this topology"
         raise InfeasibleError(f"the method '{method}' has no schedule for {where}; try --method spff")
@@ -85,8 +90,8 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
             raise InfeasibleError(f"no method schedules {collective}{where}{named}")
         able = [one for one in fit if one.movement == fit[0].movement]
     else:
-        able = [methods[name]]
-        if able[0] not in does:
+        able = [methods[name].suited(request)]
+        if not able[0].does(collective):
             other = next((one for one in does if one.auto), does[0])
             if other.movement == able[0].movement:
                 raise ParameterError(f"--method {name} makes no {collective}; use --method {other.name}")

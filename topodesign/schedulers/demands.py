@@ -5,22 +5,31 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from topodesign.base.arguments import as_integer
-from topodesign.base.errors import DisconnectedError, ParameterError, TooLargeError, TopologyError
+from topodesign.base.errors import DisconnectedError, ParameterError, TooLargeError
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.fabrics.fabric import Fabric
-from topodesign.plans.timed import COLUMNS, Timed
+from topodesign.plans.journeys import journeys
+from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import LinkTimes, reverse_timed
 from topodesign.schedulers.method import Request
+from topodesign.schedulers.ten.network import (
+    Network,
+    Sends,
+    network_of,
+    through_switches,
+    timed_from,
+    within_teams,
+)
 from topodesign.topology.topology import Topology
 
 FAR = 2**61
@@ -39,6 +48,10 @@ class Demand(NamedTuple):
     goals: tuple[int, ...]
 
 
+Port = tuple[int, int, int]
+"""A port, from when on after its start a chunk needs it, and for how long."""
+
+
 class Send(NamedTuple):
     """A send of one chunk of a demand over a link, both by their numbers, and when it starts and has arrived."""
 
@@ -53,27 +66,42 @@ class Setting:
     """What is to be brought where over links that take their time, chunk by chunk.
 
     What adds up is looked at backwards: as the dual, which copies, over the links turned round. The reverse of any plan
-    of the one is a plan of the other that takes as long.
+    of the one is a plan of the other that takes as long. Nodes that are late begin late there, and end early here.
 
     Attributes
     ----------
-    topology
-        Where, as it is looked at.
+    network
+        Where, as it is looked at; links are from node to node, through switches in one go.
+    collective, units, size
+        What, as it is looked at; chunks of a block; bytes of the whole data.
+    backwards
+        Whether it is.
     demands
         One for every chunk; those of one block follow one another.
+    chunks
+        For each of them which of all chunks of the collective it is.
     lasts, busy
         Ticks until a chunk has arrived that is sent over a link, and until the link is free again; of each link.
-    form
-        The plan without any sends, forwards; ticks are multiples of its ``grain``.
+    ports
+        Of each link the ports that a chunk on it needs: which, from when on after its start, and for how long.
+    opens, shuts
+        Ticks from the start on in which a link cannot be used, and before the end; of each link.
     grain
-        Ticks of the plan in one tick here.
+        Ticks of the network in one tick here.
     """
 
-    topology: Topology
+    network: Network
+    collective: Collective
+    units: int
+    size: Fraction
+    backwards: bool
     demands: tuple[Demand, ...]
+    chunks: tuple[int, ...]
     lasts: tuple[int, ...]
     busy: tuple[int, ...]
-    form: Timed
+    ports: tuple[tuple[Port, ...], ...]
+    opens: tuple[int, ...]
+    shuts: tuple[int, ...]
     grain: int
 
     @classmethod
@@ -86,107 +114,146 @@ class Setting:
         units: int = 1,
         size: Fraction = Fraction(2**20),
         overlap: bool = False,
+        ready: tuple[Fraction, ...] = (),
     ) -> Setting:
         """Return the setting of a collective of one movement.
 
         Parameters
         ----------
         topology, collective, times
-            Where, without switches; what, with its root if it has one; and how long the links of the topology take.
+            Where; what, with its root and groups if it has them; and how long the links of the topology take.
         units
             Chunks of a block; each is sent for itself.
         size, overlap
             As in :class:`~topodesign.plans.timed.Timed`.
+        ready
+            Seconds from the start until each node is ready; none sends or receives before.
 
         Raises
         ------
-        TopologyError, DisconnectedError
-            If there are switches, or some node that a chunk is for cannot be reached.
+        DisconnectedError
+            If some node that a chunk is for cannot be reached.
         TooLargeError
-            If there are too many chunks and links.
+            If there are too many chunks and links, or times have no common tick that can be counted.
         """
-        if topology.switches:
-            raise TopologyError("only topologies without switches are searched chunk by chunk; use --method forest")
-        none: dict[str, Any] = {
-            name: np.zeros(0, dtype=np.int32 if name in {"part", "src", "dst", "block"} else np.int64)
-            for name in COLUMNS
-        }
-        form = Timed(
-            collective,
-            topology.nodes,
-            units,
-            times.tick,
-            Fraction(size),
-            overlap,
-            latency=times.latency,
-            per_unit=times.per_unit,
-            **none,
-        )
-        way, latency, per_unit = topology, times.latency, times.per_unit
-        if collective.reduces:
-            way, order = topology.transpose(), np.lexsort((topology.src, topology.dst))
-            collective, latency, per_unit = collective.dual, latency[order], per_unit[order]
-        lasts = (latency + per_unit).tolist()
-        busy = per_unit.tolist() if overlap else lasts
-        grain = math.gcd(*lasts, *busy) or 1
-        demands = tuple(one for one in demands_of(collective, way) for _ in range(units))
-        if len(demands) * len(way.src) > MOST_CHOICES:
+        network = network_of(topology, times, ready=ready, overlap=overlap)
+        network = through_switches(network) if topology.switches else network
+        if collective.groups is not None:
+            network = within_teams(network, collective.teams(topology.nodes, topology.switches))
+        backwards = collective.reduces
+        opens, shuts = network.opens, np.zeros_like(network.opens)
+        if backwards:
+            network, collective = network.turned, collective.dual
+            opens, shuts = shuts, network.opens
+            network = replace(network, opens=opens)
+        links, web = network.topology, network.web
+        demands, chunks = _demands_and_chunks(collective, links, units)
+        if len(demands) * len(links.src) > MOST_CHOICES:
             raise TooLargeError(
-                f"{len(demands)} chunks and {len(way.src)} links are too many for a search among all plans: their "
+                f"{len(demands)} chunks and {len(links.src)} links are too many for a search among all plans: their "
                 f"product is at most {MOST_CHOICES}"
             )
-        setting = cls(
-            way, demands, tuple(one // grain for one in lasts), tuple(one // grain for one in busy), form, grain
+        columns = (network.takes, network.busy, web.offset, web.hold, opens, shuts)
+        grain = math.gcd(*(int(value) for column in columns for value in column)) or 1
+        takes, busy, offset, hold, late, early = ([int(value) // grain for value in column] for column in columns)
+        ports = tuple(
+            tuple((int(web.port[at]), offset[at], hold[at]) for at in range(begin, end))
+            for begin, end in itertools.pairwise(web.port_start.tolist())
         )
-        apart = setting.distances
+        setting = cls(
+            network,
+            collective,
+            units,
+            Fraction(size),
+            backwards,
+            demands,
+            chunks,
+            tuple(takes),
+            tuple(busy),
+            ports,
+            tuple(late),
+            tuple(early),
+            grain,
+        )
         for one in demands:
-            if any(apart[one.source][goal] >= FAR for goal in one.goals):
+            if any(setting.heads[one.source][goal] >= FAR for goal in one.goals):
                 raise DisconnectedError("some node cannot be reached, so the collective does not run on this topology")
         return setting
 
+    @property
+    def topology(self) -> Topology:
+        """The links, as they are looked at."""
+        return self.network.topology
+
+    @property
+    def tick(self) -> Fraction:
+        """Seconds of a tick."""
+        return self.network.tick * self.grain
+
     @cached_property
-    def distances(self) -> list[list[int]]:
-        """The least time from each node to each other, over links that nobody else uses; ``FAR`` if there is no way."""
+    def heads(self) -> list[list[int]]:
+        """When a chunk of each node can be at each other at the earliest; ``FAR`` if there is no way."""
+        return [_shortest(self.ways, self.lasts, self.opens, node) for node in range(self.topology.nodes)]
+
+    @cached_property
+    def tails(self) -> list[list[int]]:
+        """How long before the end a chunk must be at each node that is to get to each other; ``FAR`` as above."""
         nodes = self.topology.nodes
-        return [_shortest(nodes, self.ways, self.lasts, node) for node in range(nodes)]
+        back: list[list[tuple[int, int]]] = [[] for _ in range(nodes)]
+        for node, ways in enumerate(self.ways):
+            for link, other in ways:
+                back[other].append((link, node))
+        into = [_shortest(back, self.lasts, self.shuts, goal) for goal in range(nodes)]
+        return [[into[goal][node] for goal in range(nodes)] for node in range(nodes)]
+
+    def tail(self, node: int, one: Demand) -> int:
+        """Return how long before the end a node must have a chunk at the latest that is of use there."""
+        return min(self.tails[node][goal] for goal in one.goals)
 
     @cached_property
     def ways(self) -> list[list[tuple[int, int]]]:
         """For each node its links, by their numbers, and where they go; self-loops carry nothing."""
         return _ways(self.topology)
 
+    def earliest(self, link: int, since: int, free: Mapping[int, int]) -> int:
+        """Return when a chunk that is there since a time can start over a link, ports being free at some times."""
+        return max(since, self.opens[link], *(free.get(port, 0) - offset for port, offset, _ in self.ports[link]))
+
+    def occupy(self, link: int, start: int, free: dict[int, int]) -> int:
+        """Note when the ports are free again after a chunk that starts then, and return when it has arrived."""
+        for port, offset, hold in self.ports[link]:
+            free[port] = start + offset + hold
+        return start + self.lasts[link]
+
+    def ending(self, sends: list[Send]) -> int:
+        """Return when all is over: the last data have arrived, and nothing is too near to the end."""
+        return max((one.end + self.shuts[one.link] for one in sends), default=0)
+
     def plan(self, sends: list[Send]) -> Timed:
         """Return sends as the plan that was asked for, forwards."""
-        unit = [0] * len(self.demands)
-        for number in range(1, len(unit)):
-            same = self.demands[number].block == self.demands[number - 1].block
-            unit[number] = unit[number - 1] + 1 if same else 0
-        link = np.array([one.link for one in sends], dtype=np.int64)
-        demand = np.array([one.demand for one in sends], dtype=np.int64)
-        lo = np.array(unit, dtype=np.int64)[demand]
-        block = np.array([one.block for one in self.demands], dtype=np.int32)[demand]
-        found = self._here().having(
-            start=np.array([one.start * self.grain for one in sends], dtype=np.int64),
-            end=np.array([one.end * self.grain for one in sends], dtype=np.int64),
-            part=np.zeros(len(sends), dtype=np.int32),
-            src=self.topology.src[link].astype(np.int32),
-            dst=self.topology.dst[link].astype(np.int32),
-            block=block,
-            lo=lo,
-            hi=lo + 1,
+        columns = Sends(
+            np.array([one.link for one in sends], dtype=np.int64),
+            np.array([self.chunks[one.demand] for one in sends], dtype=np.int64),
+            np.array([one.end * self.grain for one in sends], dtype=np.int64),
         )
-        return reverse_timed(self.topology, found) if self.form.collective.reduces else found
+        found = timed_from(self.network, self.collective, self.units, self.size, columns)
+        if not self.backwards:
+            return found
+        late = self.ending(sends) * self.grain - int(found.end.max(initial=0))
+        found = reverse_timed(self.network.wires, found)
+        return found.having(start=found.start + late, end=found.end + late) if late else found
 
     def sends(self, timed: Timed) -> list[Send] | None:
         """Return the sends of a plan for the same; None if it sends several chunks at once, or at other times."""
-        if timed.units != self.form.units or np.any(timed.hi - timed.lo != 1):
+        if timed.units != self.units or np.any(timed.hi - timed.lo != 1):
             return None
-        here = reverse_timed(self.place, timed) if self.form.collective.reduces else timed
+        here = reverse_timed(self.place, timed) if self.backwards else timed
+        here = journeys(here, self.topology.switches).whole(here)
         first: dict[int, int] = {}
         for number, one in enumerate(self.demands):
             first.setdefault(one.block, number)
         link = self.topology.link_index(here.src, here.dst)
-        unit = timed.tick / (self.form.tick * self.grain)
+        unit = timed.tick / self.tick
         starts, ends = ([time * unit for time in column.tolist()] for column in (here.start, here.end))
         if any(time.denominator > 1 for time in starts) or np.any(link < 0):
             return None
@@ -199,66 +266,104 @@ class Setting:
 
     @cached_property
     def place(self) -> Topology:
-        """Where it is, forwards."""
-        return self.topology.transpose() if self.form.collective.reduces else self.topology
-
-    def _here(self) -> Timed:
-        """Return the plan without sends as it is looked at."""
-        if not self.form.collective.reduces:
-            return self.form
-        return reverse_timed(self.place, self.form)
+        """Where it is, forwards, with all links of switches."""
+        return self.network.wires.transpose() if self.backwards else self.network.wires
 
 
-def asked_of(request: Request) -> tuple[Topology | Fabric, Topology, Collective]:
-    """Return where a request is for, the links there, and the collective with the root that it has there."""
-    where = request.where
+class Asked(NamedTuple):
+    """What a request is for: the place, with its switches unwound if that is asked; its links; and the collective."""
+
+    where: Topology | Fabric
+    topology: Topology
+    collective: Collective
+
+
+def asked_of(request: Request) -> Asked:
+    """Return what a request is for; the collective has the numbers that its root and its groups have there.
+
+    Raises
+    ------
+    ParameterError
+        If what is said of root, groups or switches does not fit.
+    """
+    where = request.unwound
     topology = where.topology if isinstance(where, Fabric) else where
-    if request.grouped:
-        raise ParameterError(
-            "among some of the nodes only rounds are made this way; leave out what says how long links take"
-        )
-    if topology.switches:
-        raise ParameterError("searches chunk by chunk are for places without switches; use --method tacos or forest")
+    if request.group not in {"", ()}:
+        if request.without or request.unwind is not None or request.others == "forward":
+            raise ParameterError("groups send over links of their own; leave --without, --unwind and --others out")
+        if len(set(map(len, request.among.groups or ()))) > 1:
+            raise ParameterError("groups of different sizes have blocks of different sizes; make a plan for each")
+        return Asked(where, topology, request.among)
     collective, root = request.collective, request.root
     if root is None or not collective.rooted:
-        return where, topology, collective
+        return Asked(where, topology, collective)
     if isinstance(where, Fabric):
-        return where, topology, collective.at(where.number(str(request.root_name)))
+        return Asked(where, topology, collective.at(where.number(str(request.root_name))))
     # The nodes of a topology are called by their numbers; of one that is not regular there is no fabric to ask.
     number = int(root) if isinstance(root, str) and root.isdecimal() else root
-    return where, topology, collective.at(as_integer("root", number, 0, topology.nodes - 1))
+    return Asked(where, topology, collective.at(as_integer("root", number, 0, topology.nodes - 1)))
+
+
+def setting_of(request: Request) -> tuple[Topology | Fabric, Setting]:
+    """Return where a request is for, and what is to be brought where."""
+    where, topology, collective = asked_of(request)
+    units = 1 if request.chunks is None else as_integer("chunks", request.chunks, 1)
+    times = request.link_times(where, collective, units)
+    ready = request.ready_times
+    if request.unwind is not None and isinstance(request.where, Fabric):
+        ready = tuple(time for node, time in enumerate(ready) if node not in request.where.topology.switches)
+    return where, Setting.of(
+        topology,
+        collective,
+        times,
+        units=units,
+        size=request.size,
+        overlap=request.overlap,
+        ready=ready if any(ready) else (),
+    )
 
 
 def demands_of(collective: Collective, topology: Topology) -> tuple[Demand, ...]:
     """Return the demands of a collective of one movement, which copies; blocks that nobody else wants are left out."""
+    return _demands_and_chunks(collective, topology, 1)[0]
+
+
+def _demands_and_chunks(
+    collective: Collective, topology: Topology, units: int
+) -> tuple[tuple[Demand, ...], tuple[int, ...]]:
+    """Return the demands, one for every chunk, and which of all chunks of the collective each is."""
     (movement,) = collective.movements
     members = collective.members(topology.nodes, topology.switches)
     blocks = collective.blocks(members, topology.nodes)
     source, goal = collective.places(movement, blocks, topology.nodes)
-    everyone = members.tolist()
-    found = []
-    for block, start, end in zip(blocks.tolist(), source.tolist(), goal.tolist(), strict=True):
+    team = collective.teams(topology.nodes, topology.switches)
+    demands: list[Demand] = []
+    chunks: list[int] = []
+    for place, (block, start, end) in enumerate(zip(blocks.tolist(), source.tolist(), goal.tolist(), strict=True)):
+        everyone = members[team[members] == team[start]].tolist()
         goals = tuple(node for node in (everyone if end == EVERYONE else [end]) if node != start)
         if goals:
-            found.append(Demand(block, start, goals))
-    return tuple(found)
+            demands += [Demand(block, start, goals)] * units
+            chunks += range(place * units, (place + 1) * units)
+    return tuple(demands), tuple(chunks)
 
 
-def cuts_of(nodes: int) -> Iterator[frozenset[int]]:
+def cuts_of(nodes: Collection[int]) -> Iterator[frozenset[int]]:
     """Yield sets of nodes whose cuts are worth a look: all of few nodes; else those of one node, or of all but one."""
-    sizes = range(1, nodes) if nodes <= MOST_CUT else (1, nodes - 1)
+    sizes = range(1, len(nodes)) if len(nodes) <= MOST_CUT else (1, len(nodes) - 1)
     for size in sizes:
-        yield from map(frozenset, itertools.combinations(range(nodes), size))
+        yield from map(frozenset, itertools.combinations(nodes, size))
 
 
 def hops(topology: Topology) -> list[list[int]]:
     """Return the number of links on the way from each node to each other; ``FAR`` if there is none."""
-    return [
-        _shortest(topology.nodes, _ways(topology), (1,) * len(topology.src), node) for node in range(topology.nodes)
-    ]
+    links = len(topology.src)
+    return [_shortest(_ways(topology), (1,) * links, (0,) * links, node) for node in range(topology.nodes)]
 
 
-def complete(setting: Setting, held: list[dict[int, int]] | None = None, free: list[int] | None = None) -> list[Send]:
+def complete(
+    setting: Setting, held: list[dict[int, int]] | None = None, free: dict[int, int] | None = None
+) -> list[Send]:
     """Return sends that bring whatever is still wanted, each over the way that is the quickest when it is chosen.
 
     Parameters
@@ -268,7 +373,7 @@ def complete(setting: Setting, held: list[dict[int, int]] | None = None, free: l
     held
         For each demand when which node has it; the sources from 0 on, if None.
     free
-        When each link is free; from 0 on, if None.
+        When each port is free; from 0 on, if None.
 
     Raises
     ------
@@ -280,8 +385,8 @@ def complete(setting: Setting, held: list[dict[int, int]] | None = None, free: l
     TACOS, section V-B: the recovery of a search that is ended early.
     """
     held = [{one.source: 0} for one in setting.demands] if held is None else [dict(one) for one in held]
-    free = [0] * len(setting.lasts) if free is None else list(free)
-    apart = setting.distances
+    free = {} if free is None else dict(free)
+    apart = setting.heads
     # The nearest first, so that what arrives early can be sent on; who has far to go is then not far from a holder.
     lacking = sorted(
         (apart[one.source][goal], number, goal)
@@ -292,14 +397,13 @@ def complete(setting: Setting, held: list[dict[int, int]] | None = None, free: l
     sends = []
     for _, number, goal in lacking:
         for link, node in _quickest(setting, held[number], free, goal):
-            start = max(held[number][int(setting.topology.src[link])], free[link])
-            free[link] = start + setting.busy[link]
-            held[number][node] = start + setting.lasts[link]
+            start = setting.earliest(link, held[number][int(setting.topology.src[link])], free)
+            held[number][node] = setting.occupy(link, start, free)
             sends.append(Send(number, link, start, held[number][node]))
     return sends
 
 
-def _quickest(setting: Setting, held: dict[int, int], free: list[int], goal: int) -> list[tuple[int, int]]:
+def _quickest(setting: Setting, held: dict[int, int], free: dict[int, int], goal: int) -> list[tuple[int, int]]:
     """Return the links, and where each goes, of the way on which a chunk gets to its goal first."""
     best = dict(held)
     before: dict[int, tuple[int, int]] = {}
@@ -312,7 +416,7 @@ def _quickest(setting: Setting, held: dict[int, int], free: list[int], goal: int
         if node == goal:
             break
         for link, other in setting.ways[node]:
-            there = max(time, free[link]) + setting.lasts[link]
+            there = setting.earliest(link, time, free) + setting.lasts[link]
             if there < best.get(other, FAR):
                 best[other] = there
                 before[other] = link, node
@@ -329,9 +433,10 @@ def _quickest(setting: Setting, held: dict[int, int], free: list[int], goal: int
 
 
 def lean(setting: Setting, sends: list[Send]) -> list[Send]:
-    """Return what is needed of sends, as early as the order in which they start allows.
+    """Return what is needed of right sends, as early as the order in which they start allows.
 
-    Of the deliveries of a chunk to a node the first counts, and none that nobody wants or sends on.
+    Of the deliveries of a chunk to a node the first counts, and none that nobody wants or sends on. Where a port is not
+    used in the order in which sends start, that order can take longer; they are left as they are then.
     """
     src, dst = setting.topology.src.tolist(), setting.topology.dst.tolist()
     by: list[dict[int, Send]] = [{} for _ in setting.demands]
@@ -346,14 +451,13 @@ def lean(setting: Setting, sends: list[Send]) -> list[Send]:
                 needed.add(brought[node])
                 node = src[brought[node].link]
     held: list[dict[int, int]] = [{one.source: 0} for one in setting.demands]
-    free = [0] * len(src)
+    free: dict[int, int] = {}
     early = []
     for one in sorted(needed, key=lambda send: (send.start, send.link)):
-        start = max(held[one.demand][src[one.link]], free[one.link])
-        free[one.link] = start + setting.busy[one.link]
-        end = held[one.demand][dst[one.link]] = start + setting.lasts[one.link]
+        start = setting.earliest(one.link, held[one.demand][src[one.link]], free)
+        end = held[one.demand][dst[one.link]] = setting.occupy(one.link, start, free)
         early.append(Send(one.demand, one.link, start, end))
-    return early
+    return early if setting.ending(early) <= setting.ending(list(needed)) else list(needed)
 
 
 def _ways(topology: Topology) -> list[list[tuple[int, int]]]:
@@ -364,16 +468,20 @@ def _ways(topology: Topology) -> list[list[tuple[int, int]]]:
     return found
 
 
-def _shortest(nodes: int, steps: list[list[tuple[int, int]]], lasts: tuple[int, ...], source: int) -> list[int]:
-    best = [FAR] * nodes
+def _shortest(
+    ways: list[list[tuple[int, int]]], lasts: tuple[int, ...], opens: tuple[int, ...], source: int
+) -> list[int]:
+    """Return when each node is reached from a source at the earliest, over links that open at some time."""
+    best = [FAR] * len(ways)
     best[source] = 0
     heap = [(0, source)]
     while heap:
         time, node = heapq.heappop(heap)
         if time > best[node]:
             continue
-        for link, other in steps[node]:
-            if time + lasts[link] < best[other]:
-                best[other] = time + lasts[link]
-                heapq.heappush(heap, (best[other], other))
+        for link, other in ways[node]:
+            there = max(time, opens[link]) + lasts[link]
+            if there < best[other]:
+                best[other] = there
+                heapq.heappush(heap, (there, other))
     return best

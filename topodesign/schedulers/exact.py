@@ -1,8 +1,9 @@
 """The best schedule of a small topology, with a proof: fastest for times of links, or fewest steps and then rounds.
 
-Where something is said of the time that links take (a link table, latency, bandwidth), it makes timed sends, the
-fastest of whole chunks (:mod:`~topodesign.schedulers.exact_time`). Where not, it makes rounds: of all schedules of the
-fewest steps one of the fewest rounds (:mod:`~topodesign.schedulers.exact_rounds`). An allreduce is a reduce-scatter and
+Where something is said of the time that links take (a link table, latency, bandwidth) or of nodes that are late, and on
+fabrics with switches, it makes timed sends, the fastest of whole chunks
+(:mod:`~topodesign.schedulers.exact_time`). Where not, it makes rounds: of all schedules of the fewest steps one of the
+fewest rounds (:mod:`~topodesign.schedulers.exact_rounds`). An allreduce is a reduce-scatter and
 then an allgather, each proven to be the best of its kind; that no allreduce is better is not proven by that.
 """
 
@@ -15,10 +16,11 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.units import format_time
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, SCATTER
+from topodesign.expand.places import named_preset
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.schedulers.demands import Setting, asked_of
+from topodesign.schedulers.demands import asked_of, setting_of
 from topodesign.schedulers.exact_rounds import FewestRounds, fewest_rounds, fewest_steps, least_rounds
 from topodesign.schedulers.exact_time import fastest
 from topodesign.schedulers.method import Method, Request
@@ -26,8 +28,6 @@ from topodesign.schedulers.tacos_ilp import greedy
 
 SECONDS = 60
 """Time for each search, if nothing else is said."""
-TIMES = ("link_table", "alpha", "bandwidth", "overlap")
-"""Options that say what time links take."""
 
 _WHY = {
     "bound": "proven: a bound that needs no search is reached",
@@ -35,28 +35,24 @@ _WHY = {
 }
 
 
-def _make(request: Request) -> list[Plan]:
-    return [_timed(request) if any(name in TIMES for name in request.given()) else _rounds(request)]
-
-
-def _timed(request: Request) -> Plan:
-    where, topology, collective = asked_of(request)
-    units = request.chunks or 1
-    times = request.link_times(where, collective, units)
-    setting = Setting.of(topology, collective, times, units=units, size=request.size, overlap=request.overlap)
+def _timed(request: Request) -> list[Plan]:
+    where, setting = setting_of(request)
+    units = setting.units
     found = fastest(setting, known=greedy(request, setting), **_limits(request))
     time = found.timed.time
     made = {"method": "exact", "proof": found.proof, "bound": str(found.bound)}
     what = "whole shards" if units == 1 else f"whole chunks, {units} of a shard, each for itself"
+    what += ", over one way through switches from node to node," if setting.topology.switches else ""
     if found.proof == "none":
         gap = f", so this one is at most {float(time / found.bound - 1):.2%} too slow"
         note = f"not proven: plans that send {what} take {format_time(found.bound)} or more{gap}"
     else:
         note = f"{_WHY[found.proof]}; plans that send {what} take {format_time(time)} or more"
-    return Plan(where, found.timed, {"time": time}, generator=made, notes=(note,))
+    spec = None if request.only or request.without or request.unwind else named_preset(request.place)
+    return [Plan(where, found.timed, {"time": time}, spec, generator=made, notes=(note,))]
 
 
-def _rounds(request: Request) -> Plan:
+def _rounds(request: Request) -> list[Plan]:
     where, topology, collective = asked_of(request)
     least = fewest_steps(topology, collective)
     steps = least if request.steps is None else as_integer("steps", request.steps, 1)
@@ -74,7 +70,7 @@ def _rounds(request: Request) -> Plan:
     head = f"{cost.steps} steps{fewest}; {best.rounds} rounds for {schedule.units} chunk(s) of a shard"
     why = f"not proven: the bound is {best.bound}" if best.proof == "none" else _WHY[best.proof]
     made = {"method": "exact", "proof": best.proof, "rounds": str(best.rounds), "bound": str(best.bound)}
-    return Plan(where, schedule, cost_claim(cost), generator=made, notes=(f"{head}; {why}",))
+    return [Plan(where, schedule, cost_claim(cost), generator=made, notes=(f"{head}; {why}",))]
 
 
 def _limits(request: Request) -> dict[str, Any]:
@@ -85,10 +81,23 @@ def _limits(request: Request) -> dict[str, Any]:
     }
 
 
+_COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL)
+_LIMITS = frozenset({"chunks", "root", "without", "time_limit", "jobs", "seed"})
+SENDS = Method(
+    "exact",
+    _LIMITS | {"link_table", "alpha", "bandwidth", "overlap", "ready", "unwind", "group", "only", "placement"},
+    _COLLECTIVES,
+    _timed,
+    movement="sends",
+    fabrics=True,
+    auto=False,
+)
 METHOD = Method(
     "exact",
-    frozenset({"chunks", "steps", "root", "without", "time_limit", "jobs", "seed", *TIMES}),
-    (ALLGATHER, REDUCE_SCATTER, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL),
-    _make,
+    _LIMITS | {"steps", "link_table", "alpha", "bandwidth", "overlap"},
+    _COLLECTIVES,
+    _rounds,
+    fabrics=True,
     auto=False,
+    timed=SENDS,
 )

@@ -206,7 +206,7 @@ def _forwards(topology: Topology, collective: Collective) -> tuple[Topology, tup
 
 def _widest(way: Topology, demands: tuple[Demand, ...]) -> Fraction:
     """Return the most rounds for each chunk that any cut takes."""
-    return max((_crossing(way, demands, cut) for cut in cuts_of(way.nodes)), default=Fraction(0))
+    return max((_crossing(way, demands, cut) for cut in cuts_of(range(way.nodes))), default=Fraction(0))
 
 
 def _crossing(way: Topology, demands: tuple[Demand, ...], cut: frozenset[int]) -> Fraction:
@@ -306,7 +306,7 @@ class _Search:
                 for step, sent in out[node]:
                     program.row([(-1, sent), *((1, flag) for at, flag in into[node] if at < step)], 0)
         # Something crosses every cut between the source and a goal: it follows, but not for the solver's relaxation.
-        for cut in cuts_of(way.nodes):
+        for cut in cuts_of(range(way.nodes)):
             if one.source in cut and not cut.issuperset(one.goals):
                 program.any_of(flag for u, v, flag in ends if u in cut and v not in cut)
 

@@ -16,7 +16,7 @@ from typing import Literal
 
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.plans.timed import Timed
-from topodesign.schedulers.demands import Send, Setting, complete, cuts_of, lean
+from topodesign.schedulers.demands import FAR, Send, Setting, complete, cuts_of, lean
 from topodesign.solve.discrete import MOST, Discrete
 from topodesign.verification.timed import verify_timed
 
@@ -75,55 +75,56 @@ def fastest(
     """
     best = lean(setting, complete(setting))
     if known is not None:
-        best = min(best, lean(setting, known), key=ending)
+        best = min(best, lean(setting, known), key=setting.ending)
     bound = least_time(setting)
     proof: Proof = "bound"
-    if ending(best) > bound:
-        found, bound, ended = _search(setting, bound, ending(best) - 1, (seconds, jobs, seed))
+    if setting.ending(best) > bound:
+        found, bound, ended = _search(setting, bound, setting.ending(best) - 1, (seconds, jobs, seed))
         best = lean(setting, found or best)
         proof = "search" if ended else "none"
     timed = setting.plan(best)
     report = verify_timed(setting.place, timed)
     if not report.ok:
         raise ScheduleError(f"the solver's answer is no plan, which is its fault or ours:\n{report}")
-    return Fastest(timed, bound * setting.grain * timed.tick, proof)
-
-
-def ending(sends: list[Send]) -> int:
-    """Return when the last data have arrived."""
-    return max((one.end for one in sends), default=0)
+    return Fastest(timed, bound * setting.tick, proof)
 
 
 def least_time(setting: Setting) -> int:
-    """Return ticks that no plan undercuts: the farthest goal, and the links of a cut with all that has to cross it.
+    """Return ticks that no plan undercuts: the farthest goal, and the ports of a cut with all that has to cross it.
 
     Of the cuts those of a single node, on either side, are looked at, and all of them if there are few nodes.
     """
-    far = max(setting.distances[one.source][goal] for one in setting.demands for goal in one.goals)
-    return max([far, *(_crossing(setting, cut) for cut in cuts_of(setting.topology.nodes))])
+    heads, tails = setting.heads, setting.tails
+    far = max(max(heads[one.source][goal], tails[one.source][goal]) for one in setting.demands for goal in one.goals)
+    nodes = sorted({node for one in setting.demands for node in (one.source, *one.goals)})
+    return max([far, *(_crossing(setting, cut, end) for cut in cuts_of(nodes) for end in (0, -1))])
 
 
-def _crossing(setting: Setting, cut: frozenset[int]) -> int:
-    """Return the ticks until all is over that has to leave some nodes."""
-    apart = setting.distances
+def _crossing(setting: Setting, cut: frozenset[int], end: int) -> int:
+    """Return the ticks until all is over that has to leave some nodes.
+
+    Every link that leaves them is counted with the port at one of its ends; what shares a port goes one by one.
+    """
     out = [
         (one.source, [goal for goal in one.goals if goal not in cut]) for one in setting.demands if one.source in cut
     ]
     out = [(source, goals) for source, goals in out if goals]
     if not out:
         return 0
-    links = []
+    doors: dict[int, tuple[int, int]] = {}
     src, dst = setting.topology.src.tolist(), setting.topology.dst.tolist()
     for link, (u, v) in enumerate(zip(src, dst, strict=True)):
         if u in cut and v not in cut:
             # From the first start that any chunk could have, until it is where the nearest of its goals is.
-            head = min(apart[source][u] for source, _ in out)
-            tail = min(apart[v][goal] for _, goals in out for goal in goals)
-            links.append((head + setting.lasts[link] + tail, setting.busy[link]))
-    low, high = 0, max(first + busy * len(out) for first, busy in links)
+            head = max(setting.opens[link], min(setting.heads[source][u] for source, _ in out))
+            tail = max(setting.shuts[link], min(setting.tails[v][goal] for _, goals in out for goal in goals))
+            port, _, hold = setting.ports[link][end]
+            first, busy = doors.get(port, (FAR, FAR))
+            doors[port] = min(first, head + setting.lasts[link] + tail), min(busy, hold)
+    low, high = 0, max(first + busy * len(out) for first, busy in doors.values())
     while low < high:
         middle = (low + high) // 2
-        through = sum(1 + (middle - first) // busy for first, busy in links if first <= middle)
+        through = sum(1 + (middle - first) // busy for first, busy in doors.values() if first <= middle)
         low, high = (low, middle) if through >= len(out) else (middle + 1, high)
     return low
 
@@ -143,15 +144,20 @@ def _search(
     sends: dict[tuple[int, int], tuple[int, int]] = {}  # flag and start of every send there is to choose
     for number in range(len(setting.demands)):
         sends |= _tree(program, setting, number, end, most)
-    for link, busy in enumerate(setting.busy):
-        own = {number: pair for (number, at), pair in sends.items() if at == link}
-        if len(own) > 1:
-            program.apart([start for _, start in own.values()], busy, [flag for flag, _ in own.values()])
-        if own:
-            # It follows, but tells the solver's relaxation what a link can carry.
-            u, rest = int(setting.topology.src[link]), setting.lasts[link] - busy
-            head = min(setting.distances[setting.demands[number].source][u] for number in own)
-            program.row([(1, end), *((-busy, flag) for flag, _ in own.values())], min(head + rest, least))
+    on: dict[int, list[tuple[int, int, int]]] = {}  # of a port: demand, link, and from when on the link needs it
+    held: dict[int, int] = {}
+    for number, link in sends:
+        for port, offset, hold in setting.ports[link]:
+            on.setdefault(port, []).append((number, link, offset))
+            held[port] = hold
+    for port, uses in on.items():
+        flags, starts = zip(*(sends[number, link] for number, link, _ in uses), strict=True)
+        if len(uses) > 1:
+            program.apart(starts, held[port], flags, [offset for *_, offset in uses])
+        # It follows, but tells the solver's relaxation what a port can carry.
+        head = min(_start(setting, number, link) + offset for number, link, offset in uses)
+        rest = min(_left(setting, number, link) - offset - held[port] for number, link, offset in uses)
+        program.row([(1, end), *((-held[port], flag) for flag in flags)], min(head + rest, least))
     seconds, jobs, seed = limits
     verdict = program.solve(seconds=seconds, jobs=jobs, seed=seed)
     if not program.solved:
@@ -164,12 +170,24 @@ def _search(
     return chosen, program.bound, verdict == "optimal"
 
 
+def _start(setting: Setting, number: int, link: int) -> int:
+    """Return when a chunk can start over a link at the earliest."""
+    u = int(setting.topology.src[link])
+    return max(setting.opens[link], setting.heads[setting.demands[number].source][u])
+
+
+def _left(setting: Setting, number: int, link: int) -> int:
+    """Return how long it is at least from the start of a chunk over a link to the end."""
+    v = int(setting.topology.dst[link])
+    return setting.lasts[link] + max(setting.shuts[link], setting.tail(v, setting.demands[number]))
+
+
 def _tree(
     program: Discrete, setting: Setting, number: int, end: int, most: int
 ) -> dict[tuple[int, int], tuple[int, int]]:
     """Add a tree for a demand to the program and return flag and start of each send, by demand and link."""
-    one, apart = setting.demands[number], setting.distances
-    tail = [min(apart[node][goal] for goal in one.goals) for node in range(setting.topology.nodes)]
+    one, apart = setting.demands[number], setting.heads
+    tail = [setting.tail(node, one) for node in range(setting.topology.nodes)]
     inside = [
         node
         for node in range(setting.topology.nodes)
@@ -182,13 +200,15 @@ def _tree(
     for node in inside:
         program.row([(1, end), (-1, there[node])], tail[node], when=[passed[node]] if node in passed else [])
     for link, (u, v, _) in enumerate(setting.topology.links()):
-        head, lasts = apart[one.source][u], setting.lasts[link]
-        if u == v or v not in there or (u != one.source and u not in there) or head + lasts + tail[v] > most:
+        head, lasts, left = _start(setting, number, link), setting.lasts[link], _left(setting, number, link)
+        if u == v or v not in there or (u != one.source and u not in there) or head + left > most:
             continue
-        flag, start = program.flag(), program.number(head, most - tail[v] - lasts)
+        flag, start = program.flag(), program.number(head, most - left)
         sends[number, link] = flag, start
         brought[v].append(flag)
         program.row([(1, there[v]), (-1, start)], lasts, lasts, when=[flag])
+        if setting.shuts[link]:
+            program.row([(1, end), (-1, start)], left, when=[flag])
         if u != one.source:
             program.row([(1, start), (-1, there[u])], 0, when=[flag])
             if u in passed:
@@ -201,7 +221,7 @@ def _tree(
     # Something crosses every cut between the source and a goal: it follows, but not for the solver's relaxation.
     src, dst = setting.topology.src.tolist(), setting.topology.dst.tolist()
     own = [(src[link], dst[link], flag) for (_, link), (flag, _) in sends.items()]
-    for cut in cuts_of(setting.topology.nodes):
+    for cut in cuts_of([one.source, *inside]):
         if one.source in cut and not cut.issuperset(one.goals):
             program.any_of(flag for u, v, flag in own if u in cut and v not in cut)
     return sends

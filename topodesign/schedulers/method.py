@@ -20,6 +20,7 @@ from topodesign.fabrics.part import Others, listed, nodes_named, part_of
 from topodesign.fabrics.ready import Ready, as_ready
 from topodesign.fabrics.shards import Shards
 from topodesign.fabrics.traffic import Traffic
+from topodesign.fabrics.unwinding import unwind
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
@@ -231,6 +232,27 @@ class Request:
         return self.topology if self.plain and not (self.only or self.without) else self.fabric
 
     @cached_property
+    def unwound(self) -> Topology | Fabric:
+        """:attr:`where`, with its switches replaced by links if that is asked.
+
+        Raises
+        ------
+        ParameterError
+            If there are none to replace, or nobody can say how.
+        """
+        if self.unwind is None:
+            return self.where
+        if not isinstance(self.where, Fabric):
+            raise ParameterError("--unwind is for fabrics with switches; leave it out")
+        if self.link_table is not None:
+            raise ParameterError("a link table has no rows for unwound switches; leave it out")
+        degree = None if self.unwind in {"all", "ring"} else self.unwind
+        if degree is not None and not degree.isdecimal():
+            raise ParameterError(f"--unwind is a number of links, all, or ring, not {self.unwind!r:.30}")
+        ring = self.unwind == "ring"
+        return unwind(self.where, 1 if ring else None if degree is None else int(degree), both_ways=ring)
+
+    @cached_property
     def ready_times(self) -> tuple[Fraction, ...]:
         """Seconds from the start until each vertex of ``where`` is ready; zeros if nothing is said."""
         if self.ready is None:
@@ -334,6 +356,10 @@ class Request:
         return other
 
 
+_TIMED = frozenset({"link_table", "alpha", "bandwidth", "overlap", "ready", "unwind", "tick"})
+"""Options that make timed sends of what could be rounds, too."""
+
+
 @dataclass(frozen=True)
 class Method:
     """A scheduler.
@@ -355,6 +381,9 @@ class Method:
         Whether it takes fabrics with switches, names and bandwidths; it then makes a fabric of any place.
     auto
         Whether ``auto`` asks it.
+    timed
+        The same for timed sends, if it makes them, too: where something is said of times that makes them, there are
+        switches, or groups of a fabric.
     """
 
     name: str
@@ -364,6 +393,15 @@ class Method:
     movement: str = "rounds"
     fabrics: bool = False
     auto: bool = True
+    timed: Method | None = None
+
+    def suited(self, request: Request) -> Method:
+        """Return what of it is asked: itself, or what makes timed sends."""
+        if self.timed is None:
+            return self
+        if not request.plain and (request.called.topology.switches or request.grouped):
+            return self.timed
+        return self.timed if _TIMED.intersection(request.given()) else self
 
     def does(self, collective: Collective) -> bool:
         """Return whether it makes a collective, as a whole or part by part."""

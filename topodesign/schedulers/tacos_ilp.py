@@ -24,15 +24,15 @@ from typing import Literal
 
 import numpy as np
 
-from topodesign.base.arguments import as_integer
 from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.base.units import format_time
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, SCATTER
+from topodesign.expand.places import named_preset
 from topodesign.plans.plan import Plan
 from topodesign.plans.timed import Timed
 from topodesign.schedulers import tacos
-from topodesign.schedulers.demands import Send, Setting, asked_of, complete, lean
-from topodesign.schedulers.exact_time import ending, least_time
+from topodesign.schedulers.demands import Send, Setting, complete, lean, setting_of
+from topodesign.schedulers.exact_time import least_time
 from topodesign.schedulers.method import Method, Request
 from topodesign.solve.program import Entries, Program
 from topodesign.verification.timed import verify_timed
@@ -50,18 +50,29 @@ Outcome = Literal["bound", "solver", "limit", "window"]
 
 @dataclass(frozen=True)
 class _Steps:
-    """The setting in steps: how many ticks one is, and how many steps a chunk takes over each link and keeps it."""
+    """The setting in steps: how many ticks one is, how many steps links take, open and shut, and when ports are used.
+
+    A port is used from one step after the start of a chunk on, and free again from another.
+    """
 
     setting: Setting
     length: int
     lasts: tuple[int, ...]
-    busy: tuple[int, ...]
+    opens: tuple[int, ...]
+    shuts: tuple[int, ...]
+    ports: tuple[tuple[tuple[int, int, int], ...], ...]
 
     @classmethod
     def of(cls, setting: Setting, length: int) -> _Steps:
         """Return the setting with times rounded up to steps of so many ticks."""
-        up = [tuple(-(-time // length) for time in times) for times in (setting.lasts, setting.busy)]
-        return cls(setting, length, *up)
+        lasts, opens, shuts = (
+            tuple(-(-time // length) for time in times) for times in (setting.lasts, setting.opens, setting.shuts)
+        )
+        ports = tuple(
+            tuple((port, offset // length, -(-(offset + hold) // length)) for port, offset, hold in own)
+            for own in setting.ports
+        )
+        return cls(setting, length, lasts, opens, shuts, ports)
 
 
 def synthesize_sends(
@@ -94,42 +105,41 @@ def synthesize_sends(
     """
     end = time.monotonic() + seconds
     best = lean(setting, known)
-    length = length or max(1, -(-ending(best) // MOST_STEPS))
+    length = length or max(1, -(-setting.ending(best) // MOST_STEPS))
     steps = _Steps.of(setting, length)
     if window is not None and window < max(steps.lasts):
         raise ParameterError(f"a window needs at least {max(steps.lasts)} steps, which the slowest link takes")
     least = least_time(setting)
-    if ending(best) <= least:
+    if setting.ending(best) <= least:
         return best, "bound", length
     if window is not None:
         found = lean(setting, _in_windows(steps, window, end))
-        best = min(best, found, key=ending)
-        return best, "bound" if ending(best) <= least else "window", length
+        best = min(best, found, key=setting.ending)
+        return best, "bound" if setting.ending(best) <= least else "window", length
     outcome: Outcome = "solver"
-    for layers in range(max(1, -(-least // length)), -(-ending(best) // length) + 1):
+    for layers in range(max(1, -(-least // length)), -(-setting.ending(best) // length) + 1):
         left = end - time.monotonic()
         sends, status = _solve(steps, layers, [{one.source: 0} for one in setting.demands], left)
         found = lean(setting, _recovered(steps, sends))
-        best = min(best, found, key=ending)
+        best = min(best, found, key=setting.ending)
         if status == "stopped":
             outcome = "limit"
             break
         if status == "all":
             break
-    return best, "bound" if ending(best) <= least else outcome, length
+    return best, "bound" if setting.ending(best) <= least else outcome, length
 
 
 def _recovered(steps: _Steps, sends: list[Send]) -> list[Send]:
     """Return sends, in exact times, with what they lack of the wanted chunks over the quickest ways."""
     setting = steps.setting
     held: list[dict[int, int]] = [{one.source: 0} for one in setting.demands]
-    free = [0] * len(setting.lasts)
+    free: dict[int, int] = {}
     src, dst = setting.topology.src.tolist(), setting.topology.dst.tolist()
     done = []
     for one in sorted(sends, key=lambda send: (send.start, send.link)):
-        start = max(held[one.demand][src[one.link]], free[one.link])
-        free[one.link] = start + setting.busy[one.link]
-        end = held[one.demand][dst[one.link]] = start + setting.lasts[one.link]
+        start = setting.earliest(one.link, held[one.demand][src[one.link]], free)
+        end = held[one.demand][dst[one.link]] = setting.occupy(one.link, start, free)
         done.append(Send(one.demand, one.link, start, end))
     return done + complete(setting, held, free)
 
@@ -163,28 +173,27 @@ class _Expanded:
         Of every column.
     rows
         Columns with their factors, and what they are at most.
-    on_link
-        The columns that need a link at a step.
+    on_port
+        The columns that need a port at a step.
     """
 
     sends: list[tuple[int, int, int]]
     cost: list[int]
     rows: list[tuple[list[tuple[int, int]], int]]
-    on_link: dict[tuple[int, int], list[int]]
+    on_port: dict[tuple[int, int], list[int]]
 
     def add_chunk(self, steps: _Steps, number: int, layers: int, held: dict[int, int], *, early: bool) -> None:
         """Add the sends of a chunk: columns, and the rows that bind them."""
         setting, one = steps.setting, steps.setting.demands[number]
-        apart = setting.distances
-        tail = [
-            -(-min(apart[node][goal] for goal in one.goals) // steps.length) for node in range(setting.topology.nodes)
-        ]
+        apart = setting.heads
+        tail = [-(-setting.tail(node, one) // steps.length) for node in range(setting.topology.nodes)]
         head = [min(-(-apart[node][other] // steps.length) for node in held) for other in range(setting.topology.nodes)]
         into: dict[int, list[tuple[int, int]]] = {}
         out: dict[int, list[tuple[int, int]]] = {}
         for link, (u, v, _) in enumerate(setting.topology.links()):
-            slack = 0 if early else tail[v]
-            for start in range(head[u], layers - steps.lasts[link] - slack + 1):
+            slack = 0 if early else max(tail[v], steps.shuts[link])
+            first = 0 if early else steps.opens[link]
+            for start in range(max(head[u], first), layers - steps.lasts[link] - slack + 1):
                 if u == v or v in held:
                     continue
                 name, there = len(self.sends), start + steps.lasts[link]
@@ -194,8 +203,9 @@ class _Expanded:
                 self.cost.append(-(at_goal if v in one.goals else gain))
                 into.setdefault(v, []).append((there, name))
                 out.setdefault(u, []).append((start, name))
-                for at in range(start, start + steps.busy[link]):
-                    self.on_link.setdefault((link, at), []).append(name)
+                for port, begin, end in steps.ports[link]:
+                    for at in range(start + begin, start + end):
+                        self.on_port.setdefault((port, at), []).append(name)
         for node, come in into.items():
             self.rows.append(([(name, 1) for _, name in come], 1))
             for start, name in out.get(node, []):
@@ -223,7 +233,7 @@ def _solve(
     keys = network.sends
     if not keys:
         return [], "some"
-    rows = [*network.rows, *(([(name, 1) for name in names], 1) for names in network.on_link.values())]
+    rows = [*network.rows, *(([(name, 1) for name in names], 1) for names in network.on_port.values())]
     program.add_columns(len(keys), cost=np.array(network.cost), upper=1, whole=True)
     row = [number for number, (terms, _) in enumerate(rows) for _ in terms]
     column = [name for terms, _ in rows for name, _ in terms]
@@ -247,28 +257,27 @@ def _solve(
 def _sound(steps: _Steps, sends: list[Send], held: list[dict[int, int]]) -> list[Send]:
     """Return those of the solver's sends that have their chunk when they start and their link alone."""
     has = [dict(one) for one in held]
-    free = [0] * len(steps.lasts)
+    free: dict[int, int] = {}
     src, dst = steps.setting.topology.src.tolist(), steps.setting.topology.dst.tolist()
     kept = []
     for one in sorted(sends, key=lambda send: (send.start, send.link)):
         since = has[one.demand].get(src[one.link])
-        if since is None or since > one.start or free[one.link] > one.start or dst[one.link] in has[one.demand]:
+        taken = any(free.get(port, 0) > one.start + begin for port, begin, _ in steps.ports[one.link])
+        if since is None or since > one.start or taken or dst[one.link] in has[one.demand]:
             continue
         kept.append(one)
         has[one.demand][dst[one.link]] = one.end
-        free[one.link] = one.start + steps.busy[one.link]
+        for port, _, end in steps.ports[one.link]:
+            free[port] = one.start + end
     return kept
 
 
 def _make(request: Request) -> list[Plan]:
-    where, topology, collective = asked_of(request)
-    units = 1 if request.chunks is None else as_integer("chunks", request.chunks, 1)
-    times = request.link_times(where, collective, units)
-    setting = Setting.of(topology, collective, times, units=units, size=request.size, overlap=request.overlap)
+    where, setting = setting_of(request)
     known = greedy(request, setting)
     length = None
     if request.tick is not None:
-        length = max(1, math.floor(request.tick / (setting.form.tick * setting.grain)))
+        length = max(1, math.floor(request.tick / setting.tick))
     sends, outcome, ticks = synthesize_sends(
         setting,
         known,
@@ -280,7 +289,7 @@ def _make(request: Request) -> list[Plan]:
     report = verify_timed(setting.place, timed)
     if not report.ok:
         raise ScheduleError(f"the plan fails verification, which is our fault:\n{report}")
-    unit = setting.grain * setting.form.tick
+    unit = setting.tick
     bound, step = least_time(setting) * unit, ticks * unit
     gap = f"at most {float(timed.time / bound - 1):.2%} slower than any of whole chunks can be"
     said = {
@@ -295,35 +304,29 @@ def _make(request: Request) -> list[Plan]:
         "bound": str(bound),
         "step": str(step),
         "ended": outcome,
-        "greedy": str(ending(lean(setting, known)) * unit),
+        "greedy": str(setting.ending(lean(setting, known)) * unit),
     }
-    return [Plan(where, timed, {"time": timed.time}, generator=made, notes=(said,))]
+    spec = None if request.only or request.without or request.unwind else named_preset(request.place)
+    return [Plan(where, timed, {"time": timed.time}, spec, generator=made, notes=(said,))]
 
 
 def greedy(request: Request, setting: Setting) -> list[Send]:
     """Return the sends of TACOS-Greedy, or those over the quickest ways where these are faster."""
-    asked = replace(
-        request,
-        collective=setting.form.collective,
-        root=setting.form.collective.root,
-        tick=None,
-        window=None,
-        time_limit=None,
-    )
-    (plan,) = tacos.METHOD.make(asked)
+    (plan,) = tacos.METHOD.make(replace(request, tick=None, window=None, time_limit=None))
     found = lean(setting, complete(setting))
     other = setting.sends(plan.movement) if isinstance(plan.movement, Timed) else None
-    return found if other is None else min(found, lean(setting, other), key=ending)
+    return found if other is None else min(found, lean(setting, other), key=setting.ending)
 
 
 METHOD = Method(
     "tacos-ilp",
     frozenset(
         {"alpha", "bandwidth", "chunks", "jobs", "link_table", "overlap", "root", "seed", "tick", "time_limit"}
-        | {"tries", "window", "without"}
+        | {"tries", "window", "without", "ready", "unwind", "group", "only", "placement"}
     ),
     (ALLGATHER, REDUCE_SCATTER, BROADCAST, REDUCE, SCATTER, GATHER, ALL_TO_ALL),
     _make,
     movement="sends",
+    fabrics=True,
     auto=False,
 )

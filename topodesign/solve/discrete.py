@@ -67,9 +67,13 @@ class Discrete:
         """Have a flag set if another is."""
         self._parts["implies"].append((flag, other))
 
-    def apart(self, starts: Sequence[int], length: int, flags: Sequence[int]) -> None:
-        """Keep intervals apart, all of one length, whose flags are set."""
-        self._parts["apart"].append((list(starts), length, list(flags)))
+    def apart(
+        self, starts: Sequence[int], length: int, flags: Sequence[int], offsets: Sequence[int] | None = None
+    ) -> None:
+        """Keep intervals apart, all of one length, whose flags are set; each may begin so much after its start."""
+        self._parts["apart"].append(
+            (list(starts), length, list(flags), [0] * len(starts) if offsets is None else list(offsets))
+        )
 
     def minimise(self, terms: Iterable[Term]) -> None:
         """Say what is to be as small as possible."""

@@ -51,10 +51,10 @@ def answer_to(program: dict[str, Any]) -> dict[str, Any]:
         model.add_exactly_one([names[flag] for flag in flags])
     for flag, other in program["implies"]:
         model.add_implication(names[flag], names[other])
-    for starts, length, flags in program["apart"]:
+    for starts, length, flags, offsets in program["apart"]:
         model.add_no_overlap(
-            model.new_optional_fixed_size_interval_var(names[start], length, names[flag], "")
-            for start, flag in zip(starts, flags, strict=True)
+            model.new_optional_fixed_size_interval_var(names[start] + offset, length, names[flag], "")
+            for start, flag, offset in zip(starts, flags, offsets, strict=True)
         )
     if "minimise" in program:
         model.minimize(total(program["minimise"]))
