@@ -10,7 +10,6 @@ from topodesign.base.units import format_time
 from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.expand.places import named_preset
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.unwinding import unwind
 from topodesign.plans.plan import Plan
 from topodesign.schedulers.method import Method, Request
 from topodesign.schedulers.ten.greedy import Made, synthesize
@@ -44,17 +43,7 @@ OPTIONS = frozenset(
 
 
 def _make(request: Request) -> list[Plan]:
-    place = request.where
-    if request.unwind is not None:
-        if not isinstance(place, Fabric):
-            raise ParameterError("--unwind is for fabrics with switches; leave it out")
-        if request.link_table is not None:
-            raise ParameterError("a link table has no rows for unwound switches; leave it out")
-        degree = None if request.unwind in {"all", "ring"} else request.unwind
-        if degree is not None and not degree.isdecimal():
-            raise ParameterError(f"--unwind is a number of links, all, or ring, not {request.unwind!r:.30}")
-        ring = request.unwind == "ring"
-        place = unwind(place, 1 if ring else None if degree is None else int(degree), both_ways=ring)
+    place = request.unwound
     topology = place if isinstance(place, Topology) else place.topology
     units = 1 if request.chunks is None else as_integer("chunks", request.chunks, 1, MOST_CHUNKS)
     if request.traffic is not None:
