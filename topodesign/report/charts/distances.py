@@ -45,7 +45,7 @@ def distances_chart(topology: Topology) -> Chart:
         "distances",
         f"{name_of(topology)}: how far other nodes are",
         "distance in links",
-        "nodes at this distance, mean over all nodes",
+        "nodes at this distance (mean)",
         (
             Series("this topology", steps, ours, "bars"),
             Series("at best (Moore)", steps, moore, "points", "bound"),

@@ -36,7 +36,7 @@ def answer_document(found: Pareto, others: Beside | None) -> Document:
     """
     frontier = Section(
         "Topologies worth wiring",
-        (Plotted(_frontier(found), chooses=True), Listing(_without_verdict(found), chooses=True)),
+        (Plotted(_frontier(found), chooses=True), Listing(_without_verdict(found), chooses=True, named=True)),
     )
     times = Section("Time over message size", (Plotted(times_chart(found)),))
     compared = () if others is None else (_beside(found, others),)
@@ -73,7 +73,7 @@ def _frontier(found: Pareto) -> Chart:
 def _sections(entry: Entry, bound: Cost) -> tuple[Section, ...]:
     """Return all that is told of one topology of the frontier: built and priced again, unless it is huge."""
     name = str(entry.spec)
-    exchange = "" if entry.all_to_all is None else entry.all_to_all.words
+    exchange = None if entry.all_to_all is None else (entry.all_to_all.lower, entry.all_to_all.upper)
     if entry.nodes * entry.nodes * entry.degree > MOST_WORK:
         basis = "as the catalog says; building and pricing it again takes 'topodesign evaluate'"
         priced = Priced(entry.cost, entry.allgather, bound, basis, exchange)
@@ -95,4 +95,6 @@ def _beside(found: Pareto, others: Beside) -> Section:
     ]
     series.append(Series("lower bound of topologies", others.sizes, others.bound, role="bound"))
     chart = over_sizes(f"{found.nodes} nodes: the fastest beside others", series)
-    return Section("Beside what one would do anyway", (Listing(replace(others.table, heading="")), Plotted(chart)))
+    return Section(
+        "Beside what one would do anyway", (Listing(replace(others.table, heading=""), named=True), Plotted(chart))
+    )

@@ -64,7 +64,7 @@ def fabric_document(found: FabricOptimum, work: Workload, name: str) -> Document
         Section("Throughput", (_collectives(found),)),
         Section("The bottleneck", (Words((f"{words[:1].upper()}{words[1:]}.",)), Drawn(picture), _binding(found))),
         Section("What more bandwidth would buy", (_upgrades(found),)),
-        *_of_plan(plan, work, replace(picture, marked=(False,) * len(picture.links))),
+        *_of_plan(plan, work, _unmarked(picture, fabric)),
         Section("Exact figures", (_figures(found, plan),)),
         Section("What it is made of", (_links(fabric),)),
         Section("Commands", (loading(name, collective=collective.name),)),
@@ -80,6 +80,12 @@ def fabric_document(found: FabricOptimum, work: Workload, name: str) -> Document
         0,
         found.record(),
     )
+
+
+def _unmarked(drawing: Drawing, fabric: Fabric) -> Drawing:
+    """Return the drawing of a cut without the cut."""
+    groups = tuple(int(node in fabric.topology.switches) for node in range(fabric.topology.nodes))
+    return replace(drawing, marked=(False,) * len(drawing.links), groups=groups, legend=("node", "switch"))
 
 
 def _left(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], words: tuple[str, ...]) -> Listing:

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterable
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 
 from topodesign.base.records import Table
@@ -29,6 +30,7 @@ from topodesign.report.page.parts import (
 _ASSETS = Path(__file__).with_name("assets")
 _CLOSING = "All figures are exact; decimals are rounded for reading. Charts: uPlot 1.6.32, MIT licence."
 _THEME = '<button type="button" id="theme" aria-label="Switch between light and dark">Light / dark</button>'
+_HINT = "Point at the chart for its numbers."
 _MOST_NUMBERS = 300
 """Points of a chart whose numbers are also given as a table."""
 
@@ -106,8 +108,8 @@ def _text(text: str) -> str:
 
 
 def _broken(text: str) -> str:
-    """Return text that may be broken into lines after commas and slashes."""
-    return re.sub(r"([,/(])(?=\S)", r"\1<wbr>", _text(text))
+    """Return text that may be broken into lines within specs, numbers and names: after commas, brackets and slashes."""
+    return re.sub(r"(,|(?<=\w)\(|/(?=\w\w))(?=\S)", r"\1<wbr>", _text(text))
 
 
 def _header(document: Document) -> str:
@@ -141,7 +143,11 @@ def _choices(document: Document, *, several: bool) -> Iterable[str]:
 
 
 def _section(section: Section, name: str, document: Document) -> str:
-    parts = [_part(part, f"{name}p{place}", document) for place, part in enumerate(section.parts)]
+    parts = []
+    numbered = [(part, f"{name}p{place}") for place, part in enumerate(section.parts)]
+    for charts, group in groupby(numbered, key=lambda pair: isinstance(pair[0], Plotted)):
+        texts = [_part(part, place, document) for part, place in group]
+        parts += [f'<div class="pair">{"".join(texts)}</div>'] if charts and len(texts) > 1 else texts
     return "\n".join([
         f'<section id="{name}" aria-labelledby="{name}h">',
         f'<h2 id="{name}h">{_text(section.title)}</h2>',
@@ -178,36 +184,46 @@ def _facts(part: Facts) -> str:
 
 def _listing(part: Listing, name: str, document: Document) -> str:
     table = part.table
+    order = list(range(len(table.columns)))
+    if part.named:
+        order = [order[-1], *order[:-1]]
     several = part.chooses and len(document.choices) > 1
-    head = "".join(f'<th scope="col"{_side(title, table)}>{_text(title)}</th>' for title in table.columns)
+    head = "".join(f'<th scope="col"{_side(table.columns[k], table)}>{_text(table.columns[k])}</th>' for k in order)
     rows = []
     for place, cells in enumerate(table.rows):
         kind = ' class="compared"' if table.compared is not None and place >= table.compared else ""
-        choice = ""
+        pick = ""
         if several:
-            choice = '<td class="pick"></td>'
-            if place < len(document.choices):
-                kind = f' data-pick="{place}"'
-                checked = " checked" if place == document.chosen else ""
-                about = _text(f"Show {document.choices[place].name}")
-                choice = (
-                    f'<td class="pick"><input type="radio" name="choice" value="{place}" aria-label="{about}"'
-                    f"{checked}></td>"
-                )
+            kind, pick = (
+                (_pick(place, document), _radio(place, document)) if place < len(document.choices) else (kind, "")
+            )
+            pick = f'<td class="pick">{pick}</td>'
         body = "".join(
-            f"<td{_side(title, table, cell)}>{_cell(cell)}</td>"
-            for title, cell in zip(table.columns, cells, strict=True)
+            f'<th scope="row" class="spec">{_cell(cells[k])}</th>'
+            if part.named and k == order[0]
+            else f"<td{_side(table.columns[k], table)}>{_cell(cells[k])}</td>"
+            for k in order
         )
-        rows.append(f"<tr{kind}>{choice}{body}</tr>")
-    first = '<th scope="col"><span class="unseen">Show</span></th>' if several else ""
+        rows.append(f"<tr{kind}>{pick}{body}</tr>")
+    first = '<th scope="col" class="pick"><span class="unseen">Show</span></th>' if several else ""
     note = "".join(f'<p class="note">{_broken(line)}</p>' for line in table.footnote.splitlines())
-    hint = '<p class="note">Choose a row: the sections below follow.</p>' if several else ""
-    body = "\n".join(rows)
+    hint = '<p class="note">Choose a row or a point: the sections below follow.</p>' if several else ""
     title = f"<caption>{_text(table.heading)}</caption>" if table.heading else ""
+    body = "\n".join(rows)
     return (
-        f'<div class="wide"><table id="{name}">{title}'
-        f"<thead><tr>{first}{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>{hint}{note}"
+        f'{hint}<div class="wide"><table id="{name}">{title}<thead><tr>{first}{head}</tr></thead>\n'
+        f"<tbody>\n{body}\n</tbody></table></div>{note}"
     )
+
+
+def _pick(place: int, document: Document) -> str:
+    return f' data-pick="{place}"{" class=chosen" if place == document.chosen else ""}'
+
+
+def _radio(place: int, document: Document) -> str:
+    about = _text(f"Show {document.choices[place].name}")
+    checked = " checked" if place == document.chosen else ""
+    return f'<input type="radio" name="choice" value="{place}" aria-label="{about}"{checked}>'
 
 
 def _cell(cell: str) -> str:
@@ -221,10 +237,8 @@ def _number(value: Number) -> str:
     return f'<td class="number">{float(value):.6g}</td>'
 
 
-def _side(title: str, table: Table, cell: str = "") -> str:
-    if title in table.words:
-        return ' class="spec"' if "(" in cell else ' class="word"'
-    return ' class="number"'
+def _side(title: str, table: Table) -> str:
+    return ' class="word"' if title in table.words else ' class="number"'
 
 
 def _commands(part: Commands) -> str:
@@ -252,7 +266,7 @@ def _plotted(part: Plotted, name: str) -> str:
     return (
         f'<figure><figcaption>{_broken(chart.title)}</figcaption><div class="chart" id="{name}" tabindex="0" '
         f'role="group" aria-roledescription="chart" aria-label="{_text(chart.title)}. Arrow keys move along it."></div>'
-        f'<p class="hover" id="{name}t" role="status"></p>{note}{numbers}</figure>'
+        f'<p class="hover" id="{name}t" role="status">{_HINT}</p>{note}{numbers}</figure>'
     )
 
 

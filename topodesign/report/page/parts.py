@@ -44,10 +44,21 @@ class Facts:
 
 @dataclass(frozen=True)
 class Listing:
-    """A table; ``chooses`` says whether its first rows are the choices of the document."""
+    """A table.
+
+    Attributes
+    ----------
+    table
+        Titles and rows.
+    chooses
+        Whether its first rows are the choices of the document.
+    named
+        Whether the last column says what a row is about: a page has it first.
+    """
 
     table: Table
     chooses: bool = False
+    named: bool = False
 
     def record(self) -> dict[str, Any]:
         """Return it as JSON holds it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from topodesign.base.cost import Cost
@@ -61,14 +62,15 @@ class Priced:
     basis
         How the prices were found, in words.
     all_to_all
-        The bandwidth factor of an all-to-all in words, or nothing.
+        What the bandwidth factor of an all-to-all is at least and at most, the second None where that is not known;
+        None if neither is.
     """
 
     reduce_scatter: Cost
     allgather: Cost
     bound: Cost
     basis: str
-    all_to_all: str
+    all_to_all: tuple[Fraction, Fraction | None] | None
 
     @property
     def cost(self) -> Cost:
@@ -88,7 +90,11 @@ def topology_document(found: Evaluation, name: str) -> Document:
     """
     graph, work = found.topology, found.workload
     priced = Priced(
-        found.reduce_scatter, found.allgather, found.bound, computed_from_links(graph), found.all_to_all.words()
+        found.reduce_scatter,
+        found.allgather,
+        found.bound,
+        computed_from_links(graph),
+        (found.all_to_all.lower, found.all_to_all.upper),
     )
     sections = topology_sections(graph, name, work, priced, made_for(graph))
     return Document(
@@ -111,8 +117,8 @@ def setting(work: Workload) -> str:
 def computed_from_links(graph: Topology) -> str:
     """Return how the price of a topology was found."""
     known = graph.representatives
-    sources = "all nodes" if known is None else f"{counted(len(known), 'node')} that stand for all by symmetry"
-    return f"computed from its {len(graph.src)} links, for {sources}, in whole numbers and fractions"
+    few = f"for the {counted(len(known or ()), 'node')} to which symmetry takes all others"
+    return f"computed from its {len(graph.src)} links, {'for every node' if known is None else few}, in whole numbers"
 
 
 def _verdict(work: Workload, priced: Priced) -> str:
@@ -208,15 +214,19 @@ def figures(work: Workload, priced: Priced) -> tuple[Fact, ...]:
         )
         for size, time, least in times
     ]  # fmt: skip
-    if priced.all_to_all:
-        words, _, rest = priced.all_to_all.partition(" (")
-        facts.append(
-            Fact(
-                "y of an all-to-all", words, rest.removesuffix(")"),
-                "a flow that takes no more, and prices of links that prove that none takes less",
-            )
-        )  # fmt: skip
+    if priced.all_to_all is not None:
+        facts.append(_exchange(*priced.all_to_all))
     return tuple(facts)
+
+
+def _exchange(lower: Fraction, upper: Fraction | None) -> Fact:
+    name, least = "y of an all-to-all", "prices of links prove that no flow takes less"
+    if lower == upper:
+        return Fact(name, str(upper), f"{float(lower):.6f}", f"a flow takes this, and {least}")
+    if upper is None:
+        return Fact(name, f"at least {lower}", f"at least {float(lower):.6f}", "the distances of nodes")
+    about = f"{float(lower):.6f} to {float(upper):.6f}"
+    return Fact(name, f"{lower} to {upper}", about, f"a flow takes the second, and {least} than the first")
 
 
 def picture_of(place: Topology | Fabric, plan: Plan | None) -> tuple[Part, ...]:

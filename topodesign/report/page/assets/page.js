@@ -150,7 +150,7 @@
     });
     pen.fillStyle = pen.strokeStyle = colour("soft");
     pen.font = `${11 * ratio}px system-ui, sans-serif`;
-    pen.textAlign = "right";
+    pen.textAlign = "center";
     for (const one of part.marks) {
       const left = u.valToPos(one.x, "x", true);
       pen.setLineDash([2 * ratio, 3 * ratio]);
@@ -160,7 +160,7 @@
       pen.lineTo(left, u.bbox.top + u.bbox.height);
       pen.stroke();
       pen.save();
-      pen.translate(left - 4 * ratio, u.bbox.top + 6 * ratio);
+      pen.translate(left - 5 * ratio, u.bbox.top + u.bbox.height / 2);
       pen.rotate(-Math.PI / 2);
       pen.fillText(one.text, 0, 0);
       pen.restore();
@@ -184,11 +184,12 @@
     const label = part[name].label;
     const made = {
       label, labelSize: 20, labelFont: "12px system-ui, sans-serif", font: "12px system-ui, sans-serif",
-      stroke: colour("soft"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 },
+      filter: (_, ticks) => ticks, stroke: colour("soft"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line"), width: 1 },
       values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : shown(tick, label))),
     };
     if (name === "y") made.size = part.lanes.length ? 70 : 72;
     if (label.includes("bytes")) made.splits = () => ticksOfBytes(part, narrow);
+    else if (part[name].scale === "log") made.splits = () => ticksOfLog(part, name);
     if (/steps?|distance/.test(label)) made.incrs = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
     if (name === "y" && part.lanes.length) {
       made.splits = () => part.lanes.map((_, place) => place);
@@ -205,6 +206,16 @@
     const [low, high] = range(part, "x");
     const ticks = [];
     for (let power = Math.ceil(Math.log2(low)); power <= Math.log2(high); power += narrow ? 10 : 4) ticks.push(2 ** power);
+    return ticks;
+  }
+
+  function ticksOfLog(part, name) {
+    const [low, high] = range(part, name);
+    const between = high / low > 1e3 ? [1] : [1, 2, 5];
+    const ticks = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) {
+      ticks.push(...between.map((by) => by * 10 ** power).filter((tick) => tick >= low && tick <= high));
+    }
     return ticks;
   }
 
@@ -230,6 +241,7 @@
           else if (one.name) words.push(`${one.name}: ${shown(one.y[k], part.y.label)}`);
         });
       }
+      hover.classList.add("told");
       hover.textContent = `${shown(xs[index], part.x.label)} \u2013 ${words.join("; ")}`;
     }
 
@@ -247,7 +259,7 @@
     function draw() {
       if (plot) plot.destroy();
       const printing = root.dataset.printing !== undefined;
-      width = printing ? Math.min(box.clientWidth, 660) : box.clientWidth;
+      width = printing ? Math.min(box.clientWidth, box.closest(".pair") ? 310 : 640) : box.clientWidth;
       const look = looks(part.series);
       const table = part.series.filter((one) => !["level", "spans"].includes(one.style)).map((one) => {
         const at = new Map(one.x.map((x, k) => [x, one.y[k]]));
@@ -255,13 +267,14 @@
       });
       const series = part.series.map((one, k) => [one, look[k]]).filter(([one]) => !["level", "spans"].includes(one.style));
       const narrow = width < 520;
-      const high = part.lanes.length ? Math.max(220, 90 + 15 * part.lanes.length) : narrow ? 260 : 320;
+      const plain = printing ? 260 : narrow ? 260 : 320;
+      const high = part.lanes.length ? Math.max(220, 90 + 15 * part.lanes.length) : plain;
       const scale = (name) => ({
         time: false, distr: part[name].scale === "linear" ? 1 : 3, log: part[name].scale === "log2" ? 2 : 10,
         range: () => range(part, name), dir: name === "y" && part.lanes.length ? -1 : 1,
       });
       plot = new uPlot({
-        width, height: high, legend: { show: false }, padding: [14, 14, 0, 0],
+        width, height: high, legend: { show: false }, padding: [14, 30, 0, 0],
         cursor: { drag: { x: false, y: false }, points: { show: false }, y: false },
         scales: { x: scale("x"), y: scale("y") },
         axes: [axis(part, "x", narrow), axis(part, "y", narrow)],
@@ -413,8 +426,9 @@
       if (legend.includes("switch")) box.append(shape("rect", { x: x - r, y: y - r, width: 2 * r, height: 2 * r, rx: 3, class: "body" }));
       else box.append(shape("circle", { cx: x, cy: y, r, class: "body" }));
       const ring = shape("circle", {
-        cx: x, cy: y, r: near(view.radius * 0.86), class: "ring", pathLength: 100, transform: `rotate(-90 ${x} ${y})`,
+        cx: x, cy: y, r: near(view.radius * 0.85), class: "ring", pathLength: 100, transform: `rotate(-90 ${x} ${y})`,
       });
+      ring.style.strokeWidth = String(near(Math.max(2.5, view.radius * 0.3)));
       const title = shape("title", {}, `${name} (${legend})`);
       box.append(ring, title);
       if (longest <= 3 && view.radius >= 6) {
@@ -580,9 +594,11 @@
       const name = (node) => part.drawing.nodes[node][0];
       const rows = [...loads].map(([way, own]) => {
         const stops = part.paths[way];
-        const blocks = own.map((send) => {
-          const size = fraction(amount(send), part.units);
-          return `${part.blocks[sends.block[send]].name}${size ? ` (${size})` : ""}`;
+        const sums = new Map();
+        for (const send of own) sums.set(sends.block[send], (sums.get(sends.block[send]) || 0) + amount(send));
+        const blocks = [...sums].map(([block, sum]) => {
+          const size = fraction(sum, part.units);
+          return `${part.blocks[block].name}${size ? ` (${size})` : ""}`;
         });
         const via = stops.length > 2 ? ` over ${stops.slice(1, -1).map(name).join(", ")}` : "";
         return [`${name(stops[0])} \u2192 ${name(stops[stops.length - 1])}${via}`, blocks.join(", "), own];
@@ -603,7 +619,7 @@
           if (now === last) play();
         }, Math.max(120, Math.min(1100, 20000 / last)));
       }
-      start.textContent = timer === null ? "\u25b6 Play" : "\u23f8 Pause";
+      playing();
       start.setAttribute("aria-pressed", String(timer !== null));
     }
 
@@ -612,12 +628,14 @@
       go(by === Infinity ? last : by === -Infinity ? 0 : now + by);
     }
 
-    const button = (text, label, act) => make("button", { type: "button", "aria-label": label, onclick: act }, text);
-    const first = button("\u23ee", "To the start", () => step(-Infinity));
-    const back = button("\u25c0", "One step back", () => step(-1));
-    const start = make("button", { type: "button", class: "play", "aria-pressed": "false", onclick: play }, "\u25b6 Play");
-    const next = button("\u25b6", "One step on", () => step(1));
-    const end = button("\u23ed", "To the end", () => step(Infinity));
+    const icon = (path) => shape("svg", { viewBox: "0 0 16 16", width: 14, height: 14, "aria-hidden": "true" }, shape("path", { d: path, fill: "currentColor" }));
+    const button = (path, label, act) => make("button", { type: "button", "aria-label": label, onclick: act }, icon(path));
+    const first = button("M2 2h2v12h-2zM14 2v12l-9-6z", "To the start", () => step(-Infinity));
+    const back = button("M12 2v12l-9-6z", "One step back", () => step(-1));
+    const start = make("button", { type: "button", class: "play", "aria-pressed": "false", onclick: play });
+    const playing = () => start.replaceChildren(icon(timer === null ? "M4 2v12l10-6z" : "M3 2h4v12h-4zM9 2h4v12h-4z"), timer === null ? " Play" : " Pause");
+    const next = button("M4 2v12l9-6z", "One step on", () => step(1));
+    const end = button("M12 2h2v12h-2zM2 2v12l9-6z", "To the end", () => step(Infinity));
     const slider = make("input", { type: "range", min: 0, max: last, value: 0, "aria-label": "Step", oninput: () => step(Number(slider.value) - now) });
     const chooser = make("select", { onchange: () => { follow = Number(chooser.value); show(); } },
       make("option", { value: -1 }, "everything"),
@@ -638,6 +656,7 @@
       make("div", { class: "controls", role: "group", "aria-label": "Player" }, first, back, start, next, end, slider,
         make("label", {}, "Follow ", chooser)),
       words, make("div", { class: "split" }, stage, table), groups(part.drawing));
+    playing();
     go(0);
   }
 
@@ -684,8 +703,19 @@
     redraw();
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  addEventListener("beforeprint", () => { root.dataset.printing = ""; redraw(); });
-  addEventListener("afterprint", () => { delete root.dataset.printing; redraw(); });
+  let before;
+  addEventListener("beforeprint", () => {
+    before = root.dataset.theme;
+    root.dataset.theme = "light";
+    root.dataset.printing = "";
+    redraw();
+  });
+  addEventListener("afterprint", () => {
+    if (before === undefined) delete root.dataset.theme;
+    else root.dataset.theme = before;
+    delete root.dataset.printing;
+    redraw();
+  });
   for (const box of document.querySelectorAll(".wide")) box.tabIndex = 0;
   choose(chosen);
 })();

@@ -1,0 +1,211 @@
+"""Reports in a real browser: no error, no request, what is chosen is shown, and what is played arrives.
+
+Where there is no Chromium with its driver, these tests are skipped: Debian has both as ``chromium`` and
+``chromium-driver``.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+from collections.abc import Iterator
+from fractions import Fraction
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib import image
+
+from tests.report.page.test_page import EVIL
+from topodesign import pareto, report_page, schedule
+from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.report.page.page import Page
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+DRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None or DRIVER is None, reason="needs chromium and chromedriver (apt install chromium chromium-driver)"
+)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    selenium = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install 'topodesign[dev]'")
+    options = selenium.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for word in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--window-size=1200,900",
+    ):
+        options.add_argument(word)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    browser = selenium.Chrome(options=options, service=selenium.ChromeService(DRIVER))
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def browser(chromium: Any) -> Iterator[Any]:
+    """The browser, as wide as a desk's and light; what went on in it is checked at the end."""
+    chromium.get_log("browser")
+    chromium.get_log("performance")
+    look(chromium, "light", 1200)
+    yield chromium
+    assert chromium.get_log("browser") == []
+    events = [json.loads(entry["message"])["message"] for entry in chromium.get_log("performance")]
+    asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    assert asked
+    assert all(url.startswith(("file:", "data:", "about:")) for url in asked), asked
+
+
+def look(browser: Any, scheme: str, width: int) -> None:
+    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def show(browser: Any, page: Page, folder: Path) -> None:
+    path = folder / "page.html"
+    page.save(path)
+    browser.get(path.as_uri())
+
+
+def find(browser: Any, selector: str) -> Any:
+    return browser.find_element("css selector", selector)
+
+
+def shown(browser: Any) -> list[int]:
+    return [
+        int(box.get_attribute("data-choice"))
+        for box in browser.find_elements("css selector", ".choice")
+        if box.is_displayed()
+    ]
+
+
+def pixels(browser: Any) -> Any:
+    return image.imread(BytesIO(base64.b64decode(browser.get_screenshot_as_base64())))[..., :3]
+
+
+def press(browser: Any, selector: str, *keys: str) -> None:
+    find(browser, selector).send_keys(*keys)
+
+
+ENTER, END, HOME, LEFT, RIGHT, DOWN = "\ue007", "\ue010", "\ue011", "\ue012", "\ue014", "\ue015"
+
+
+def test_what_is_chosen_is_shown(browser: Any, tmp_path: Path) -> None:
+    found = pareto(200, 6)
+    show(browser, report_page(found), tmp_path)
+    best = found.entries.index(found.best)
+    assert len(found) == 2
+    assert shown(browser) == [best]
+    find(browser, f"tr[data-pick='{1 - best}']").click()
+    assert shown(browser) == [1 - best]
+    assert find(browser, f"input[value='{1 - best}']").is_selected()
+    assert find(browser, ".choice:not([hidden]) h2").text.endswith(str(found[1 - best].spec))
+    assert find(browser, ".choice:not([hidden]) .net").is_displayed()
+    press(browser, f"input[value='{1 - best}']", DOWN)
+    assert shown(browser) == [best]
+    # along the chart by keys: every point says its exact figures, and Enter chooses it
+    chart = ".chart"
+    press(browser, chart, HOME)
+    for place, entry in enumerate(found):
+        assert f"y = {entry.cost.bandwidth} " in find(browser, f"{chart} ~ .hover").text
+        press(browser, chart, ENTER)
+        assert shown(browser) == [place]
+        press(browser, chart, RIGHT)
+    # the mouse on it says the same, and a click chooses
+    over = find(browser, f"{chart} .u-over")
+    wide = over.size["width"]
+    from selenium.webdriver import ActionChains
+
+    steps = [entry.cost.steps for entry in found]
+    low, high = min(steps) - 0.6, max(steps) + 0.6
+    ActionChains(browser).move_to_element_with_offset(
+        over, int(wide * (steps[0] - low) / (high - low) - wide / 2), 0
+    ).click().perform()
+    assert shown(browser) == [0]
+    assert str(found[0].cost.bandwidth) in find(browser, f"{chart} ~ .hover").text
+
+
+@pytest.mark.parametrize(
+    ("place", "collective", "options"),
+    [
+        ("circulant(12,2,3)", "allreduce", {}),
+        ("dgx_a100(2)", "allgather", {}),
+        ("kautz(2,1)", "all-to-all", {}),
+        ("circulant(6,1,2)", "reduce-scatter", {"method": "tacos"}),
+    ],
+)
+def test_what_is_played_arrives(
+    browser: Any, tmp_path: Path, place: str, collective: str, options: dict[str, Any]
+) -> None:
+    show(browser, report_page(schedule(place, collective, **options)), tmp_path)
+    box, stage = find(browser, ".player"), ".player .stage"
+    last = int(find(browser, ".player input[type=range]").get_attribute("max"))
+    assert (box.get_attribute("data-instant"), box.get_attribute("data-complete")) == ("0", "false")
+    for instant in range(1, last + 1):
+        assert box.get_attribute("data-complete") == "false"
+        press(browser, stage, RIGHT)
+        assert box.get_attribute("data-instant") == str(instant)
+        assert browser.find_elements("css selector", ".player .send")
+        assert find(browser, ".carried tbody th").text
+    assert box.get_attribute("data-complete") == "true"
+    assert "Every node has all" in find(browser, ".said").text
+    press(browser, stage, LEFT)
+    assert (box.get_attribute("data-instant"), box.get_attribute("data-complete")) == (str(last - 1), "false")
+    press(browser, stage, HOME)
+    assert box.get_attribute("data-instant") == "0"
+    find(browser, ".player button[aria-label='To the end']").click()
+    assert box.get_attribute("data-complete") == "true"
+    find(browser, ".player select option:nth-child(2)").click()
+    assert box.get_attribute("data-complete") == "true"
+
+
+def test_it_plays_by_itself(browser: Any, tmp_path: Path) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    show(browser, report_page(schedule("circulant(6,1,2)", "allgather", method="tacos")), tmp_path)
+    browser.execute_script("const real = setInterval; window.setInterval = (act) => real(act, 5);")
+    press(browser, ".player .stage", " ")
+    WebDriverWait(browser, 10).until(lambda one: find(one, ".player").get_attribute("data-complete") == "true")
+    assert "Play" in find(browser, ".player .play").text
+    press(browser, ".player .stage", " ", " ")
+    assert "Play" in find(browser, ".player .play").text
+
+
+def test_light_dark_narrow_and_printed(browser: Any, tmp_path: Path) -> None:
+    show(browser, report_page("circulant(12,2,3)"), tmp_path)
+    seen = {}
+    for scheme in ("light", "dark"):
+        look(browser, scheme, 1200)
+        seen[scheme] = pixels(browser)
+        assert len(np.unique((seen[scheme][::3, ::3] * 255).astype(int).reshape(-1, 3), axis=0)) > 50
+    assert np.median(seen["light"]) > 0.8
+    assert np.median(seen["dark"]) < 0.2
+    find(browser, "#theme").click()
+    assert np.median(pixels(browser)) > 0.8
+    printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
+    assert base64.b64decode(printed["data"]).startswith(b"%PDF")
+    assert browser.execute_script("return document.documentElement.dataset.printing") is None
+    for width in (390, 1200):
+        look(browser, "light", width)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_names_stay_names(browser: Any, tmp_path: Path) -> None:
+    names = [f"{EVIL}{number}" for number in range(3)]
+    links = [FabricLink(a, b, Fraction(10**9), EVIL) for a in names for b in names if a != b]
+    show(browser, report_page(Fabric.from_links(EVIL, names, (), links)), tmp_path)
+    press(browser, ".player .stage", END)
+    assert find(browser, ".player").get_attribute("data-complete") == "true"
+    assert not browser.find_elements("css selector", "img")
+    assert EVIL in find(browser, "h1").text
+    assert names[0] in find(browser, ".carried").text
