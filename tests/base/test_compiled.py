@@ -24,11 +24,13 @@ from tests.samples.topologies import regular_digraphs
 from tests.samples.wirings import bare
 from topodesign.base import compiled
 from topodesign.base.compiled import Kernel, next_random
+from topodesign.collectives import as_collective
 from topodesign.forest import flattening_kernels, packing_kernels
 from topodesign.forest.allreduce import allreduce_optimum
 from topodesign.forest.optimum import optimum, with_capacity
 from topodesign.forest.schedule import forest_schedule
 from topodesign.forest.splitting import remove_switches
+from topodesign.plans.timed_ops import link_times
 from topodesign.pricing import kernels as pricing_kernels
 from topodesign.pricing.closed_form import distances, girth, price
 from topodesign.pricing.flows import kernels as concurrent_kernels
@@ -39,7 +41,11 @@ from topodesign.pricing.flows.quotient import quotient
 from topodesign.schedulers import scheduling, spread_kernels
 from topodesign.schedulers.spff import spff
 from topodesign.schedulers.spread import spread
-from topodesign.schedulers.ten import copying_kernels, event_kernels, forward_kernels, sharing_kernels
+from topodesign.schedulers.ten import copying_kernels, event_kernels, forward_kernels, repair_kernels, sharing_kernels
+from topodesign.schedulers.ten.copying import copy_chunks
+from topodesign.schedulers.ten.forward import forward_chunks
+from topodesign.schedulers.ten.network import chunks_of, network_of
+from topodesign.schedulers.ten.repair import repaired
 from topodesign.simulation.rounds import simulate_rounds
 from topodesign.solve import flow_kernels
 from topodesign.solve.maxflow import balanced_part
@@ -123,6 +129,15 @@ def synthesized(digraph: Topology) -> None:
     scheduling.schedule(digraph, traffic=["*=allgather@1KiB", "*=all-to-all+3us"], tries=1)
 
 
+def mended(digraph: Topology) -> None:
+    for collective in (as_collective("allgather"), as_collective("gather").at(0)):
+        times = link_times(digraph, collective, 1, size=Fraction(2**20), alpha=Fraction(1), bandwidth=Fraction(10**6))
+        network = network_of(digraph, times)
+        chunks = chunks_of(network, collective, 1)
+        send = copy_chunks if collective.name == "allgather" else forward_chunks
+        repaired(network, chunks, send(network, chunks, 0), 0, schedules=10)
+
+
 EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.SearchStrategy[Topology]]] = [
     ((pricing_kernels,), priced, regular_digraphs()),
     ((concurrent_kernels,), shared, regular_digraphs()),
@@ -130,6 +145,7 @@ EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.Sea
     ((spread_kernels,), spread_out, regular_digraphs(5, 2)),
     ((field_kernels,), moved, regular_digraphs(5, 2)),
     ((event_kernels, copying_kernels, forward_kernels, sharing_kernels), synthesized, regular_digraphs(6, 2)),
+    ((repair_kernels,), mended, regular_digraphs(6, 2)),
     ((flow_kernels,), flowed, fabrics(6)),
     ((packing_kernels, flattening_kernels), packed, fabrics(6)),
 ]

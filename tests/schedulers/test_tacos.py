@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -28,8 +29,10 @@ from topodesign.schedulers.ten.copying import copy_chunks
 from topodesign.schedulers.ten.event_kernels import queue_for, reach
 from topodesign.schedulers.ten.forward import distances_to, forward_chunks
 from topodesign.schedulers.ten.network import Network, chunks_of, network_of, timed_from
+from topodesign.schedulers.ten.repair import repaired
 from topodesign.schedulers.ten.tries import best_of
 from topodesign.simulation.plans import simulate
+from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 from topodesign.verification.plans import verify
 from topodesign.verification.rounds import verify_rounds
@@ -331,6 +334,81 @@ def test_five_hundred_uneven_networks(block: int) -> None:
                     tries=4,
                 )
             )
+
+
+def six(number: int) -> tuple[Topology, LinkTable, str]:
+    """Six nodes with links of five latencies and four bandwidths, and a collective: one after the other."""
+    rng = random.Random(1000 + number)  # noqa: S311  not for cryptography
+    ring = rng.sample(range(6), 6)
+    links = {(u, v) for u, v in zip(ring, ring[1:] + ring[:1], strict=True)}
+    others = [(u, v) for u in range(6) for v in range(6) if u != v and (u, v) not in links]
+    links |= set(rng.sample(others, rng.randint(0, len(others) if number % 2 else 6)))
+    alpha = {pair: Fraction(rng.choice([1, 2, 5, 10, 17]), 10**6) for pair in sorted(links)}
+    bandwidth = {pair: Fraction(rng.choice([25, 50, 100, 400]) * 10**9) for pair in sorted(links)}
+    names = [name for name in COLLECTIVES if name != "allreduce"]
+    return Topology.from_links(6, sorted(links)), LinkTable(alpha, bandwidth), names[number % 7]
+
+
+def over_exact(number: int) -> float:
+    """How many times as long the greedy plan takes as the best one, which is proven to be that."""
+    topology, table, name = six(number)
+    options: dict[str, Any] = {"root": rooted(as_collective(name)), "link_table": table, "overlap": number % 3 == 0}
+    best = schedule(topology, name, method="exact", **options)
+    plan = checked(schedule(topology, name, method="tacos", **options))
+    assert plan.claim["time"] >= best.claim["time"]
+    return float(plan.claim["time"] / best.claim["time"])
+
+
+def test_small_networks_have_nearly_the_best_plans() -> None:
+    found = [over_exact(number) for number in range(7)]
+    assert max(found) <= 1.25
+    assert sum(found) <= 1.05 * len(found)
+
+
+@pytest.mark.thorough
+def test_two_hundred_small_networks_have_nearly_the_best_plans() -> None:
+    found = [over_exact(number) for number in range(200)]
+    assert max(found) <= 1.25
+    assert sum(found) <= 1.05 * len(found)
+
+
+def test_repair_makes_nothing_worse() -> None:
+    for seed in range(12):
+        topology, table = uneven(5, seed)
+        there = network(topology, table, overlap=bool(seed % 2))
+        for name in ("allgather", "broadcast", "scatter", "all-to-all"):
+            collective = as_collective(name)
+            chunks = chunks_of(there, collective.at(rooted(collective)), 2)
+            send = copy_chunks if name in {"allgather", "broadcast"} else forward_chunks
+            first = send(there, chunks, seed)
+            least = bound_of(there, chunks)
+            after = repaired(there, chunks, first, seed, enough=least, schedules=100)
+            assert least <= after.time <= first.time
+
+
+def primes() -> tuple[Topology, LinkTable]:
+    """Links whose bandwidths have no common multiple that 64 bits can hold."""
+    topology = build("torus(4,4)")
+    pairs = [(u, v) for u, v, _ in topology.links()]
+    rates = (97, 101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 173)
+    rate = {pair: Fraction(rates[at % 16] * 10**9 + 7) for at, pair in enumerate(pairs)}
+    return topology, LinkTable(dict.fromkeys(pairs, Fraction(1, 10**6)), rate)
+
+
+@pytest.mark.parametrize("collective", ["allgather", "allreduce"])
+def test_bandwidths_without_a_common_multiple(collective: str) -> None:
+    """They are refused, or rounded up as much as is said, so that the plan is right for the links as they are."""
+    topology, table = primes()
+    with pytest.raises(TooLargeError, match="--tick 1us"):
+        schedule(topology, collective, method="tacos", link_table=table)
+    plan = checked(schedule(topology, collective, method="tacos", link_table=table, tick="1us", tries=2))
+    assert any("up to 0.9766ns more" in note for note in plan.notes)
+    timed = plan.movement
+    assert isinstance(timed, Timed)
+    for (u, v, _), latency, unit in zip(topology.links(), timed.latency, timed.per_unit, strict=True):
+        own = 8 * Fraction(2**20) / 16 / table.bandwidth[u, v]
+        assert 0 <= int(unit) * timed.tick - own < Fraction(1, 1024 * 10**6)
+        assert int(latency) * timed.tick >= table.alpha[u, v]
 
 
 def test_times_that_64_bits_do_not_count_are_refused() -> None:

@@ -29,11 +29,15 @@ class LinkTimes(NamedTuple):
         Seconds of one tick, the longest of which all times are multiples.
     latency, per_unit
         Ticks of every link, and of every unit on it, int64 arrays of shape ``(links,)``.
+    more
+        Seconds by which a latency, or the time of a unit, may be longer than the link's own: above zero only where
+        that was asked for.
     """
 
     tick: Fraction
     latency: IntArray
     per_unit: IntArray
+    more: Fraction = Fraction(0)
 
 
 def link_times(
@@ -45,6 +49,7 @@ def link_times(
     alpha: Fraction,
     bandwidth: Fraction,
     links: LinkTable | None = None,
+    grain: Fraction | None = None,
 ) -> LinkTimes:
     """Return the exact times of all links.
 
@@ -60,6 +65,9 @@ def link_times(
         Egress bandwidth B of a node in bits per second; a link has B/d for every unit of its capacity.
     links
         Other values of single links.
+    grain
+        Where the exact times have no common tick that can be counted, they are rounded up to multiples of so many
+        seconds; None refuses them.
 
     Raises
     ------
@@ -77,7 +85,13 @@ def link_times(
     latency = [Fraction(table.alpha.get(pair, alpha)) for pair in pairs]
     rates = zip(pairs, topology.capacity.tolist(), strict=True)
     per_unit = [bits / table.bandwidth.get(pair, port * ports) for pair, ports in rates]
-    return common_ticks(latency, per_unit, units)
+    try:
+        return common_ticks(latency, per_unit, units)
+    except TooLargeError:
+        if grain is None:
+            raise
+        latency, per_unit = ([-(-time // grain) * grain for time in times] for times in (latency, per_unit))
+        return common_ticks(latency, per_unit, units)._replace(more=grain)
 
 
 def common_ticks(
@@ -94,7 +108,10 @@ def common_ticks(
     below = math.lcm(*(value.denominator for value in values))
     tick = Fraction(math.gcd(*(int(value * below) for value in values)) or 1, below)
     if units * max(per_unit, default=tick) + max(latency, default=tick) >= MAX_TICKS * tick:
-        raise TooLargeError("the times of the links have no common tick that 64 bits can count; use rounder numbers")
+        raise TooLargeError(
+            "the times of the links have no common tick that 64 bits can count; use rounder numbers, or --tick 1us of "
+            "--method tacos, which rounds them up and says by how much"
+        )
     ticks = {value: int(value / tick) for value in values}
     return LinkTimes(
         tick,

@@ -260,7 +260,9 @@ class Request:
             return (Fraction(0),) * (where if isinstance(where, Topology) else where.topology).nodes
         return as_ready(self.fabric, self.ready)
 
-    def link_times(self, where: Topology | Fabric, collective: Collective, units: int) -> LinkTimes:
+    def link_times(
+        self, where: Topology | Fabric, collective: Collective, units: int, *, grain: Fraction | None = None
+    ) -> LinkTimes:
         """Return the exact times of links.
 
         Parameters
@@ -271,6 +273,9 @@ class Request:
             What is to be done there, with the root and the group that it has there.
         units
             Equal parts of a block.
+        grain
+            To which times are rounded up that are too fine to be counted, as
+            :func:`topodesign.plans.timed_ops.link_times` does.
 
         Raises
         ------
@@ -293,6 +298,7 @@ class Request:
             alpha=Fraction(1, 10**5) if self.alpha is None else self.alpha,
             bandwidth=8 * NODE_BANDWIDTH if rate is None else rate,
             links=self._table_there(where),
+            grain=grain,
         )
 
     def _table_there(self, where: Topology | Fabric) -> LinkTable | None:

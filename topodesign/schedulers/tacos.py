@@ -13,7 +13,7 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan import Plan
 from topodesign.schedulers.method import Method, Request
 from topodesign.schedulers.ten.greedy import Made, synthesize
-from topodesign.schedulers.ten.network import Network, network_of
+from topodesign.schedulers.ten.network import Network, grain_of, network_of, rounding
 from topodesign.schedulers.traffic import plan_traffic
 from topodesign.topology.topology import Topology
 
@@ -52,9 +52,9 @@ def _make(request: Request) -> list[Plan]:
         return [plan_traffic(request, place, units, None if request.without else named_preset(request.place))]
     collective = _there(request, place)
     ready = request.ready_times if request.unwind is None else _ready_nodes(request)
-    times = request.link_times(place, collective, units)
+    times = request.link_times(place, collective, units, grain=grain_of(request))
     wires = network_of(topology, times, step=request.tick, ready=ready, overlap=request.overlap)
-    return [_told(request, place, wires, synthesize(request, wires, collective, units))]
+    return [_told(request, place, wires, synthesize(request, wires, collective, units), rounding(request, times.more))]
 
 
 def _ready_nodes(request: Request) -> tuple[Fraction, ...]:
@@ -80,7 +80,7 @@ def _there(request: Request, place: Topology | Fabric) -> Collective:
     return request.collective.at((place if isinstance(place, Fabric) else request.whole).number(str(name)))
 
 
-def _told(request: Request, place: Topology | Fabric, network: Network, made: Made) -> Plan:
+def _told(request: Request, place: Topology | Fabric, network: Network, made: Made, further: list[str]) -> Plan:
     """Return the plan with what there is to say of it."""
     bound = made.bound * network.tick
     what = "these chunks over unwound switches" if request.unwind else "these chunks"
@@ -88,8 +88,7 @@ def _told(request: Request, place: Topology | Fabric, network: Network, made: Ma
     if made.timed.time > bound:
         times = f"{float(made.timed.time / bound):.4f} times " if bound else ""
         notes = [f"{times}{format_time(bound)}, which no schedule of {what} beats"]
-    if request.tick is not None:
-        notes.append(f"times of links are rounded up to steps of {format_time(request.tick)}")
+    notes += further
     generator = {
         "method": "tacos",
         "seed": 0 if request.seed is None else request.seed,

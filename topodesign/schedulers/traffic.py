@@ -29,7 +29,7 @@ from topodesign.plans.timed_ops import LinkTimes, common_ticks
 from topodesign.plans.together import Together
 from topodesign.schedulers.method import Request
 from topodesign.schedulers.ten.greedy import Made, synthesize
-from topodesign.schedulers.ten.network import Network, chunks_of, network_of, slower, wanted
+from topodesign.schedulers.ten.network import Network, chunks_of, grain_of, network_of, rounding, slower, wanted
 from topodesign.schedulers.ten.sharing import SharedLinks
 from topodesign.topology.topology import IntArray, Topology
 
@@ -42,12 +42,16 @@ _LEAST_SHARE = 0.1
 
 
 class _Tenant(NamedTuple):
-    """A stream on a network: what it does there, with how much, from which tick on, and with which links."""
+    """A stream on a network: what it does there, with how much, from which tick on, and over which links.
+
+    ``more`` is what the times of these are longer by, at most, than their own.
+    """
 
     collective: Collective
     size: Fraction
     begin: int
     wires: Network
+    more: Fraction
 
 
 def plan_traffic(request: Request, place: Topology | Fabric, units: int, spec: str | None) -> Plan:
@@ -100,17 +104,19 @@ def _tenants(request: Request, place: Topology | Fabric, units: int) -> list[_Te
     called = request.called if isinstance(place, Topology) else place
     topology = place if isinstance(place, Topology) else place.topology
     found = [one for stream in as_streams(request.traffic or ()) for one in _collectives(called, stream)]
-    times = [replace(request, size=stream.size).link_times(place, one, units) for stream, one in found]
+    grain = grain_of(request)
+    times = [replace(request, size=stream.size).link_times(place, one, units, grain=grain) for stream, one in found]
     ready = request.ready_times
     others = (*(stream.begin for stream, _ in found), *ready, *(() if request.tick is None else (request.tick,)))
     latency = [int(ticks) * times[0].tick for ticks in times[0].latency.tolist()]
     per_unit = [int(ticks) * one.tick for one in times for ticks in one.per_unit.tolist()]
     exact = common_ticks(latency, per_unit, units, others)
     tenants = []
+    more = max(one.more for one in times)
     for (stream, collective), row in zip(found, exact.per_unit.reshape(len(found), -1), strict=True):
         own = LinkTimes(exact.tick, exact.latency, sealed(row.copy()))
         wires = network_of(topology, own, step=request.tick, ready=ready, overlap=request.overlap)
-        tenants.append(_Tenant(collective, stream.size, int(stream.begin / exact.tick), wires))
+        tenants.append(_Tenant(collective, stream.size, int(stream.begin / exact.tick), wires, more))
     return tenants
 
 
@@ -245,8 +251,7 @@ def _told(
     for tenant, made in sorted(zip(tenants, alone, strict=True), key=lambda pair: pair[0].begin):
         ends = max(ends, tenant.begin * moved.tick) + made.timed.time
     notes.append(f"one after the other they would be done after {format_time(ends)}")
-    if request.tick is not None:
-        notes.append(f"times of links are rounded up to steps of {format_time(request.tick)}")
+    notes += rounding(request, tenants[0].more)
     generator = {
         "method": "tacos",
         "seed": 0 if request.seed is None else request.seed,

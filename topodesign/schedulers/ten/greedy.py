@@ -27,6 +27,7 @@ from topodesign.schedulers.ten.network import (
     within_teams,
 )
 from topodesign.schedulers.ten.relays import only_needed, relays_of
+from topodesign.schedulers.ten.repair import repaired
 from topodesign.schedulers.ten.sharing import SharedLinks
 from topodesign.schedulers.ten.tries import best_of
 from topodesign.simulation.timed import simulate_timed
@@ -161,6 +162,8 @@ def _best(request: Request, part: Part, chunks: Chunks | None = None) -> Made:
         time_limit=request.time_limit,
         progress=request.progress,
     )
+    if not part.relays:
+        best = repaired(part.network, chunks, best, seed, enough=bound)
     return Made(part.timed(best, request.size), bound, tried)
 
 

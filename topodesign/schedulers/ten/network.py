@@ -12,13 +12,18 @@ from numpy.typing import NDArray
 
 from topodesign.base.arrays import sealed
 from topodesign.base.errors import InfeasibleError, TooLargeError
+from topodesign.base.units import format_time
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.timed import MAX_TICKS, Timed
 from topodesign.plans.timed_ops import LinkTimes, common_ticks
+from topodesign.schedulers.method import Request
 from topodesign.schedulers.ten.event_kernels import Web
 from topodesign.schedulers.ten.routes import Routes, pairs_and_ways
 from topodesign.topology.topology import IntArray, Topology
+
+_GRAINS = 1024
+"""Parts of a step to which times are rounded up that have no common tick."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +198,22 @@ def network_of(
     return Network(
         topology, exact.tick, exact.latency, exact.per_unit, sealed(takes), sealed(busy.copy()), sealed(opens), overlap
     )
+
+
+def grain_of(request: Request) -> Fraction | None:
+    """Return to what times of links are rounded up that are too fine to be counted: a small part of a step."""
+    return None if request.tick is None else request.tick / _GRAINS
+
+
+def rounding(request: Request, more: Fraction) -> list[str]:
+    """Return what there is to say of times that are rounded up."""
+    if request.tick is None:
+        return []
+    notes = [f"times of links are rounded up to steps of {format_time(request.tick)}"]
+    if more:
+        own = "the links' own times have no common tick"
+        notes.append(f"{own}: latencies and units take up to {format_time(more)} more")
+    return notes
 
 
 def slower(network: Network, factor: NDArray[np.float64]) -> Network:

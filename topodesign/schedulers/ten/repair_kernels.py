@@ -1,0 +1,244 @@
+"""Compiled inner loops of local repair: wishes are granted one after the other, and what comes late is asked earlier.
+
+A *wish* is a node and a chunk that it needs. Granted in some order, each goes the way by which it is there first, in
+gaps that those before it have left on the links; so an order of wishes, and a link that each avoids, make a schedule.
+Neighbours of it, in which one wish is granted earlier or avoids another link, are tried, and kept as long as they are
+not much worse than some steps ago (late acceptance).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, tiered
+from topodesign.schedulers.ten.event_kernels import Web, draw
+
+MEMORY = 32
+"""Steps back to which a change is compared."""
+_WEIGHT = 16
+"""How much more the end of all counts than when chunks arrive on average."""
+
+
+class Wishes(NamedTuple):
+    """What is needed, and how it is gone about.
+
+    Attributes
+    ----------
+    node, chunk
+        Of every wish.
+    at, since
+        Where every chunk is at first, and from when on.
+    order
+        Wishes in the order in which they are granted.
+    avoid
+        A link that each does not take, -1 for none.
+    """
+
+    node: Ints
+    chunk: Ints
+    at: Ints
+    since: Ints
+    order: Ints
+    avoid: Ints
+
+
+class Books(NamedTuple):
+    """What has been granted.
+
+    Attributes
+    ----------
+    begin, end, taken
+        Of every port the times for which it is taken, ascending, and how many there are.
+    arrival
+        When each chunk is at each node, ``LARGEST`` if never, shape ``(chunks, nodes)``.
+    when, by, start, done
+        Of the wish at hand: when each node could have its chunk, over which link, from when on; and whether that is
+        settled.
+    sends, rows
+        Links, chunks and arrivals of all sends, shape ``(3, rows)``, and how many there are.
+    """
+
+    begin: Ints
+    end: Ints
+    taken: Ints
+    arrival: Ints
+    when: Ints
+    by: Ints
+    start: Ints
+    done: Ints
+    sends: Ints
+    rows: Ints
+
+
+@compiled
+def _gap(web: Web, books: Books, link: int | np.int64, time: int | np.int64) -> int:
+    """Return when all that a link needs is free for as long as it needs it, from a time on."""
+    time = max(time, web.opens[link])
+    moved = True
+    while moved:
+        moved = False
+        for j in range(web.port_start[link], web.port_start[link + 1]):
+            port, low = web.port[j], time + web.offset[j]
+            for i in range(books.taken[port]):
+                if books.end[port, i] > low:
+                    if books.begin[port, i] < low + web.hold[j]:
+                        low = books.end[port, i]
+                        time, moved = low - web.offset[j], True
+                    else:
+                        break
+    return time  # type: ignore[return-value]
+
+
+@compiled
+def _book(web: Web, books: Books, link: int | np.int64, time: int | np.int64) -> None:
+    """Take all that a link needs from a time on."""
+    for j in range(web.port_start[link], web.port_start[link + 1]):
+        port, low = web.port[j], time + web.offset[j]
+        i = books.taken[port]
+        books.taken[port] = i + 1
+        while i > 0 and books.begin[port, i - 1] > low:
+            books.begin[port, i], books.end[port, i] = books.begin[port, i - 1], books.end[port, i - 1]
+            i -= 1
+        books.begin[port, i], books.end[port, i] = low, low + web.hold[j]
+
+
+@compiled
+def _grant(web: Web, wishes: Wishes, books: Books, wish: int | np.int64, avoid: int | np.int64) -> bool:
+    """Bring a chunk to a node that needs it, as early as can be; return whether there is a way."""
+    chunk, goal = wishes.chunk[wish], wishes.node[wish]
+    nodes = books.arrival.shape[1]
+    for node in range(nodes):
+        books.when[node], books.by[node], books.done[node] = books.arrival[chunk, node], -1, 0
+    while True:
+        node, least = -1, LARGEST
+        for other in range(nodes):
+            if not books.done[other] and books.when[other] < least:
+                node, least = other, books.when[other]
+        if node < 0:
+            return False
+        if node == goal:
+            break
+        books.done[node] = 1
+        for i in range(web.out_start[node], web.out_start[node + 1]):
+            link = web.out[i]
+            head = web.dst[link]
+            if link == avoid or books.done[head] or books.when[head] <= least + web.takes[link]:
+                continue
+            time = _gap(web, books, link, least)
+            if time + web.takes[link] < books.when[head]:
+                books.when[head], books.by[head], books.start[head] = time + web.takes[link], link, time
+    while books.by[goal] >= 0:
+        link = books.by[goal]
+        _book(web, books, link, books.start[goal])
+        books.arrival[chunk, goal] = books.when[goal]
+        row = books.rows[0]
+        books.sends[0, row], books.sends[1, row], books.sends[2, row] = link, chunk, books.when[goal]
+        books.rows[0] = row + 1
+        goal = web.src[link]
+    return True
+
+
+@compiled
+def _grant_all(web: Web, wishes: Wishes, books: Books) -> int:
+    """Grant all wishes in their order, and return how good that is: small is good, ``LARGEST`` if not all are."""
+    books.rows[0] = 0
+    for port in range(len(books.taken)):
+        books.taken[port] = 0
+    for chunk in range(len(wishes.at)):
+        for node in range(books.arrival.shape[1]):
+            books.arrival[chunk, node] = LARGEST
+        books.arrival[chunk, wishes.at[chunk]] = wishes.since[chunk]
+    last, total = 0, 0
+    for wish in wishes.order:
+        if books.arrival[wishes.chunk[wish], wishes.node[wish]] == LARGEST:
+            granted = _grant(web, wishes, books, wish, wishes.avoid[wish])
+            if not granted:
+                wishes.avoid[wish] = -1
+                granted = _grant(web, wishes, books, wish, -1)
+            if not granted:
+                return LARGEST
+        time = books.arrival[wishes.chunk[wish], wishes.node[wish]]
+        last = max(last, time)
+        total += time // len(wishes.order)
+    return last * _WEIGHT + total
+
+
+def _repair_work(web: Web, wishes: Wishes, books: Books, enough: int, most: int, state: Masks) -> int:  # noqa: ARG001
+    return most * len(wishes.order) * (len(web.dst) + books.arrival.shape[1]) * 2  # type: ignore[no-any-return]
+
+
+@tiered(_repair_work)
+def repair(web: Web, wishes: Wishes, books: Books, enough: int, most: int, state: Masks) -> int:
+    """Change the order of wishes, and what they avoid, so that all are granted earlier.
+
+    Parameters
+    ----------
+    web
+        Links.
+    wishes
+        With an order to begin with.
+    books
+        With room; in the end they hold the best schedule found.
+    enough
+        When all could be there at the earliest: none better is looked for.
+    most
+        How many schedules are tried.
+    state
+        Of the random numbers.
+
+    Returns
+    -------
+    int
+        When all is there in the best one; ``LARGEST`` if some wish cannot be granted.
+    """
+    count, links = len(wishes.order), len(web.dst)
+    now = _grant_all(web, wishes, books)
+    if now == LARGEST or count < 2:
+        return LARGEST if now == LARGEST else int(now // _WEIGHT)
+    past = np.full(MEMORY, now, np.int64)
+    order, avoid = wishes.order.copy(), wishes.avoid.copy()
+    best, best_order, best_avoid = now, order.copy(), avoid.copy()
+    for number in range(most):
+        if best // _WEIGHT <= enough:
+            break
+        last = 0
+        for wish in range(count):
+            last = max(last, books.arrival[wishes.chunk[wish], wishes.node[wish]])
+        place = draw(state) % count
+        if draw(state) % 4:  # one that is late, if the books are of the present order
+            for step in range(count):
+                other = (place + step) % count
+                wish = wishes.order[other]
+                if 8 * books.arrival[wishes.chunk[wish], wishes.node[wish]] >= 7 * last:
+                    place = other
+                    break
+        wish, kind = wishes.order[place], draw(state) % 8
+        if kind < 6:
+            to = draw(state) % count if kind == 0 else draw(state) % (place + 1)
+            while place > to:
+                wishes.order[place] = wishes.order[place - 1]
+                place -= 1
+            while place < to:
+                wishes.order[place] = wishes.order[place + 1]
+                place += 1
+            wishes.order[place] = wish
+        else:
+            wishes.avoid[wish] = draw(state) % (links + 1) - 1
+        then = _grant_all(web, wishes, books)
+        if then <= now or then <= past[number % MEMORY]:
+            now = then
+            for i in range(count):
+                order[i], avoid[i] = wishes.order[i], wishes.avoid[i]
+            if now < best:
+                best = now
+                for i in range(count):
+                    best_order[i], best_avoid[i] = order[i], avoid[i]
+        else:
+            for i in range(count):
+                wishes.order[i], wishes.avoid[i] = order[i], avoid[i]
+        past[number % MEMORY] = now
+    for i in range(count):
+        wishes.order[i], wishes.avoid[i] = best_order[i], best_avoid[i]
+    return _grant_all(web, wishes, books) // _WEIGHT
