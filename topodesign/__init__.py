@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from topodesign.pricing.evaluation import evaluate as evaluate
     from topodesign.pricing.evaluation import price as price
     from topodesign.pricing.groups import price_groups as price_groups
+    from topodesign.report.families import families as families
     from topodesign.report.page.page import report_page as report_page
     from topodesign.report.plots import plot as plot
     from topodesign.report.schemas.documents import json_schema as json_schema
@@ -120,6 +121,7 @@ _HOMES = {
     "examples": "base.shipped",
     "export_wiring": "wiring.exports.formats",
     "Fabric": "fabrics.fabric",
+    "families": "report.families",
     "failure_impact": "wiring.failures.report",
     "forest_schedule": "forest.schedule",
     "import_wiring": "wiring.exports.read_back",

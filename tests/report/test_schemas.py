@@ -48,6 +48,8 @@ CASES = {
         evaluate links.csv --size 1MiB --size 1GiB
         evaluate genkautz(4,30) --all-to-all exact
         compare best torus ring slimfly dgx_a100(2) -n 16 -d 4 --price cable=50
+        families
+        families kautz
         links circulant(5,1,2)
         synthesize -n 6 -d 2 --time-limit 0.3s -o six.csv
         synthesize -n 5 -d 2 --collective allgather --time-limit 0.3s

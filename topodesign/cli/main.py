@@ -24,6 +24,7 @@ COMMANDS = {
     "catalog": "Look up, list and verify the best known topologies.",
     "evaluate": "Price one topology and set it against the bounds.",
     "compare": "Put designs side by side: yours, tori, fat trees, rings.",
+    "families": "Describe what specs are made of: families, expansions, names.",
     "links": "Print the links of a topology.",
     "optimum": "Find the best throughput of a fabric, and what limits it.",
     "fabric": "Write a fabric, or what is left of it, as a file.",

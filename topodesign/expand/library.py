@@ -175,5 +175,5 @@ def _unknown(name: str) -> str:
     known = [*LIBRARY, *SPOKEN, *CATALOG_NAMES]
     close = difflib.get_close_matches(name.lower(), [*known, *FABRICS, *FABRICS_SPOKEN], n=3, cutoff=0.5)
     words = [one if one in known else f"{one} (a fabric)" for one in close]
-    hint = f"did you mean {' or '.join(words)}?" if close else f"known are {', '.join(sorted(known))}"
+    hint = f"did you mean {' or '.join(words)}?" if close else "'topodesign families' lists all that there are"
     return f"unknown topology '{name}'; {hint}"

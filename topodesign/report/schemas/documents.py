@@ -21,6 +21,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "catalog price": (catalogs.PRICE, 1),
     "evaluate": (topologies.EVALUATE, 1),
     "compare": (topologies.COMPARE, 1),
+    "families": (topologies.FAMILIES, 1),
     "links": (topologies.LINKS, 1),
     "optimum": (fabrics.OPTIMUM, 1),
     "fabric": (fabrics.FABRIC, 1),

@@ -1,0 +1,42 @@
+"""``topodesign families``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import topodesign
+from topodesign.cli.options import json_option, print_for_people, print_json
+
+
+@click.command(name="families")
+@click.argument("name", required=False)
+@click.option(
+    "--picture",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Draw the example of NAME: .svg, .png or .pdf (needs matplotlib).",
+)
+@json_option
+def command(name: str | None, picture: Path | None, as_json: bool) -> None:
+    """Describe what specs are made of: families of topologies, expansions, everyday names and fabrics.
+
+    Without NAME all are listed, with their arguments, nodes and ports. With one (or a spec that begins with it, which
+    is the example then) there is more: what it is, where it is from, a picture of its links, and what an example costs.
+
+    Example: topodesign families kautz
+    """
+    found = topodesign.families(name)
+    if picture is not None:
+        if name is None:
+            raise click.UsageError("--picture draws the example of one NAME.")
+        topodesign.plot(found[0].example, "structure").save(picture)
+        click.echo(f"wrote {picture}", err=True)
+    if as_json:
+        print_json(found.record(), found.to_records())
+    elif name is None:
+        print_for_people(found)
+    else:
+        for one in found:
+            print_for_people(one)

@@ -1,0 +1,334 @@
+"""What every spec means: its arguments, its size, a small picture, what an example costs, and where it is from."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from topodesign.base.cost import Cost
+from topodesign.base.errors import ParameterError
+from topodesign.base.records import Result, ResultList, Table
+from topodesign.base.spec import Spec, parse
+from topodesign.expand.everyday import SPOKEN
+from topodesign.expand.library import LIBRARY, build
+from topodesign.fabrics.presets import FABRICS, build_fabric
+from topodesign.fabrics.presets import SPOKEN as FABRICS_SPOKEN
+from topodesign.pricing.evaluation import dearer, price_both
+from topodesign.topology.family import Family, call_signature
+from topodesign.topology.topology import Topology
+
+_MOST_DRAWN = 40
+"""Nodes up to which there is a picture."""
+
+SIZES: dict[str, tuple[str, str, str]] = {
+    # Families: nodes and ports by the names of the arguments, where a list has that of its name, and an example.
+    "ag2": ("2*q**2", "q", "ag2(3)"),
+    "bipartite": ("2*d", "d", "bipartite(4)"),
+    "biring": ("n", "d", "biring(2,8)"),
+    "cayley": ("order of the group", "len(elements)", "cayley(dihedral(8),1,9)"),
+    "circulant": ("n", "2*len(jumps)", "circulant(12,2,3)"),
+    "cocktailparty": ("2*n", "2*n - 2", "cocktailparty(4)"),
+    "complete": ("n", "n - 1", "complete(6)"),
+    "crown": ("2*n", "n - 1", "crown(5)"),
+    "cyclemesh": ("r*c", "2", "cyclemesh(4,4)"),
+    "cycleprefix": ("factorial(d + 1)/factorial(d + 1 - k)", "d", "cycleprefix(3,2)"),
+    "dbjmod": ("d**n", "d", "dbjmod(2,4)"),
+    "debruijn": ("d**n", "d", "debruijn(2,4)"),
+    "diamond": ("8", "2", "diamond()"),
+    "dicirculant": ("n", "len(jumps)", "dicirculant(8,1,3)"),
+    "doubledodd": ("2*binom(2*k - 1, k)", "k", "doubledodd(3)"),
+    "dragonflygroups": ("a*(a*h + 1)", "a - 1 + h", "dragonflygroups(3,2)"),
+    "foldedcube": ("2**(n - 1)", "n", "foldedcube(5)"),
+    "genkautz": ("n", "d", "genkautz(2,11)"),
+    "genkautzjoined": ("n", "d", "genkautzjoined(2,11)"),
+    "gh": ("2*(q**6 - 1)/(q - 1)", "q + 1", "gh(2)"),
+    "ghline": ("(q + 1)*(q**6 - 1)/(q - 1)", "2*q", "ghline(2)"),
+    "ghpolarity": ("364", "4", "ghpolarity()"),
+    "gq": ("2*(q + 1)*(q**2 + 1)", "q + 1", "gq(2)"),
+    "gqline": ("(q + 1)**2*(q**2 + 1)", "2*q", "gqline(2)"),
+    "gqpolarity": ("(q + 1)*(q**2 + 1)", "q + 1", "gqpolarity(2)"),
+    "halvedcube": ("2**(n - 1)", "n*(n - 1)/2", "halvedcube(4)"),
+    "hamming": ("q**n", "n*(q - 1)", "hamming(2,4)"),
+    "heawoodd3": ("14", "4", "heawoodd3()"),
+    "heawoodline": ("21", "4", "heawoodline()"),
+    "hoffmansingleton": ("50", "7", "hoffmansingleton()"),
+    "hypercube": ("2**n", "n", "hypercube(4)"),
+    "johnson": ("binom(n, k)", "k*(n - k)", "johnson(5,2)"),
+    "kautz": ("d**n*(d + 1)", "d", "kautz(2,2)"),
+    "kneser": ("binom(n, k)", "binom(n - k, k)", "kneser(5,2)"),
+    "mesh": ("prod(sides)", "2 for each side, 1 for a side of 2", "mesh(4,4)"),
+    "mms": ("2*q**2", "(3*q - e)/2 with e = -1, 0 or 1, q = e (mod 4)", "mms(4)"),
+    "octahedron": ("6", "4", "octahedron()"),
+    "odd": ("binom(2*k - 1, k - 1)", "k", "odd(3)"),
+    "paley": ("q", "(q - 1)/2", "paley(13)"),
+    "paleydigraph": ("q", "(q - 1)/2", "paleydigraph(11)"),
+    "petersenline": ("15", "4", "petersenline()"),
+    "pg2": ("2*(q**2 + q + 1)", "q + 1", "pg2(2)"),
+    "pg2line": ("(q + 1)*(q**2 + q + 1)", "2*q", "pg2line(2)"),
+    "polarity": ("q**2 + q + 1", "q + 1", "polarity(3)"),
+    "randomregular": ("n", "d", "randomregular(16,3,0)"),
+    "randomregulargraph": ("n", "d", "randomregulargraph(16,3,0)"),
+    "shiftedring": ("n", "4", "shiftedring(16)"),
+    "successors": ("len(heads)/d", "d", "successors(2,1,2,2,3,3,0,0,1)"),
+    "torus": ("prod(sides)", "2 for each side, 1 for a side of 2", "torus(4,4)"),
+    "tutte12line": ("189", "4", "tutte12line()"),
+    "tutte8line": ("45", "4", "tutte8line()"),
+    "twistedhypercube": ("2**n", "n", "twistedhypercube(4)"),
+    "twistedtorus": ("prod(sides)", "2*len(sides)", "twistedtorus(3,6)"),
+    "uniring": ("n", "d", "uniring(1,8)"),
+    # Expansions: by N and d of what they expand.
+    "bidirect": ("N", "2*d", "bidirect(genkautz(2,11))"),
+    "degree": ("n*N", "n*d", "degree(biring(2,6),2)"),
+    "delete": ("N - 1 for each pair v,m", "d", "delete(circulant(12,2,3),5,0)"),
+    "insert": ("N + 1 for every d links", "d", "insert(circulant(12,2,3),0,2,3,5,6,8,9,11)"),
+    "lift": ("N times the order of the group", "d", "lift(complete(3),cyclic(4),0,1,2,3,0,1)"),
+    "line": ("d**k*N", "d", "line(diamond(),1)"),
+    "parallel": ("N", "m*d", "parallel(biring(2,6),2)"),
+    "power": ("N**n", "n*d", "power(complete(3),2)"),
+    "product": ("product of all N", "sum of all d", "product(complete(3),complete(4))"),
+    "swap": ("N", "d", "swap(circulant(8,1,2),0,1,5,4,1,0,4,5)"),
+    "transpose": ("N", "d", "transpose(diamond())"),
+    # Everyday names.
+    "slimfly": ("2*q**2", "about 3*q/2", "slimfly(4)"),
+    "jellyfish": ("n", "d", "jellyfish(16,3)"),
+    "hyperx": ("prod(sides)", "sum(sides) - len(sides)", "hyperx(3,4)"),
+    "dragonfly": ("a*(a*h + 1)", "a - 1 + h", "dragonfly(3,2)"),
+    "ring": ("n", "d", "ring(8,2)"),
+    "fullmesh": ("n", "n - 1", "fullmesh(6)"),
+    "torus2d": ("a*b", "2 for each side, 1 for a side of 2", "torus2d(4,4)"),
+    "torus3d": ("a*b*c", "2 for each side, 1 for a side of 2", "torus3d(2,3,4)"),
+    # Rows of the catalog.
+    "catalog": ("N", "d", "catalog(12,4,1)"),
+    "catalog_duplex": ("N", "d", "catalog_duplex(16,3,1)"),
+    # Fabrics: nodes, and what a node has to switches and other nodes.
+    "dgx_a100": ("8*boxes", "links of its box and its NIC", "dgx_a100(2)"),
+    "dgx_a100_rails": ("8*boxes", "links of its box and its NIC", "dgx_a100_rails(2)"),
+    "dgx_a100_pcie": ("8*boxes", "links of its box", "dgx_a100_pcie(2)"),
+    "dgx_a100_links": ("8*boxes", "links of its box", "dgx_a100_links(2)"),
+    "dgx_h100": ("8*boxes", "links of its box and its NIC", "dgx_h100(2)"),
+    "dgx_h200": ("8*boxes", "links of its box and its NIC", "dgx_h200(2)"),
+    "dgx1_v100": ("8*boxes", "links of its box", "dgx1_v100(2)"),
+    "mi250": ("16*boxes", "links of its box and its NIC", "mi250(2)"),
+    "mi300x": ("8*boxes", "links of its box and its NIC", "mi300x(2)"),
+    "tpu_torus": ("prod(sides)", "2 for each side, 1 for a side of 2", "tpu_torus(4,4)"),
+    "rail_optimised": ("boxes*gpus", "an NVSwitch and a rail", "rail_optimised(2,4)"),
+    "fat_tree": ("leaves*hosts", "a leaf switch", "fat_tree(4,4,4)"),
+}
+"""Nodes and ports of every spec, as formulas of its arguments or in words, and a small example."""
+_FABRIC_DRAGONFLY = ("groups*routers*hosts", "a router", "dragonfly(5,2,2)")
+
+_CATALOG = {
+    "catalog": "Row of the catalog: the k-th topology, steps ascending, of the frontier of N nodes and degree d.",
+    "catalog_duplex": "Row of the catalog: the k-th topology of the frontier of duplex ones of N nodes and degree d.",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Described(Result):
+    """One name that specs may begin with.
+
+    Attributes
+    ----------
+    name
+        The name.
+    kind
+        ``family``, ``expansion``, ``everyday`` (another word for one of these), ``catalog`` or ``fabric``.
+    call
+        How it is written, with the names of its arguments.
+    about
+        What it is, in a line.
+    text
+        All that there is to say, in paragraphs.
+    nodes, degree
+        Nodes and ports of a node by the arguments; of an expansion by N and d of what it expands.
+    example
+        A small one.
+    source
+        Where it is from, or nothing.
+    """
+
+    name: str
+    kind: str
+    call: str
+    about: str
+    text: str
+    nodes: str
+    degree: str
+    example: str
+    source: str
+
+    def topology(self) -> Topology:
+        """Build the example; of a fabric the links between its nodes and switches."""
+        return build_fabric(self.example).topology if self.kind == "fabric" else build(self.example)
+
+    def cost(self) -> Cost | None:
+        """Return what an allgather or reduce-scatter on the example costs, whichever is dearer; of fabrics nothing."""
+        return None if self.kind == "fabric" else dearer(*price_both(self.topology()))
+
+    def heading(self) -> str:
+        """Return its call and what it is."""
+        return f"{self.call}: {self.about}"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one flat row."""
+        fields = ("name", "kind", "call", "nodes", "degree", "example", "about", "source")
+        return [{name: getattr(self, name) for name in fields}]
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        place, cost = self.topology(), self.cost()
+        return {
+            **self.to_records()[0],
+            "text": self.text,
+            "example_nodes": place.nodes - len(place.switches),
+            "example_degree": None if self.kind == "fabric" else place.degree,
+            "example_steps": None if cost is None else cost.steps,
+            "example_bandwidth": None if cost is None else str(cost.bandwidth),
+            "picture": picture(place),
+        }
+
+    def table(self) -> Table:
+        """Return what there is to say in words, a line each, and the picture."""
+        place, cost = self.topology(), self.cost()
+        size = f"{place.nodes - len(place.switches)} nodes"
+        if cost is None:
+            size += f", {len(place.switches)} switches"
+        else:
+            wired = "duplex" if place.is_duplex else "simplex"
+            size += f" of degree {place.degree}, {wired}: {cost.steps} steps, bandwidth factor {cost.bandwidth}"
+        rows = [
+            ("kind", self.kind),
+            *[("" if number else "what it is", line) for number, line in enumerate(self.text.split("\n"))],
+            ("nodes", self.nodes),
+            ("ports", self.degree),
+            *([("source", self.source)] if self.source else []),
+            ("example", self.example),
+            ("", size),
+        ]
+        drawn = picture(place)
+        if drawn:
+            rows += [("links", "from the node of a row to that of a column:"), *(("", line) for line in drawn)]
+        return Table(self.call, ("", " "), tuple(rows), words=frozenset(("", " ")))
+
+
+class Families(ResultList[Described]):
+    """Names that specs may begin with."""
+
+    __slots__ = ()
+
+    def heading(self) -> str:
+        """Return how many there are."""
+        return f"{len(self)} names; more of one: topodesign families NAME"
+
+    def table(self) -> Table:
+        """Return a line for each."""
+        rows = tuple((one.name, f"{one.call}: {one.about}. Nodes: {one.nodes}; ports: {one.degree}") for one in self)
+        return Table(self.heading(), ("", " "), rows, words=frozenset(("", " ")))
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {"families": [one.record() for one in self]}
+
+
+def families(name: str | None = None) -> Families:
+    """Describe the families, expansions, everyday names and fabrics that specs may name, or one of them.
+
+    Parameters
+    ----------
+    name
+        A name, or a spec that begins with it, which is the example then; all if it is None.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such name; the message has those that are close.
+    SpecError
+        If a spec cannot be read.
+
+    Examples
+    --------
+    >>> from topodesign import families
+    >>> one, = families("kautz")
+    >>> one.call, one.nodes, one.degree
+    ('kautz(d,n)', 'd^n*(d + 1)', 'd')
+    """
+    every = Families(_described())
+    if name is None:
+        return every
+    spec = parse(name) if isinstance(name, str) and "(" in name else None
+    wanted = FABRICS_SPOKEN.get(str(name), str(name)) if spec is None else FABRICS_SPOKEN.get(spec.name, spec.name)
+    found = Families(one for one in every if one.name == wanted)
+    if not found:
+        known = [one.name for one in every]
+        close = get_close_matches(wanted.lower()[:50], known, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(close)}?" if close else "'topodesign families' lists all"
+        raise ParameterError(f"no spec begins with {wanted[:50]!r}; {hint}")
+    return found if spec is None else Families(_with_example(one, spec) for one in found if _fits(one, spec))
+
+
+def _fits(one: Described, spec: Spec) -> bool:
+    """Whether it is the one of two of a name that takes so many arguments."""
+    return one.name != "dragonfly" or (one.kind == "fabric") == (len(spec.args) > 2)
+
+
+def _with_example(one: Described, spec: Spec) -> Described:
+    return Described(**{**vars(one), "example": str(spec)})
+
+
+def _described() -> Iterator[Described]:
+    for name in sorted(LIBRARY):
+        entry = LIBRARY[name]
+        if isinstance(entry, Family):
+            yield _of(name, "family", entry.signature.replace("base", "GROUP"), entry.function, SIZES[name])
+        else:
+            yield _of(name, "expansion", entry.signature.replace("base", "G"), entry.graph, SIZES[name])
+    for name, meaning in SPOKEN.items():
+        yield _of(name, "everyday", call_signature(meaning), meaning, SIZES[name])
+    for name, about in _CATALOG.items():
+        nodes, degree, example = SIZES[name]
+        yield Described(name, "catalog", f"{name}(N,d,k)", about, about, nodes, degree, example, "")
+    for name, generator in FABRICS.items():
+        sizes = _FABRIC_DRAGONFLY if name == "dragonfly" else SIZES[name]
+        yield _of(name, "fabric", call_signature(generator), generator, sizes)
+
+
+def _of(name: str, kind: str, call: str, function: Callable[..., Any], sizes: tuple[str, str, str]) -> Described:
+    text, _, source = (inspect.getdoc(function) or "").partition("References\n----------\n")
+    text = re.sub(r":(?:func|class):`([^`]*)`|``([^`]*)``", lambda match: match[1] or match[2], text)
+    paragraphs = [" ".join(part.split()) for part in text.strip().split("\n\n")]
+    about = re.split(r"(?<=[a-z0-9)}\]])[:;.](?: |$)", paragraphs[0])[0]
+    nodes, degree, example = sizes
+    joined = "\n".join(paragraphs)
+    return Described(
+        name, kind, call, about, joined, _shown(nodes), _shown(degree), example, " ".join(source.split()).rstrip(".")
+    )
+
+
+def _shown(formula: str) -> str:
+    """Return a formula as people write it."""
+    return formula.replace("**", "^")
+
+
+def picture(topology: Topology) -> list[str]:
+    """Return the links as lines of half blocks, a row for each node and a column for each; nothing if there are many.
+
+    Examples
+    --------
+    >>> from topodesign import build
+    >>> for line in picture(build("uniring(1,4)")):
+    ...     print(line)
+    .▀▄.
+    ▄..▀
+    """
+    if topology.nodes > _MOST_DRAWN:
+        return []
+    linked = set(zip(topology.src.tolist(), topology.dst.tolist(), strict=True))
+    marks = {(False, False): ".", (True, False): "▀", (False, True): "▄", (True, True): "█"}
+    return [
+        "".join(marks[(row, column) in linked, (row + 1, column) in linked] for column in range(topology.nodes))
+        for row in range(0, topology.nodes, 2)
+    ]
