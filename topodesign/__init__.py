@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from topodesign.runtime.check import check_file as check_file
     from topodesign.schedulers.exact_frontier import exact_frontier as exact_frontier
     from topodesign.schedulers.frontier import pipeline_frontier as pipeline_frontier
+    from topodesign.schedulers.listing import methods as methods
     from topodesign.schedulers.scheduling import schedule as schedule
     from topodesign.search.layout import layout as layout
     from topodesign.search.synthesis import synthesize as synthesize
@@ -132,6 +133,7 @@ _HOMES = {
     "load_wiring": "wiring.plan.files",
     "layout": "search.layout",
     "lower_bound": "base.cost",
+    "methods": "schedulers.listing",
     "moore_bound": "base.cost",
     "optimum": "forest.fabric_optimum",
     "OrbitRounds": "plans.orbit",

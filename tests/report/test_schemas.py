@@ -118,6 +118,7 @@ CASES = {
         frontier biring(2,4) --chunks 2 --size 64KiB
         pipeline torus(4,4) --root 0 --size 64KiB --size 1GiB
         pipeline torus(4,4) --group 4x4:0 --root first
+        methods
         methods torus(3,3) --collective allgather --size 64KiB --method spff --method tacos --method stored
         methods dgx_a100(1) --method forest --method bruck
     """,

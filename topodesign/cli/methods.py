@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="methods")
-@click.argument("place")
+@click.argument("place", required=False)
 @collective_option
 @click.option("--root", metavar="NODE", help="The node that a rooted collective comes from or goes to.")
 @click.option(
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     "methods",
     multiple=True,
     type=click.Choice(list(SCHEDULERS)),
+    metavar="NAME",
     help="One of those to compare; may be repeated. Without it all are.",
 )
 @click.option(
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 @csv_option
 @json_option
 def command(
-    place: str,
+    place: str | None,
     collective: Collective,
     root: str | None,
     sizes: tuple[str, ...],
@@ -66,7 +67,7 @@ def command(
     as_csv: bool,
     as_json: bool,
 ) -> None:
-    """Compare all methods that schedule a collective on the same place and sizes.
+    """Compare all methods that schedule a collective on the same place and sizes; without PLACE, list them.
 
     PLACE is a spec (quote it), a file of links, or a fabric: a file or a spec such as 'dgx_a100(2)'. Every plan is
     verified and timed exactly; the bandwidth factor y is set against a bound that is proved. Methods that do not apply
@@ -75,18 +76,22 @@ def command(
     Examples: topodesign methods 'torus(4,4)' --collective allgather --size 64KiB --size 64MiB,
     topodesign methods 'dgx_a100(2)' --method ring --method hierarchical --method forest
     """
-    with progress_bar("comparing") as progress:
-        result = topodesign.compare_methods(
-            place,
-            collective,
-            root=root,
-            sizes=sizes,
-            alpha=alpha,
-            bandwidth=bandwidth,
-            methods=methods,
-            time_limit=time_limit,
-            progress=progress,
-        )
+    result: Any
+    if place is None:
+        result = topodesign.methods()
+    else:
+        with progress_bar("comparing") as progress:
+            result = topodesign.compare_methods(
+                place,
+                collective,
+                root=root,
+                sizes=sizes,
+                alpha=alpha,
+                bandwidth=bandwidth,
+                methods=methods,
+                time_limit=time_limit,
+                progress=progress,
+            )
     if as_json:
         print_json(result.record())
     elif as_csv:

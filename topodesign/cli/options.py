@@ -99,7 +99,6 @@ runtime_option = click.option(
 
 def method_options(function: _Command) -> _Command:
     """Add ``--method``, and ``--chunks`` and ``--steps``, which belong to some methods, to a command."""
-    *most, last = SCHEDULERS.values()
     for option in (
         click.option(
             "--steps",
@@ -118,7 +117,8 @@ def method_options(function: _Command) -> _Command:
             type=click.Choice(["auto", *SCHEDULERS]),
             default="auto",
             show_default=True,
-            help=f"How: {', '.join(most)}, or {last}.",
+            metavar="NAME",
+            help="How; 'topodesign methods' lists the names, and compares them on a place.",
         ),
     ):
         function = option(function)

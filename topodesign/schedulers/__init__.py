@@ -10,7 +10,7 @@ unless it says otherwise. The algorithms that others are compared with are in th
 from topodesign.schedulers.baselines import BASELINES
 
 SCHEDULERS = {
-    "spff": "SPFF",
+    "spff": "over shortest paths, shards split so that links are evenly full (SPFF)",
     "stored": "found by a search and shipped",
     "lift": "lifted from the bases of an expansion",
     "dimensions": "all-to-all dimension by dimension",

@@ -383,31 +383,40 @@ PIPELINE = record(
         ),
     }
 )
-METHODS = record(
-    {
-        "place": text("What it is called."),
-        "nodes": integer("Nodes that compute."),
-        "collective": text("What is done."),
-        "root": nullable(integer("Of a collective that has one; else null.")),
-        **WORK,
-        "bound": record({**COST, "times_s": array(number(), "Seconds for each size.")}, "What no plan beats, proved."),
-        "sizes_bytes": array(number(), "Sizes of the data, in bytes."),
-        "methods": array(
-            record(
-                {
-                    "method": text("Its name."),
-                    "kind": nullable(text("How data move; null if it made nothing.")),
-                    "steps": nullable(integer("Steps, or height; null if it made nothing.")),
-                    "bandwidth": nullable(fraction("Bandwidth factor; null for timed sends, or nothing made.")),
-                    "times": array(fraction(), "Seconds for each size, exactly."),
-                    "times_s": array(number(), "The same, rounded."),
-                    "over_bound": nullable(number("Bandwidth factor over the bound; null if it made nothing.")),
-                    "made_in_s": number("Seconds that it took."),
-                    "verified": flag("Whether the plan was found right."),
-                    "reason": nullable(text("Why it made nothing; null if it did.")),
-                }
+METHODS = either(
+    record(
+        {
+            "place": text("What it is called."),
+            "nodes": integer("Nodes that compute."),
+            "collective": text("What is done."),
+            "root": nullable(integer("Of a collective that has one; else null.")),
+            **WORK,
+            "bound": record(
+                {**COST, "times_s": array(number(), "Seconds for each size.")}, "What no plan beats, proved."
             ),
-            "The fastest at the first size first.",
-        ),
-    }
+            "sizes_bytes": array(number(), "Sizes of the data, in bytes."),
+            "methods": array(
+                record(
+                    {
+                        "method": text("Its name."),
+                        "kind": nullable(text("How data move; null if it made nothing.")),
+                        "steps": nullable(integer("Steps, or height; null if it made nothing.")),
+                        "bandwidth": nullable(fraction("Bandwidth factor; null for timed sends, or nothing made.")),
+                        "times": array(fraction(), "Seconds for each size, exactly."),
+                        "times_s": array(number(), "The same, rounded."),
+                        "over_bound": nullable(number("Bandwidth factor over the bound; null if it made nothing.")),
+                        "made_in_s": number("Seconds that it took."),
+                        "verified": flag("Whether the plan was found right."),
+                        "reason": nullable(text("Why it made nothing; null if it did.")),
+                    }
+                ),
+                "The fastest at the first size first.",
+            ),
+        },
+        "compared on a place",
+    ),
+    record(
+        {"methods": array(record({"method": text("Its name."), "about": text("What it makes.")}), "All there are.")},
+        "without a place",
+    ),
 )

@@ -1,0 +1,52 @@
+"""All methods that schedule collectives, with a few words on each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from topodesign.base.records import Result, ResultList, Table
+from topodesign.schedulers import SCHEDULERS
+
+
+@dataclass(frozen=True, repr=False)
+class Listed(Result):
+    """A method: what ``--method`` calls it, and what it makes."""
+
+    method: str
+    about: str
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one flat row."""
+        return [{"method": self.method, "about": self.about}]
+
+
+class Methods(ResultList[Listed]):
+    """Methods in the order in which ``auto`` asks."""
+
+    __slots__ = ()
+
+    def heading(self) -> str:
+        """Return how many there are."""
+        return f"{len(self)} methods, in the order in which auto asks those that it asks"
+
+    def table(self) -> Table:
+        """Return a line for each."""
+        rows = tuple((one.method, one.about) for one in self)
+        return Table(self.heading(), ("", " "), rows, words=frozenset(("", " ")))
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {"methods": self.to_records()}
+
+
+def methods() -> Methods:
+    """List the methods that schedule collectives; :func:`topodesign.compare_methods` compares them on a place.
+
+    Examples
+    --------
+    >>> from topodesign import methods
+    >>> [one.method for one in methods()][:3]
+    ['spff', 'stored', 'lift']
+    """
+    return Methods(Listed(name, about) for name, about in SCHEDULERS.items())
