@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from topodesign.fabrics.presets import build_fabric as build_fabric
     from topodesign.fabrics.unwinding import unwind as unwind
     from topodesign.forest.fabric_optimum import optimum as optimum
+    from topodesign.forest.purchase import upgrade as upgrade
     from topodesign.forest.schedule import forest_schedule as forest_schedule
     from topodesign.forest.throughput import throughput as throughput
     from topodesign.plans.files import load_plan as load_plan
@@ -136,6 +137,7 @@ _HOMES = {
     "methods": "schedulers.listing",
     "moore_bound": "base.cost",
     "optimum": "forest.fabric_optimum",
+    "upgrade": "forest.purchase",
     "OrbitRounds": "plans.orbit",
     "Pareto": "catalog.pareto",
     "pareto": "catalog.pareto",

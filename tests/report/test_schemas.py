@@ -74,6 +74,8 @@ CASES = {
         optimum dgx_a100(2) --collective all-to-all --without box0/gpu0
         optimum torus(3,3) --collective allreduce
         optimum torus(3,3) --no-proof
+        optimum dgx_a100(2) --upgrade InfiniBand=900 --target 350GB/s
+        optimum dgx_a100(1) --upgrade NVLink=900 --budget 7200
         optimum star.yaml --shards 2,1,1
         fabric dgx_a100(1)
         fabric star.yaml

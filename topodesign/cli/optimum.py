@@ -72,9 +72,27 @@ if TYPE_CHECKING:
     show_default=True,
     help="For fluid: solve what is alike once, or everything one by one.",
 )
+@click.option(
+    "--upgrade",
+    "prices",
+    multiple=True,
+    metavar="CLASS=COST",
+    help="What one more link of a class costs, or so much more bandwidth: InfiniBand=900 or InfiniBand=900/25GB/s. "
+    "Tells what to buy to reach --target, or within --budget. May be repeated.",
+)
+@click.option("--target", metavar="RATE", help="Algorithmic bandwidth that --upgrade is to reach, such as 400GB/s.")
+@click.option("--budget", metavar="COST", help="What all that --upgrade buys may cost.")
 @json_option
 def command(
-    fabric: str, collective: Collective, scan: int | None, frontier: bool, as_json: bool, **options: Any
+    fabric: str,
+    collective: Collective,
+    scan: int | None,
+    frontier: bool,
+    prices: tuple[str, ...],
+    target: str | None,
+    budget: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Find the best throughput of collectives on a fabric, and the links that keep it from being higher.
 
@@ -86,6 +104,9 @@ def command(
 
     Example: topodesign optimum 'mi250(2)' --collective allreduce --frontier --size 100MiB
     """
+    if prices or target or budget:
+        _upgrade(fabric, collective, scan, frontier, as_json, prices=prices, target=target, budget=budget, **options)
+        return
     if options["sizes"] and not (scan or frontier or options["fixed_k"]):
         raise click.UsageError("--size compares numbers of trees; give --frontier, --scan K or --fixed-k K with it.")
     with progress_bar("looking for the optimum") as progress:
@@ -95,3 +116,26 @@ def command(
         print_json(answer, result.to_records())
     else:
         click.echo(answer)
+
+
+def _upgrade(
+    fabric: str, collective: Collective, scan: int | None, frontier: bool, as_json: bool, **options: Any
+) -> None:
+    """Print what to buy."""
+    if not options["prices"]:
+        raise click.UsageError("--target and --budget say what --upgrade is to reach; give it for a class of links.")
+    if (options["target"] is None) == (options["budget"] is None):
+        raise click.UsageError("--upgrade needs either --target RATE or --budget COST.")
+    asked = {"--scan": scan, "--frontier": frontier, "--fixed-k": options.pop("fixed_k")}
+    asked |= {"--size": options.pop("sizes"), "--cost": options.pop("costs"), "--gap": options.pop("gap") != "0"}
+    asked |= {"--method fluid": options.pop("method") == "fluid"}
+    wrong = next((flag for flag, value in asked.items() if value), None)
+    if wrong is not None:
+        raise click.UsageError(f"{wrong} does not go with --upgrade.")
+    del options["alpha"], options["proof"], options["mirrored"]
+    with progress_bar("looking for the cheapest upgrade"):
+        result = topodesign.upgrade(fabric, collective=collective, **options)
+    if as_json:
+        print_json(result.record(), result.to_records())
+    else:
+        click.echo(str(result))

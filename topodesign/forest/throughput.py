@@ -142,12 +142,24 @@ class BestAllreduce:
 
 
 @dataclass(frozen=True)
-class _Phase:
-    """One pass of trees: on the fabric, or turned round to reduce."""
+class Pass:
+    """One pass of trees: on the fabric, or turned round to reduce.
+
+    Attributes
+    ----------
+    topology
+        The links, turned round if it reduces.
+    weights
+        Sizes of the shards that move.
+    order
+        Links of the fabric in the order of those of the topology.
+    reduces
+        Whether partial results move towards the roots.
+    """
 
     topology: Topology
-    weights: list[int]  # sizes of the shards that move
-    order: NDArray[np.int64]  # links of the fabric in the order of those of the topology
+    weights: list[int]
+    order: NDArray[np.int64]
     reduces: bool
 
 
@@ -348,9 +360,20 @@ def _measured(fabric: Fabric, k: int, schedule: Trees, alpha: Fraction, sizes: S
     return Limited(k, reached.bandwidth, reached.inverse_rate, reached.height, times)
 
 
-def _phases(
-    fabric: Fabric, collective: Collective | str, root: str | None, shards: Sequence[int] | None
-) -> list[_Phase]:
+def first_pass(
+    fabric: Fabric, collective: Collective, *, root: str | None = None, shards: Sequence[int] | None = None
+) -> Pass:
+    """Return the first pass of trees of a collective, all of it but of an allreduce.
+
+    Raises
+    ------
+    ParameterError
+        As :func:`throughput`.
+    """
+    return _phases(fabric, collective, root, shards)[0]
+
+
+def _phases(fabric: Fabric, collective: Collective | str, root: str | None, shards: Sequence[int] | None) -> list[Pass]:
     fabric.check_unshared("a packing of trees")
     collective = forest.spanning(collective)
     if (root is not None) != collective.rooted:
@@ -364,13 +387,13 @@ def _phases(
         number = compute_node(fabric, root)
         weights = [int(node == number) for node in fabric.compute]
     topology = fabric.topology
-    forth = _Phase(topology, weights, np.arange(len(topology.src)), reduces=False)
-    back = _Phase(topology.transpose(), weights, np.lexsort((topology.src, topology.dst)), reduces=True)
+    forth = Pass(topology, weights, np.arange(len(topology.src)), reduces=False)
+    back = Pass(topology.transpose(), weights, np.lexsort((topology.src, topology.dst)), reduces=True)
     return [back if one.adds else forth for one in collective.movements]
 
 
 def _sending_side(
-    fabric: Fabric, phase: _Phase, best: Optimum, binding: tuple[int, ...]
+    fabric: Fabric, phase: Pass, best: Optimum, binding: tuple[int, ...]
 ) -> tuple[frozenset[int], tuple[int, ...]]:
     """Return the cut as the data crosses it in the fabric, and the nodes whose shards do; nothing if others bind."""
     side = frozenset(range(len(fabric.names))) - best.cut if phase.reduces else best.cut

@@ -39,6 +39,7 @@ _DOUBLED = {
     "doubled": fraction("Bytes per second with these links twice as fast."),
     "doubled_gain": number("That over what it is now, less 1."),
 }
+_BANDWIDTH = {key: RATES[key] for key in ("algorithmic_bandwidth", "algorithmic_bandwidth_GBps")}
 _FEWER = {**ROW, "times_s": array(number(), "Seconds for each --size.")}
 
 OPTIMUM = either(
@@ -105,11 +106,42 @@ OPTIMUM = either(
                 "With --cost: the least cost at that speed.",
             ),
             "before?": record(
-                {key: RATES[key] for key in ("algorithmic_bandwidth", "algorithmic_bandwidth_GBps")},
+                _BANDWIDTH,
                 "With --without: before the failure.",
             ),
         },
         "of all-to-all, scatter and gather",
+    ),
+    record(
+        {
+            **{key: value for key, value in _FABRIC.items() if key != "links"},
+            "target": nullable(fraction("Bytes per second that --target asked for; null with --budget.")),
+            "budget": nullable(fraction("What --budget allowed; null with --target.")),
+            "before": record(
+                {**_BANDWIDTH, "bottleneck": text("What binds, in words.")},
+                "As it is.",
+            ),
+            **_BANDWIDTH,
+            "bottleneck": text("What binds with what is bought, in words."),
+            "cost": fraction("Of all that is bought."),
+            "least_cost": fraction("Nothing that reaches as much costs less."),
+            "proven": flag("Whether nothing cheaper reaches as much, and nothing within a budget more."),
+            "upgrades": array(
+                record(
+                    {
+                        "from": text("A node or switch."),
+                        "to": text("A node or switch."),
+                        "both_ways": flag("Whether both directions get it."),
+                        "class": text("The class of links."),
+                        "times": integer("How many."),
+                        "added": fraction("Bytes per second more, each way."),
+                        "cost": fraction("Of these."),
+                    }
+                ),
+                "What to buy.",
+            ),
+        },
+        "with --upgrade",
     ),
 )
 FABRIC = record(
