@@ -136,6 +136,12 @@ CASES = {
         plot use circulant(12,2,3)
         plot cut dgx_a100(2)
     """,
+    "reports": """
+        report -n 5 -d 2 --against ring
+        report circulant(5,1,2)
+        report torus(9,8)
+        report dgx_a100(1)
+    """,
     "commands": """
         examples
         examples inventory_testbed.yaml -o copies

@@ -75,7 +75,7 @@ def command(
             )  # fmt: skip
         page = topodesign.report_page(found, against=against, collective=collective)
     if as_json:
-        print_json(page.record())
+        print_json(page.record(), page.to_records())
     if output is not None:
         page.save(output)
         click.echo(f"wrote {output}: {page.heading()}", err=as_json)

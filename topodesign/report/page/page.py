@@ -32,6 +32,8 @@ from topodesign.report.page.planned import plan_document
 from topodesign.report.page.topology import topology_document
 from topodesign.topology.topology import Topology
 
+_ENDINGS = frozenset(("", ".html", ".htm"))
+
 
 @dataclass(frozen=True, repr=False)
 class Page(Result):
@@ -68,9 +70,13 @@ class Page(Result):
 
         Raises
         ------
+        ParameterError
+            If the ending is that of something else.
         FileFormatError
             If it cannot be written.
         """
+        if Path(path).suffix.lower() not in _ENDINGS:
+            raise ParameterError(f"a report is written as .html, unlike '{path}'")
         write_whole(Path(path), self.html())
 
 

@@ -1,8 +1,8 @@
 """What ``--json`` prints, as JSON Schema (2020-12): one description of the keys of every command, in one place.
 
 * ``shapes`` are functions that return pieces of a schema: ``text``, ``fraction``, ``array``, ``record``.
-* ``topologies``, ``catalogs``, ``fabrics``, ``plans``, ``pictures`` and ``wirings`` hold what the commands about them
-  print; ``shared`` what several of them do.
+* ``topologies``, ``catalogs``, ``fabrics``, ``plans``, ``pictures``, ``reports`` and ``wirings`` hold what the commands
+  about them print; ``shared`` what several of them do.
 * ``documents`` lists all of them, with their versions, and has :func:`topodesign.json_schema`.
 * ``outline`` writes a schema for people: ``topodesign schema COMMAND``, and the page ``docs/json.md``.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from topodesign.base.arguments import as_choice
-from topodesign.report.schemas import catalogs, commands, fabrics, pictures, plans, topologies, wirings
+from topodesign.report.schemas import catalogs, commands, fabrics, pictures, plans, reports, topologies, wirings
 from topodesign.report.schemas.shapes import Shape
 from topodesign.report.schemas.shared import SHARED
 
@@ -44,6 +44,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "plot timeline": (pictures.CHART, 1),
     "plot use": (pictures.CHART, 1),
     "plot cut": (pictures.DRAWING, 1),
+    "report": (reports.REPORT, 1),
     "examples": (commands.EXAMPLES, 1),
     "schema": (commands.SCHEMA, 1),
     "wire plan": (wirings.PLAN, 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from topodesign.report.schemas.reports import SECTION
 from topodesign.report.schemas.shapes import (
     Keys,
     Shape,
@@ -98,6 +99,7 @@ TOPOLOGY: Keys = {
 }
 
 SHARED: dict[str, Shape] = {
+    "report_section": SECTION,
     "better_size": record(
         {
             "nodes": integer("Its number of nodes."),
