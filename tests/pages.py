@@ -11,8 +11,8 @@ What a page may hold, beside prose:
 
 A line ``...`` stands for any lines, and ``...`` within a line for any text. All of a page runs in one empty directory.
 
-``python -m tests.pages`` runs all pages and writes what is printed today into them, renders the tutorial, and writes
-the page about ``--json`` from the schemas.
+``python -m tests.pages`` runs all pages, writes what is printed today into them and the pictures that they show beside
+them, renders the tutorial, and writes the notebook and the page about ``--json`` from the schemas.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -43,8 +45,9 @@ from topodesign.report.schemas.shared import SHARED
 from topodesign.report.table import print_result
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 TUTORIAL = ROOT / "docs" / "tutorial.py"
+NOTEBOOK = ROOT / "docs" / "notebook.py"
 DOCUMENTS = ROOT / "docs" / "json.md"
 TERMINAL = {"TERM": "xterm", "COLUMNS": "80", "NO_COLOR": "1"}
 SHELL = frozenset({"cat", "head", "ls", "wc"})
@@ -255,15 +258,39 @@ def rendered(script: Path) -> str:
     """
     names: dict[str, Any] = {"__name__": "__main__"}
     out = [f"<!-- made of {script.name} by python -m tests.pages -->"]
-    for cell in re.split(r"^# %%", script.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
-        kind, _, body = cell.partition("\n")
-        if "[markdown]" in kind:
-            out.append("\n".join(line.removeprefix("#").removeprefix(" ") for line in body.strip().splitlines()))
+    for is_text, body in cells(script):
+        if is_text:
+            out.append(body)
         else:
-            out.append(f"```python\n{body.strip()}\n```")
+            out.append(f"```python\n{body}\n```")
             if shown := "\n".join(run_cell(body, names)):
                 out.append(f"```text\n{shown}\n```")
     return "\n\n".join(out) + "\n"
+
+
+def cells(script: Path) -> Iterator[tuple[bool, str]]:
+    """Yield the cells of a percent script: whether it is text, and what is in it."""
+    for cell in re.split(r"^# %%", script.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        kind, _, body = cell.partition("\n")
+        is_text = "[markdown]" in kind
+        lines = body.strip().splitlines()
+        yield (
+            is_text,
+            "\n".join(line.removeprefix("#").removeprefix(" ") for line in lines) if is_text else body.strip(),
+        )
+
+
+def as_notebook(script: Path) -> str:
+    """Return a percent script as a notebook without outputs."""
+    parts: list[dict[str, Any]] = [
+        {"id": f"cell{place}", "cell_type": "markdown" if is_text else "code", "metadata": {}}
+        | ({} if is_text else {"execution_count": None, "outputs": []})
+        | {"source": body.splitlines(keepends=True)}
+        for place, (is_text, body) in enumerate(cells(script))
+    ]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    notebook = {"cells": parts, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(notebook, indent=1) + "\n"
 
 
 def run_cell(source: str, names: dict[str, Any]) -> tuple[str, ...]:
@@ -331,16 +358,31 @@ def empty_directory() -> Iterator[None]:
         os.environ.update(before)
 
 
+def keep_pictures(text: str) -> None:
+    """Copy the pictures that the commands of a page have written here to where it shows them."""
+    for name in re.findall(r"\]\(pictures/([\w-]+\.svg)\)", text):
+        if Path(name).exists():
+            shutil.copyfile(name, ROOT / "docs" / "pictures" / name)
+
+
+def names_of(page: Path) -> set[str]:
+    """Return what a page is called: its name, with the folder if it is in one of those of docs/."""
+    return {page.name} if page.parent.name == "docs" else {str(page.relative_to(ROOT)).removeprefix("docs/")}
+
+
 def main(names: list[str]) -> None:
     """Write what is printed today into all pages, or those of a name."""
     if not names or TUTORIAL.name in names:
         with empty_directory():
             text = rendered(TUTORIAL)
         TUTORIAL.with_suffix(".md").write_text(text, encoding="utf-8")
+    if not names or NOTEBOOK.name in names:
+        NOTEBOOK.with_suffix(".ipynb").write_text(as_notebook(NOTEBOOK), encoding="utf-8")
     for page in PAGES:
-        if (not names or page.name in names) and page != TUTORIAL.with_suffix(".md"):
+        if (not names or names_of(page) & set(names)) and page != TUTORIAL.with_suffix(".md"):
             with empty_directory():
                 text = corrected(page)
+                keep_pictures(text)
             page.write_text(text, encoding="utf-8")
     if not names or DOCUMENTS.name in names:
         DOCUMENTS.write_text(with_documents(DOCUMENTS.read_text(encoding="utf-8")), encoding="utf-8")
