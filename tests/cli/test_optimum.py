@@ -273,8 +273,8 @@ def test_a_better_allreduce_is_told(cli: Cli) -> None:
     assert "of another kind" in cli("optimum", "genkautz(2,7)", "--collective", "allreduce").out
     document = cli("optimum", "mi300x(1)", "--collective", "allreduce", "--json").json()
     assert document["best_allreduce"]["composed_is_best"]
-    assert "only forward" not in cli("optimum", "mi300x(1)", "--collective", "allreduce").out
-    assert "only forward" in cli("optimum", "dgx_h100(1)", "--collective", "allreduce").out
+    assert "in-network" not in cli("optimum", "mi300x(1)", "--collective", "allreduce").out
+    assert "in-network" in cli("optimum", "dgx_h100(1)", "--collective", "allreduce").out
     assert (
         "best_allreduce" not in cli("optimum", "mi300x(1)", "--collective", "allreduce", "--no-proof", "--json").json()
     )

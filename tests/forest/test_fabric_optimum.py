@@ -10,14 +10,17 @@ import pytest
 
 from topodesign.base.errors import TopodesignError
 from topodesign.cli.main import run
+from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.presets import GB, build_fabric
 from topodesign.forest import fabric_optimum
 from topodesign.forest.fabric_optimum import FabricOptimum, optimum
 from topodesign.forest.throughput import throughput
+from topodesign.schedulers.scheduling import schedule
+from topodesign.verification.plans import verify
 
 
-def trees(*place: str, **options: Any) -> FabricOptimum:
-    result = optimum(*place, **options)
+def trees(place: str | Fabric, *collective: str, **options: Any) -> FabricOptimum:
+    result = optimum(place, *collective, **options)
     assert isinstance(result, FabricOptimum)
     return result
 
@@ -46,17 +49,38 @@ def test_what_is_dear_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert repr(result) == "<FabricOptimum: allreduce on part of mi250(1): 171.429 GB/s>".replace("part of ", "")
 
 
-@pytest.mark.parametrize(("spec", "capable"), [("dgx_h100(1)", True), ("dgx_a100(1)", False)])
-def test_proofs_say_what_they_cover(spec: str, capable: bool) -> None:
-    """In-switch reduction reaches 450 GB/s on a DGX H100, which trees of nodes do not."""
-    result = optimum(spec, "allreduce")
-    record = result.record()
-    for part in (record, record["best_allreduce"]):
-        assert part["proven"]
-        assert "switches that only forward" in part["proof_covers"]
-        assert ("may be faster" in part["proof_covers"]) == capable
-    assert ("if switches only forward" in str(result)) == capable
-    assert Fraction(record["algorithmic_bandwidth"]) < 450 * GB
+@pytest.mark.parametrize(("spec", "rate"), [("dgx_h100(1)", 450), ("dgx_h100(2)", 400), ("dgx_a100(1)", None)])
+def test_proofs_say_what_they_cover(spec: str, rate: int | None) -> None:
+    """Trees of nodes alone are no answer where switches add and copy."""
+    record = optimum(spec, "allreduce").record()
+    best = record["best_allreduce"]
+    assert best["proven"]
+    assert best["in_network"] == (rate is not None)
+    for part in (record, best):
+        assert ("switches that only forward" in part["proof_covers"]) == (rate is None)
+    assert record["proven"] == best["composed_is_best"] == (rate is None)
+    if rate is not None:
+        assert Fraction(record["algorithmic_bandwidth"]) < rate * GB == Fraction(best["algorithmic_bandwidth"])
+        assert "--method in-network" in best["in_words"]
+        assert not trees(spec, collective="allreduce", proof=False).proven
+        assert not trees(spec, collective="allreduce", shards="box0/gpu0=2").proven
+    for other in ("allgather", "reduce-scatter"):
+        assert trees(spec, collective=other).proven  # a cut is in the way of all
+
+
+def test_what_only_copies_reach_is_not_proven_to_be_out_of_reach() -> None:
+    """Links into the switch are dead but one: without copies the nodes share it, with them each gets all of it."""
+    names = ["a", "b", "c"]
+    links = [FabricLink(*ends, Fraction(GB)) for name in names for ends in ((name, "s"), ("s", name))]
+    whole = Fabric.from_links("star", names, ["s"], links, multicast=["s"])
+    assert trees(whole).proven
+    part: dict[str, Any] = {"root": "a", "without": ["b>s", "c>s"]}
+    left = trees(whole, collective="broadcast", **part)
+    assert left.best.bandwidth == left.best.bound == Fraction(GB, 2)
+    assert not left.proven
+    plan = schedule(whole, "broadcast", method="in-network", **part)
+    assert verify(plan).ok
+    assert plan.claim["algorithmic_bandwidth"] == GB
 
 
 def test_numbers_and_values_as_arguments() -> None:

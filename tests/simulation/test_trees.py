@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
 from topodesign.base.errors import ParameterError
 from topodesign.plans.trees import Trees
+from topodesign.schedulers.scheduling import schedule
+from topodesign.simulation.plans import simulate
 from topodesign.simulation.trees import TreeSimulation, simulate_trees
+from topodesign.verification.plans import verify
 
 ALPHA, UNIT = Fraction(1, 10**5), Fraction(10**11)
 collectives = st.sampled_from(TREE_COLLECTIVES)
@@ -156,3 +159,17 @@ def test_bad_numbers_are_refused() -> None:
         good(chunks=0)
     with pytest.raises(ParameterError, match="no link"):
         good(failed_links=[(0, 0)])
+
+
+@pytest.mark.parametrize("boxes", [1, 2])
+def test_what_switches_add_and_copy_is_timed_by_the_sends_of_nodes(boxes: int) -> None:
+    """(h + C - 1) (alpha + B / C) with the height that the verifier finds, B of 450 or 400 GB/s."""
+    plan = schedule(f"dgx_h100({boxes})", method="in-network")
+    size, alpha, chunks = 10**9, Fraction(1, 10**5), 10
+    run = simulate(plan, size=size, alpha=alpha, chunks=chunks)
+    busy = Fraction(size, (450, 400)[boxes - 1] * 10**9)
+    height = verify(plan).figures["height"]
+    assert run.time == (height + chunks - 1) * (alpha + busy / chunks)
+    down = simulate(plan, size=size, without=["box0/gpu0-box0/nvswitch"])
+    assert not down.completes
+    assert "nvswitch lacks" not in str(down)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.floors import reached
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
-from topodesign.collectives import BROADCAST
+from topodesign.collectives import ALLREDUCE, BROADCAST
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import Topology
 from topodesign.verification.trees import verify_trees
@@ -204,3 +204,62 @@ def test_no_change_of_a_number_goes_unnoticed(data: st.DataObject, seed: int, co
         assert not report.ok or {int(column[row]), value} <= schedule.topology.switches
     else:
         assert not report.ok
+
+
+# -- switches that add and copy ----------------------------------------------------------------------------------------
+
+
+def star(root: int = 3) -> Trees:
+    """An allreduce of three nodes around switch 3, which adds and copies; the root may be the switch or a node."""
+    topology = Topology.from_links(4, [(a, b) for v in range(3) for a, b in ((v, 3), (3, v))], switches=[3])
+    leaves = [v for v in range(3) if v != root]
+    up = [(v, 3) for v in leaves] + ([] if root == 3 else [(3, root)])
+    down = [(b, a) for a, b in reversed(up)]
+    edges = np.array([*up, *down], dtype=np.int64)
+    every = np.arange(len(edges))
+    return Trees(
+        collective=ALLREDUCE,
+        topology=topology,
+        rate=Fraction(1),
+        root=np.array([root, root]),
+        weight=np.array([1, 1]),
+        tree=every // len(up),
+        src=edges[:, 0].copy(),
+        dst=edges[:, 1].copy(),
+        route_edge=every,
+        route_weight=np.ones(len(edges), dtype=np.int64),
+        hop_start=np.arange(len(edges) + 1) * 2,
+        hop=edges.ravel(),
+        reduce_trees=1,
+        concurrent=True,
+    )
+
+
+def capable(schedule: Trees, multicast: set[int] = {3}, aggregation: set[int] = {3}) -> str:  # noqa: B006
+    report = verify_trees(schedule, multicast=frozenset(multicast), aggregation=frozenset(aggregation))
+    assert report.ok != bool(report.problems)
+    return "\n".join(report.problems)
+
+
+@pytest.mark.parametrize("root", range(4))
+def test_switches_that_can_may_add_and_copy(root: int) -> None:
+    trees = star(root)
+    assert not capable(trees)
+    assert "nothing says that it can add" in capable(trees, aggregation=set())
+    assert "nothing says that it can copy" in capable(trees, multicast=set())
+    report = verify_trees(trees, multicast=frozenset({3}), aggregation=frozenset({3}))
+    assert report.height == trees.height == (1 if root == 3 else 2)
+    assert report.inverse_rate == trees.inverse_rate == 3  # all data at the rate of one link
+    assert trees.relays.tolist() == [3]
+
+
+def test_what_switches_may_not_do_is_found() -> None:
+    trees = star()
+    assert "owns no data" in capable(replace(trees, concurrent=False))
+    assert "in-trees of root" in capable(replace(trees, root=np.array([3, 0])))
+    node = star(0)
+    assert "node 3 sends 2 times instead of 1" in capable(changed(node, "src", 1, 3))
+    assert "node 3 sends 1 times instead of 0" in capable(changed(changed(node, "dst", 0, 0), "dst", 1, 0))
+    order = np.array([2, 0, 1, 3, 4, 5])
+    early = replace(node, src=node.src[order], dst=node.dst[order])
+    assert "sends what has not all been received" in capable(early)

@@ -344,7 +344,7 @@ def _tried(
 
 
 def _bound(fabric: Fabric, collective: Collective, total: Fraction, limit: float) -> tuple[int, Fraction]:
-    """Return steps and a bandwidth factor that no plan goes below, if switches only forward.
+    """Return steps and a bandwidth factor that no plan goes below.
 
     Where the exact optimum takes too long, what enters or leaves a single node is the bound.
     """
@@ -359,6 +359,8 @@ def _bound(fabric: Fabric, collective: Collective, total: Fraction, limit: float
         )
     least = _node_bound(fabric, collective, total)
     name = None if root is None else fabric.names[root]
+    if fabric.unequal(fabric.multicast | fabric.aggregation):
+        return steps, least  # what such switches get they need not pass on as it is
     try:
         with deadline(limit):
             if collective.like(*FLOWS):
@@ -378,7 +380,9 @@ def _node_bound(fabric: Fabric, collective: Collective, total: Fraction) -> Frac
     compute = list(fabric.compute)
     out, into = (ports[compute] for ports in (topology.out_ports, topology.in_ports))
     share, ports = Fraction(nodes - 1, nodes), int(into.min())
-    if collective.like(ALLREDUCE):  # every item is sent N - 1 times to be added up, and N - 1 times as a sum
+    if collective.like(ALLREDUCE) and fabric.multicast | fabric.aggregation:
+        share, ports = Fraction(1), int(out.min())
+    elif collective.like(ALLREDUCE):  # every item is sent N - 1 times to be added up, and N - 1 times as a sum
         share, ports = 2 * Fraction(nodes - 1), int(out.sum())
     elif collective.like(REDUCE_SCATTER):
         ports = int(out.min())

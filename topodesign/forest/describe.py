@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from topodesign.base.units import format_time
+from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.wording import speed
 from topodesign.forest.multicast import Pruned, prune
@@ -21,7 +22,7 @@ def tree_record(fabric: Fabric, schedule: Trees) -> dict[str, Any]:
         "nodes": len(fabric.compute),
         "switches": len(fabric.topology.switches),
         "collective": schedule.collective.name,
-        "method": "forest",
+        "method": "in-network" if len(schedule.relays) else "forest",
         "concurrent": schedule.concurrent,
         "shards": _shards(fabric, schedule),
         "k": int(reached.k) if reached.k.denominator == 1 else str(reached.k),
@@ -30,6 +31,7 @@ def tree_record(fabric: Fabric, schedule: Trees) -> dict[str, Any]:
         "inv_x_star": str(reached.inverse_rate),
         "algorithmic_bandwidth": str(reached.bandwidth),
         "algorithmic_bandwidth_GBps": float(reached.bandwidth / 10**9),
+        "relays": [fabric.names[switch] for switch in schedule.relays.tolist()],
         "in_network": None
         if pruned is None
         else {
@@ -48,6 +50,10 @@ def tree_summary(fabric: Fabric, schedule: Trees) -> str:
         f"algorithmic bandwidth {speed(reached.bandwidth)}, 1/x* = {time} per GB of shard",
         f"{per_root(fabric, schedule)}, {len(schedule)} different ones, height {reached.height}",
     ]
+    if len(schedule.relays):
+        trees = counted(len(schedule), "different tree")
+        through = counted(len(schedule.relays), "switch", "switches")
+        lines[1] = f"{trees} through {through} that copy or add, height {reached.height}"
     pruned = _in_network(fabric, schedule)
     return "\n".join(lines if pruned is None else [*lines, str(pruned)])
 
@@ -59,6 +65,6 @@ def _shards(fabric: Fabric, schedule: Trees) -> dict[str, int] | None:
 
 
 def _in_network(fabric: Fabric, schedule: Trees) -> Pruned | None:
-    if not fabric.multicast | fabric.aggregation:
+    if len(schedule.relays) or not fabric.multicast | fabric.aggregation:
         return None
     return prune(schedule, fabric.multicast, fabric.aggregation)

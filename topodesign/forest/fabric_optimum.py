@@ -49,7 +49,7 @@ _FLAGS = {
     "sizes": "--size",
 }
 _COVERS = "schedules over trees of nodes, with switches that only forward"
-_CAPABLE = ", if switches only forward; those here can copy or add, which may be faster"
+_COVERS_CAPABLE = "schedules over trees of nodes and of the switches that can copy or add"
 
 
 def optimum(
@@ -303,13 +303,30 @@ class FabricOptimum(Result):
 
     @property
     def proven(self) -> bool:
-        """Whether nothing exceeds the throughput of the collective, with switches that only forward."""
-        return self.best.bandwidth == self.best.bound
+        """Whether nothing exceeds the throughput of the collective, as far as :attr:`proof_covers` says."""
+        best = self.best
+        if best.bandwidth != best.bound or not self._capable:
+            return best.bandwidth == best.bound
+        if len(best.collective.parts) > 1:
+            other = self.best_allreduce if self.asks_for_proof else None
+            return other is not None and other.composed_is_best
+        return best.bandwidth == self._what_crosses()
+
+    def _what_crosses(self) -> Fraction | None:
+        """Return the algorithmic bandwidth that the cut allows, whatever switches can do; None if there is none."""
+        best, shards = self.best, self.sizes_of_shards or (1,) * len(self.fabric.compute)
+        if not best.cut:
+            return None
+        capacity = sum((link.bandwidth for link in best.links(self.fabric)), Fraction(0))
+        if self.root is not None:
+            return capacity
+        owned = sum(size for node, size in zip(self.fabric.compute, shards, strict=True) if node in best.owners)
+        return capacity * sum(shards) / owned
 
     @property
     def proof_covers(self) -> str:
         """Which schedules the proofs are about."""
-        return f"{_COVERS}; some here can copy or add, which may be faster" if self._capable else _COVERS
+        return _COVERS_CAPABLE if self._capable else _COVERS
 
     @property
     def _capable(self) -> bool:
@@ -320,13 +337,14 @@ class FabricOptimum(Result):
         best = self.best_allreduce
         if best is None:
             return "whether an allreduce of another kind is faster is not known: not asked with --shards"
-        where = _CAPABLE if self._capable else ""
         if best.composed_is_best:
-            return f"no allreduce beats a reduce-scatter followed by an allgather{where}"
+            even = ", even where switches copy or add" if self._capable else ""
+            return f"no allreduce beats a reduce-scatter followed by an allgather{even}"
         bound = "the best" if best.proven else f"none reaches more than {speed(best.bound)}"
         if best.bandwidth == best.composed:
-            return f"an allreduce of another kind may be faster, but {bound}{where}"
-        return f"an allreduce of another kind reaches {speed(best.bandwidth)}, {bound}{where}"
+            return f"an allreduce of another kind may be faster, but {bound}"
+        kind = "in which switches copy and add (--method in-network)" if best.in_network else "of another kind"
+        return f"an allreduce {kind} reaches {speed(best.bandwidth)}, {bound}"
 
     @property
     def _has_proof(self) -> bool:
@@ -401,6 +419,7 @@ class FabricOptimum(Result):
             "proof_covers": self.proof_covers,
             "composed": _rates(composed),
             "composed_is_best": None if best is None else best.composed_is_best,
+            "in_network": best is not None and best.in_network,
             "in_words": self.proof_in_words(),
         }
 

@@ -94,9 +94,9 @@ def forest_schedule(
     collective = spanning(collective, root)
     sizes = _sizes(topology, collective, shard)
     if not collective.reduces:
-        return _out_trees(topology, collective, k, sizes, names)
+        return out_trees(topology, collective, k, sizes, names)
     if not collective.copies:
-        return _backwards(_out_trees(topology.transpose(), collective.dual, k, sizes, names), topology)
+        return backwards(out_trees(topology.transpose(), collective.dual, k, sizes, names), topology)
     if k is None and sizes is None:
         return allreduce_schedule(topology, names=names)[0]
     return _in_turn(topology, k, sizes, names)
@@ -208,7 +208,7 @@ def _sizes(topology: Topology, collective: Collective, shard: Sequence[int] | No
     return tuple(int(node == collective.root) for node in compute)
 
 
-def _out_trees(
+def out_trees(
     topology: Topology,
     collective: Collective,
     k: int | None,
@@ -225,11 +225,11 @@ def _out_trees(
     if low is not None:
         return low
     split = remove_switches(fixed.topology, demand.tolist())
-    packed = _packed(topology, collective, split, demand.tolist(), rate=fixed.tree_rate, shard=shard)
-    return shifted_trees(topology, collective, fixed, demand, shard, below=packed.height) or packed
+    trees = packed(topology, collective, split, demand.tolist(), rate=fixed.tree_rate, shard=shard)
+    return shifted_trees(topology, collective, fixed, demand, shard, below=trees.height) or trees
 
 
-def _packed(
+def packed(
     topology: Topology,
     collective: Collective,
     split: Split,
@@ -295,16 +295,16 @@ def _routed(split: Split, src: IntArray, dst: IntArray, weight: IntArray) -> tup
     return edge, np.minimum((start + weight)[edge], route_end[route]) - begin, route
 
 
-def _backwards(out_trees: Trees, topology: Topology) -> Trees:
+def backwards(out_trees: Trees, topology: Topology) -> Trees:
     """Return in-trees on a topology, from out-trees on its transpose."""
     return replace(out_trees.reverse(), topology=topology)
 
 
 def _in_turn(topology: Topology, k: int | None, sizes: tuple[int, ...] | None, names: Sequence[str] | None) -> Trees:
     """Return a reduce-scatter and then an allgather."""
-    out = _out_trees(topology, ALLGATHER, k, sizes, names)
-    back = out if topology.is_duplex else _out_trees(topology.transpose(), ALLGATHER, k, sizes, names)
-    return _together(_backwards(back, topology), out, concurrent=False)
+    out = out_trees(topology, ALLGATHER, k, sizes, names)
+    back = out if topology.is_duplex else out_trees(topology.transpose(), ALLGATHER, k, sizes, names)
+    return _together(backwards(back, topology), out, concurrent=False)
 
 
 def _concurrent(topology: Topology, best: AllreduceOptimum) -> Trees:
@@ -331,9 +331,9 @@ def _concurrent(topology: Topology, best: AllreduceOptimum) -> Trees:
         if all(violated_cut(split.topology, split.topology.capacity, numbers)[1] is None for split in (back, out)):
             break
     shard = tuple((numbers // np.gcd.reduce(numbers)).tolist())
-    in_trees = _packed(topology.transpose(), ALLGATHER, back, numbers.tolist(), rate=rate, shard=shard)
-    out_trees = _packed(topology, ALLGATHER, out, numbers.tolist(), rate=rate, shard=shard)
-    return _together(_backwards(in_trees, topology), out_trees, concurrent=True)
+    in_trees = packed(topology.transpose(), ALLGATHER, back, numbers.tolist(), rate=rate, shard=shard)
+    out_trees = packed(topology, ALLGATHER, out, numbers.tolist(), rate=rate, shard=shard)
+    return _together(backwards(in_trees, topology), out_trees, concurrent=True)
 
 
 def _common_part(amounts: Iterable[Fraction]) -> Fraction:

@@ -14,8 +14,9 @@ from topodesign.collectives import ALLGATHER, Collective
 from topodesign.expand.places import PlaceLike, as_fabric
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.forest import schedule as forest
-from topodesign.forest.allreduce import allreduce_optimum
+from topodesign.forest.allreduce import AllreduceOptimum, allreduce_optimum
 from topodesign.forest.fixed import smallest_trees
+from topodesign.forest.in_network import InNetworkOptimum, in_network_optimum
 from topodesign.forest.optimum import Gain, Optimum, optimum, sensitivity, shard_sizes
 from topodesign.plans.measure import tree_figures
 from topodesign.plans.trees import Trees
@@ -114,7 +115,9 @@ class Limited:
 
 @dataclass(frozen=True)
 class BestAllreduce:
-    """The best allreduce that need not be a reduce-scatter followed by an allgather, with switches that only forward.
+    """The best allreduce that need not be a reduce-scatter followed by an allgather.
+
+    Switches of the fabric that can copy or add do so.
 
     Attributes
     ----------
@@ -124,11 +127,14 @@ class BestAllreduce:
         What none exceeds.
     composed
         Algorithmic bandwidth of a reduce-scatter followed by an allgather.
+    in_network
+        Whether switches copy and add in what can be reached.
     """
 
     bandwidth: Fraction
     bound: Fraction
     composed: Fraction
+    in_network: bool = False
 
     @property
     def proven(self) -> bool:
@@ -326,14 +332,21 @@ def trade_offs(
 def best_allreduce(fabric: Fabric) -> BestAllreduce:
     """Return the best allreduce of any kind (ForestColl, appendix F), up to ``MOST_NODES`` nodes; beyond, only a bound.
 
+    Where switches copy or add it is that of :mod:`topodesign.forest.in_network`.
+
     Raises
     ------
     InfeasibleError
         As :func:`throughput`.
     """
     fabric.check_unshared("a packing of trees")
-    best = allreduce_optimum(fabric.topology)
-    return BestAllreduce(*(rate * fabric.unit for rate in (best.throughput, best.bound, best.composed)))
+    found: AllreduceOptimum | InNetworkOptimum
+    if fabric.multicast | fabric.aggregation:
+        found = in_network_optimum(fabric.topology, fabric.multicast, fabric.aggregation)
+    else:
+        found = allreduce_optimum(fabric.topology)
+    bandwidth, bound, composed = (rate * fabric.unit for rate in (found.throughput, found.bound, found.composed))
+    return BestAllreduce(bandwidth, bound, composed, isinstance(found, InNetworkOptimum) and bool(found.families))
 
 
 def compute_node(fabric: Fabric, root: str) -> int:

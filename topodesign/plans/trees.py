@@ -37,6 +37,10 @@ class Trees:
     The edges of a tree come in an order in which a node has received all that it will receive before it sends. A tree
     of weight w stands for w equal trees that carry different data.
 
+    A switch that is an end of tree edges is a *relay*: it sends on what it receives in an out-tree, to several, and the
+    sum of what it receives in an in-tree, as its fabric must say that it can. In a concurrent allreduce it may be a
+    root.
+
     Attributes
     ----------
     collective
@@ -155,10 +159,16 @@ class Trees:
         return np.array([v for v in range(self.topology.nodes) if v not in self.topology.switches], dtype=np.int64)
 
     @cached_property
+    def relays(self) -> IntArray:
+        """The switches that add or copy in trees, ascending."""
+        ends = np.concatenate((self.root, self.src, self.dst))
+        return np.intersect1d(ends, np.array(sorted(self.topology.switches), dtype=np.int64))
+
+    @cached_property
     def heights(self) -> IntArray:
         """Height of every tree: tree edges on its longest way between the root and a node, shape ``(T,)``.
 
-        Switches on the way do not count.
+        Switches on the way do not count, so neither do the edges that start at a relay.
 
         Raises
         ------
@@ -169,8 +179,9 @@ class Trees:
         near = np.where(out, self.src, self.dst) + self.tree * self.topology.nodes
         far = np.where(out, self.dst, self.src) + self.tree * self.topology.nodes
         depth = np.zeros(len(self) * self.topology.nodes, dtype=np.int64)
+        sent = (~np.isin(self.src, self.relays)).astype(np.int64)
         for _ in range(self.topology.nodes + 1):
-            deeper = depth[near] + 1
+            deeper = depth[near] + sent
             if np.array_equal(depth[far], deeper):
                 heights: IntArray = depth.reshape(len(self), -1).max(axis=1, initial=0)
                 return heights

@@ -18,6 +18,7 @@ SCHEDULERS = {
     "peel": "the best flow through time (all-to-all, scatter, gather)",
     "pipeline": "trees in rounds, from the fewest steps to the least bandwidth, for --size",
     "forest": "spanning trees, which auto takes for fabrics with switches, broadcast and reduce",
+    "in-network": "trees through switches that copy and add (NVLS, SHARP)",
     "fluid": "paths of the fastest flow, which auto takes for all-to-all, scatter and gather on fabrics",
     "tacos": "timed sends matched to links one after the other",
     "tacos-ilp": "timed sends by integer programs over steps of time",

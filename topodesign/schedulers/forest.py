@@ -26,6 +26,8 @@ def _make(request: Request) -> list[Plan]:
     if len(collective.parts) > 1 and not fixed:
         trees, kind = allreduce_schedule(fabric.topology, names=fabric.names)
         notes = (kind,)
+        if fabric.multicast | fabric.aggregation:
+            notes += ("switches copy or add here, which may be faster: --method in-network",)
     else:
         trees = forest_schedule(
             fabric.topology, collective, k=request.fixed_k, root=root, shard=shard, names=fabric.names

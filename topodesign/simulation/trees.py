@@ -3,9 +3,10 @@
 Every tree has its share of every link on its way, weight times rate, for itself; the verifier has checked that these
 shares fit. Its data is cut into C chunks that follow one another. A chunk takes ``alpha + bits / share`` over a tree
 edge, whatever the switches on it, so a tree of height h is done after ``(h + C - 1) * (alpha + B / C)``, with B the
-time by bandwidth alone, the same for all trees. One chunk is best for small data, and many tend to B for large. The
-two phases of an allreduce follow one another. Concurrent ones count as one: chunk c of every tree of a root is of the
-same part c of the shard, which goes up the in-trees and then down the out-trees. Times are exact.
+time by bandwidth alone, the same for all trees. What a switch sends that adds or copies counts with what it receives.
+One chunk is best for small data, and many tend to B for large. The two phases of an allreduce follow one another.
+Concurrent ones count as one: chunk c of every tree of a root is of the same part c of the shard, which goes up the
+in-trees and then down the out-trees. Times are exact.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class TreeSimulation:
     size
         Bytes of the whole collective.
     critical
-        Compute nodes on a longest way through a tree, in the order of the data, for every phase.
+        Compute nodes, and switches that add or copy, on a longest way through a tree, in the order of the data, for
+        every phase.
     utilisation
         Share of ``time`` in which each link transmits bits (float64, in the topology's order; rounded).
     loss
@@ -110,10 +112,10 @@ def simulate_trees(
     happens, loss = _lose(schedule, failed)
     phases = _phases(schedule, happens, Fraction(size), Fraction(unit))
     if chunks is None:
-        waiting = sum(((len(phase.way) - 2) * phase.busy for phase in phases), Fraction(0))
+        waiting = sum(((phase.height - 1) * phase.busy for phase in phases), Fraction(0))
         smallest = min((phase.smallest for phase in phases), default=Fraction(1))
         chunks = best_chunks(waiting, len(phases) * Fraction(alpha), smallest)
-    ends = [(len(phase.way) + chunks - 2) * (alpha + phase.busy / chunks) for phase in phases]
+    ends = [(phase.height + chunks - 1) * (alpha + phase.busy / chunks) for phase in phases]
     time = sum(ends, Fraction(0))
     sending = sum((phase.load * float(phase.busy) for phase in phases), np.zeros(len(schedule.topology.src)))
     return TreeSimulation(
@@ -130,9 +132,10 @@ def simulate_trees(
 
 @dataclass(frozen=True, eq=False)
 class _Phase:
-    """In-trees, out-trees or both: longest way, time B by bandwidth alone, bytes of a tree, use of links in B."""
+    """In-trees, out-trees or both: longest way, its sends, time B by bandwidth alone, bytes of a tree, use in B."""
 
     way: tuple[int, ...]
+    height: int
     busy: Fraction
     smallest: Fraction
     load: NDArray[np.float64]
@@ -147,7 +150,9 @@ def _phases(schedule: Trees, happens: NDArray[np.bool_], size: Fraction, unit: F
             per_weight = size * (2 if schedule.concurrent else 1) / int(weight.sum())
             load = _link_loads(schedule, edges) * float(schedule.rate) / schedule.topology.capacity
             busy = 8 * per_weight / (schedule.rate * unit)
-            phases.append(_Phase(_longest(schedule, edges), busy, per_weight * int(weight.min()), load))
+            way = _longest(schedule, edges)
+            height = sum(node not in schedule.topology.switches for node in way[:-1])
+            phases.append(_Phase(way, height, busy, per_weight * int(weight.min()), load))
     return phases
 
 
@@ -164,10 +169,12 @@ def _longest(schedule: Trees, happens: NDArray[np.bool_]) -> tuple[int, ...]:
     for tree, src, dst in edges:
         begins = tree >= schedule.reduce_trees and src == schedule.root[tree]
         at, to = last.get(src, (tree, src)) if begins else (tree, src), (tree, dst)
-        if level[at] >= level[to]:
-            level[to], before[to] = level[at] + 1, at
+        reaches = level[at] + (src not in schedule.topology.switches)
+        if to not in before or reaches > level[to]:
+            level[to], before[to] = reaches, at
         if tree < schedule.reduce_trees and dst == schedule.root[tree]:
             last[dst] = max(last.get(dst, to), to, key=level.__getitem__)
+    level[:, sorted(schedule.topology.switches)] = -1
     at = divmod(int(level.argmax()), schedule.topology.nodes)
     way = [at[1]]
     while at in before:
@@ -207,7 +214,7 @@ def _lose(schedule: Trees, failed: tuple[Link, ...]) -> tuple[NDArray[np.bool_],
         schedule.collective.reduces and schedule.collective.copies
     ):  # a shard that is not complete at its owner nobody ever has
         lost[: schedule.reduce_trees] = lost[: schedule.reduce_trees].any(axis=1, keepdims=True)
-        lost[:, sorted(schedule.topology.switches)] = False
+    lost[:, sorted(schedule.topology.switches)] = False
     pairs = {(int(schedule.root[tree]), node) for tree, node in np.argwhere(lost).tolist()}
     table = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
     reduces_only = not schedule.collective.copies

@@ -152,12 +152,14 @@ def violated_cut(
     return sink, network.level[: topology.nodes] >= 0
 
 
-def violated_cuts(topology: Topology, capacity: IntArray, demand: IntArray) -> Iterator[Side]:
-    """Yield a violated cut, as :func:`violated_cut`, for every compute node that is not served."""
-    sink, side = violated_cut(topology, capacity, demand)
+def violated_cuts(
+    topology: Topology, capacity: IntArray, demand: IntArray, *, ends: IntArray | None = None
+) -> Iterator[Side]:
+    """Yield a violated cut, as :func:`violated_cut`, for every compute node that has to be served and is not."""
+    end, side = violated_cut(topology, capacity, demand, ends=ends)
     while side is not None:
         yield side
-        sink, side = violated_cut(topology, capacity, demand, sink + 1)
+        end, side = violated_cut(topology, capacity, demand, end + 1, ends=ends)
 
 
 def settle(

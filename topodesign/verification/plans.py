@@ -228,7 +228,7 @@ def _in_steps(report: RoundsReport) -> Found:
 
 def _trees(plan: Plan, trees: Trees) -> Found:
     fabric = plan.fabric
-    report = verify_trees(trees, names=fabric.names)
+    report = verify_trees(trees, names=fabric.names, multicast=fabric.multicast, aggregation=fabric.aggregation)
     if not report.ok or report.inverse_rate is None:
         return Found(report.problems or ("it has no trees",), {}, {}, "")
     owners = trees.collective.shards(len(fabric.compute))

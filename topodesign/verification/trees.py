@@ -4,11 +4,14 @@ It shares no code with what makes the trees. A tree schedule is right if and onl
 
 * every tree spans the compute nodes: in an out-tree every node but the root receives once, and in an in-tree every node
   but the root sends once, in an order in which a node has received all that it will receive before it sends;
+* a switch at an end of an edge of an out-tree can copy, and of an in-tree add; it receives once, or sends once, if it
+  passes something on and else not at all; and it is a root only where phases are concurrent;
 * the routes of a tree edge lead from its one end to the other over links, through switches alone, and their weights add
   up to the weight of the tree;
 * no link carries more than its capacity in either phase, or in both together where they are concurrent: sum of the
   weights times the rate, in integers;
-* the weights of the trees of a root are, in each phase, in proportion to the root's shard.
+* the weights of the trees of a root are, in each phase, in proportion to the root's shard; or, where switches add and
+  copy in a concurrent allreduce, the same in both phases, and shards are what comes of it.
 """
 
 from __future__ import annotations
@@ -65,7 +68,14 @@ class TreesReport:
         return "\n".join([head, *(f"  {problem}" for problem in self.problems)])
 
 
-def verify_trees(schedule: Trees, claim: Fraction | None = None, names: Sequence[str] | None = None) -> TreesReport:
+def verify_trees(
+    schedule: Trees,
+    claim: Fraction | None = None,
+    names: Sequence[str] | None = None,
+    *,
+    multicast: frozenset[int] = frozenset(),
+    aggregation: frozenset[int] = frozenset(),
+) -> TreesReport:
     """Check every tree, route, capacity and share, and recompute the rate.
 
     Parameters
@@ -76,11 +86,15 @@ def verify_trees(schedule: Trees, claim: Fraction | None = None, names: Sequence
         The ``inverse_rate`` that the schedule is said to have; a different one is a problem.
     names
         What the report calls the vertices; their numbers if None.
+    multicast, aggregation
+        Switches that can copy, and that can add.
     """
     called = [str(vertex) for vertex in range(schedule.topology.nodes)] if names is None else names
     compute = np.ones(schedule.topology.nodes, dtype=np.bool_)
     compute[list(schedule.topology.switches)] = False
-    problems = list(_tree_problems(schedule, compute, called))
+    able = np.zeros((2, schedule.topology.nodes), dtype=np.bool_)  # to add, to copy
+    able[0, list(aggregation)] = able[1, list(multicast)] = True
+    problems = list(_tree_problems(schedule, compute, able | compute, called))
     spans = not problems
     problems += _route_problems(schedule, compute, called)
     loads = _loads(schedule)
@@ -94,7 +108,7 @@ def verify_trees(schedule: Trees, claim: Fraction | None = None, names: Sequence
         ok=not problems,
         collective=schedule.collective,
         trees=len(schedule),
-        height=_height(schedule) if spans else 0,
+        height=_height(schedule, compute) if spans else 0,
         inverse_rate=inverse,
         fullest=max(full, default=Fraction(0)) * schedule.rate,
         problems=tuple(problems),
@@ -116,21 +130,36 @@ def _oriented(schedule: Trees) -> tuple[NDArray[np.bool_], IntArray, IntArray]:
     return out, near, far
 
 
-def _tree_problems(schedule: Trees, compute: NDArray[np.bool_], called: Sequence[str]) -> Iterator[str]:
+def _ends(schedule: Trees) -> IntArray:
+    """Return the vertices of all trees."""
+    return np.concatenate((schedule.root, schedule.src, schedule.dst))
+
+
+def _tree_problems(
+    schedule: Trees, compute: NDArray[np.bool_], able: NDArray[np.bool_], called: Sequence[str]
+) -> Iterator[str]:
     """Yield what keeps a tree from spanning the compute nodes in the right direction and order."""
     nodes, tree, root = schedule.topology.nodes, schedule.tree, schedule.root
+    phase = (np.arange(len(root)) >= schedule.reduce_trees).astype(np.int64)
+    owned = compute[root] | (able[phase, root] if schedule.concurrent else compute[root])
     yield from _listed(
-        ~compute[root], lambda t: f"tree {t}: its root {called[root[t]]} is a switch, which owns no data", "such roots"
+        ~owned, lambda t: f"tree {t}: its root {called[root[t]]} is a switch, which owns no data", "such roots"
     )
 
     def edge(row: int) -> str:
         ends = f"{called[schedule.src[row]]} -> {called[schedule.dst[row]]}"
         return f"tree {tree[row]} of root {called[root[tree[row]]]}: edge {ends}"
 
-    switched = ~(compute[schedule.src] & compute[schedule.dst])
-    yield from _listed(switched, lambda row: f"{edge(row)} ends at a switch", "such edges")
     out, near, far = _oriented(schedule)
+    switched = ~(able[phase[tree], schedule.src] & able[phase[tree], schedule.dst])
+
+    def end(row: int) -> str:
+        power = "copy" if out[row] else "add"
+        return f"{edge(row)} ends at a switch, of which nothing says that it can {power}"
+
+    yield from _listed(switched, end, "such edges")
     wanted = np.tile(compute.astype(np.int64), (len(root), 1))
+    wanted[tree, near] = 1  # a switch is in a tree if it passes something on
     wanted[np.arange(len(root)), root] = 0
     found = np.bincount(tree * nodes + far, minlength=wanted.size)
     different = found != wanted.ravel()
@@ -242,6 +271,14 @@ def _share_problems(schedule: Trees, compute: NDArray[np.bool_], called: Sequenc
             root = called[schedule.collective.root or 0]
             yield f"the root of the {schedule.collective} is {root}, but that of the trees is {called[roots[0]]}"
         return
+    if schedule.concurrent and schedule.shard is None and not compute[_ends(schedule)].all():
+
+        def differs(node: int) -> str:
+            inward, outward = totals[:, node].tolist()
+            return f"the in-trees of root {called[node]} have weight {inward}, but its out-trees {outward}"
+
+        yield from _listed(totals[0] != totals[1], differs, "such roots")
+        return
     share = np.zeros(len(compute), dtype=object)
     share[compute] = 1 if schedule.shard is None else schedule.shard
     for at in used:
@@ -273,16 +310,18 @@ def _inverse_rate(schedule: Trees, nodes: int) -> Fraction | None:
     return max(times) if schedule.concurrent else sum(times, Fraction(0))
 
 
-def _height(schedule: Trees) -> int:
+def _height(schedule: Trees, compute: NDArray[np.bool_]) -> int:
     """Return the height of the highest in-tree plus that of the highest out-tree, of trees that are right.
 
-    Where they are concurrent it is the largest such sum of one root.
+    What a switch sends on counts with what it has received. Where they are concurrent it is the largest such sum of one
+    root.
     """
     _, near, far = _oriented(schedule)
     nodes = schedule.topology.nodes
     above = np.arange(len(schedule) * nodes)
     above[schedule.tree * nodes + far] = schedule.tree * nodes + near
-    steps = (above != np.arange(len(above))).astype(np.int64)
+    steps = np.zeros(len(above), dtype=np.int64)
+    steps[schedule.tree * nodes + far] = compute[schedule.src]
     while not np.array_equal(further := above[above], above):  # twice as far up, until all are at roots
         steps += steps[above]
         above = further

@@ -90,6 +90,8 @@ def program_of_trees(
     require_at_least("channels", channels, 1)
     require_at_least("parts", parts, 1)
     collective = schedule.collective
+    if len(schedule.relays):
+        raise InfeasibleError("no instruction lets a switch copy or add; make the schedule with --method forest")
     report = verify_trees(schedule)
     if not report.ok:
         raise ScheduleError(f"the tree schedule is wrong: {report.problems[0]}")
