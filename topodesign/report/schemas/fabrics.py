@@ -71,6 +71,7 @@ OPTIMUM = either(
                     "proof_covers": text("What the bound holds for."),
                     "composed": shared("rates", "A reduce-scatter and then an allgather."),
                     "composed_is_best": nullable(flag("Whether nothing beats that; null if not asked for.")),
+                    "in_network": flag("Whether switches copy and add in it (--method in-network)."),
                     "in_words": text("The same in words."),
                 },
                 "What is known of any allreduce.",

@@ -36,6 +36,7 @@ _TREES: Keys = {
     "trees": integer("Different trees."),
     "height": integer("Links of the longest way in a tree."),
     **RATES,
+    "relays": texts("Switches that add or copy in trees."),
     "in_network": nullable(
         record(
             {
