@@ -28,6 +28,7 @@ from topodesign.schedulers.ten.bound import bound_of
 from topodesign.schedulers.ten.copying import copy_chunks
 from topodesign.schedulers.ten.event_kernels import queue_for, reach
 from topodesign.schedulers.ten.forward import distances_to, forward_chunks
+from topodesign.schedulers.ten.merging import merged
 from topodesign.schedulers.ten.network import Network, chunks_of, network_of, timed_from
 from topodesign.schedulers.ten.repair import repaired
 from topodesign.schedulers.ten.tries import best_of
@@ -384,6 +385,42 @@ def test_repair_makes_nothing_worse() -> None:
             least = bound_of(there, chunks)
             after = repaired(there, chunks, first, seed, enough=least, schedules=100)
             assert least <= after.time <= first.time
+
+
+@pytest.mark.parametrize("collective", list(COLLECTIVES))
+def test_chunks_next_to_one_another_are_one_send(collective: str) -> None:
+    """That is right, never slower, and mostly far quicker than many chunks one by one."""
+    root = rooted(as_collective(collective))
+    for place in ("torus(3,3)", "biring(2,8)"):
+        plan = checked(schedule(place, collective, method="tacos", chunks=8, root=root, tries=2))
+        assert Fraction(plan.generator["unmerged"]) >= plan.claim["time"]
+        if collective == "allgather":
+            assert 10 * plan.claim["time"] < 8 * Fraction(plan.generator["unmerged"])
+    for seed in range(6):
+        topology, table = uneven(5, seed)
+        options: dict[str, Any] = {"link_table": table, "overlap": bool(seed % 2), "chunks": 2 + seed, "root": root}
+        checked(schedule(topology, collective, method="tacos", tries=2, **options))
+
+
+def test_merging_keeps_what_waits_for_what() -> None:
+    plan = schedule("torus(4,4)", "allreduce", method="tacos", chunks=4, tick="1us")  # nothing is merged in steps
+    timed = plan.movement
+    assert isinstance(timed, Timed)
+    assert set(timed.hi - timed.lo) == {1}
+    fewer = merged(plan.topology, timed, np.zeros(len(plan.topology.src), dtype=np.int64))
+    assert fewer.time <= timed.time
+    assert verify(Plan(plan.topology, fewer)).ok
+
+
+@pytest.mark.parametrize("collective", ["allgather", "broadcast", "all-to-all"])
+def test_the_fastest_number_of_chunks(collective: str) -> None:
+    options: dict[str, Any] = {"method": "tacos", "root": rooted(as_collective(collective)), "size": "8MiB", "tries": 1}
+    plan = checked(schedule("biring(2,6)", collective, chunks="auto", **options))
+    others = [schedule("biring(2,6)", collective, chunks=2**at, **options).claim["time"] for at in range(6)]
+    assert plan.claim["time"] <= min(others)
+    assert f"{plan.generator['chunks']} chunk" in plan.notes[-1]
+    with pytest.raises(ParameterError, match="--chunks auto is for sends"):
+        schedule("biring(2,6)", "allgather", chunks="auto")
 
 
 def primes() -> tuple[Topology, LinkTable]:

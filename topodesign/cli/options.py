@@ -67,6 +67,16 @@ class _CollectiveChoice(click.ParamType["Collective"]):
         return collectives.as_collective(self.choice.convert(value, param, ctx) if isinstance(value, str) else value)
 
 
+class _Chunks(click.ParamType["int | str"]):
+    """A number of units, or ``auto``."""
+
+    name = "chunks"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        """Return it."""
+        return "auto" if value == "auto" else click.IntRange(1, 2**31 - 1).convert(value, param, ctx)
+
+
 COLLECTIVES = _CollectiveChoice(list(collectives.COLLECTIVES))
 collective_option = click.option(
     "--collective", type=COLLECTIVES, default="allreduce", show_default=True, help="What to schedule."
@@ -108,9 +118,10 @@ def method_options(function: _Command) -> _Command:
         ),
         click.option(
             "--chunks",
-            type=click.IntRange(1, 2**31 - 1),
+            type=_Chunks(),
             metavar="P",
-            help="Units per shard at most; without it as few as lose nothing.",
+            help="Units per shard at most; without it as few as lose nothing. Of --method tacos so many, or auto: as "
+            "many as are fastest.",
         ),
         click.option(
             "--method",

@@ -130,7 +130,7 @@ def _only(request: Request, method: Method) -> Request:
 
 def _misplaced(option: str, method: Method, methods: Iterable[Method]) -> str:
     """Say that an option is not for a method, and for which."""
-    flag = f"--{option.replace('_', '-')}"
+    flag = "--chunks auto" if option == "auto_chunks" else f"--{option.replace('_', '-')}"
     users = [one for one in methods if option in one.options]
     if any(one.movement == method.movement for one in users):
         return f"{flag} is not for --method {method.name}, but for {', '.join(one.name for one in users)}"

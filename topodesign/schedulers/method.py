@@ -32,6 +32,7 @@ Progress = Callable[[float], None]
 
 OPTIONS = (
     "chunks",
+    "auto_chunks",
     "steps",
     "link_table",
     "root",
@@ -69,6 +70,8 @@ class Request:
         What, of one movement unless the method says that it makes it otherwise.
     chunks
         Most units per shard.
+    auto_chunks
+        Whether the number of units per shard is looked for with which the plan is fastest.
     steps
         Communication steps that the plan is to have.
     root
@@ -119,6 +122,7 @@ class Request:
     place: PlaceLike
     collective: Collective
     chunks: int | None = None
+    auto_chunks: bool = False
     steps: int | None = None
     root: str | int | None = None
     fixed_k: int | None = None

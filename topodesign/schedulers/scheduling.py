@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
+from typing import Literal
 
 from topodesign.base.arguments import as_integer, as_seed
 from topodesign.base.errors import ParameterError
@@ -40,7 +41,7 @@ def schedule(
     collective: Collective | str = "allreduce",
     *,
     method: str = "auto",
-    chunks: int | None = None,
+    chunks: int | Literal["auto"] | None = None,
     steps: int | None = None,
     root: str | int | None = None,
     fixed_k: int | None = None,
@@ -79,6 +80,7 @@ def schedule(
         least bandwidth factor of all methods; and trees for fabrics with switches, and for broadcast and reduce.
     chunks
         Most units per shard, for ``spff`` and ``peel``; with unequal links their exact splits are rounded to it.
+        For timed sends so many, or ``auto``: as many as make the plan fastest, of 1, 2, 4 and so on.
     steps
         Communication steps of the plan, for ``peel`` and ``exact``; as few as there can be if None.
     root
@@ -157,7 +159,8 @@ def schedule(
     request = Request(
         place,
         asked,
-        chunks=chunks,
+        chunks=None if chunks == "auto" else chunks,
+        auto_chunks=chunks == "auto",
         steps=steps,
         root=asked.root if root is None else root,
         fixed_k=fixed_k,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from topodesign.base.arguments import as_integer
@@ -18,9 +19,16 @@ from topodesign.schedulers.traffic import plan_traffic
 from topodesign.topology.topology import Topology
 
 MOST_CHUNKS = 2**20
+_MOST_AUTO = 2**12
+"""Chunks of a block at most, if a number is looked for."""
+_PATIENCE = 2
+"""Larger numbers that are looked at after the best one."""
+_MOST_SENDS = 2**20
+"""Sends above which no larger number is looked at."""
 OPTIONS = frozenset(
     {
         "alpha",
+        "auto_chunks",
         "bandwidth",
         "chunks",
         "group",
@@ -44,17 +52,38 @@ OPTIONS = frozenset(
 
 def _make(request: Request) -> list[Plan]:
     place = request.unwound
-    topology = place if isinstance(place, Topology) else place.topology
-    units = 1 if request.chunks is None else as_integer("chunks", request.chunks, 1, MOST_CHUNKS)
+    if request.traffic is not None and request.unwind is not None:
+        raise ParameterError("traffic goes through switches as they are; leave --unwind out")
+    if request.auto_chunks:
+        return [_fastest(request, place)]
+    return [_planned(request, place, as_integer("chunks", request.chunks or 1, 1, MOST_CHUNKS))]
+
+
+def _planned(request: Request, place: Topology | Fabric, units: int) -> Plan:
+    """Return the plan with so many chunks of a block."""
     if request.traffic is not None:
-        if request.unwind is not None:
-            raise ParameterError("traffic goes through switches as they are; leave --unwind out")
-        return [plan_traffic(request, place, units, None if request.without else named_preset(request.place))]
+        return plan_traffic(request, place, units, None if request.without else named_preset(request.place))
+    topology = place if isinstance(place, Topology) else place.topology
     collective = _there(request, place)
     ready = request.ready_times if request.unwind is None else _ready_nodes(request)
     times = request.link_times(place, collective, units, grain=grain_of(request))
     wires = network_of(topology, times, step=request.tick, ready=ready, overlap=request.overlap)
-    return [_told(request, place, wires, synthesize(request, wires, collective, units), rounding(request, times.more))]
+    return _told(request, place, wires, synthesize(request, wires, collective, units), rounding(request, times.more))
+
+
+def _fastest(request: Request, place: Topology | Fabric) -> Plan:
+    """Return the fastest plan of those with 1, 2, 4 and so on chunks of a block, until more are slower."""
+    plans: list[Plan] = []
+    units, best = 1, 0
+    while len(plans) < best + 1 + _PATIENCE and units <= _MOST_AUTO:
+        plans.append(_planned(replace(request, progress=None), place, units))
+        if plans[-1].claim["time"] < plans[best].claim["time"]:
+            best = len(plans) - 1
+        if 2 * len(plans[-1].movement.table()["start"]) > _MOST_SENDS:
+            break
+        units *= 2
+    tried = ", ".join(f"{2**at}: {format_time(plan.claim['time'])}" for at, plan in enumerate(plans))
+    return plans[best].saying(f"{2**best} chunk{'s' * (best > 0)} of a block, the fastest of these: {tried}")
 
 
 def _ready_nodes(request: Request) -> tuple[Fraction, ...]:
@@ -88,11 +117,16 @@ def _told(request: Request, place: Topology | Fabric, network: Network, made: Ma
     if made.timed.time > bound:
         times = f"{float(made.timed.time / bound):.4f} times " if bound else ""
         notes = [f"{times}{format_time(bound)}, which no schedule of {what} beats"]
+    if made.before is not None and made.before > made.timed.time:
+        notes.append(
+            f"chunks next to one another are sent as one; each on its own it would be {format_time(made.before)}"
+        )
     notes += further
     generator = {
         "method": "tacos",
         "seed": 0 if request.seed is None else request.seed,
         "tries": made.tries,
+        "unmerged": None if made.before is None else str(made.before),
         "chunks": made.timed.units,
         "bound": str(bound),
         "unwind": request.unwind,

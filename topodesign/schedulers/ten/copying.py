@@ -20,6 +20,7 @@ def copy_chunks(
     blind: bool = False,
     bias: IntArray | None = None,
     shy: bool = False,
+    units: int = 0,
     relays: tuple[IntArray, IntArray] | None = None,
 ) -> Sends:
     """Bring every chunk to all that need it.
@@ -36,6 +37,8 @@ def copy_chunks(
         Added to how many nodes wait for each chunk, where chunks are compared.
     shy
         Whether slow links wait for others rather than to carry what a quicker link could bring.
+    units
+        Chunks of a block, if links are to go on with the next chunk of the block that they have carried last; else 0.
     relays
         Pairs of a node and a chunk that it does not need but should pass on.
 
@@ -81,7 +84,7 @@ def copy_chunks(
     )
     queue = queue_for(links, links)
     weights = np.zeros(chunks.number, dtype=np.int64) if bias is None else bias
-    taste = Taste(weights, 1 if blind else PLENTY, -1 if blind else int(shy))
+    taste = Taste(weights, 1 if blind else PLENTY, -1 if blind else int(shy), units)
     done = copying(
         network.web,
         flow,

@@ -16,6 +16,7 @@ from topodesign.schedulers.method import Request
 from topodesign.schedulers.ten.bound import bound_of
 from topodesign.schedulers.ten.copying import copy_chunks
 from topodesign.schedulers.ten.forward import forward_chunks
+from topodesign.schedulers.ten.merging import MOST_SENDS, merged
 from topodesign.schedulers.ten.network import (
     Chunks,
     Network,
@@ -53,6 +54,10 @@ class Part(NamedTuple):
         Whether it is.
     relays
         Whether nodes pass on what they do not need themselves.
+    in_a_row
+        Whether links go on with the next chunk of the block that they have carried last.
+    merges
+        Whether chunks may be sent as one.
     """
 
     collective: Collective
@@ -60,10 +65,16 @@ class Part(NamedTuple):
     units: int
     backwards: bool
     relays: bool = False
+    in_a_row: bool = False
+    merges: bool = False
 
     def chunks(self) -> Chunks:
         """Return what is to move, all of it there from the start."""
         return chunks_of(self.network, self.collective, self.units)
+
+    def bound(self, chunks: Chunks) -> int:
+        """Return what no schedule of chunks is faster than."""
+        return bound_of(self.network.merging if self.merges else self.network, chunks)
 
     def timed(self, sends: Sends, size: Fraction) -> Timed:
         """Return sends of its chunks as those of the collective, forwards in time."""
@@ -72,11 +83,12 @@ class Part(NamedTuple):
 
 
 class Made(NamedTuple):
-    """Timed sends, a bound that is proved, in ticks, and how many tries there were."""
+    """Timed sends, a bound that is proved, in ticks, how many tries there were, and the time without merging."""
 
     timed: Timed
     bound: int
     tries: int
+    before: Fraction | None = None
 
 
 def synthesize(request: Request, wires: Network, collective: Collective, units: int) -> Made:
@@ -100,7 +112,24 @@ def synthesize(request: Request, wires: Network, collective: Collective, units: 
     TooLargeError
         If there is not the memory, or times are too long to count.
     """
-    topology = wires.topology
+    made = _whole(request, wires, collective, units, in_a_row=False)
+    if not _merges(request, wires, units):
+        return made
+    found = [made.timed, merged(wires.topology, made.timed, wires.opens)]
+    if collective.ends & {"all"} and len(made.timed) <= MOST_SENDS:
+        other = _whole(replace(request, progress=None), wires, collective, units, in_a_row=True)
+        found.append(merged(wires.topology, other.timed, wires.opens))
+    return made._replace(timed=min(found, key=lambda one: (one.time, len(one))), before=made.timed.time)
+
+
+def _merges(request: Request, wires: Network, units: int) -> bool:
+    """Return whether chunks may be sent as one: not in steps of time, and not through switches, one at a time."""
+    return units > 1 and request.tick is None and not wires.topology.switches
+
+
+def _whole(request: Request, wires: Network, collective: Collective, units: int, *, in_a_row: bool) -> Made:
+    """Return the sends of a collective, each of one chunk."""
+    topology, merges = wires.topology, _merges(request, wires, units)
     network = through_switches(wires) if topology.switches else wires
     relays = collective.group is not None and request.others == "forward"
     if collective.group is not None and not relays:
@@ -108,13 +137,13 @@ def synthesize(request: Request, wires: Network, collective: Collective, units: 
     first, *rest = collective.parts
     if first.reduces:
         backwards = replace(network, opens=np.zeros_like(network.opens))
-        made = _best(request, Part(first.dual, backwards.turned, units, True, relays))
+        made = _best(request, Part(first.dual, backwards.turned, units, True, relays, in_a_row, merges))
         if np.any(wires.opens):
             made = made._replace(timed=_not_before(wires, made.timed))
     else:
-        made = _best(request, Part(first, network, units, False, relays))
+        made = _best(request, Part(first, network, units, False, relays, in_a_row, merges))
     for one in rest:
-        made = _followed(request, made, Part(one, network, units, False, relays), collective)
+        made = _followed(request, made, Part(one, network, units, False, relays, in_a_row, merges), collective)
     if relays:  # what relays are not needed for has left gaps
         shared = SharedLinks(topology, (made.timed,), wires.opens[None])
         (earlier,) = shared.timed(shared.remains)
@@ -149,7 +178,14 @@ def _best(request: Request, part: Part, chunks: Chunks | None = None) -> Made:
         kind = number % 4
         relays = relays_of(part.network, chunks, seed + number, noise=number > 0) if part.relays else None
         sends = copy_chunks(
-            part.network, chunks, seed + number, blind=kind == 2, bias=bias, shy=kind % 2 == 1, relays=relays
+            part.network,
+            chunks,
+            seed + number,
+            blind=kind == 2,
+            bias=bias,
+            shy=kind % 2 == 1,
+            units=part.units if part.in_a_row else 0,
+            relays=relays,
         )
         return only_needed(part.network, chunks, sends) if part.relays else sends
 
@@ -164,7 +200,8 @@ def _best(request: Request, part: Part, chunks: Chunks | None = None) -> Made:
     )
     if not part.relays:
         best = repaired(part.network, chunks, best, seed, enough=bound)
-    return Made(part.timed(best, request.size), bound, tried)
+    least = part.bound(chunks) if part.merges else bound
+    return Made(part.timed(best, request.size), least, tried)
 
 
 def _followed(request: Request, made: Made, part: Part, collective: Collective) -> Made:
@@ -185,7 +222,7 @@ def _followed(request: Request, made: Made, part: Part, collective: Collective) 
     }
     halves = np.repeat(np.array([0, 1], dtype=np.int32), [len(first), len(second.timed)])
     timed = first.having(collective=collective, part=halves, **columns)
-    bound = max(made.bound, bound_of(network, part.chunks()))
+    bound = max(made.bound, part.bound(part.chunks()))
     return Made(timed, bound, max(made.tries, second.tries))
 
 

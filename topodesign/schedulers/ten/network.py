@@ -88,6 +88,18 @@ class Network:
         np.maximum.at(opens, np.repeat(np.arange(len(opens)), np.diff(web.port_start)), free[web.port] - web.offset)
         return replace(self, opens=sealed(opens))
 
+    @property
+    def merging(self) -> Network:
+        """The same for any number of chunks in one send: what keeps a link from the next chunk is no latency."""
+        routes = self.routes
+        if routes is not None:
+            routes = routes._replace(busy=self.per_unit[routes.link])
+            busy = np.zeros(len(self.busy), dtype=np.int64)
+            np.maximum.at(busy, np.repeat(np.arange(len(busy)), np.diff(routes.start)), routes.busy)
+        else:
+            busy = self.per_unit
+        return replace(self, busy=sealed(busy), routes=routes, overlap=True)
+
     @cached_property
     def web(self) -> Web:
         """The links as kernels take them; self-loops lead nowhere."""
