@@ -7,7 +7,7 @@
 # %%
 import topodesign as td
 
-answer = td.pareto(200, 6, sizes=["64KiB", "1MiB", "64MiB"])
+answer = td.pareto(200, 6, sizes=["64KiB", "64MiB"])
 answer
 
 # %% [markdown]

@@ -115,7 +115,8 @@ class Table:
 
         body = "\n".join(f"<tr>{row('td', cells)}</tr>" for cells in self.rows)
         caption = f"<caption>{html.escape(self.heading)}</caption>\n" if self.heading else ""
-        foot = f"\n<p>{html.escape(self.footnote)}</p>" if self.footnote else ""
+        lines = "<br>\n".join(map(html.escape, self.footnote.splitlines()))
+        foot = f"\n<p>{lines}</p>" if lines else ""
         head = f"<thead><tr>{row('th', self.columns)}</tr></thead>\n" if self.titled else ""
         return f"<table>\n{caption}{head}<tbody>\n{body}\n</tbody>\n</table>{foot}"
 
