@@ -3,10 +3,8 @@
     python benchmarks/catalog_quality.py -d 4 -n 5..2000
     python benchmarks/catalog_quality.py -d 2 -d 8 -d 16 -n 5..2000 --every 10 --bidirectional
 
-The families are those of Table 7 and appendices E and F of Efficient Direct-Connect Topologies, with every
-distance-regular family of the library, as the paper names that whole class. All candidates are priced from their links,
-where the paper's finder takes the theorems' bounds for line graphs, so that the comparison favours the paper. For every
-N all points of its frontier must be matched or beaten; the exit status is 1 where one is not.
+What it knows is said in ``topodesign/search/paper.py``. For every N all points of its frontier must be matched or
+beaten; the exit status is 1 where one is not.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -24,31 +21,7 @@ from topodesign.base.cost import Cost, lower_bound
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.quality import STANDARD
 from topodesign.cli.ranges import number_range
-from topodesign.graphs import FAMILIES
-from topodesign.search.finder import Finder
-from topodesign.topology.family import Family
-
-TABLE_7 = {
-    "complete", "bipartite", "hamming", "kautz", "genkautz", "circulant", "biring", "uniring", "diamond", "debruijn",
-    "dbjmod",
-}  # fmt: skip
-DISTANCE_REGULAR = {
-    "octahedron", "cocktailparty", "crown", "hypercube", "foldedcube", "halvedcube", "johnson", "odd", "doubledodd",
-    "kneser", "paley", "pg2", "ag2", "gq", "gh", "pg2line", "gqline", "ghline", "petersenline", "heawoodline",
-    "heawoodd3", "tutte8line", "tutte12line", "hoffmansingleton",
-}  # fmt: skip
-RINGS_AND_MESHES = {"torus", "cyclemesh", "shiftedring"}
-
-
-def paper_families() -> list[Family]:
-    """Families of the paper; its directed circulant has d + 2 nodes."""
-    wanted = TABLE_7 | DISTANCE_REGULAR | RINGS_AND_MESHES
-    families = [family for family in FAMILIES if family.name in wanted]
-    missing = wanted - {family.name for family in families}
-    if missing:
-        sys.exit(f"the library has no {', '.join(sorted(missing))}")
-    directed = next(family for family in FAMILIES if family.name == "dicirculant")
-    return [*families, replace(directed, find=lambda n, d: [(n, *range(1, d + 1))] if n == d + 2 else [])]
+from topodesign.search.paper import paper_finder
 
 
 def covers(front: Iterable[Cost], others: Iterable[Cost]) -> bool:
@@ -67,7 +40,7 @@ def summary(name: str, ratios: Sequence[Fraction]) -> str:
 def compare(catalog: Catalog, degree: int, sizes: Sequence[int], duplex: bool) -> bool:
     """Print how one degree compares, and return whether the catalog is nowhere worse."""
     start = time.process_time()
-    finder = Finder(families=paper_families())
+    finder = paper_finder()
     better, worse, absent = 0, [], []
     figures: dict[tuple[str, int], list[Fraction]] = {(who, k): [] for who in ("catalog", "paper") for k in (0, 1)}
     for nodes in sizes:

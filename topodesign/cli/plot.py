@@ -100,8 +100,9 @@ def _of_a_question(name: str, short: str, text: str) -> None:
         _give(topodesign.plot(found, name), output, as_csv, as_json)
 
 
-def _of_sizes(name: str, short: str, text: str) -> None:
+def _of_sizes(name: str, short: str, text: str, options: Callable[[Any], Any] = lambda function: function) -> None:
     @command.command(name=name, help=text, short_help=short)
+    @options
     @click.option(
         "-n", "--nodes", callback=number_range, metavar="RANGE", required=True, help="Numbers of nodes, as 5..2000."
     )
@@ -110,9 +111,13 @@ def _of_sizes(name: str, short: str, text: str) -> None:
     @click.option("--bidirectional", is_flag=True, help="Only topologies that duplex cabling can wire.")
     @catalog_option
     @_output
-    def draw(nodes: range, degree: int, output: Path | None, as_csv: bool, as_json: bool, **more: Any) -> None:
+    def draw(
+        nodes: range, degree: int, output: Path | None, as_csv: bool, as_json: bool, paper: bool = False, **more: Any
+    ) -> None:
         _check(output, as_csv, as_json)
-        _give(topodesign.plot(topodesign.known_topologies(nodes, degree, **more), name), output, as_csv, as_json)
+        extra = {"paper": True} if paper else {}
+        known = topodesign.known_topologies(nodes, degree, **more)
+        _give(topodesign.plot(known, name, **extra), output, as_csv, as_json)
 
 
 def _of_a_place(name: str, short: str, text: str) -> None:
@@ -153,7 +158,8 @@ _of_sizes(
     "sizes",
     "Time over the number of nodes.",
     "Time of an allreduce over the number of nodes, from the catalog, with the lower bound, rings and trees.\n\n"
-    "Example: topodesign plot sizes -n 5..2000 -d 4 -o sizes.svg",
+    "Example: topodesign plot sizes -n 5..2000 -d 4 --paper -o sizes.svg",
+    click.option("--paper", is_flag=True, help="Add what the finder of the paper would have, at up to 64 sizes."),
 )
 _of_sizes(
     "winners",

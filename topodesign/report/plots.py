@@ -16,6 +16,7 @@ from topodesign.fabrics.fabric import Fabric
 from topodesign.forest.fabric_optimum import FabricOptimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
+from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.report.charts.by_size import by_size_chart
 from topodesign.report.charts.chart import Chart, Drawing
 from topodesign.report.charts.cut import cut_drawing
@@ -49,9 +50,11 @@ PLOTS: dict[str, Plot] = {
     "loads": Plot((Topology,), loads_chart),
     "timeline": Plot((Plan,), timeline_chart),
     "use": Plot((Plan,), link_use_chart),
-    "cut": Plot((FabricOptimum,), cut_drawing),
+    "cut": Plot((FabricOptimum, FlowOptimum), cut_drawing),
 }
 """Every plot by its name; the first one that a value has is its usual one."""
+_OPTIONS = {"timeline": {"size", "alpha", "bandwidth"}, "sizes": {"paper"}}
+"""Those that a plot has."""
 
 
 def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:
@@ -67,7 +70,8 @@ def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:
     kind
         Which of these plots; the usual one of the value if None.
     options
-        Of the plot: ``size``, ``alpha`` and ``bandwidth`` of a timeline.
+        Of the plot: ``size``, ``alpha`` and ``bandwidth`` of a timeline; ``paper`` of ``sizes``, to add what the finder
+        of Efficient Direct-Connect Topologies would have.
 
     Returns
     -------
@@ -98,7 +102,7 @@ def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:
     chosen = fits[0] if kind is None else as_choice("plot", kind, list(PLOTS))
     if chosen not in fits:
         raise ParameterError(f"the plot '{chosen}' is not of this; there is {' and '.join(fits)}")
-    wrong = set(options) - ({"size", "alpha", "bandwidth"} if chosen == "timeline" else set())
+    wrong = set(options) - _OPTIONS.get(chosen, set())
     if wrong:
         raise ParameterError(f"{min(wrong)!r} is no option of the plot '{chosen}'")
     return Picture(PLOTS[chosen].make(what, **given))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import networkx as nx
 import pytest
@@ -13,6 +14,7 @@ from topodesign.forest.fabric_optimum import FabricOptimum
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed_ops import timed_of
+from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.report.charts.chart import Chart, Drawing
 
 
@@ -123,9 +125,45 @@ def test_the_bottleneck_is_marked() -> None:
         frozenset((made.names[u], made.names[v])) for (u, v), yes in zip(made.links, made.marked, strict=True) if yes
     }
     assert marked == {frozenset((link.src, link.dst)) for link in best.best.links(best.fabric)}
-    inside = {made.names[node] for node, group in enumerate(made.groups) if made.legend[group].endswith("inside")}
+    inside = {made.names[node] for node, group in enumerate(made.groups) if "inside" in made.legend[group]}
+    assert inside
     assert marked
     assert all(len(ends & inside) <= 1 for ends in marked)
+
+
+@pytest.mark.parametrize(
+    ("fabric", "collective", "options"),
+    [("dgx_a100(2)", "all-to-all", {}), ("mi250(2)", "scatter", {"root": 0}), ("genkautz(2,7)", "all-to-all", {})],
+)
+def test_the_bottleneck_of_a_flow_is_marked(fabric: str, collective: str, options: dict[str, Any]) -> None:
+    best = optimum(fabric, collective, **options)
+    assert isinstance(best, FlowOptimum)
+    made = best.plot().shown
+    marked = {
+        frozenset((made.names[u], made.names[v])) for (u, v), yes in zip(made.links, made.marked, strict=True) if yes
+    }
+    assert marked == {frozenset((link.src, link.dst)) for link in best.links()}
+    assert marked
+    inside = {node for node, group in enumerate(made.groups) if "inside" in made.legend[group]}
+    assert inside == best.cut
+
+
+def test_the_finder_of_the_paper_is_between_the_best_known_and_rings() -> None:
+    known = known_topologies(range(60, 101), 4)
+    made = chart(known, "sizes", paper=True)
+    best, paper = made.series[0], made.series[1]
+    assert paper.name == "finder of the paper"
+    assert paper.x[-1] == 100
+    ours = dict(zip(best.x, best.y, strict=True))
+    ring = next(dict(zip(one.x, one.y, strict=True)) for one in made.series if one.name == "shifted ring")
+    for nodes, time, spec in zip(paper.x, paper.y, paper.texts, strict=True):
+        assert ours[nodes] <= time < ring[nodes]
+        front = next(front for front in known if front.nodes == nodes)
+        assert time == front.workload.allreduce(price(spec))[0]
+    assert f"shifted ring x{float(ring[100] / ours[100]):.3g}" in made.note
+    assert [one.name for one in chart(known, "sizes").series] == [one.name for one in made.series if one is not paper]
+    with pytest.raises(ParameterError, match="no option"):
+        plot(known, "winners", paper=True)
 
 
 def test_what_cannot_be_plotted_is_said() -> None:

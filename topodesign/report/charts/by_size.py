@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from topodesign.base.units import format_bandwidth, format_size, format_time
@@ -9,8 +10,11 @@ from topodesign.catalog.known import Known
 from topodesign.pricing.workload import Workload
 from topodesign.report.charts.chart import Chart, Series
 
+_MOST_SEARCHED = 64
+"""Sizes for which the finder of the paper is asked."""
 
-def by_size_chart(known: Known) -> Chart:
+
+def by_size_chart(known: Known, *, paper: bool = False) -> Chart:
     """Return the plot of the fastest allreduce of every size, with bound and baselines.
 
     Parameters
@@ -18,6 +22,8 @@ def by_size_chart(known: Known) -> Chart:
     known
         What :func:`topodesign.known_topologies` returned for a range of sizes; of several sizes of data the first is
         shown.
+    paper
+        Whether to add what the finder of the paper would have, at up to 64 of the sizes.
 
     References
     ----------
@@ -40,6 +46,8 @@ def by_size_chart(known: Known) -> Chart:
         Series(name, [at for at, _ in points], [time for _, time in points], role="other")
         for name, points in others.items()
     ]
+    if paper:
+        series.insert(1, _of_the_paper(known))
     return Chart(
         "sizes",
         f"degree {fronts[0].degree}: allreduce of {format_size(work.sizes[0])} over the number of nodes",
@@ -47,8 +55,36 @@ def by_size_chart(known: Known) -> Chart:
         "seconds",
         tuple(series),
         y_scale="log",
-        note=setting(work),
+        note=f"{setting(work)}{_ratios(known, series)}",
     )
+
+
+def _of_the_paper(known: Known) -> Series:
+    """Return the fastest that the finder of the paper has, at sizes evenly spread and the last one."""
+    from topodesign.search.paper import paper_finder  # noqa: PLC0415  heavy, and seldom asked for
+
+    finder, fronts = paper_finder(), known.frontiers
+    chosen = sorted({round(k * (len(fronts) - 1) / (_MOST_SEARCHED - 1)) for k in range(_MOST_SEARCHED)})
+    points = []
+    for front in (fronts[place] for place in chosen):
+        found = finder.frontier(front.nodes, front.degree, duplex=front.bidirectional)
+        if found:
+            best = min(found, key=lambda one: front.workload.allreduce(one.cost)[0])
+            points.append((front.nodes, front.workload.allreduce(best.cost)[0], str(best.spec)))
+    nodes, times, specs = zip(*points, strict=True) if points else ((), (), ())
+    return Series("finder of the paper", nodes, times, texts=specs)
+
+
+def _ratios(known: Known, series: Sequence[Series]) -> str:
+    """Return how many times as long the others take at the largest size."""
+    last = known.frontiers[-1].nodes
+    least = series[0].y[-1]
+    told = [
+        f"{one.name} x{float(one.y[-1] / least):.3g}"
+        for one in series[1:]
+        if one.role != "bound" and one.x and one.x[-1] == last
+    ]
+    return f"; at {last} nodes over the best known: {', '.join(told)}" if told else ""
 
 
 def bound_by_size(known: Known) -> Series:

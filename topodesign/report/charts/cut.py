@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from topodesign.forest.bottleneck import bottleneck_in_words
 from topodesign.forest.fabric_optimum import FabricOptimum
+from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.report.charts.chart import Drawing
 from topodesign.report.charts.structure import drawn
 
 
-def cut_drawing(best: FabricOptimum) -> Drawing:
+def cut_drawing(best: FabricOptimum | FlowOptimum) -> Drawing:
     """Return the drawing of a fabric with its bottleneck.
 
     Parameters
     ----------
     best
-        What :func:`topodesign.optimum` returned for a collective over trees.
+        What :func:`topodesign.optimum` returned. Where no cut alone is the reason, the links that bind are marked and
+        there are no sides.
     """
-    fabric, found = best.fabric, best.best
-    switches, cut = fabric.topology.switches, found.cut
-    groups = [(0 if node in cut else 1) + (2 if node in switches else 0) for node in range(fabric.topology.nodes)]
-    sides = ("inside the bottleneck", "outside", "switch inside", "switch outside")
-    note = f"marked: the links that bind; {bottleneck_in_words(fabric, found)}"
-    return drawn(fabric.topology, fabric.names, (groups, sides), "cut", best.heading(), marked=found.binding, note=note)
+    fabric = best.fabric
+    if isinstance(best, FlowOptimum):
+        cut, binding, words = best.cut, best.binding, best.in_words()
+    else:
+        cut, binding, words = best.best.cut, best.best.binding, bottleneck_in_words(fabric, best.best)
+    switches = fabric.topology.switches
+    sides = ("inside the bottleneck", "outside", "switch inside", "switch outside") if cut else ("node", "", "switch")
+    groups = [int(bool(cut) and node not in cut) + 2 * (node in switches) for node in range(fabric.topology.nodes)]
+    note = f"marked: the links that bind; {words}"
+    return drawn(fabric.topology, fabric.names, (groups, sides), "cut", best.heading(), marked=binding, note=note)
