@@ -18,6 +18,7 @@ from topodesign.cli.options import (
     method_options,
     print_json,
     progress_bar,
+    say,
     tree_options,
 )
 from topodesign.cli.sources import check_ending, names_schedule
@@ -233,7 +234,7 @@ def _write_all(programs: tuple[Part, ...], output: Path, as_json: bool) -> None:
     if as_json:
         print_json({"programs": records}, records)
     else:
-        click.echo("\n".join(f"{one['file']}: {one['program']}" for one in records))
+        say("\n".join(f"{one['file']}: {one['program']}" for one in records))
 
 
 def _refuse_choices(context: click.Context, source: str, names: tuple[str, ...]) -> None:
@@ -255,7 +256,7 @@ def _print(made: Compiled, output: Path, as_json: bool) -> None:
     notes = made.notes or (made.plan.notes if trees else ())
     if not as_json:
         found = made.heading() if made.report is None else str(made.report)
-        click.echo("\n".join([found, *notes, f"written to {output}"]))
+        say("\n".join([found, *notes, f"written to {output}"]))
         return
     about: dict[str, Any] = {"program": made.heading()} if made.report is None else made.report.record()
     if trees:

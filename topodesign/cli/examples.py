@@ -8,7 +8,7 @@ import click
 
 import topodesign
 from topodesign.base.wording import counted
-from topodesign.cli.options import json_option, print_json
+from topodesign.cli.options import json_option, print_json, say
 
 
 @click.command(name="examples")
@@ -38,10 +38,10 @@ def command(names: tuple[str, ...], output: Path | None, as_json: bool) -> None:
             records = [example.record() for example in known]
             print_json({"examples": records}, records)
         else:
-            click.echo("\n".join(f"{example.name:<{width}}  {example.about}" for example in known))
+            say("\n".join(f"{example.name:<{width}}  {example.about}" for example in known))
         return
     copied = topodesign.copy_examples(names, output or Path())
     if as_json:
         print_json({"files": [str(path) for path in copied]}, [{"file": str(path)} for path in copied])
     else:
-        click.echo(f"{counted(len(copied), 'file')} copied: {', '.join(map(str, copied))}")
+        say(f"{counted(len(copied), 'file')} copied: {', '.join(map(str, copied))}")

@@ -14,6 +14,7 @@ from topodesign.cli.options import (
     others_option,
     print_json,
     progress_bar,
+    say,
 )
 
 if TYPE_CHECKING:
@@ -50,4 +51,4 @@ def command(
     if as_json:
         print_json(found.record(), found.to_records())
     else:
-        click.echo(found.heading())
+        say(found.heading())

@@ -10,7 +10,7 @@ import click
 import topodesign
 from topodesign.base.arguments import MOST_SEED
 from topodesign.base.errors import ParameterError
-from topodesign.cli.options import json_option, others_option, print_json, progress_bar
+from topodesign.cli.options import json_option, others_option, print_json, progress_bar, say
 
 if TYPE_CHECKING:
     from topodesign.fabrics.part import Others
@@ -58,4 +58,4 @@ def command(
     if as_json:
         print_json({**found.record(), "file": None if output is None else str(output)})
     else:
-        click.echo("\n".join([str(found), *([] if output is None else [f"written to {output}"])]))
+        say("\n".join([str(found), *([] if output is None else [f"written to {output}"])]))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import topodesign
-from topodesign.cli.options import COLLECTIVES, alpha_option, json_option, print_json, progress_bar, tree_options
+from topodesign.cli.options import COLLECTIVES, alpha_option, json_option, print_json, progress_bar, say, tree_options
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
@@ -115,7 +115,7 @@ def command(
     if as_json:
         print_json(answer, result.to_records())
     else:
-        click.echo(answer)
+        say(answer)
 
 
 def _upgrade(
@@ -138,4 +138,4 @@ def _upgrade(
     if as_json:
         print_json(result.record(), result.to_records())
     else:
-        click.echo(str(result))
+        say(str(result))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import threading
 import time
@@ -15,6 +16,7 @@ import click
 
 from topodesign import collectives
 from topodesign.base.arguments import MOST_SEED
+from topodesign.base.fitted import fitted
 from topodesign.base.records import Result
 from topodesign.base.tables import write_csv
 from topodesign.cli.answers import CSV, flat
@@ -295,6 +297,13 @@ def print_json(document: dict[str, Any], rows: Iterable[Mapping[str, Any]] | Non
     command = context.command_path.removeprefix(f"{context.find_root().info_name} ")
     named = {"schema": identifier(command)} if command in SHAPES else {}  # a test finds those without
     click.echo(json.dumps(named | document, indent=2))
+
+
+def say(text: str) -> None:
+    """Print text: on a terminal in lines that fit it, elsewhere as it is, for programs that read lines."""
+    if sys.stdout.isatty():
+        text = fitted(text, shutil.get_terminal_size().columns)
+    click.echo(text)
 
 
 def print_for_people(result: Result) -> None:

@@ -15,6 +15,7 @@ from topodesign.cli.options import (
     print_csv,
     print_json,
     progress_bar,
+    say,
     workload_options,
 )
 
@@ -79,4 +80,4 @@ def command(
     elif as_csv:
         print_csv(found.to_records())
     else:
-        click.echo(str(found))
+        say(str(found))

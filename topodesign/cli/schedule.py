@@ -18,6 +18,7 @@ from topodesign.cli.options import (
     method_options,
     print_json,
     progress_bar,
+    say,
     timed_options,
     traffic_option,
     tree_options,
@@ -92,7 +93,7 @@ def command(
     if as_json:
         print_json({**_record(plan), "verified": True, "file": str(output)})
     else:
-        click.echo(_text(plan, f"written to {output}"))
+        say(_text(plan, f"written to {output}"))
 
 
 def _record(plan: Plan) -> dict[str, Any]:

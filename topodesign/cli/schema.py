@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 import topodesign
-from topodesign.cli.options import json_option, print_json
+from topodesign.cli.options import json_option, print_json, say
 from topodesign.report.schemas.documents import SHAPES, identifier
 
 
@@ -26,7 +26,7 @@ def command(command_name: tuple[str, ...], as_json: bool) -> None:
     elif name:
         from topodesign.report.schemas.outline import outline  # noqa: PLC0415  not for the list
 
-        click.echo(outline(name))
+        say(outline(name))
     else:
         width = max(map(len, SHAPES))
-        click.echo("\n".join(f"{one:<{width}}  {identifier(one)}" for one in SHAPES))
+        say("\n".join(f"{one:<{width}}  {identifier(one)}" for one in SHAPES))

@@ -13,7 +13,7 @@ from topodesign.base.arguments import MOST_SEED
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import Quantity
-from topodesign.cli.options import json_option, print_json, progress_bar, without_option, workload_options
+from topodesign.cli.options import json_option, print_json, progress_bar, say, without_option, workload_options
 
 if TYPE_CHECKING:
     from topodesign.simulation.rounds import Mode
@@ -123,7 +123,7 @@ def command(
     if as_json:
         print_json(document, document["runs"])
     else:
-        click.echo("\n\n".join(texts))
+        say("\n\n".join(texts))
     return 0 if all(result.completes for result in results) else 1
 
 

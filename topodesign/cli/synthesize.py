@@ -11,7 +11,7 @@ import topodesign
 from topodesign.base.arguments import MOST_SEED
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import ParameterError
-from topodesign.cli.options import json_option, print_for_people, print_json, progress_bar
+from topodesign.cli.options import json_option, print_for_people, print_json, progress_bar, say
 
 if TYPE_CHECKING:
     from topodesign.topology.files import LinkFormat
@@ -56,4 +56,4 @@ def command(nodes: int, degree: int, output: Path | None, as_json: bool, **optio
         return
     print_for_people(found)
     if output is not None:
-        click.echo(f"written to {output}")
+        say(f"written to {output}")

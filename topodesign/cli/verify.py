@@ -9,7 +9,7 @@ import click
 
 import topodesign
 from topodesign.base.text_files import begins_as_xml
-from topodesign.cli.options import json_option, print_json, progress_bar, runtime_option
+from topodesign.cli.options import json_option, print_json, progress_bar, runtime_option, say
 
 if TYPE_CHECKING:
     from topodesign.verification.plans import Report
@@ -48,7 +48,7 @@ def command(file: Path, runtime: str, interleavings: int, seed: int, as_json: bo
     if as_json:
         print_json(document)
     else:
-        click.echo(text)
+        say(text)
     return 0 if right else 1
 
 

@@ -13,6 +13,7 @@ from rich.console import Console, OverflowMethod
 from rich.measure import Measurement
 from rich.text import Text
 
+from topodesign.base.fitted import fitted
 from topodesign.base.records import Result, Table
 
 _PLAIN_WIDTH = 160
@@ -46,7 +47,7 @@ def print_table(table: Table, console: Console) -> None:
         console.width = _piped_width()
     if table.heading:
         console.print(
-            table.heading,
+            table.heading if table.titled else fitted(table.heading, console.width),
             style="" if table.titled else "bold",
             highlight=False,
             markup=False,

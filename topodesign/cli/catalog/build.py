@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import topodesign
-from topodesign.cli.options import jobs_option, json_option, print_json, progress_bar
+from topodesign.cli.options import jobs_option, json_option, print_json, progress_bar, say
 from topodesign.cli.ranges import number_range
 
 
@@ -76,4 +76,4 @@ def command(
     if as_json:
         print_json({"files": [str(path) for path in files]}, [{"file": str(path)} for path in files])
     else:
-        click.echo(f"{len(files)} file(s) written to {output}; look them up with --catalog {output}")
+        say(f"{len(files)} file(s) written to {output}; look them up with --catalog {output}")

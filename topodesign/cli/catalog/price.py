@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import topodesign
-from topodesign.cli.options import catalog_option, json_option, print_json, progress_bar
+from topodesign.cli.options import catalog_option, json_option, print_json, progress_bar, say
 from topodesign.cli.ranges import number_range
 
 
@@ -40,4 +40,4 @@ def command(
         print_json({"degrees": found}, found)
         return
     for degree, (done, rows) in counts.items():
-        click.echo(f"degree {degree}: {done} of {rows} rows have a price of all-to-all")
+        say(f"degree {degree}: {done} of {rows} rows have a price of all-to-all")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import topodesign
-from topodesign.cli.options import catalog_option, jobs_option, json_option, print_json, progress_bar
+from topodesign.cli.options import catalog_option, jobs_option, json_option, print_json, progress_bar, say
 from topodesign.cli.ranges import number_range
 
 
@@ -67,5 +67,5 @@ def command(
     if as_json:
         print_json(result.record())
     else:
-        click.echo(result.heading())
+        say(result.heading())
     return 0 if result.ok else 1

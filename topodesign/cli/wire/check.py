@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from topodesign.cli.options import json_option, print_json
+from topodesign.cli.options import json_option, print_json, say
 from topodesign.cli.wire.options import seed_option
 from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.plan.files import save_wiring
@@ -72,5 +72,5 @@ def command(
     if as_json:
         print_json(result.record(), result.to_records())
     else:
-        click.echo(str(result))
+        say(str(result))
     return 0 if result.ok else 1

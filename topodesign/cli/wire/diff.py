@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from topodesign.cli.options import json_option, print_json, progress_bar
+from topodesign.cli.options import json_option, print_json, progress_bar, say
 from topodesign.cli.wire.options import seed_option, throughput_option
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.plan.files import load_wiring, save_wiring
@@ -56,4 +56,4 @@ def command(
     if as_json:
         print_json(found.record(), found.to_records())
     else:
-        click.echo(str(found))
+        say(str(found))

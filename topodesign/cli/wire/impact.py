@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from topodesign.base.errors import ParameterError
-from topodesign.cli.options import json_option, print_json, progress_bar
+from topodesign.cli.options import json_option, print_json, progress_bar, say
 from topodesign.cli.wire.options import seed_option, throughput_option
 from topodesign.wiring.failures.impact import KINDS
 from topodesign.wiring.failures.report import failure_impact, failure_of
@@ -66,4 +66,4 @@ def command(
     if as_json:
         print_json(report.record(), report.to_records())
     else:
-        click.echo(str(report))
+        say(str(report))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from topodesign.cli.options import json_option, print_json
+from topodesign.cli.options import json_option, print_json, say
 from topodesign.wiring.exports.formats import READERS
 from topodesign.wiring.exports.read_back import import_wiring
 
@@ -27,5 +27,5 @@ def command(plan: Path, export: Path, file_format: str, as_json: bool) -> int:
     if as_json:
         print_json(found.record(), found.to_records())
     else:
-        click.echo(f"{export} makes the links of the plan" if found.same else str(found))
+        say(f"{export} makes the links of the plan" if found.same else str(found))
     return 0 if found.same else 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from topodesign.base.atomic import check_not_input
-from topodesign.cli.options import json_option, print_json
+from topodesign.cli.options import json_option, print_json, say
 from topodesign.expand.library import as_topology
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import MODES, Mode
@@ -70,9 +70,9 @@ def command(
     if as_json:
         print_json(record, plan.to_records())
         return
-    click.echo(str(plan))
+    say(str(plan))
     before = unplaced.bill().metres if place else None
     if before is not None:
-        click.echo(f"  {format_metres(before)} m in the order of the inventory")
+        say(f"  {format_metres(before)} m in the order of the inventory")
     if output is not None:
         click.echo(f"wrote {output}", err=True)

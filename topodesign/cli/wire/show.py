@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from topodesign.cli.options import json_option, print_json
+from topodesign.cli.options import json_option, print_json, say
 from topodesign.wiring.exports.trace import trace_wiring
 from topodesign.wiring.plan.files import load_wiring
 
@@ -28,7 +28,7 @@ def command(plan: Path, names: tuple[str, ...], as_json: bool) -> None:
         if as_json:
             print_json(wiring.record(), wiring.to_records())
         else:
-            click.echo(str(wiring))
+            say(str(wiring))
         return
     traces = [trace_wiring(wiring, name) for name in names]
     if as_json:
@@ -36,4 +36,4 @@ def command(plan: Path, names: tuple[str, ...], as_json: bool) -> None:
         print_json({"traces": records}, records)
     else:
         for trace in traces:
-            click.echo(str(trace))
+            say(str(trace))

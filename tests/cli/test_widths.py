@@ -1,0 +1,96 @@
+"""On a terminal of 60, 80 or 120 columns no line is longer, but for one word alone, such as a spec."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from topodesign.cli.main import run
+
+LINES = """
+    pareto -n 200 -d 6 --size 1MiB --size 100MiB --size 1GiB
+    pareto -n 200 -d 4..8 --size 1MiB --size 1GiB
+    catalog show -n 1021 -d 4
+    catalog show -n 100..104 -d 4 --size 1MiB --size 1GiB
+    catalog list -d 2..3
+    families
+    families torus
+    methods
+    examples
+    schema pareto
+    wire plan circulant(12,2,3) --inventory inventory_testbed.yaml -o plan.json
+    wire show plan.json C11 host01:eth0/4
+"""
+SLOW = """
+    optimum mi250(2) --frontier --size 100MiB
+    groups torus(4,4) --group 4x4:0 --collective all-to-all
+    schedule dgx_a100(2) -o trees.npz
+    schedule circulant(12,2,3) -o rounds.npz
+    verify trees.npz
+    simulate trees.npz --size 1GB
+    simulate rounds.npz --training workload_resnet50.csv
+    compile circulant(12,2,3) -o program.xml
+    verify program.xml
+    optimum dgx_a100(2) --collective all-to-all
+    evaluate genkautz(4,200)
+    pareto -n 24 -d 4 --collective all-to-all
+    pareto -n 200 -d 6 --runners-up 2
+    pareto -n 24 -d 4 --against torus,ring,fattree
+    catalog list --quality -d 2..3 -n 3..300
+    compare best torus jellyfish fattree -n 24 -d 4 --size 1MiB --size 1GiB
+    optimum dgx_a100(2) --scan 3 --size 1GB
+    layout torus(4,4) --traffic 8x2:1=all-to-all@64MiB
+    pipeline torus(4,4) --root 0 --size 64KiB --size 1GiB
+    methods torus(3,3) --collective allgather --size 64KiB --method spff --method ring --method stored
+    frontier biring(2,4) --chunks 2 --size 64KiB
+    synthesize -n 6 -d 2 --time-limit 1s
+    wire plan circulant(12,2,3) --inventory inventory_testbed.yaml -o plan.json
+    wire impact plan.json --host host03
+    wire check plan.json --lldp observed_testbed.csv
+    wire diff plan.json torus(3,4)
+    wire impact plan.json --top 1
+"""
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(lines: str, width: int, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """What commands print on a terminal, in the order of the lines."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm")  # a dumb one is 80 columns wide to rich
+    run(["examples", "inventory_testbed.yaml", "observed_testbed.csv", "workload_resnet50.csv"])
+    found = []
+    for line in filter(None, map(str.strip, lines.splitlines())):
+        stream = Terminal()
+        monkeypatch.setattr("sys.stdout", stream)
+        assert run(re.split(r" (?![^(]*\))", line)) in {0, 1}, line
+        found.append((line, re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())))
+    return found
+
+
+def complain(found: list[tuple[str, str]], width: int) -> None:
+    for command, text in found:
+        assert text.strip(), command
+        for line in text.splitlines():
+            words = re.sub(r"^\d+  ", "", line).split()  # a number and a spec
+            assert len(line.rstrip()) <= width or len(words) == 1, f"{command}\n{line}"
+
+
+def test_lines_fit_the_narrowest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    complain(shown(LINES, 60, monkeypatch), 60)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_lines_of_all_commands_fit(width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    complain(shown(LINES + SLOW, width, monkeypatch), width)
