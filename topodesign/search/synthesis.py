@@ -3,9 +3,11 @@
 Every link of the N nodes is free to choose, as in appendix H of Efficient Direct-Connect Topologies. Uniform throughput
 is all-to-all: a node sends as much to each other node, over any paths, as the links allow. The shorter the distances,
 the less the links have to carry, y >= (sum of all distances) / N^2; and where these are the least that there can be and
-the load is even, y is that. So the search swaps links for short distances, and prices those it finds exactly. What no
-topology undercuts is proven: by counting how many nodes can be how near (Moore), or by CP-SAT, which goes through all
-digraphs, one numbering of each, for the least sum of distances.
+the load is even, y is that. So the search swaps links for short distances, and prices those it finds exactly.
+
+What no topology undercuts is proven: by counting how many nodes can be how near (Moore); by going through all digraphs
+whose distances are short enough, which also finds better ones (:mod:`~topodesign.search.enumeration`); or, where these
+are too many, by CP-SAT, which bounds the sum of distances of all.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_time
 from topodesign.pricing.all_to_all import all_to_all
 from topodesign.pricing.closed_form import price
+from topodesign.search.enumeration import Enumeration
 from topodesign.solve.discrete import Discrete
 from topodesign.topology.topology import Topology
 
@@ -62,8 +65,8 @@ class Synthesis(Result):
     bound
         No topology of so many nodes and ports has a smaller y (exact).
     proof
-        Why none is better: ``bound`` by counting, ``search`` by CP-SAT through all of them; ``none`` if y is above the
-        bound, or the diameter of an allgather above Moore's.
+        Why none is better: ``bound`` by counting, ``search`` through all of them; ``none`` if y is above the bound, or
+        the diameter of an allgather above Moore's.
     """
 
     topology: Topology
@@ -188,16 +191,47 @@ def synthesize(
             progress(1 - (end - time.monotonic()) / seconds)
     if best is None:
         raise InfeasibleError("no topology was found in the time; raise --time-limit")
-    bandwidth, diameter, distances, topology = best
-    bound = floor[0]
-    proof: Proof = "none"
-    if (bandwidth, diameter) <= floor or (collective == "all-to-all" and bandwidth == bound):
-        proof = "bound"
-    elif collective == "all-to-all":
-        least = _least_sum(nodes, degree, bidirectional, (moore, distances), end - time.monotonic())
-        bound = max(bound, Fraction(least, nodes**2))
-        proof = "search" if bandwidth == bound else "none"
+    topology, bound, proof = _proven(best, floor, collective, (moore, bidirectional, end))
+    bandwidth, diameter, distances, _ = _rank(topology, collective)
     return Synthesis(topology, collective, bandwidth, diameter, distances, bound, proof)
+
+
+def _proven(
+    best: tuple[Fraction, int, int, Topology],
+    floor: tuple[Fraction, int],
+    collective: Wanted,
+    limits: tuple[int, bool, float],
+) -> tuple[Topology, Fraction, Proof]:
+    """Return the best topology that turns up when all are gone through, what none undercuts, and why.
+
+    Parameters
+    ----------
+    best
+        The best so far, as :func:`_rank` returns it.
+    floor
+        Bandwidth factor and diameter that nothing undercuts.
+    collective
+        What it is for.
+    limits
+        The least sum of all distances there can be, whether all links have their reverse, and when to end.
+    """
+    bandwidth, diameter, distances, topology = best
+    moore, duplex, end = limits
+    nodes, degree = topology.nodes, topology.degree
+    if (bandwidth, diameter) <= floor or (collective == "all-to-all" and bandwidth == floor[0]):
+        return topology, floor[0], "bound"
+    if collective == "allgather":
+        return topology, floor[0], "none"
+    every = Enumeration(nodes, degree, duplex=duplex)
+    until = end - _SHARE * (end - time.monotonic())
+    for better in every.undercutting(bandwidth, lambda one: _rank(one, collective)[0], until):
+        bandwidth, topology = better
+        distances = _rank(topology, collective)[2]
+    if every.finished:
+        return topology, bandwidth, "search"
+    least = _least_sum(nodes, degree, duplex, (moore, distances), end - time.monotonic())
+    bound = max(floor[0], Fraction(least, nodes**2))
+    return topology, bound, "search" if bandwidth == bound else "none"
 
 
 def _by_turns(several: list[Iterator[Pairs]]) -> Iterator[Pairs]:

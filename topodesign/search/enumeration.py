@@ -1,0 +1,123 @@
+"""All small regular digraphs that could have a better all-to-all than a known one, each priced exactly.
+
+Those whose distances add up to too much are left out branch by branch, and those whose links cannot carry it by
+weights that prove it (:mod:`~topodesign.search.enumeration_kernels`). What is left is priced by an exact flow, one of
+each kind. If the end is reached, nothing better is left anywhere.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from topodesign.base.compiled import Ints
+from topodesign.search.enumeration_kernels import next_digraphs
+from topodesign.topology.isomorphism import isomorphism
+from topodesign.topology.topology import Topology
+
+_AT_ONCE = 256
+"""Digraphs that are found before they are priced."""
+_BUDGET = 20_000
+"""Rows that are tried before the clock is looked at."""
+
+
+class Enumeration:
+    """All digraphs without loops and parallel links that have so many links out of and into each node.
+
+    Parameters
+    ----------
+    nodes, degree
+        N, up to 16, and d.
+    duplex
+        Whether every link has its reverse.
+    """
+
+    def __init__(self, nodes: int, degree: int, *, duplex: bool) -> None:
+        self.nodes, self.degree, self.duplex = nodes, degree, duplex
+        self.finished = False
+        self._rows, self._into, self._together = (np.zeros(nodes, dtype=np.int64) for _ in range(3))
+        self._met = np.zeros(nodes + 1, dtype=np.int64)
+        self._met[0] = 1
+        self._space = np.zeros((4, nodes * nodes), dtype=np.int64)
+        self._known: dict[tuple[int, ...], list[Topology]] = {}
+
+    def undercutting(
+        self, best: Fraction, price: Callable[[Topology], Fraction], until: float
+    ) -> Iterator[tuple[Fraction, Topology]]:
+        """Yield digraphs with a smaller bandwidth factor than all before; ``finished`` says whether these were all.
+
+        Parameters
+        ----------
+        best
+            What is to be undercut.
+        price
+            The bandwidth factor of all-to-all, exactly.
+        until
+            When to end, by the clock of ``time.monotonic``.
+        """
+        while not self.finished and time.monotonic() < until:
+            most = math.ceil(best * self.nodes**2) - 1  # y is at least the sum of distances over N^2
+            for topology in self.some(most, best):
+                if time.monotonic() >= until:
+                    self.finished = False
+                    return
+                found = price(topology)
+                if found < best:
+                    best = found
+                    yield found, topology
+
+    def some(self, most: int, below: Fraction | None = None) -> list[Topology]:
+        """Go on for a while, and return what is found, one of each kind.
+
+        Parameters
+        ----------
+        most
+            Largest sum of all distances.
+        below
+            All-to-all may have a smaller bandwidth factor than this, as far as is known; None for all.
+        """
+        above, under = (0, 1) if below is None else (below.numerator, below.denominator)
+        found = np.zeros((_AT_ONCE, self.nodes), dtype=np.int64)
+        number, over = next_digraphs(
+            self.nodes,
+            self.degree,
+            int(self.duplex),
+            np.array([most, above, under], dtype=np.int64),
+            self._rows,
+            self._met,
+            self._into,
+            self._together,
+            self._space,
+            found,
+            _BUDGET,
+        )
+        self.finished = bool(over)
+        return [topology for rows in found[:number] if (topology := self._new(rows)) is not None]
+
+    def _new(self, rows: Ints) -> Topology | None:
+        """Return the digraph, if none of its kind has been found before."""
+        ends = range(self.nodes)
+        out = [[v for v in ends if word >> v & 1] for word in rows.tolist()]
+        topology = Topology.from_links(self.nodes, [(u, v) for u in ends for v in out[u]])
+        alike = self._known.setdefault(_profile(out), [])
+        if any(isomorphism(one, topology).place is not None for one in alike):
+            return None
+        alike.append(topology)
+        return topology
+
+
+def _profile(out: list[list[int]]) -> tuple[int, ...]:
+    """Return numbers that are the same for all numberings of the nodes: their colours, refined by those around them."""
+    nodes = range(len(out))
+    into: list[list[int]] = [[u for u in nodes if v in out[u]] for v in nodes]
+    colour = [0] * len(out)
+    for _ in range(4):
+        around = [
+            (colour[u], *sorted(colour[v] for v in out[u]), -1, *sorted(colour[v] for v in into[u])) for u in nodes
+        ]
+        colour = [hash(one) for one in around]  # of numbers alone, so that it is the same in every process
+    return tuple(sorted(colour))
