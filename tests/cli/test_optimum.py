@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective
 from topodesign.cli.main import run
 from topodesign.expand.library import build
+from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.files import read_fabric
-from topodesign.fabrics.presets import GB, build_fabric
+from topodesign.fabrics.presets import build_fabric
 from topodesign.forest.bottleneck import bottleneck_in_words
 from topodesign.forest.throughput import limited, throughput, upgrades
 from topodesign.topology.topology import Topology

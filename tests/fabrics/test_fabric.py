@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections import Counter
 from fractions import Fraction
 
@@ -15,8 +16,10 @@ from hypothesis import strategies as st
 from topodesign.base.errors import ParameterError, SpecError, TooLargeError, TopologyError
 from topodesign.base.units import parse_bandwidth
 from topodesign.expand.library import build
+from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink, format_rate
-from topodesign.fabrics.presets import FABRICS, GB, build_fabric
+from topodesign.fabrics.presets import FABRICS, build_fabric
+from topodesign.forest.throughput import throughput
 from topodesign.topology.topology import Topology
 
 RATES = st.fractions(min_value=Fraction(1, 12), max_value=400, max_denominator=12)
@@ -24,6 +27,8 @@ SAMPLES = [
     "dgx_a100(1)", "dgx_a100(3)", "dgx_a100_rails(2)", "dgx_a100_pcie(1)", "dgx_a100_pcie(2)", "dgx_a100_links(2)",
     "dgx_h100(2)", "dgx_h200(2)", "dgx1_v100(1)", "dgx1_v100(2)", "mi250(1)", "mi250(2)",
     "mi300x(1)", "mi300x(2)", "tpu_torus(4,2,3)", "rail_optimised(3,5)", "fat_tree(4,6,2,3,2)", "dragonfly(9,4,2)",
+    "gb200_nvl72(1)", "gb200_nvl72(2)", "mi325x(2)", "pcie_box(1)", "pcie_box(2)", "tpu_v4(4,4,8)", "tpu_v4(2,2,1)",
+    "tpu_v5p(4,4,4)", "rail_spine(3,4,2,2)", "fat_tree3(3,2,4,2,2,3,2)", "dragonfly_plus(3,2,3,4)",
 ]  # fmt: skip
 
 
@@ -229,6 +234,19 @@ def test_every_generator_is_sampled() -> None:
         ("fat_tree(4,6,2,3,2)", "leaf2", {"host": 300, "spine": 200}),
         ("fat_tree(4,6,2)", "leaf2", {"host": 300, "spine": 300}),
         ("dragonfly(9,4,2)", "group8/router3", {"host": 50, "local": 75, "global": 50}),
+        ("gb200_nvl72(1)", "rack0/gpu71", {"NVLink": 900}),
+        ("gb200_nvl72(2)", "rail3", {"InfiniBand": 1800}),
+        ("mi325x(2)", "box0/gpu0", {"Infinity Fabric": 448, "Ethernet": 50}),
+        ("pcie_box(1)", "box0/cpu1", {"PCIe": 64, "UPI": Fraction(336, 5)}),
+        ("pcie_box(2)", "box1/pcie3", {"PCIe": 96, "Ethernet": 25}),
+        ("tpu_v4(4,4,4)", "chip0.1.3", {"ICI": 200, "OCS": 100}),
+        ("tpu_v4(2,4,1)", "chip0.1.0", {"ICI": 150}),
+        ("tpu_v5p(4,8,4)", "chip1.1.1", {"ICI": 600}),
+        ("tpu_v5p(4,8,4)", "chip0.3.0", {"ICI": 300, "OCS": 300}),
+        ("rail_spine(3,4,2,2)", "rail1", {"InfiniBand": 150, "spine": 75}),
+        ("fat_tree3(3,2,4,2,2,3,2)", "pod1/spine0", {"spine": 200, "core": Fraction(400, 3)}),
+        ("fat_tree3(3,2,4,2,2)", "pod1/leaf1", {"host": 200, "spine": 200}),
+        ("dragonfly_plus(3,2,3,4)", "group1/spine3", {"local": 50, "global": 50}),
     ],
 )
 def test_bandwidths_of_known_fabrics(spec: str, name: str, rates: dict[str, Fraction]) -> None:
@@ -256,6 +274,53 @@ def test_dragonfly_has_one_global_link_between_two_groups(groups: int, routers: 
     assert max(per_router.values()) <= -(-(groups - 1) // routers)
 
 
+@pytest.mark.parametrize(
+    ("spec", "side", "rate"),
+    [
+        ("fat_tree3(4,2,2,2,2)", "pod[01]/", 2 * 4 * 50),  # half of all hosts, nothing blocked
+        ("fat_tree3(4,2,2,2,2,4)", "pod[01]/", 2 * 4 * 50 // 4),
+        ("dragonfly_plus(4,2,4,3)", "group[01]/", 2 * 2 * 3 * 25),  # a link a spine between two groups
+        ("tpu_v4(4,4,4)", "chip[01]", 2 * 16 * 50),  # twice round the ring, 16 chips in a layer
+        ("tpu_v5p(4,4,4)", "chip[01]", 2 * 16 * 100),
+        ("pcie_box(1)", "box0/gpu[0-3]", 64),  # two switches to their CPU
+        ("gb200_nvl72(2)", "rack0/", 72 * 50),
+    ],
+)
+def test_bisections_of_known_fabrics(spec: str, side: str, rate: int | Fraction) -> None:
+    """GB/s from one half of the nodes to the other, by a maximum flow."""
+    fabric = build_fabric(spec)
+    graph = fabric.topology.to_networkx()
+    half = [node for node in fabric.compute if re.match(side, fabric.names[node])]
+    assert 2 * len(half) == len(fabric.compute)
+    for node in fabric.compute:
+        graph.add_edge("from", node) if node in half else graph.add_edge(node, "to")
+    assert nx.maximum_flow_value(graph, "from", "to") * fabric.unit == rate * GB
+
+
+@pytest.mark.parametrize(
+    ("spec", "rate"),
+    [
+        ("gb200_nvl72(1)", Fraction(900 * 72, 71)),
+        ("tpu_v4(4,4,4)", Fraction(300 * 64, 63)),
+        ("tpu_v5p(4,4,8)", Fraction(600 * 128, 127)),
+        ("fat_tree3(2,2,2,2,2)", Fraction(50 * 8, 7)),
+        ("fat_tree3(2,2,2,2,2,8)", Fraction(50 * 4 * 8, 8 * 4)),  # a pod takes in the other's half
+        ("rail_spine(3,4,2)", Fraction(4 * 50 * 12, 8)),
+        ("mi325x(1)", Fraction(448 * 8, 7)),
+    ],
+)
+def test_allgathers_of_known_fabrics(spec: str, rate: Fraction) -> None:
+    assert throughput(spec).bandwidth == rate * GB
+
+
+def test_every_spine_reaches_its_like_in_every_group() -> None:
+    ends = [(one.src, one.dst) for one in build_fabric("dragonfly_plus(3,2,2,2)").links() if one.kind == "global"]
+    like = [
+        (f"group{a}/spine{i}", f"group{b}/spine{i}") for a, b in itertools.permutations(range(3), 2) for i in (0, 1)
+    ]
+    assert sorted(ends) == sorted(like)
+
+
 def test_in_network_computation_is_where_it_is() -> None:
     fabric = build_fabric("dgx_h200(2)")
     inner = frozenset(number for number, name in enumerate(fabric.names) if name.endswith("nvswitch"))
@@ -278,6 +343,12 @@ def test_in_network_computation_is_where_it_is() -> None:
         ("fat_tree(2,1,1,0)", "over must be at least 1"),
         ("dragonfly(1000000,1000000,1)", "too many"),
         ("tpu_torus()", "at least one side"),
+        ("tpu_v4(4,4,6)", "multiples of 4"),
+        ("tpu_v5p(0,4,4)", "a side must be at least 1"),
+        ("gb200_nvl72(0)", "racks must be at least 1"),
+        ("rail_spine(1,4,2)", "boxes must be at least 2"),
+        ("fat_tree3(1000000,1000000,1,1,1)", "too many"),
+        ("dragonfly_plus(2,2,0,2)", "hosts must be at least 1"),
     ],
 )
 def test_bad_specs_of_fabrics(spec: str, message: str) -> None:

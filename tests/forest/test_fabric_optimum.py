@@ -10,8 +10,9 @@ import pytest
 
 from topodesign.base.errors import TopodesignError
 from topodesign.cli.main import run
+from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink
-from topodesign.fabrics.presets import GB, build_fabric
+from topodesign.fabrics.presets import build_fabric
 from topodesign.forest import fabric_optimum
 from topodesign.forest.fabric_optimum import FabricOptimum, optimum
 from topodesign.forest.throughput import throughput

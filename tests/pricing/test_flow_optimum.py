@@ -13,8 +13,9 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignEr
 from topodesign.cli.main import run
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER
 from topodesign.expand.places import as_fabric
+from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink
-from topodesign.fabrics.presets import GB, build_fabric
+from topodesign.fabrics.presets import build_fabric
 from topodesign.forest.fabric_optimum import FabricOptimum, optimum
 from topodesign.pricing.flows.flow_optimum import FLOWS, FlowOptimum, flow_optimum
 

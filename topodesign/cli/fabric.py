@@ -46,8 +46,11 @@ def command(
     """Write a fabric, or what is left of it, as a file: to look at it, to change it, or to schedule it.
 
     FABRIC is a file, the spec of a topology, or one of dgx_a100(boxes), dgx_h100(boxes), dgx_h200(boxes),
-    dgx1_v100(boxes), mi250(boxes), mi300x(boxes), tpu_torus(a,b,...), rail_optimised(boxes,gpus),
-    fat_tree(leaves,hosts,spines[,over[,under]]) and dragonfly(groups,routers,hosts), such as 'dgx_a100(2)' (quote it).
+    gb200_nvl72(racks), dgx1_v100(boxes), mi250(boxes), mi300x(boxes), mi325x(boxes), pcie_box(boxes),
+    tpu_torus(a,b,...), tpu_v4(a,b,c), tpu_v5p(a,b,c), rail_optimised(boxes,gpus),
+    rail_spine(boxes,gpus,spines[,over[,under]]), fat_tree(leaves,hosts,spines[,over[,under]]),
+    fat_tree3(pods,leaves,hosts,spines,cores[,over[,under]]), dragonfly(groups,routers,hosts) and
+    dragonfly_plus(groups,leaves,hosts,spines), such as 'dgx_a100(2)' (quote it).
 
     Example: topodesign fabric 'dgx_a100(2)' --only 'box0/*' -o box.yaml
     """

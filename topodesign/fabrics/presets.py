@@ -7,18 +7,19 @@ belongs together. Links of a sort carry its name, so that an answer can say "the
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError, SpecError, TopologyError
 from topodesign.base.spec import parse
+from topodesign.fabrics.drawing import GB, check_boxes, duplex, members, mesh, rails
 from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.fabrics.networks import dragonfly_plus, fat_tree3, rail_spine
+from topodesign.fabrics.pods import gb200_nvl72, infinity_boxes, mi325x, pcie_box, tpu_v4, tpu_v5p
 from topodesign.graphs.torus import torus
 from topodesign.topology.family import call_signature, inspect_call
 from topodesign.topology.topology import check_buildable
-
-GB = 10**9
 
 # GCDs of an MI250 box and the Infinity Fabric links between them (ForestColl, figure 1 and section 7.2).
 _MI250 = (
@@ -68,7 +69,7 @@ def dgx_a100(boxes: int) -> Fabric:
     ----------
     NVIDIA DGX A100 System Architecture; ForestColl, figure 1 and section 7.3.
     """
-    return _nvswitch_boxes(f"dgx_a100({boxes})", boxes, 8, nvlink=300, nic=25, rails=_rails(2))
+    return _nvswitch_boxes(f"dgx_a100({boxes})", boxes, 8, nvlink=300, nic=25, outer=rails(2))
 
 
 def dgx_a100_rails(boxes: int) -> Fabric:
@@ -81,7 +82,7 @@ def dgx_a100_rails(boxes: int) -> Fabric:
     ----------
     Algorithmic Techniques for Optimal Collective Communication, section 6.1 (tables 6.3 and 6.6).
     """
-    return _nvswitch_boxes(f"dgx_a100_rails({boxes})", boxes, 8, nvlink=300, nic=25, rails=_rails(8))
+    return _nvswitch_boxes(f"dgx_a100_rails({boxes})", boxes, 8, nvlink=300, nic=25, outer=rails(8))
 
 
 def dgx_a100_pcie(boxes: int) -> Fabric:
@@ -117,7 +118,7 @@ def dgx_h100(boxes: int) -> Fabric:
     ----------
     NVIDIA DGX H100 User Guide; H100 Tensor Core GPU Architecture Overview.
     """
-    return _nvswitch_boxes(f"dgx_h100({boxes})", boxes, 8, nvlink=450, nic=50, rails=_rails(8), nvls=True)
+    return _nvswitch_boxes(f"dgx_h100({boxes})", boxes, 8, nvlink=450, nic=50, outer=rails(8), nvls=True)
 
 
 def dgx_h200(boxes: int) -> Fabric:
@@ -127,7 +128,7 @@ def dgx_h200(boxes: int) -> Fabric:
     ----------
     NVIDIA DGX H100/H200 User Guide.
     """
-    return _nvswitch_boxes(f"dgx_h200({boxes})", boxes, 8, nvlink=450, nic=50, rails=_rails(8), nvls=True)
+    return _nvswitch_boxes(f"dgx_h200({boxes})", boxes, 8, nvlink=450, nic=50, outer=rails(8), nvls=True)
 
 
 def dgx1_v100(boxes: int) -> Fabric:
@@ -140,19 +141,19 @@ def dgx1_v100(boxes: int) -> Fabric:
     ----------
     NVIDIA DGX-1 With Tesla V100 System Architecture.
     """
-    _check_boxes(boxes, 8)
-    links = [link for box in range(boxes) for link in _mesh(f"box{box}/gpu", _DGX1, 25, "NVLink")]
+    check_boxes(boxes, 8)
+    links = [link for box in range(boxes) for link in mesh(f"box{box}/gpu", _DGX1, 25, "NVLink")]
     switches: list[str] = []
     if boxes > 1:
         for box in range(boxes):
             for pair in range(4):
                 pcie = f"box{box}/pcie{pair}"
                 switches.append(pcie)
-                links += _duplex(f"box{box}/gpu{2 * pair}", pcie, 16, "PCIe")
-                links += _duplex(f"box{box}/gpu{2 * pair + 1}", pcie, 16, "PCIe")
-                links += _duplex(pcie, "infiniband", Fraction(25, 2), "InfiniBand")
+                links += duplex(f"box{box}/gpu{2 * pair}", pcie, 16, "PCIe")
+                links += duplex(f"box{box}/gpu{2 * pair + 1}", pcie, 16, "PCIe")
+                links += duplex(pcie, "infiniband", Fraction(25, 2), "InfiniBand")
         switches.append("infiniband")
-    return Fabric.from_links(f"dgx1_v100({boxes})", _members(boxes, 8, "gpu"), switches, links)
+    return Fabric.from_links(f"dgx1_v100({boxes})", members(boxes, 8, "gpu"), switches, links)
 
 
 def mi250(boxes: int) -> Fabric:
@@ -164,13 +165,13 @@ def mi250(boxes: int) -> Fabric:
     ----------
     ForestColl, figures 1 and 9 and section 7.2.
     """
-    _check_boxes(boxes, 16)
-    links = [link for box in range(boxes) for link in _mesh(f"box{box}/gcd", _MI250, 50, "Infinity Fabric")]
-    members = _members(boxes, 16, "gcd")
+    check_boxes(boxes, 16)
+    links = [link for box in range(boxes) for link in mesh(f"box{box}/gcd", _MI250, 50, "Infinity Fabric")]
+    gcds = members(boxes, 16, "gcd")
     if boxes > 1:
-        for member in members:
-            links += _duplex(member, "infiniband", 16, "InfiniBand")
-    return Fabric.from_links(f"mi250({boxes})", members, ["infiniband"] if boxes > 1 else [], links)
+        for gcd in gcds:
+            links += duplex(gcd, "infiniband", 16, "InfiniBand")
+    return Fabric.from_links(f"mi250({boxes})", gcds, ["infiniband"] if boxes > 1 else [], links)
 
 
 def mi300x(boxes: int) -> Fabric:
@@ -182,14 +183,7 @@ def mi300x(boxes: int) -> Fabric:
     ----------
     AMD Instinct MI300X Platform data sheet (128 GB/s a link, both directions together).
     """
-    _check_boxes(boxes, 8)
-    pairs = " ".join(f"{i}-{j}:1" for i in range(8) for j in range(i + 1, 8))
-    links = [link for box in range(boxes) for link in _mesh(f"box{box}/gpu", pairs, 64, "Infinity Fabric")]
-    switches = list(_rails(8)) if boxes > 1 else []
-    for box in range(boxes):
-        for gpu, rail in enumerate(switches):
-            links += _duplex(f"box{box}/gpu{gpu}", rail, 50, "Ethernet")
-    return Fabric.from_links(f"mi300x({boxes})", _members(boxes, 8, "gpu"), switches, links)
+    return infinity_boxes(f"mi300x({boxes})", boxes)
 
 
 def tpu_torus(*sides: int) -> Fabric:
@@ -224,7 +218,7 @@ def rail_optimised(boxes: int, gpus: int) -> Fabric:
     """
     require_at_least("gpus", gpus, 1)
     check_buildable(gpus, 0)
-    return _nvswitch_boxes(f"rail_optimised({boxes},{gpus})", boxes, gpus, nvlink=450, nic=50, rails=_rails(gpus))
+    return _nvswitch_boxes(f"rail_optimised({boxes},{gpus})", boxes, gpus, nvlink=450, nic=50, outer=rails(gpus))
 
 
 def fat_tree(leaves: int, hosts: int, spines: int, over: int = 1, under: int = 1) -> Fabric:
@@ -241,16 +235,16 @@ def fat_tree(leaves: int, hosts: int, spines: int, over: int = 1, under: int = 1
         require_at_least(what, value, 1)
     check_buildable(leaves * (hosts + 1) + spines, 2 * leaves * (hosts + spines))
     uplink = Fraction(50 * hosts * under, over * spines)
-    members, switches, links = [], [f"leaf{leaf}" for leaf in range(leaves)], []
+    nodes, switches, links = [], [f"leaf{leaf}" for leaf in range(leaves)], []
     for leaf in switches:
         for host in range(hosts):
-            members.append(f"{leaf}/host{host}")
-            links += _duplex(members[-1], leaf, 50, "host")
+            nodes.append(f"{leaf}/host{host}")
+            links += duplex(nodes[-1], leaf, 50, "host")
         for spine in range(spines):
-            links += _duplex(leaf, f"spine{spine}", uplink, "spine")
+            links += duplex(leaf, f"spine{spine}", uplink, "spine")
     switches += [f"spine{spine}" for spine in range(spines)]
     ratio = "" if (over, under) == (1, 1) else f",{over}" if under == 1 else f",{over},{under}"
-    return Fabric.from_links(f"fat_tree({leaves},{hosts},{spines}{ratio})", members, switches, links)
+    return Fabric.from_links(f"fat_tree({leaves},{hosts},{spines}{ratio})", nodes, switches, links)
 
 
 def dragonfly(groups: int, routers: int, hosts: int) -> Fabric:
@@ -266,20 +260,20 @@ def dragonfly(groups: int, routers: int, hosts: int) -> Fabric:
     for what, value in (("groups", groups), ("routers", routers), ("hosts", hosts)):
         require_at_least(what, value, 1)
     check_buildable(groups * routers * (hosts + 1), groups * (groups + routers * (routers + 2 * hosts)))
-    members, switches, links = [], [], []
+    nodes, switches, links = [], [], []
     for group in range(groups):
         for router in range(routers):
             switches.append(f"group{group}/router{router}")
             for host in range(hosts):
-                members.append(f"group{group}/host{router * hosts + host}")
-                links += _duplex(members[-1], switches[-1], 25, "host")
+                nodes.append(f"group{group}/host{router * hosts + host}")
+                links += duplex(nodes[-1], switches[-1], 25, "host")
             for other in range(router):
-                links += _duplex(f"group{group}/router{other}", switches[-1], 25, "local")
+                links += duplex(f"group{group}/router{other}", switches[-1], 25, "local")
         for other in range(group):
             ends = (group, (other - group) % groups), (other, (group - other) % groups)
             a, b = (f"group{g}/router{(step - 1) % routers}" for g, step in ends)
-            links += _duplex(a, b, 25, "global")
-    return Fabric.from_links(f"dragonfly({groups},{routers},{hosts})", members, switches, links)
+            links += duplex(a, b, 25, "global")
+    return Fabric.from_links(f"dragonfly({groups},{routers},{hosts})", nodes, switches, links)
 
 
 FABRICS: dict[str, Callable[..., Fabric]] = {
@@ -293,11 +287,19 @@ FABRICS: dict[str, Callable[..., Fabric]] = {
         dgx_h200,
         dgx1_v100,
         mi250,
+        gb200_nvl72,
         mi300x,
+        mi325x,
+        pcie_box,
         tpu_torus,
+        tpu_v4,
+        tpu_v5p,
         rail_optimised,
+        rail_spine,
         fat_tree,
+        fat_tree3,
         dragonfly,
+        dragonfly_plus,
     )
 }
 """Every generator by its name in a spec."""
@@ -307,63 +309,37 @@ SPOKEN = {"fattree": "fat_tree", "clos": "fat_tree", "rail_optimized": "rail_opt
 
 
 def _nvswitch_boxes(
-    name: str, boxes: int, gpus: int, *, nvlink: int, nic: int, rails: tuple[str, ...], nvls: bool = False
+    name: str, boxes: int, gpus: int, *, nvlink: int, nic: int, outer: tuple[str, ...], nvls: bool = False
 ) -> Fabric:
     """Return boxes of GPUs on an NVSwitch; with more than one box, NIC i is on rail i modulo their number."""
-    _check_boxes(boxes, gpus)
-    members = _members(boxes, gpus, "gpu")
+    check_boxes(boxes, gpus)
+    nodes = members(boxes, gpus, "gpu")
     inner = [f"box{box}/nvswitch" for box in range(boxes)]
     links: list[FabricLink] = []
-    for number, gpu in enumerate(members):
-        links += _duplex(gpu, inner[number // gpus], nvlink, "NVLink")
+    for number, gpu in enumerate(nodes):
+        links += duplex(gpu, inner[number // gpus], nvlink, "NVLink")
         if boxes > 1:
-            links += _duplex(gpu, rails[number % gpus % len(rails)], nic, "InfiniBand")
-    switches = [*inner, *rails] if boxes > 1 else inner
+            links += duplex(gpu, outer[number % gpus % len(outer)], nic, "InfiniBand")
+    switches = [*inner, *outer] if boxes > 1 else inner
     capable = inner if nvls else []
-    return Fabric.from_links(name, members, switches, links, multicast=capable, aggregation=capable)
+    return Fabric.from_links(name, nodes, switches, links, multicast=capable, aggregation=capable)
 
 
 def _pcie_boxes(name: str, boxes: int, *, nvlink: int) -> Fabric:
     """Return boxes of 8 GPUs with four PCIe switches and host memory each; with NVLink if it has bandwidth."""
-    _check_boxes(boxes, 8)
-    rails = _rails(8) if boxes > 1 else ()
+    check_boxes(boxes, 8)
+    outer = rails(8) if boxes > 1 else ()
     links: list[FabricLink] = []
     switches: list[str] = []
     memory = [f"box{box}/memory" for box in range(boxes)]
     for box in range(boxes):
         switches += [f"box{box}/nvswitch"] if nvlink else []
         for gpu in range(8):
-            links += _duplex(f"box{box}/gpu{gpu}", f"box{box}/nvswitch", nvlink, "NVLink") if nvlink else []
-            links += _duplex(f"box{box}/gpu{gpu}", f"box{box}/pcie{gpu // 2}", 32, "PCIe")
+            links += duplex(f"box{box}/gpu{gpu}", f"box{box}/nvswitch", nvlink, "NVLink") if nvlink else []
+            links += duplex(f"box{box}/gpu{gpu}", f"box{box}/pcie{gpu // 2}", 32, "PCIe")
         for pcie in range(4):
             switches.append(f"box{box}/pcie{pcie}")
-            links += _duplex(switches[-1], memory[box], 32, "memory")
-            for rail in rails[2 * pcie : 2 * pcie + 2]:
-                links += _duplex(switches[-1], rail, 25, "InfiniBand")
-    return Fabric.from_links(name, _members(boxes, 8, "gpu"), [*switches, *memory, *rails], links, memory=memory)
-
-
-def _check_boxes(boxes: int, size: int) -> None:
-    require_at_least("boxes", boxes, 1)
-    check_buildable(2 * boxes * size, 16 * boxes * size)
-
-
-def _members(boxes: int, size: int, word: str) -> list[str]:
-    return [f"box{box}/{word}{number}" for box in range(boxes) for number in range(size)]
-
-
-def _rails(count: int) -> tuple[str, ...]:
-    return tuple(f"rail{number}" for number in range(count))
-
-
-def _mesh(prefix: str, pairs: str, rate: int, kind: str) -> Iterator[FabricLink]:
-    """Yield the links of text such as ``0-1:4 0-4:2``: the ends and how many links of ``rate`` GB/s join them."""
-    for word in pairs.split():
-        ends, count = word.split(":")
-        a, b = ends.split("-")
-        yield from _duplex(prefix + a, prefix + b, rate * int(count), kind)
-
-
-def _duplex(a: str, b: str, rate: int | Fraction, kind: str) -> list[FabricLink]:
-    """Return a link in both directions; the rate is in GB/s."""
-    return [FabricLink(a, b, Fraction(rate) * GB, kind), FabricLink(b, a, Fraction(rate) * GB, kind)]
+            links += duplex(switches[-1], memory[box], 32, "memory")
+            for rail in outer[2 * pcie : 2 * pcie + 2]:
+                links += duplex(switches[-1], rail, 25, "InfiniBand")
+    return Fabric.from_links(name, members(boxes, 8, "gpu"), [*switches, *memory, *outer], links, memory=memory)

@@ -113,10 +113,18 @@ SIZES: dict[str, tuple[str, str, str]] = {
     "dgx_h200": ("8*boxes", "links of its box and its NIC", "dgx_h200(2)"),
     "dgx1_v100": ("8*boxes", "links of its box", "dgx1_v100(2)"),
     "mi250": ("16*boxes", "links of its box and its NIC", "mi250(2)"),
+    "gb200_nvl72": ("72*racks", "an NVSwitch and a rail", "gb200_nvl72(2)"),
     "mi300x": ("8*boxes", "links of its box and its NIC", "mi300x(2)"),
+    "mi325x": ("8*boxes", "links of its box and its NIC", "mi325x(2)"),
+    "pcie_box": ("8*boxes", "a PCIe switch", "pcie_box(2)"),
     "tpu_torus": ("prod(sides)", "2 for each side, 1 for a side of 2", "tpu_torus(4,4)"),
+    "tpu_v4": ("a*b*c", "2 for each side of whole cubes", "tpu_v4(4,4,4)"),
+    "tpu_v5p": ("a*b*c", "2 for each side of whole cubes", "tpu_v5p(4,4,4)"),
     "rail_optimised": ("boxes*gpus", "an NVSwitch and a rail", "rail_optimised(2,4)"),
+    "rail_spine": ("boxes*gpus", "an NVSwitch and a rail", "rail_spine(2,4,2)"),
     "fat_tree": ("leaves*hosts", "a leaf switch", "fat_tree(4,4,4)"),
+    "fat_tree3": ("pods*leaves*hosts", "a leaf switch", "fat_tree3(2,2,2,2,2)"),
+    "dragonfly_plus": ("groups*leaves*hosts", "a leaf switch", "dragonfly_plus(3,2,2,2)"),
 }
 """Nodes and ports of every spec, as formulas of its arguments or in words, and a small example."""
 _FABRIC_DRAGONFLY = ("groups*routers*hosts", "a router", "dragonfly(5,2,2)")

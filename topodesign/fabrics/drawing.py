@@ -1,0 +1,41 @@
+"""What generators of fabrics are written with: links in GB/s, meshes, and the names of what is in boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from topodesign.base.arguments import require_at_least
+from topodesign.fabrics.fabric import FabricLink
+from topodesign.topology.topology import check_buildable
+
+GB = 10**9
+
+
+def check_boxes(boxes: int, size: int, what: str = "boxes") -> None:
+    """Raise ParameterError if there is no box, TooLargeError if boxes of so many nodes are too many."""
+    require_at_least(what, boxes, 1)
+    check_buildable(2 * boxes * size, 16 * boxes * size)
+
+
+def members(boxes: int, size: int, word: str, box: str = "box") -> list[str]:
+    """Return names such as ``box0/gpu3`` of all nodes."""
+    return [f"{box}{number}/{word}{at}" for number in range(boxes) for at in range(size)]
+
+
+def rails(count: int) -> tuple[str, ...]:
+    """Return the names of so many rail switches."""
+    return tuple(f"rail{number}" for number in range(count))
+
+
+def mesh(prefix: str, pairs: str, rate: int, kind: str) -> Iterator[FabricLink]:
+    """Yield the links of text such as ``0-1:4 0-4:2``: the ends and how many links of ``rate`` GB/s join them."""
+    for word in pairs.split():
+        ends, count = word.split(":")
+        a, b = ends.split("-")
+        yield from duplex(prefix + a, prefix + b, rate * int(count), kind)
+
+
+def duplex(a: str, b: str, rate: int | Fraction, kind: str) -> list[FabricLink]:
+    """Return a link in both directions; the rate is in GB/s."""
+    return [FabricLink(a, b, Fraction(rate) * GB, kind), FabricLink(b, a, Fraction(rate) * GB, kind)]
