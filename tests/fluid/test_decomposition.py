@@ -33,8 +33,9 @@ def check(mixture: Mixture, network: Network, apart: bool) -> None:
         assert weight > 0
         shares[column.source] += weight
         many = dict(group.representatives(network.nodes))[column.tree.root]
-        for orbit, load in enumerate(group.spread(column.tree.load).tolist()):
-            total[orbit] += weight * many * load
+        assert column.load.tolist() == (many * group.spread(column.tree.load)).tolist()
+        for orbit, load in enumerate(column.load.tolist()):
+            total[orbit] += weight * load
     assert set(shares.values()) == {1}
     assert all(load <= mixture.time * bound for load, bound in zip(total, group.bounds, strict=True))
 

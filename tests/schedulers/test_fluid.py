@@ -53,8 +53,8 @@ def test_plans_are_right_and_as_fast_as_the_optimum(place: str, collective: str,
 def test_auto_takes_it_for_fabrics() -> None:
     assert schedule("dgx_a100(2)", "all-to-all").kind == "paths"
     assert schedule("dgx_a100(2)", "gather", root="box0/gpu3").generator["method"] == "fluid"
-    with pytest.raises(ParameterError, match="allgather goes over"):
-        schedule("dgx_a100(2)", "allgather", method="fluid")
+    assert schedule("dgx_a100(2)", "allgather", method="fluid").kind == "trees"
+    assert schedule("dgx_a100(2)", "allgather").generator["method"] == "forest"
 
 
 def test_parts_of_fabrics() -> None:

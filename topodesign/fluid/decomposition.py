@@ -21,14 +21,15 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.fluid.distribution import Cheapest, Tree, Ways, cheapest_paths, cheapest_tree
-from topodesign.fluid.likeness import Likeness, sets_of_relays
+from topodesign.fluid.likeness import Images, Likeness, sets_of_relays
 from topodesign.fluid.network import Network
 from topodesign.solve.program import Entries, Program
 from topodesign.topology.topology import IntArray
 
 MOST_SETS = 4096
 """Sets of relays that are looked at from one root, at most."""
-_GRID = 2**26  # prices are rounded to so many parts of the largest one, but in the end
+_GRID = 2**26  # weights, and prices over the largest of them, are rounded to so many parts, but in the end
+_FINE = 10**15  # parts of one in which prices are looked at first
 _START = 2**10  # parts of the price of the narrowest limit in which the first prices are
 _FEW = 4  # sets of relays that are all looked at in every round
 _NEAR = Fraction(1, 10**9)  # of the value: a bound as near as this calls for the exact prices
@@ -76,7 +77,7 @@ class Progress:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A tree from the root of a source, and what it puts on every orbit of limits."""
+    """A tree from the root of a source, and what it and its images put on every row and cost together."""
 
     source: int
     tree: Tree
@@ -124,6 +125,21 @@ def _column(rows: Iterable[int] | IntArray, values: Iterable[int] | IntArray) ->
     return Entries(places, np.zeros_like(places), np.array(list(values), dtype=np.int64))
 
 
+def _read(program: Program, columns: list[int], limits: int, exact: bool) -> tuple[list[Fraction], list[int], int]:
+    """Return values of columns, prices of all rows, and what these are multiplied by; exact ones where that is asked.
+
+    The first so many rows are limits. Exact numbers are those of the solver's basis, if they prove each other.
+    """
+    certificate = program.certificate() if exact else None
+    if certificate is not None and certificate.proven:
+        scale = math.lcm(*(price.denominator for price in certificate.prices))
+        return [certificate.columns[at] for at in columns], [int(p * scale) for p in certificate.prices], scale
+    found = [Fraction(value, _GRID) for value in program.values(_GRID)[columns].tolist()]
+    largest = int(np.abs(program.prices(_FINE)[:limits]).max(initial=1))
+    scale = max(1, _GRID * _FINE // max(largest, 1))
+    return found, program.prices(scale).tolist(), scale
+
+
 class _Solved(NamedTuple):
     """What a master program found: weights of columns, their value, what none is better than, and prices for that."""
 
@@ -145,20 +161,30 @@ class Decomposition:
     sources
         Subproblems.
     likeness
-        Automorphisms by which limits are put together.
+        Automorphisms: limits are put together by orbits, or a tree has an image for each root.
     total
         Shards of all pairs together, where shares are free.
     gap
         Part of the value by which a bound may miss it.
     listener
         Told of every round.
+    floor
+        A time that nothing is faster than, where that is known.
+    most
+        Rounds of a program after which the best found so far is good enough.
+    columns
+        Those that there are.
+    rounds
+        How many there have been.
     """
 
     sources: Sequence[Source]
-    likeness: Likeness
+    likeness: Likeness | Images
     total: int = 1
     gap: Fraction = Fraction(0)
     listener: Listener | None = None
+    floor: Fraction = Fraction(0)
+    most: int | None = None
     columns: list[Column] = field(default_factory=list)
     rounds: int = 0
 
@@ -166,7 +192,7 @@ class Decomposition:
         """Find out which sets of relays may make a difference, and begin with trees at prices of one over a limit."""
         self._exhaustive = True
         self._choices = [self._sets(source) for source in self.sources]
-        bounds = [bound // int(size) for bound, size in zip(self.likeness.bounds, self.likeness.sizes, strict=True)]
+        bounds = self.likeness.each
         self._ask([1 + max(bounds) * _START // bound for bound in bounds], 0, [], exact=True)
 
     def _sets(self, source: Source) -> list[tuple[int, ...]]:
@@ -205,37 +231,37 @@ class Decomposition:
         program = self._program([0] * len(bounds))
         program.add_columns(1, cost=1, entries=_column(range(len(bounds)), [-bound for bound in bounds]))
 
-        def proves(prices: list[int], scale: int, cheapest: int) -> Fraction:
+        def proves(prices: list[int], scale: int, cheapest: Fraction) -> Fraction:
             del scale
             total = sum(price * bound for price, bound in zip(prices, bounds, strict=True))
-            return Fraction(cheapest, total) if total else Fraction(0)
+            return cheapest / total if total else Fraction(0)
 
-        return self._rounds(program, times, 0, self._time, proves)
+        return self._rounds(program, times, 0, self._time, proves, self.floor)
 
     def _cheapest(self, time: Fraction) -> _Solved:
         """Return the same with costs in the place of the time, which is not to be more than this."""
         bounds = self.likeness.bounds
         program = self._program([time.numerator * bound for bound in bounds])
 
-        def proves(prices: list[int], scale: int, cheapest: int) -> Fraction:
+        def proves(prices: list[int], scale: int, cheapest: Fraction) -> Fraction:
             total = sum(price * bound for price, bound in zip(prices, bounds, strict=True))
             return (cheapest - time * total) / scale
 
         def cost(weights: list[Fraction]) -> Fraction | None:
             if self._time(weights) > time:
                 return None
-            costs = (one.cost * self.sources[one.source].many for one in self.columns)
-            return sum((w * c for w, c in zip(weights, costs, strict=True)), Fraction(0))
+            return sum((w * one.cost for w, one in zip(weights, self.columns, strict=False)), Fraction(0))
 
         return self._rounds(program, time.denominator, 1, cost, proves)
 
-    def _rounds(
+    def _rounds(  # noqa: PLR0917  what makes one master program another
         self,
         program: Program,
         times: int,
         costs: int,
         worth: Callable[[list[Fraction]], Fraction | None],
-        proves: Callable[[list[int], int, int], Fraction],
+        proves: Callable[[list[int], int, Fraction], Fraction],
+        floor: Fraction = Fraction(0),
     ) -> _Solved:
         """Solve a master program, adding columns until they are proven to suffice.
 
@@ -252,25 +278,17 @@ class Decomposition:
         proves
             What no solution is better than, given prices of the limits, a scale of prices, and what the cheapest trees
             cost at them together.
+        floor
+            What is known already that none is better than.
         """
         first = [self._enter(program, one, times, costs) for one in self.columns]
-        best, bound, proof = None, Fraction(0), [0] * len(self.likeness.bounds)
+        best, bound, proof = None, floor, [0] * len(self.likeness.bounds)
         exact = False
         while True:
             self.rounds += 1
             if program.solve() != "optimal":
                 raise RuntimeError("the master program has no solution, but each tree is one")
-            certificate = program.certificate() if exact else None
-            if certificate is not None and certificate.proven:
-                found = [certificate.columns[at] for at in first]
-                scale = math.lcm(*(price.denominator for price in certificate.prices))
-                dual = [int(price * scale) for price in certificate.prices]
-            else:
-                grid = 2**30
-                found = [Fraction(value, grid) for value in program.values(grid)[first].tolist()]
-                largest = int(np.abs(program.prices(10**15)[: len(self.likeness.bounds)]).max(initial=1))
-                scale = max(1, _GRID * 10**15 // max(largest, 1))
-                dual = program.prices(scale).tolist()
+            found, dual, scale = _read(program, first, len(self.likeness.bounds), exact)
             weights = self._normal(found)
             value = worth(weights)
             if value is not None and (best is None or value < best[1]):
@@ -284,6 +302,8 @@ class Decomposition:
                 self.listener(Progress(self.rounds, len(self.columns), best[1], bound))
             first += [self._enter(program, one, times, costs) for one in self.columns[len(first) :]]
             if best is not None and bound >= best[1] * (1 - self.gap) and (exact or self.gap):
+                break
+            if best is not None and self.most is not None and self.rounds >= self.most:
                 break
             if not added:
                 if exact:
@@ -324,11 +344,10 @@ class Decomposition:
 
     def _enter(self, program: Program, column: Column, times: int, costs: int) -> int:
         """Add a column to a master program and return its number there."""
-        many = self.sources[column.source].many
         loaded = np.flatnonzero(column.load)
         rows = np.append(loaded, len(column.load) + column.source)
-        values = np.append(column.load[loaded] * (many * times), 1)
-        (place,) = program.add_columns(1, cost=many * column.cost * costs, entries=_column(rows, values))
+        values = np.append(column.load[loaded] * times, 1)
+        (place,) = program.add_columns(1, cost=column.cost * costs, entries=_column(rows, values))
         return int(place)
 
     def _normal(self, found: list[Fraction]) -> list[Fraction]:
@@ -351,16 +370,15 @@ class Decomposition:
         ]
 
     def _time(self, weights: list[Fraction]) -> Fraction:
-        """Return the time that the fullest orbit of limits takes."""
+        """Return the time that the fullest row of limits takes."""
         total = [Fraction(0)] * len(self.likeness.bounds)
         for column, weight in zip(self.columns, weights, strict=False):
             if weight:
-                part = weight * self.sources[column.source].many
-                for orbit in np.flatnonzero(column.load).tolist():
-                    total[orbit] += part * int(column.load[orbit])
+                for row in np.flatnonzero(column.load).tolist():
+                    total[row] += weight * int(column.load[row])
         return max(load / bound for load, bound in zip(total, self.likeness.bounds, strict=True))
 
-    def _ask(self, prices: list[int], cost: int, rows: list[int], exact: bool) -> tuple[int | None, bool]:
+    def _ask(self, prices: list[int], cost: int, rows: list[int], exact: bool) -> tuple[Fraction | None, bool]:
         """Look for the cheapest tree of every source, and keep those that are new and cheaper than the master knows.
 
         Parameters
@@ -380,31 +398,40 @@ class Decomposition:
             What the cheapest trees cost together, None if that proves nothing; and whether there is a new column.
         """
         known = {(one.source, one.cost, one.load.tobytes()) for one in self.columns}
-        ways: dict[tuple[int, bool], Ways] = {}
+        ways: dict[tuple[int, bool, int], Ways] = {}
         found: list[Cheapest] = []
         complete, added = self._exhaustive, False
         for at, source in enumerate(self.sources):
-            key = id(source.network), source.paths
+            key = id(source.network), source.paths, self.likeness.kind(source.root, source.many)
             if key not in ways:
-                each = source.network.arc_prices([prices[orbit] for orbit in self.likeness.limit_of.tolist()])
-                dear = [price + cost * int(c) for price, c in zip(each, source.network.cost.tolist(), strict=True)]
+                each = self.likeness.asked(source.root, source.many, prices)
+                costs = (cost * source.many * one for one in source.network.cost.tolist())
+                dear = [price + more for price, more in zip(each, costs, strict=True)]
                 ways[key] = Ways(source.network, dear, through=source.paths)
             cheapest, all_sets = self._subproblem(at, ways[key], rows[at] if rows else None, exact)
             complete &= all_sets
             found.append(cheapest)
-            if rows and cheapest.price * source.many >= rows[at]:
+            if rows and cheapest.price >= rows[at]:
                 continue
-            load = self.likeness.spread(cheapest.tree.load)
-            amount = int((source.network.cost * cheapest.tree.load).sum())
-            if (at, amount, load.tobytes()) not in known:
-                self.columns.append(Column(at, cheapest.tree, load, amount))
+            column = self.column(at, cheapest.tree)
+            if (at, column.cost, column.load.tobytes()) not in known:
+                self.columns.append(column)
                 added = True
         if not complete:
             return None, added
         if self._pairs:
-            both = (sum(found[at].price for at in members) for members in self._pairs.values())
+            both = (
+                Fraction(sum(found[at].price for at in members), self.sources[members[0]].many)
+                for members in self._pairs.values()
+            )
             return self.total * min(both), added
-        return sum(one.price * source.many for one, source in zip(found, self.sources, strict=True)), added
+        return Fraction(sum(one.price for one in found)), added
+
+    def column(self, at: int, tree: Tree) -> Column:
+        """Return the column of a tree of a source."""
+        source = self.sources[at]
+        load = self.likeness.carried(source.root, source.many, tree.load)
+        return Column(at, tree, load, source.many * int((source.network.cost * tree.load).sum()))
 
     def _subproblem(self, at: int, ways: Ways, pays: int | None, exact: bool) -> tuple[Cheapest, bool]:
         """Return the cheapest tree of a source, and whether all sets of relays were looked at."""
@@ -413,6 +440,6 @@ class Decomposition:
             return cheapest_paths(ways, source.root), True
         if len(sets) > _FEW and not exact and pays is not None:
             cheapest = cheapest_tree(ways, source.root, sets[:_FEW])
-            if cheapest.price * source.many < pays:
+            if cheapest.price < pays:
                 return cheapest, False
         return cheapest_tree(ways, source.root, sets), True

@@ -127,7 +127,7 @@ def problem_of(
         raise ParameterError(f"node by node it is solved for {MOST_APART} nodes at most; leave --standard out")
     scale = math.lcm(1, *(cost.denominator for cost in (costs or {}).values()))
     network = network_of(fabric, {kind: int(cost * scale) for kind, cost in (costs or {}).items()})
-    likeness = alike(network, apart=not mirrored, fixed=() if number is None else [number])
+    likeness = alike(network, apart=not mirrored, fixed=() if number is None else [number], names=fabric.names)
     back = network.turned()
     if kind.like(ALLREDUCE):
         places = np.flatnonzero(network.copies & network.adds)

@@ -19,7 +19,8 @@ SCHEDULERS = {
     "pipeline": "trees in rounds, from the fewest steps to the least bandwidth, for --size",
     "forest": "spanning trees, which auto takes for fabrics with switches, broadcast and reduce",
     "in-network": "trees through switches that copy and add (NVLS, SHARP)",
-    "fluid": "paths of the fastest flow, which auto takes for all-to-all, scatter and gather on fabrics",
+    "fluid": "paths of the fastest flow, which auto takes for all-to-all, scatter and gather on fabrics, and trees of "
+    "the best steady flow",
     "tacos": "timed sends matched to links one after the other",
     "tacos-ilp": "timed sends by integer programs over steps of time",
     "exact": "the best there is, proven, for few nodes",

@@ -32,8 +32,10 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
     if (request.root is None and request.collective.roots is None) == request.collective.rooted:
         verb, what = ("needs", "give one with --root") if request.root is None else ("has no", "leave --root out")
         raise ParameterError(f"{request.collective} {verb} root; {what}")
+    if method == "auto" and not request.plain and request.fabric.shared:
+        method = "fluid"
     chosen = _able(request, method, methods)
-    if not request.plain:
+    if not request.plain and method != "fluid":
         request.fabric.check_unshared(f"the method '{chosen[0].name}'")
     ask = _plans
     if request.grouped and not any(one.movement == "rounds" or "group" in one.options for one in chosen):

@@ -1,6 +1,9 @@
-"""Plans over paths of any fabric for what is neither copied nor added up, as fast as any for large sizes.
+"""Plans of the best steady flow on any fabric, as fast as any for large sizes.
 
-The fastest flow, of those the one over the fewest links, is taken apart into paths, source by source.
+For what is neither copied nor added up the fastest flow, of those the one over the fewest links, is taken apart into
+paths, source by source. For the others trees of nodes are packed that are as fast together as there are, limits
+that links share included. In chunks that follow one another this takes as many steps as the longest
+way has sends, and the chunks less one (Algorithmic Techniques for Optimal Collective Communication, theorem 4).
 """
 
 from __future__ import annotations
@@ -12,14 +15,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.base.errors import ParameterError, TooLargeError
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.collectives import GATHER, Collective
 from topodesign.expand.places import named_preset
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import part_of
-from topodesign.plans.measure import path_claim
+from topodesign.fluid.packing import packing
+from topodesign.plans.measure import path_claim, tree_figures
 from topodesign.plans.paths import MAX_WEIGHT, Paths
 from topodesign.plans.plan import Plan
+from topodesign.plans.trees import TREE_COLLECTIVES
 from topodesign.pricing.flows.demands import DemandFlow
 from topodesign.pricing.flows.flow_optimum import FLOWS, best_flow
 from topodesign.pricing.flows.paths import taken_apart
@@ -29,6 +34,8 @@ from topodesign.topology.topology import Topology
 
 def _make(request: Request) -> list[Plan]:
     """Return the plan."""
+    if request.collective.like(*TREE_COLLECTIVES):
+        return _made_of_trees(request)
     fabric, collective, inside = _asked(request)
     flow = best_flow(fabric, collective, dict.fromkeys(fabric.classes, Fraction(1)), inside=inside)
     movement = _paths(fabric, collective, flow, request.chunks)
@@ -39,6 +46,32 @@ def _make(request: Request) -> list[Plan]:
         (f"{float(lost):.2%} more time than the optimum takes, with {movement.units} units per block",) if lost else ()
     )
     return [Plan(fabric, movement, claim, spec, {**made, "lost": str(lost)}, notes)]
+
+
+def _made_of_trees(request: Request) -> list[Plan]:
+    """Return the plan over trees of nodes."""
+    if request.grouped:
+        raise InfeasibleError("trees are for one group: --only says which; --method forest has shards of other sizes")
+    fabric, progress = request.fabric, request.progress
+    found = packing(
+        fabric,
+        request.collective.at(None),
+        root=request.root_name,
+        units=request.chunks,
+        listener=None if progress is None else (lambda now: progress(float(1 - now.gap))),
+    )
+    lost = found.time / found.bound - 1
+    notes = (f"{float(lost):.2%} more time than the best mixture of such trees takes",) if lost else ()
+    return [
+        Plan(
+            fabric,
+            found.trees,
+            tree_figures(fabric, found.trees).claim(),
+            None if request.only or request.without else named_preset(request.place),
+            {"method": "fluid", "root": request.root_name, "lost": str(lost)},
+            notes,
+        )
+    ]
 
 
 def _asked(request: Request) -> tuple[Fabric, Collective, bool]:
@@ -145,7 +178,7 @@ def _rounded(topology: Topology, paths: list[_Path], wanted: list[Fraction], uni
 METHOD = Method(
     "fluid",
     frozenset({"root", "only", "without", "group", "chunks"}),
-    FLOWS,
+    (*FLOWS, *TREE_COLLECTIVES),
     _make,
     movement="paths",
     fabrics=True,

@@ -262,8 +262,8 @@ def simulate(
     run = RUNS.get(type(plan.movement))
     if run is None:
         raise ScheduleError(f"there is no simulator of {type(plan.movement).__name__}")
-    if isinstance(plan.place, Fabric):
-        plan.place.check_unshared("simulation")
+    if isinstance(plan.place, Fabric) and not isinstance(plan.movement, Trees):  # which have their shares of limits
+        plan.place.check_unshared(f"simulation of {plan.kind}")
     if bandwidth is not None and isinstance(plan.place, Fabric) and plan.place.names != _numbers(plan.place):
         raise ParameterError(f"{plan.place.name} has bandwidths of its own; leave the bandwidth out")
     down = [_link(plan, one) for one in failed]

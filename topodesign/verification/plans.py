@@ -14,7 +14,7 @@ from topodesign.base.errors import ParameterError, ScheduleError, SpecError
 from topodesign.base.records import Result
 from topodesign.base.units import format_size, format_time
 from topodesign.expand.library import build
-from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.fabric import Fabric, format_rate
 from topodesign.fabrics.presets import FABRICS, build_fabric
 from topodesign.plans.files import as_plan, load_plan
 from topodesign.plans.orbit import OrbitRounds
@@ -24,12 +24,13 @@ from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
 from topodesign.plans.together import Together
 from topodesign.plans.trees import Trees
+from topodesign.topology.topology import IntArray
 from topodesign.verification.orbit import verify_orbit
 from topodesign.verification.paths import verify_paths
 from topodesign.verification.rounds import RoundsReport, verify_rounds
 from topodesign.verification.timed import SHOWN, verify_timed
 from topodesign.verification.together import verify_together
-from topodesign.verification.trees import verify_trees
+from topodesign.verification.trees import loads_of, verify_trees
 
 WORDS = MappingProxyType(
     {
@@ -154,8 +155,8 @@ def verify(plan: Plan | str | Path) -> Report:
     check = CHECKS.get(type(plan.movement))
     if check is None:
         raise ScheduleError(f"there is no verifier of {type(plan.movement).__name__}")
-    if isinstance(plan.place, Fabric):
-        plan.place.check_unshared("the verifier")
+    if isinstance(plan.place, Fabric) and not isinstance(plan.movement, Trees):
+        plan.place.check_unshared(f"the verifier of {plan.kind}")
     found = check(plan, plan.movement)
     problems = list(found.problems)
     if not problems:
@@ -231,6 +232,9 @@ def _trees(plan: Plan, trees: Trees) -> Found:
     report = verify_trees(trees, names=fabric.names, multicast=fabric.multicast, aggregation=fabric.aggregation)
     if not report.ok or report.inverse_rate is None:
         return Found(report.problems or ("it has no trees",), {}, {}, "")
+    overloaded = _overloaded(fabric, loads_of(trees), trees.rate)
+    if overloaded:
+        return Found(overloaded, {}, {}, "")
     owners = trees.collective.shards(len(fabric.compute))
     shards = owners if trees.shard is None else sum(trees.shard)
     weights = [int(phase.sum()) for phase in (trees.weight[: trees.reduce_trees], trees.weight[trees.reduce_trees :])]
@@ -243,6 +247,19 @@ def _trees(plan: Plan, trees: Trees) -> Found:
     }
     text = f"{report.trees} trees of height {report.height}, 1/x = {report.inverse_rate}"
     return Found((), figures, {"trees": report.trees, **{name: str(value) for name, value in figures.items()}}, text)
+
+
+def _overloaded(fabric: Fabric, loads: IntArray, rate: Fraction) -> tuple[str, ...]:
+    """Say which limits that links share are exceeded by the weights on links in some phase."""
+    problems = []
+    for limit, links in zip(fabric.shared, fabric.shared_links(), strict=True):
+        most = max(sum(phase[list(links)].tolist()) for phase in loads) * rate * fabric.unit
+        if most > limit.bandwidth:
+            problems.append(
+                f"the links of the shared limit '{limit.name}' carry {format_rate(most)} together, more than its "
+                f"{format_rate(limit.bandwidth)}"
+            )
+    return tuple(problems[:SHOWN])
 
 
 def _paths(plan: Plan, paths: Paths) -> Found:

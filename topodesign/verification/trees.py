@@ -97,7 +97,7 @@ def verify_trees(
     problems = list(_tree_problems(schedule, compute, able | compute, called))
     spans = not problems
     problems += _route_problems(schedule, compute, called)
-    loads = _loads(schedule)
+    loads = loads_of(schedule)
     problems += _capacity_problems(schedule, loads, called)
     problems += _share_problems(schedule, compute, called)
     inverse = _inverse_rate(schedule, int(compute.sum()))
@@ -229,7 +229,7 @@ def _links(schedule: Trees) -> tuple[IntArray, IntArray]:
     return route[:-1][within], np.where(keys[link] == wanted, link, -1)
 
 
-def _loads(schedule: Trees) -> IntArray:
+def loads_of(schedule: Trees) -> IntArray:
     """Return the weight on each link that it carries at the same time: of in-trees, of out-trees, or of all together.
 
     A sum fits into 64 bits: weights are below 2^31, and more than 2^32 hops do not fit into memory.
