@@ -72,11 +72,13 @@ CASES = {
         optimum dgx_a100(2) --fixed-k 2 --size 1GB
         optimum dgx_a100(2) --without box0/gpu0-rail0
         optimum dgx_a100(2) --collective all-to-all --without box0/gpu0
+        optimum dgx_a100(2) --method fluid --cost InfiniBand=1 --without box0/gpu0-rail0
         optimum torus(3,3) --collective allreduce
         optimum torus(3,3) --no-proof
         optimum dgx_a100(2) --upgrade InfiniBand=900 --target 350GB/s
         optimum dgx_a100(1) --upgrade NVLink=900 --budget 7200
         optimum star.yaml --shards 2,1,1
+        optimum limited.yaml
         fabric dgx_a100(1)
         fabric star.yaml
         fabric shared.yaml
@@ -168,6 +170,8 @@ BY_THE_CLOCK = ("frontier.unsettled[].",)
 """Keys that are met or not as the machine is slow or fast."""
 FILES_MADE = {
     "links.csv": "src,dst\n0,1\n1,2\n2,0\n",
+    "limited.yaml": "nodes: [a, b]\nlinks: [{from: a, to: b, bandwidth: 2GB/s, duplex: true}]\n"
+    "shared: [{name: both, bandwidth: 1GB/s, links: [{from: a, to: b, duplex: true}]}]\n",
     "star.yaml": "name: star\nnodes: [a, b, c]\nswitches: [t, {name: s, multicast: true, aggregation: true}]\nlinks:\n"
     + "".join(f"- {{from: {node}, to: s, bandwidth: 10GB/s, duplex: true, class: up}}\n" for node in "abct"),
     "shared.yaml": "nodes: [a, b]\nswitches: [{name: m, memory: true}]\nlinks:\n"

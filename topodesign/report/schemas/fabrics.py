@@ -115,6 +115,46 @@ OPTIMUM = either(
     ),
     record(
         {
+            **_FABRIC,
+            "root": nullable(text("Of a collective that has one; null for others.")),
+            "method": word("fluid", about="What was asked."),
+            "k": {"description": "Trees are a mixture.", "type": "null"},
+            **RATES,
+            **{key: _PROOF[key] for key in ("bound", "proven", "proof_covers", "bottleneck")},
+            "bottleneck_limits": array(
+                record(
+                    {
+                        "links?": texts("Ends of one of the links."),
+                        "class?": text("Its class."),
+                        "shared?": text("The name of one of the limits that links share."),
+                        "bandwidth": fraction("Bytes per second of one."),
+                        "many": integer("How many are alike."),
+                    }
+                ),
+                "Limits that bind.",
+            ),
+            "subproblems": integer("Roots that are solved, one for each orbit."),
+            "rounds": integer("Of the master programs."),
+            "columns": integer("Trees that were looked at."),
+            "trees": integer("Trees in the mixture, each standing for its images."),
+            "cost?": record(
+                {
+                    "of_classes": mapping(fraction(), "What was given."),
+                    "total": fraction("For a unit of data in a shard."),
+                    "total_float": number("The same, rounded."),
+                    "bound": fraction("What none that is as fast costs less than."),
+                },
+                "With --cost: the least cost at that speed.",
+            ),
+            "before?": record(
+                _BANDWIDTH,
+                "With --without: before the failure.",
+            ),
+        },
+        "with --method fluid",
+    ),
+    record(
+        {
             **{key: value for key, value in _FABRIC.items() if key != "links"},
             "target": nullable(fraction("Bytes per second that --target asked for; null with --budget.")),
             "budget": nullable(fraction("What --budget allowed; null with --target.")),
