@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,28 @@ import pytest
 from lxml import etree
 from matplotlib import image
 
-from topodesign import known_topologies, optimum, pareto, plot, schedule
+from topodesign import (
+    all_to_all,
+    compare,
+    compare_methods,
+    compile_plan,
+    evaluate,
+    failure_impact,
+    known_topologies,
+    layout,
+    optimum,
+    pareto,
+    pipeline_frontier,
+    plain_inventory,
+    plot,
+    price_groups,
+    rank,
+    schedule,
+    simulate,
+    survey,
+    verify,
+    wire,
+)
 from topodesign.base.errors import ParameterError
 from topodesign.cli.main import run
 from topodesign.report.figures import Picture
@@ -47,6 +69,46 @@ def test_every_plot_is_a_picture(pictures: dict[str, Picture], kind: str, tmp_pa
     assert picture.svg().startswith("<svg")
     axes = picture.figure().axes[0]
     assert axes.get_title(loc="left").replace("\n", " ") == picture.shown.title
+
+
+SHOWN: dict[str, Callable[[], Any]] = {
+    "Pareto": lambda: pareto(12, 4),
+    "Entry": lambda: pareto(12, 4).best,
+    "RunnersUp": lambda: pareto(12, 4, runners_up=1).runners_up,
+    "Known": lambda: known_topologies(range(12, 15), 4),
+    "Ranking": lambda: rank(12, 4, collective="all-to-all"),
+    "Survey": lambda: survey(range(12, 14), 4),
+    "Comparison": lambda: compare(["best", "ring"], nodes=12, degree=4),
+    "MethodComparison": lambda: compare_methods("torus(3,3)", "allgather", methods=["spff", "ring"]),
+    "Evaluation": lambda: evaluate("kautz(2,2)"),
+    "AllToAll": lambda: all_to_all("kautz(2,2)"),
+    "FabricOptimum": lambda: optimum("dgx_a100(1)"),
+    "FlowOptimum": lambda: optimum("dgx_a100(1)", "all-to-all"),
+    "GroupPrice": lambda: price_groups("torus(4,4)", "allgather", "4x4:0"),
+    "Layout": lambda: layout("torus(4,4)", "8x2:1=all-to-all@64MiB"),
+    "PipelineFrontier": lambda: pipeline_frontier("torus(3,3)", root=0),
+    "Plan": lambda: schedule("torus(3,3)"),
+    "Report": lambda: verify(schedule("torus(3,3)")),
+    "Simulation": lambda: simulate(schedule("torus(3,3)")),
+    "Compiled": lambda: compile_plan(schedule("torus(3,3)")),
+    "WiringPlan": lambda: wire("circulant(6,1,2)", plain_inventory(6, 4)),
+    "Bill": lambda: wire("circulant(6,1,2)", plain_inventory(6, 4)).bill(),
+    "FailureReport": lambda: failure_impact(wire("circulant(6,1,2)", plain_inventory(6, 4)), kinds="host"),
+}
+TABLES = {"RunnersUp", "Ranking", "Survey", "Comparison", "MethodComparison", "Bill", "FailureReport"}
+"""Those that are rows about several things, or none that there is a picture of."""
+
+
+@pytest.mark.parametrize("kind", SHOWN)
+def test_results_show_themselves_in_a_notebook_and_draw_what_they_are_about(kind: str) -> None:
+    result = SHOWN[kind]()
+    assert type(result).__name__ == kind
+    assert etree.fromstring(f"<p>{result._repr_html_()}</p>".replace("<br>", "<br/>")) is not None
+    if kind in TABLES:
+        with pytest.raises(ParameterError, match=f"no plot of {kind}"):
+            result.plot()
+    else:
+        assert isinstance(result.plot(), Picture)
 
 
 @pytest.mark.parametrize("kind", ["times", "winners", "cut"])

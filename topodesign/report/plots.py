@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from topodesign.base.arguments import as_choice
 from topodesign.base.errors import ParameterError
+from topodesign.base.records import Result
 from topodesign.base.spec import Spec
 from topodesign.catalog.known import Known
 from topodesign.catalog.pareto import Pareto
@@ -66,7 +67,7 @@ def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:
         A result of :func:`topodesign.pareto` (``frontier``, ``times``), of :func:`topodesign.known_topologies`
         (``sizes``, ``winners``) or of :func:`topodesign.optimum` (``cut``); a topology (``structure``, ``distances``,
         ``loads``) or fabric (``structure``), its spec or file; or a plan (``timeline``, ``use``), its file, or the
-        simulation of one.
+        simulation of one. Other results that are about a plan, a topology or a place stand for that.
     kind
         Which of these plots; the usual one of the value if None.
     options
@@ -120,4 +121,8 @@ def _subject(value: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         return load_plan(value), options
     if isinstance(value, str | Path | Spec):
         return as_place(value), options
+    if isinstance(value, Result) and not any(isinstance(value, one.of) for one in PLOTS.values()):
+        parts = (getattr(value, name, None) for name in ("plan", "topology", "place", "spec"))
+        about = next((part for part in parts if isinstance(part, Plan | Topology | Fabric | Spec)), value)
+        return (as_place(about) if isinstance(about, Spec) else about), options
     return value, options
