@@ -29,6 +29,7 @@ from topodesign.base.units import parse_size
 from topodesign.cli.main import run
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.forest.fabric_optimum import FabricOptimum
+from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.report.page.page import Page
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&"
@@ -203,5 +204,15 @@ def test_a_plan_file_is_reported_on_and_not_written_over(
 def test_what_there_is_no_report_on_is_said() -> None:
     with pytest.raises(ParameterError, match="pareto"):
         report_page("torus(3,3)", against="ring")
-    with pytest.raises(ParameterError, match="trees"):
-        report_page("dgx_a100(1)", collective="all-to-all")
+    with pytest.raises(ParameterError, match="fabric"):
+        report_page("torus(3,3)", collective="allgather")
+
+
+def test_an_all_to_all_has_its_cut() -> None:
+    page, best = report_page("dgx_a100(2)", collective="all-to-all"), optimum("dgx_a100(2)", "all-to-all")
+    assert isinstance(best, FlowOptimum)
+    assert facts(page)["Throughput"] == f"{best.bandwidth} B/s"
+    assert page.record()["result"] == best.record()
+    drawn = next(part for part in every_part(page) if part["part"] == "drawing")
+    marked = {frozenset((drawn["nodes"][u][0], drawn["nodes"][v][0])) for u, v, _, _, about in drawn["links"] if about}
+    assert marked == {frozenset((link.src, link.dst)) for link in best.links()}

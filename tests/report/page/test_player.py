@@ -65,6 +65,8 @@ def played(plan: Plan) -> dict[str, Any]:
         ("torus(3,3)", "broadcast", {"root": 4}),
         ("kautz(2,1)", "all-to-all", {}),
         ("dgx_a100(2)", "allgather", {}),
+        ("dgx_a100(1)", "all-to-all", {}),
+        ("mi250(1)", "scatter", {"root": 3}),
         ("mi250(1)", "allreduce", {}),
         ("circulant(6,1,2)", "allreduce", {"method": "tacos"}),
         ("torus(4,2)", "allgather", {"group": [[0, 1, 2, 3], [4, 5, 6, 7]]}),

@@ -6,15 +6,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import NamedTuple
 
 from topodesign.base.records import Table
 from topodesign.base.units import format_time
 from topodesign.base.wording import counted
-from topodesign.fabrics.fabric import Fabric, format_rate
+from topodesign.fabrics.fabric import Fabric, FabricLink, format_rate
 from topodesign.fabrics.wording import change_in_words, speed
 from topodesign.forest.bottleneck import bottleneck_in_words
 from topodesign.forest.fabric_optimum import FabricOptimum
 from topodesign.plans.plan import Plan
+from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.pricing.workload import Workload
 from topodesign.report.charts.chart import Chart, Drawing, Series
 from topodesign.report.charts.cut import cut_drawing
@@ -40,32 +42,38 @@ from topodesign.verification.plans import verify
 
 _SIZES = tuple(Fraction(4**power) for power in range(6, 16))
 """From 4 KiB to 1 GiB."""
+_MOST_LINKS = 24
+"""Links of a bottleneck that are listed."""
 
 
-def fabric_document(found: FabricOptimum, work: Workload, name: str) -> Document:
+def fabric_document(found: FabricOptimum | FlowOptimum, work: Workload, name: str) -> Document:
     """Return the report on a fabric.
 
     Parameters
     ----------
     found
-        What :func:`topodesign.optimum` returned for a collective over trees.
+        What :func:`topodesign.optimum` returned.
     work
         Latency of a step and sizes; bandwidths are the fabric's own.
     name
         What commands call it.
     """
-    fabric, best = found.fabric, found.best
-    collective = best.collective
-    proof = "nothing exceeds it" if found.proven else f"none is proven to reach more than {speed(best.bound)}"
+    fabric = found.fabric
+    if isinstance(found, FlowOptimum):
+        collective, words, told = found.collective, found.in_words(), _of_flow(found)
+        links, gains = found.links(), _gains(found)
+    else:
+        collective, words, told = found.best.collective, bottleneck_in_words(fabric, found.best), _of_trees(found)
+        links, gains = found.best.links(fabric), _upgrades(found)
     plan = plan_for(fabric, collective)
     picture = cut_drawing(found)
-    words = bottleneck_in_words(fabric, best)
+    checked = () if plan is None else (plan_fact(verify(plan)),)
     sections = [
-        Section("Throughput", (_collectives(found),)),
-        Section("The bottleneck", (Words((f"{words[:1].upper()}{words[1:]}.",)), Drawn(picture), _binding(found))),
-        Section("What more bandwidth would buy", (_upgrades(found),)),
+        *told.first,
+        Section("The bottleneck", (Words((f"{words[:1].upper()}{words[1:]}.",)), Drawn(picture), _binding(links))),
+        Section("What more bandwidth would buy", (gains,)),
         *_of_plan(plan, work, _unmarked(picture, fabric)),
-        Section("Exact figures", (_figures(found, plan),)),
+        Section("Exact figures", (Facts((*told.facts, *checked)),)),
         Section("What it is made of", (_links(fabric),)),
         Section("Commands", (loading(name, collective=collective.name),)),
     ]
@@ -73,13 +81,48 @@ def fabric_document(found: FabricOptimum, work: Workload, name: str) -> Document
         "fabric",
         str(fabric),
         f"{collective}; alpha {format_time(work.alpha)}, the fabric's own bandwidths",
-        f"An {collective} reaches {speed(best.bandwidth)}, and {proof} ({found.proof_covers}). "
-        f"{counted(found.trees, 'tree')} per root are enough for it.",
+        f"A{'n' if collective.name[0] in 'aeiou' else ''} {collective} reaches {told.verdict}",
         (),
         (Choice(fabric.name, tuple(sections)),),
         0,
         found.record(),
     )
+
+
+class _Told(NamedTuple):
+    """What is told of one kind of optimum alone."""
+
+    verdict: str
+    facts: tuple[Fact, ...]
+    first: tuple[Section, ...] = ()
+
+
+def _of_trees(found: FabricOptimum) -> _Told:
+    best = found.best
+    proof = "nothing exceeds it" if found.proven else f"none is proven to reach more than {speed(best.bound)}"
+    how = "max-flows in whole numbers find what binds; no schedule gets around it"
+    return _Told(
+        f"{speed(best.bandwidth)}, and {proof} ({found.proof_covers}). "
+        f"{counted(found.trees, 'tree')} per root are enough for it.",
+        (
+            Fact("Throughput", f"{best.bandwidth} B/s", speed(best.bandwidth), how),
+            Fact("1/x*", f"{best.inverse_rate} s", "for a byte of every shard", "the same, the other way round"),
+            Fact("Bound", f"{best.bound} B/s", speed(best.bound), "the bottleneck" if found.proven else "proven"),
+            Fact("Trees per root", str(found.trees), "the fewest that reach it", "Proposition 3 of ForestColl"),
+        ),
+        (Section("Throughput", (_collectives(found),)),),
+    )  # fmt: skip
+
+
+def _of_flow(found: FlowOptimum) -> _Told:
+    proof = "a cut that all blocks have to cross" if found.cut else "prices of links, which no flow gets around"
+    return _Told(
+        f"{speed(found.bandwidth)}, and nothing exceeds it (all ways over nodes and switches, in parts of any size).",
+        (
+            Fact("Throughput", f"{found.bandwidth} B/s", speed(found.bandwidth), f"a flow, and {proof}"),
+            Fact("1/x*", f"{found.inverse_rate} s", "for a byte of every block", "the same, the other way round"),
+        ),
+    )  # fmt: skip
 
 
 def _unmarked(drawing: Drawing, fabric: Fabric) -> Drawing:
@@ -101,8 +144,18 @@ def _collectives(found: FabricOptimum) -> Listing:
     return _left(columns, rows, ("collective",))
 
 
-def _binding(found: FabricOptimum) -> Listing:
-    rows = [(link.src, link.dst, format_rate(link.bandwidth), link.kind) for link in found.best.links(found.fabric)]
+def _gains(found: FlowOptimum) -> Listing:
+    rows = [
+        (kind or "links of no class", speed(doubled), change_in_words(doubled, found.bandwidth))
+        for kind, doubled in found.upgrades.items()
+    ]
+    return _left(("all links of a class", "doubled", "gain"), rows, ("all links of a class",))
+
+
+def _binding(links: Sequence[FabricLink]) -> Listing:
+    rows = [(link.src, link.dst, format_rate(link.bandwidth), link.kind) for link in links[:_MOST_LINKS]]
+    if len(links) > _MOST_LINKS:
+        rows.append((f"and {len(links) - _MOST_LINKS} more", "", "", ""))
     return _left(("from", "to", "bandwidth", "class"), rows, ("from", "to", "class"))
 
 
@@ -135,22 +188,6 @@ def plan_times(plan: Plan, work: Workload) -> Chart:
     times = [simulate(plan, size=size, alpha=work.alpha, bandwidth=rate).time for size in _SIZES]
     title = f"{plan.collective} on {plan.spec or plan.fabric.name}: time over message size"
     return over_sizes(title, [Series("this plan", _SIZES, times)], collective=plan.collective.name)
-
-
-def _figures(found: FabricOptimum, plan: Plan | None) -> Facts:
-    best = found.best
-    facts = [
-        Fact(
-            "Throughput", f"{best.bandwidth} B/s", speed(best.bandwidth),
-            "max-flows in whole numbers find the cut that binds; no schedule gets around it",
-        ),
-        Fact("1/x*", f"{best.inverse_rate} s", "seconds for a byte of every shard", "the same, the other way round"),
-        Fact("Bound", f"{best.bound} B/s", speed(best.bound), "the cut alone" if found.proven else "the best proven"),
-        Fact("Trees per root", str(found.trees), "the fewest that reach it", "Proposition 3 of ForestColl, then fewer"),
-    ]  # fmt: skip
-    if plan is not None:
-        facts.append(plan_fact(verify(plan)))
-    return Facts(tuple(facts))
 
 
 def _links(fabric: Fabric) -> Listing:

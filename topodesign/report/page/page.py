@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from topodesign.base.arguments import as_several
 from topodesign.base.atomic import write_whole
@@ -22,6 +22,7 @@ from topodesign.forest.fabric_optimum import FabricOptimum, optimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
 from topodesign.pricing.evaluation import evaluate
+from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.pricing.workload import as_workload
 from topodesign.report.page.answer import answer_document
 from topodesign.report.page.details import beside
@@ -81,7 +82,7 @@ class Page(Result):
 
 
 def report_page(
-    what: Pareto | FabricOptimum | Plan | PlaceLike,
+    what: Pareto | FabricOptimum | FlowOptimum | Plan | PlaceLike,
     *,
     against: Plan | PlaceLike | Sequence[Plan | PlaceLike] = (),
     collective: Collective | str | None = None,
@@ -94,8 +95,8 @@ def report_page(
     Parameters
     ----------
     what
-        What :func:`topodesign.pareto` or, of a collective over trees, :func:`topodesign.optimum` returned; a topology
-        or fabric, its spec or file; or a plan or its file.
+        What :func:`topodesign.pareto` or :func:`topodesign.optimum` returned; a topology or fabric, its spec or file;
+        or a plan or its file.
     against
         For an answer of ``pareto``: designs to put beside its fastest topology, as :func:`topodesign.compare` takes
         them.
@@ -131,7 +132,7 @@ def report_page(
     others = [against] if one else as_several("against", against)
     if others and not isinstance(what, Pareto):
         raise ParameterError("designs are put beside an answer of pareto; compare takes any")
-    subject, name = (what, "") if isinstance(what, Pareto | FabricOptimum) else _subject(what)
+    subject, name = (what, "") if isinstance(what, Pareto | FabricOptimum | FlowOptimum) else _subject(what)
     if collective is not None and not isinstance(subject, Fabric):
         raise ParameterError("a collective is for the report on a fabric")
     if isinstance(subject, Pareto):
@@ -139,8 +140,9 @@ def report_page(
     if isinstance(subject, Plan):
         return Page(plan_document(subject, work, name))
     if isinstance(subject, Fabric):
-        subject = _optimum(subject, collective or "allgather")
-    if isinstance(subject, FabricOptimum):
+        best = optimum(subject, collective or "allgather")
+        subject = cast("FabricOptimum | FlowOptimum", best)  # a fluid one would have been asked for
+    if isinstance(subject, FabricOptimum | FlowOptimum):
         return Page(fabric_document(subject, work, name or subject.fabric.name))
     return Page(topology_document(evaluate(subject, alpha=alpha, sizes=sizes, bandwidth=bandwidth), name))
 
@@ -157,10 +159,3 @@ def _subject(what: Plan | PlaceLike) -> tuple[Plan | Topology | Fabric, str]:
     if isinstance(place, Fabric):
         return place, place.name
     return place, "links.json" if place.spec is None else str(place.spec)
-
-
-def _optimum(fabric: Fabric, collective: Collective | str) -> FabricOptimum:
-    found = optimum(fabric, collective)
-    if not isinstance(found, FabricOptimum):
-        raise ParameterError(f"a report on a fabric is for collectives over trees, not for {found.collective}")
-    return found

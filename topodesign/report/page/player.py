@@ -14,11 +14,12 @@ from topodesign.base.units import format_time
 from topodesign.base.wording import counted
 from topodesign.collectives.collective import EVERYONE, Collective
 from topodesign.plans.orbit import OrbitRounds
+from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
 from topodesign.plans.trees import Trees
-from topodesign.plans.unroll import unroll
+from topodesign.plans.unroll import unroll, unroll_paths
 from topodesign.report.charts.chart import Drawing
 from topodesign.report.page.parts import compact
 from topodesign.topology.topology import IntArray
@@ -151,6 +152,9 @@ def _sends(plan: Plan) -> _Sends | None:
             "The first chunk of every tree is shown; all others follow a step behind the one before, so that links are "
             "busy all the time."
         )
+    elif isinstance(moved, Paths):
+        routes, moved = _ways(moved), _numbered(unroll_paths(moved)[1], moved)
+        note = "The first chunk of every path is shown; all others follow a step behind the one before."
     if not isinstance(moved, Rounds):
         return None
     adds = moved.reduce_steps
@@ -215,3 +219,32 @@ def _routes(trees: Trees) -> dict[tuple[int, int], tuple[int, ...]]:
         if ends not in best or weight > best[ends][0]:
             best[ends] = (weight, way)
     return {ends: way for ends, (_, way) in best.items()}
+
+
+def _ways(paths: Paths) -> dict[tuple[int, int], tuple[int, ...]]:
+    """Return the way from node to node of the paths through switches."""
+    switches = paths.topology.switches
+    found: dict[tuple[int, int], tuple[int, ...]] = {}
+    for start, end in pairwise(paths.hop_start.tolist()):
+        way: list[int] = []
+        for vertex in paths.hop[start:end].tolist():
+            way.append(vertex)
+            if vertex not in switches:
+                found.setdefault((way[0], vertex), tuple(way))
+                way = [vertex]
+    return {ends: way for ends, way in found.items() if len(way) > 1}
+
+
+def _numbered(rounds: Rounds, paths: Paths) -> Rounds:
+    """Return rounds among nodes that are numbered without switches as rounds among all vertices."""
+    topology = paths.topology
+    node = np.array([one for one in range(topology.nodes) if one not in topology.switches], dtype=np.int32)
+    block = rounds.block
+    if paths.collective.pairwise:
+        number = node[block // rounds.nodes].astype(np.int64) * topology.nodes + node[block % rounds.nodes]
+        blocks = number.astype(np.int32)
+    else:
+        blocks = node[block]
+    return rounds.having(
+        collective=paths.collective, nodes=topology.nodes, src=node[rounds.src], dst=node[rounds.dst], block=blocks
+    )
