@@ -21,7 +21,7 @@ from topodesign.cli.options import (
     say,
     tree_options,
 )
-from topodesign.cli.sources import check_ending, names_schedule
+from topodesign.cli.sources import check_ending, names_schedule, tell_of_names
 from topodesign.compiler.backends import BACKENDS
 from topodesign.compiler.ir import PROTOCOLS, Protocol
 
@@ -195,6 +195,7 @@ def command(
     with progress_bar("checking"):
         made = made.checked()
     made.save(output)
+    tell_of_names(made.plan.topology)
     _print(made, output, as_json)
 
 

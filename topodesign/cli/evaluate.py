@@ -6,6 +6,7 @@ import click
 
 import topodesign
 from topodesign.cli.options import json_option, print_for_people, print_json, progress_bar, workload_options
+from topodesign.cli.sources import tell_of_names
 from topodesign.pricing.efforts import EFFORTS, Effort
 
 
@@ -53,6 +54,7 @@ def command(
             gap=gap,
             progress=progress,
         )
+    tell_of_names(result.topology)
     if as_json:
         print_json(result.record(), result.to_records())
     else:

@@ -10,6 +10,7 @@ import click
 import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.cli.options import csv_option, json_option
+from topodesign.cli.sources import tell_of_names
 
 if TYPE_CHECKING:
     from topodesign.topology.files import LinkFormat
@@ -47,7 +48,9 @@ def command(topology: str, file_format: LinkFormat | None, output: Path | None, 
             raise click.UsageError(f"--{name} and --format {file_format} exclude each other.")
     said = file_format or ("csv" if as_csv else "json" if as_json else None)
     wanted = _form_of(output, said)
-    text = topodesign.write_links(topodesign.as_topology(topology), wanted)
+    place = topodesign.as_topology(topology)
+    text = topodesign.write_links(place, wanted)
+    tell_of_names(place)
     if output is None:
         click.echo(text, nl=False)
     else:

@@ -23,7 +23,7 @@ from topodesign.cli.options import (
     traffic_option,
     tree_options,
 )
-from topodesign.cli.sources import check_ending
+from topodesign.cli.sources import check_ending, tell_of_names
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
@@ -90,6 +90,7 @@ def command(
     if not report.ok:
         raise click.ClickException(f"the schedule fails verification, and nothing was written:\n{report}")
     topodesign.save_plan(output, plan)
+    tell_of_names(plan.topology)
     if as_json:
         print_json({**_record(plan), "verified": True, "file": str(output)})
     else:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+import click
 
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.text_files import read_head
+
+if TYPE_CHECKING:
+    from topodesign.topology.topology import Topology
 
 Kind = Literal["schedule", "program"]
 _ENDING: dict[Kind, str] = {"schedule": ".npz", "program": ".xml"}
@@ -24,6 +29,18 @@ def kind_of(path: Path) -> Kind | None:
     if head.startswith(b"PK"):
         return "schedule"
     return "program" if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<") else None
+
+
+def tell_of_names(topology: Topology) -> None:
+    """Say once, on standard error, that the names of a file's nodes go no further, where it has names."""
+    names = topology.node_names
+    if names is None:
+        return
+    first = f"{names[0]} is node 0, {names[-1]} node {len(names) - 1}"
+    click.echo(
+        f"topodesign: nodes have numbers from here on, in the order of the file ({first}); a fabric file keeps names",
+        err=True,
+    )
 
 
 def names_schedule(text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -165,7 +166,8 @@ def _from_networkx(graph: Any) -> Topology:
 def from_graph(graph: nx.Graph) -> Topology:
     """Make a topology from a networkx graph with any names of nodes; an undirected edge becomes two links.
 
-    Nodes are numbered by name if all names are whole numbers, else in the graph's own order. The attributes
+    Nodes are numbered by name if all names are whole numbers, else in the graph's own order, and
+    :attr:`Topology.node_names` has the names. The attributes
     ``capacity`` of an edge and ``switch`` of a node are used where they are present.
 
     Raises
@@ -188,7 +190,9 @@ def from_graph(graph: nx.Graph) -> Topology:
         if not isinstance(switch, bool):
             raise TopologyError(f"switch of node {str(name)[:50]!r} must be True or False, not {str(switch)[:50]!r}")
     switches = [number[name] for name, switch in graph.nodes(data="switch", default=False) if switch]
-    return Topology.from_links(len(names), links, switches=switches)
+    topology = Topology.from_links(len(names), links, switches=switches)
+    called = tuple(map(str, names))
+    return topology if all(map(_digits, called)) else replace(topology, node_names=called)
 
 
 def _from_csv(text: str) -> Topology:

@@ -62,6 +62,9 @@ class Topology:
         Nodes that forward but take no part in a collective.
     alias
         A short name that it was asked for by, with the version of what gave it its meaning; None if there is none.
+    node_names
+        What its nodes are called in the file or graph that it is from, where that is more than numbers; nothing that is
+        made of the topology has these names.
     """
 
     nodes: int
@@ -72,6 +75,7 @@ class Topology:
     symmetry: Symmetry | None = None
     switches: frozenset[int] = field(default=frozenset())
     alias: str | None = None
+    node_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         """Check the arrays, and copy those that somebody else could change.

@@ -8,6 +8,7 @@ import click
 
 from topodesign.base.atomic import check_not_input
 from topodesign.cli.options import json_option, print_json, say
+from topodesign.cli.sources import tell_of_names
 from topodesign.expand.library import as_topology
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import MODES, Mode
@@ -61,6 +62,7 @@ def command(
         check_not_input(output, inventory)
         check_not_input(output, Path(topology))
     wanted, room = as_topology(topology), read_inventory(inventory)
+    tell_of_names(wanted)
     unplaced = plan = wire(wanted, room, mode=mode, seed=seed, time_limit=time_limit)
     if place:
         plan = wire(wanted, room, mode=plan.mode, place=True, seed=seed, time_limit=time_limit)
