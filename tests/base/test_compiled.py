@@ -41,7 +41,14 @@ from topodesign.pricing.flows.quotient import quotient
 from topodesign.schedulers import scheduling, spread_kernels
 from topodesign.schedulers.spff import spff
 from topodesign.schedulers.spread import spread
-from topodesign.schedulers.ten import copying_kernels, event_kernels, forward_kernels, repair_kernels, sharing_kernels
+from topodesign.schedulers.ten import (
+    copying_kernels,
+    event_kernels,
+    forward_kernels,
+    repair_kernels,
+    sharing_kernels,
+    symmetric_kernels,
+)
 from topodesign.schedulers.ten.copying import copy_chunks
 from topodesign.schedulers.ten.forward import forward_chunks
 from topodesign.schedulers.ten.network import chunks_of, network_of
@@ -126,6 +133,7 @@ def spread_out(digraph: Topology) -> None:
 def synthesized(digraph: Topology) -> None:
     for collective in ("allgather", "all-to-all"):
         scheduling.schedule(digraph, collective, method="tacos", tries=3)
+        scheduling.schedule("torus(2,3)", collective, method="tacos", symmetric=True)
     scheduling.schedule(digraph, traffic=["*=allgather@1KiB", "*=all-to-all+3us"], tries=1)
 
 
@@ -144,7 +152,11 @@ EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.Sea
     ((replay,), replayed, regular_digraphs(5, 2)),
     ((spread_kernels,), spread_out, regular_digraphs(5, 2)),
     ((field_kernels,), moved, regular_digraphs(5, 2)),
-    ((event_kernels, copying_kernels, forward_kernels, sharing_kernels), synthesized, regular_digraphs(6, 2)),
+    (
+        (event_kernels, copying_kernels, forward_kernels, sharing_kernels, symmetric_kernels),
+        synthesized,
+        regular_digraphs(6, 2),
+    ),
     ((repair_kernels,), mended, regular_digraphs(6, 2)),
     ((flow_kernels,), flowed, fabrics(6)),
     ((packing_kernels, flattening_kernels), packed, fabrics(6)),

@@ -148,6 +148,12 @@ def timed_options(function: _Command) -> _Command:
         click.option("--tries", type=click.IntRange(1, 10**6), metavar="N", help="Seeds that the best is taken of."),
         click.option("--seed", type=click.IntRange(0, MOST_SEED), metavar="S", help="Settles what is drawn by chance."),
         click.option(
+            "--symmetric/--no-symmetric",
+            default=None,
+            help="Make the sends of a few nodes, and copy them to all others by a group that keeps all links; by "
+            "default where that is better on large networks.",
+        ),
+        click.option(
             "--ready",
             metavar="TIMES",
             help="When nodes are ready that are not from the start: NODE=TIME,... with names or patterns, times for "

@@ -51,6 +51,7 @@ OPTIONS = (
     "unwind",
     "ready",
     "seed",
+    "symmetric",
     "tries",
     "time_limit",
     "jobs",
@@ -109,6 +110,8 @@ class Request:
         When nodes are ready, as :func:`topodesign.fabrics.ready.as_ready` takes it.
     seed
         Of what is drawn by chance.
+    symmetric
+        Whether the sends of a few nodes are copied to all others by a group; None where that is better.
     tries
         How many independent seeds are tried, of which the best is kept.
     time_limit
@@ -143,6 +146,7 @@ class Request:
     unwind: str | None = None
     ready: Ready | None = None
     seed: int | None = None
+    symmetric: bool | None = None
     tries: int | None = None
     time_limit: Fraction | None = None
     jobs: int | None = None
@@ -357,7 +361,12 @@ class Request:
 
     def given(self) -> list[str]:
         """Return the names of the options in use."""
-        return [name for name in OPTIONS if not any(getattr(self, name) is nothing for nothing in (None, False, ()))]
+        return [
+            name
+            for name in OPTIONS
+            if not any(getattr(self, name) is nothing for nothing in (None, False, ()))
+            or (name == "symmetric" and self.symmetric is False)
+        ]
 
     def asking(self, collective: Collective) -> Request:
         """Return the same for another collective."""

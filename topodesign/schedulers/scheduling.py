@@ -62,6 +62,7 @@ def schedule(
     unwind: str | int | None = None,
     ready: Ready | None = None,
     seed: int | None = None,
+    symmetric: bool | None = None,
     tries: int | None = None,
     time_limit: Quantity | None = None,
     jobs: int | None = None,
@@ -122,6 +123,9 @@ def schedule(
         mapping, or a .csv file.
     seed, tries
         Of what is drawn by chance: a number that settles all of it, and how many such draws the best is taken of.
+    symmetric
+        Of timed sends: whether those of one node of every orbit are made, and a group that keeps all links copies them
+        to all others; None for where that is known to be the best there is, or better than what is made without.
     time_limit
         Seconds after which a search ends with the best that it has.
     jobs
@@ -181,6 +185,7 @@ def schedule(
         unwind=None if unwind is None else str(unwind),
         ready=ready,
         seed=None if seed is None else as_seed(seed),
+        symmetric=None if symmetric is None else bool(symmetric),
         tries=None if tries is None else as_integer("tries", tries, 1, MOST_TRIES),
         time_limit=None if time_limit is None else _above_zero("time_limit", as_time(time_limit)),
         jobs=None if jobs is None else as_integer("jobs", jobs, 1, MOST_JOBS),

@@ -8,6 +8,7 @@ from fractions import Fraction
 from topodesign.base.arguments import as_integer
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_time
+from topodesign.base.wording import counted
 from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.expand.places import named_preset
 from topodesign.fabrics.fabric import Fabric
@@ -40,6 +41,7 @@ OPTIONS = frozenset(
         "ready",
         "root",
         "seed",
+        "symmetric",
         "tick",
         "time_limit",
         "traffic",
@@ -121,11 +123,15 @@ def _told(request: Request, place: Topology | Fabric, network: Network, made: Ma
         notes.append(
             f"chunks next to one another are sent as one; each on its own it would be {format_time(made.before)}"
         )
+    if made.copies > 1:
+        few = counted(network.topology.nodes // made.copies, "node")
+        notes.append(f"symmetric: what {few} would send is copied by a group of {made.copies} automorphisms")
     notes += further
     generator = {
         "method": "tacos",
         "seed": 0 if request.seed is None else request.seed,
         "tries": made.tries,
+        "copies": made.copies,
         "unmerged": None if made.before is None else str(made.before),
         "chunks": made.timed.units,
         "bound": str(bound),

@@ -37,13 +37,13 @@ def bound_of(network: Network, chunks: Chunks) -> int:
     early = np.full((1, nodes), LARGEST, dtype=np.int64)
     np.minimum.at(early[0], chunks.at, chunks.since)
     reach(network.web, queue, early, False)
-    into = _fewest_ticks(network, np.bincount(node, minlength=nodes), early[0], into=True)
+    into = fewest_ticks(network, np.bincount(node, minlength=nodes), early[0], into=True)
     needed = np.unique(chunk)
-    out = _fewest_ticks(network, np.bincount(chunks.at[needed], minlength=nodes), early[0], into=False)
+    out = fewest_ticks(network, np.bincount(chunks.at[needed], minlength=nodes), early[0], into=False)
     return max(into, out, _longest_way(network, chunks, node, chunk), _cuts(network, chunks))
 
 
-def _fewest_ticks(network: Network, count: IntArray, early: IntArray, *, into: bool) -> int:
+def fewest_ticks(network: Network, count: IntArray, early: IntArray, *, into: bool) -> int:
     """Return when as many chunks as must pass the links at a node can have passed, at the node where it is last."""
     web, topology = network.web, network.topology
     real = np.flatnonzero((topology.src != topology.dst) & (early[topology.src] < LARGEST))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from topodesign.base.errors import ParameterError
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.timed import COLUMNS, Timed
@@ -30,11 +31,14 @@ from topodesign.schedulers.ten.network import (
 from topodesign.schedulers.ten.relays import only_needed, relays_of
 from topodesign.schedulers.ten.repair import repaired
 from topodesign.schedulers.ten.sharing import SharedLinks
+from topodesign.schedulers.ten.symmetric import bound_symmetric, symmetric, symmetry_of
 from topodesign.schedulers.ten.tries import best_of
 from topodesign.simulation.timed import simulate_timed
 
 _EFFORT = 2**16
 """Sends that are decided before tries end, if nobody says how many there are."""
+_SMALL = 2**14
+"""Nodes times chunks up to which no symmetry is made use of, unless it is asked for."""
 _MOST = 64
 """Tries at most, if nobody says."""
 
@@ -83,12 +87,23 @@ class Part(NamedTuple):
 
 
 class Made(NamedTuple):
-    """Timed sends, a bound that is proved, in ticks, how many tries there were, and the time without merging."""
+    """What was made.
+
+    Attributes
+    ----------
+    timed, bound, tries
+        The sends, a bound that is proved, in ticks, and how many tries there were.
+    before
+        The time without chunks that are sent as one; None if none could be.
+    copies
+        How many copies of one part it is made of.
+    """
 
     timed: Timed
     bound: int
     tries: int
     before: Fraction | None = None
+    copies: int = 1
 
 
 def synthesize(request: Request, wires: Network, collective: Collective, units: int) -> Made:
@@ -112,6 +127,30 @@ def synthesize(request: Request, wires: Network, collective: Collective, units: 
     TooLargeError
         If there is not the memory, or times are too long to count.
     """
+    symmetry = None if request.symmetric is False else symmetry_of(wires, collective)
+    if request.symmetric and symmetry is None:
+        raise ParameterError(
+            f"--symmetric is for allgather, reduce-scatter, allreduce and all-to-all of all nodes, at once, over links "
+            f"that a known group takes to one another; leave it out of this {collective}"
+        )
+    large = wires.topology.nodes**2 * units > _SMALL
+    if symmetry is None or not (request.symmetric or large):
+        return _sent(request, wires, collective, units)
+    seed = 0 if request.seed is None else request.seed
+    timed = symmetric(wires, collective, symmetry, units=units, size=request.size, seed=seed)
+    bound = bound_symmetric(wires.merging if _merges(request, wires, units) else wires, collective, units, symmetry)
+    group = wires.topology.nodes // len(np.unique(symmetry.represented_by))
+    copied = Made(timed, bound, 1, copies=group)
+    if request.symmetric or int(timed.end.max(initial=0)) <= bound:
+        return copied
+    made = _sent(request, wires, collective, units)
+    if made.timed.time < timed.time:
+        return made._replace(bound=max(bound, made.bound))
+    return copied._replace(bound=max(bound, made.bound))
+
+
+def _sent(request: Request, wires: Network, collective: Collective, units: int) -> Made:
+    """Return the sends of a collective, chunks next to one another as one where that is no slower."""
     made = _whole(request, wires, collective, units, in_a_row=False)
     if not _merges(request, wires, units):
         return made

@@ -1,0 +1,237 @@
+"""Symmetric synthesis: the chunks of one node of every orbit are synthesized, and the group copies them to all others.
+
+Let a group of automorphisms act on the nodes so that only the identity leaves one where it is. What is laid down for
+the chunks of one node of each orbit has one image for every element of the group, and together these are a plan of all
+nodes. A send over a link has its images on the links of the same orbit, one on each; so no link has two sends at a time
+exactly if, of the sends that are laid down, no two have links of one orbit at a time. That is a network with as many
+ports as there are orbits of links, and a hundredth or a thousandth of the chunks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.arrays import sealed
+from topodesign.base.compiled import LARGEST
+from topodesign.base.memory import check_memory
+from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.plans.timed import Timed
+from topodesign.plans.timed_ops import in_turn, reverse_timed
+from topodesign.schedulers.ten.bound import fewest_ticks
+from topodesign.schedulers.ten.event_kernels import Web, queue_for, reach
+from topodesign.schedulers.ten.forward import ways_of
+from topodesign.schedulers.ten.forward_kernels import Piles, forward
+from topodesign.schedulers.ten.network import Chunks, Network, Sends, check_ticks, first_state
+from topodesign.schedulers.ten.routes import Routes
+from topodesign.schedulers.ten.symmetric_kernels import spread_copies
+from topodesign.topology.symmetry import Symmetry
+from topodesign.topology.topology import IntArray
+
+COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, ALL_TO_ALL)
+"""Those in which no node stands out."""
+
+
+def symmetry_of(network: Network, collective: Collective) -> Symmetry | None:
+    """Return the group by which a collective can be copied; None if no such group is known."""
+    symmetry = network.topology.symmetry
+    if symmetry is None or network.routes is not None or collective not in COLLECTIVES or network.opens.any():
+        return None
+    if len(symmetry.generators) == 0 or np.any(symmetry.represented_by < 0) or not symmetry.is_free:
+        return None
+    orbit = link_orbits(network, symmetry)
+    first = np.unique(orbit, return_index=True)[1]
+    alike = all(np.array_equal(column, column[first][orbit]) for column in (network.takes, network.busy))
+    return symmetry if alike else None
+
+
+def link_orbits(network: Network, symmetry: Symmetry) -> IntArray:
+    """Return the number of every link's orbit, from 0."""
+    topology = network.topology
+    first = np.arange(len(topology.src))
+    while True:
+        before = first
+        for one in symmetry.generators:
+            image = topology.link_index(one[topology.src], one[topology.dst])
+            least = np.minimum(first, first[image])
+            first = least.copy()
+            first[image] = np.minimum(first[image], least)
+        first = first[first]
+        if np.array_equal(first, before):
+            return np.unique(first, return_inverse=True)[1]
+
+
+def symmetric(
+    network: Network, collective: Collective, symmetry: Symmetry, *, units: int, size: Fraction, seed: int
+) -> Timed:
+    """Return the plan that a group copies from what is laid down for a few nodes.
+
+    Parameters
+    ----------
+    network, collective, symmetry
+        Links, one of ``COLLECTIVES``, and what :func:`symmetry_of` says of them.
+    units, size
+        Equal parts of a block, and bytes of the whole data.
+    seed
+        Settles what is drawn by chance.
+
+    Raises
+    ------
+    TooLargeError
+        If there is not the memory for all copies.
+    """
+    if len(collective.parts) > 1:
+        halves = [symmetric(network, part, symmetry, units=units, size=size, seed=seed) for part in collective.parts]
+        return in_turn(halves[0], halves[1])
+    if collective.reduces:
+        turned = symmetric(network.turned, collective.dual, symmetry, units=units, size=size, seed=seed)
+        return reverse_timed(network.turned.topology, turned)
+    orbit = link_orbits(network, symmetry)
+    ports = int(orbit.max()) + 1
+    number = np.arange(len(orbit))
+    routes = Routes(network.topology, np.append(number, len(orbit)), orbit, 0 * number, network.takes, network.busy)
+    shared = replace(network, routes=routes)
+    roots = np.unique(symmetry.represented_by)
+    sources = np.repeat(roots, units)
+    send = _exchange if collective.pairwise else _spread
+    return _copied(network, collective, (units, size), symmetry, send(shared, sources, ports, seed))
+
+
+def bound_symmetric(network: Network, collective: Collective, units: int, symmetry: Symmetry) -> int:
+    """Return what no plan is faster than, symmetric or not, from the ways of the chunks of a few nodes."""
+    nodes, total = network.topology.nodes, 0
+    alone = collective.pairwise
+    for part in collective.parts:
+        there = network.turned if part.reduces else network
+        roots = np.unique(symmetry.represented_by)
+        count = np.full(nodes, (nodes - 1) * units, dtype=np.int64)
+        early = np.zeros(nodes, dtype=np.int64)
+        least = fewest_ticks(there, count, early, into=True)
+        since = np.full((len(roots), nodes), LARGEST, dtype=np.int64)
+        since[np.arange(len(roots)), roots] = 0
+        reach(there.web, queue_for(nodes, nodes + len(there.takes)), since, False)
+        least = max(least, int(since.max()))
+        if alone:
+            least = max(least, fewest_ticks(there, count, early, into=False))
+            if not network.overlap:
+                copies = np.bincount(symmetry.represented_by, minlength=nodes)[roots]
+                ways = int((since.sum(axis=1) * copies).sum()) * units
+                real = int(np.count_nonzero(there.topology.src != there.topology.dst))
+                least = max(least, -(-ways // real))
+        total = max(total, least)
+    return total
+
+
+def _spread(network: Network, sources: IntArray, ports: int, seed: int) -> tuple[Sends, IntArray, IntArray]:
+    """Return sends of chunks from sources to all nodes, and the source and the goal of each; -1 for all nodes."""
+    nodes, copies = network.topology.nodes, len(sources)
+    web = network.web
+    check_ticks(network, copies * nodes)
+    arrival, over = np.full(copies * nodes, LARGEST, dtype=np.int64), np.full(copies * nodes, -1, dtype=np.int64)
+    arrival[np.arange(copies) * nodes + sources] = 0
+    room = np.bincount(web.port, minlength=ports) * copies
+    pools = np.cumsum(room) - room, np.zeros(ports, dtype=np.int64), np.zeros(int(room.sum()), dtype=np.int64)
+    queue = queue_for(ports + copies * nodes, 2 * ports + copies * nodes)
+    spread_copies(web, copies, arrival, over, queue, pools, first_state(seed))
+    place = np.flatnonzero(over >= 0)
+    return Sends(over[place], place // nodes, arrival[place]), sources, np.full(copies, -1, dtype=np.int64)
+
+
+def _exchange(network: Network, sources: IntArray, ports: int, seed: int) -> tuple[Sends, IntArray, IntArray]:
+    """Return sends of chunks from sources to each other node, and the source and the goal of each."""
+    nodes = network.topology.nodes
+    source, goal = np.repeat(sources, nodes), np.tile(np.arange(nodes), len(sources))
+    source, goal = source[source != goal], goal[source != goal]
+    everyone, still = np.arange(nodes), np.zeros(nodes, dtype=np.int64)
+    chunks = Chunks(len(source), source, np.zeros(len(source), dtype=np.int64), goal, everyone, still)
+    trips = ways_of(network, chunks, seed)
+    on_way = np.arange(trips.way.shape[1]) < trips.length[:, None]
+    way = np.where(on_way, trips.way, 0)
+    urgency = np.where(on_way, network.takes[way], 0).sum(axis=1)
+    orbit = network.web.port
+    first = np.zeros(ports, dtype=np.int64)
+    first[orbit[::-1]] = np.arange(len(orbit))[::-1]
+    # Whatever link of an orbit it is, a chunk waits for the one port of it.
+    number, none = np.arange(ports), np.zeros(ports, dtype=np.int64)
+    takes, busy = network.takes[first], network.busy[first]
+    start = np.arange(ports + 1)
+    web = Web(none, none, takes, busy, none, start, number, start, number, start, number, none, busy)
+    rows = int(trips.length.sum())
+    check_ticks(network, rows)
+    counts = np.bincount(orbit[way[on_way]], minlength=ports)
+    piles = Piles(np.cumsum(counts) - counts, none.copy(), np.zeros(rows, np.int64), np.zeros(rows, np.int64))
+    sends = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+    queue = queue_for(ports + chunks.number, ports + chunks.number)
+    through = trips._replace(way=orbit[way].astype(np.int32))
+    forward(web, through, urgency, none.copy(), queue, piles, sends, first_state(seed))
+    _, chunk, end = sends
+    order = np.lexsort((end, chunk))  # the sends of a chunk are the links of its way, in their order
+    return Sends(way[on_way], chunk[order], end[order]), source, goal
+
+
+def _copied(
+    network: Network,
+    collective: Collective,
+    data: tuple[int, Fraction],
+    symmetry: Symmetry,
+    made: tuple[Sends, IntArray, IntArray],
+) -> Timed:
+    """Return sends of the chunks of a few nodes with all their images."""
+    units, size = data
+    (link, chunk, end), source, goal = made
+    topology, nodes = network.topology, network.topology.nodes
+    copies = nodes // len(np.unique(symmetry.represented_by))
+    check_memory(len(link) * copies * 80, f"{len(link) * copies} sends")
+    columns: dict[str, list[NDArray[Any]]] = {name: [] for name in ("start", "end", "src", "dst", "block", "lo")}
+    lowest = _units(source, goal)
+    for root in np.unique(symmetry.represented_by).tolist():
+        rows = np.flatnonzero(source[chunk] == root)
+        to, images = symmetry.images(root, np.arange(nodes))
+        one = link[rows]
+        block = np.repeat(to.astype(np.int32), len(rows)).reshape(len(to), -1)
+        if collective.pairwise:
+            block = block * np.int32(nodes) + images[:, goal[chunk[rows]]]
+        start = end[rows] - network.takes[one]
+        for name, column in (
+            ("start", np.tile(start, len(to))),
+            ("end", np.tile(end[rows], len(to))),
+            ("src", images[:, topology.src[one]].ravel()),
+            ("dst", images[:, topology.dst[one]].ravel()),
+            ("block", block.ravel()),
+            ("lo", np.tile(lowest[chunk[rows]], len(to))),
+        ):
+            columns[name].append(column)
+    joined = {name: parts[0] if len(parts) == 1 else np.concatenate(parts) for name, parts in columns.items()}
+    low = joined["lo"]
+    return Timed(
+        collective,
+        nodes,
+        units,
+        network.tick,
+        size,
+        network.overlap,
+        sealed(joined["start"]),
+        sealed(joined["end"]),
+        sealed(np.zeros(len(low), dtype=np.int32)),
+        sealed(joined["src"].astype(np.int32, copy=False)),
+        sealed(joined["dst"].astype(np.int32, copy=False)),
+        sealed(joined["block"].astype(np.int32, copy=False)),
+        sealed(low),
+        sealed(low + 1),
+        network.latency,
+        network.per_unit,
+    )
+
+
+def _units(source: IntArray, goal: IntArray) -> IntArray:
+    """Return which unit of its block every chunk is: those of one block are counted in their order."""
+    order = np.lexsort((np.arange(len(source)), goal, source))
+    new = np.append(True, (source[order][1:] != source[order][:-1]) | (goal[order][1:] != goal[order][:-1]))
+    rows = np.arange(len(source))
+    units = np.empty(len(source), dtype=np.int64)
+    units[order] = rows - np.maximum.accumulate(np.where(new, rows, 0))
+    return units
