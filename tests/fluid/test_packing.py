@@ -12,8 +12,9 @@ from tests.fluid.samples import random_fabric
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
-from topodesign.fabrics.fabric import Shared
+from topodesign.fabrics.fabric import Fabric, FabricLink, Shared
 from topodesign.fabrics.presets import build_fabric
+from topodesign.fluid.fluid_optimum import fluid_optimum
 from topodesign.fluid.packing import packing
 from topodesign.forest.throughput import best_allreduce, throughput
 from topodesign.plans.files import load_plan, save_plan
@@ -80,6 +81,20 @@ def test_shared_limits_are_verified_and_kept_in_files(tmp_path: Path) -> None:
     assert free.claim["algorithmic_bandwidth"] > plan.claim["algorithmic_bandwidth"]
     wrong = replace(free, place=limited, spec=None)
     assert "the links of the shared limit 'bus' carry" in verify(wrong).problems[0]
+
+
+def test_memory_copies_where_nodes_alone_are_slower() -> None:
+    """Every node has 10 GB/s to memory in all: with two others to serve it would have to send everything twice."""
+    names = ["a", "b", "c"]
+    links = [FabricLink(*ends, Fraction(10**10)) for name in names for ends in ((name, "m"), ("m", name))]
+    bus = Shared("bus", Fraction(12 * 10**9), tuple((name, "m") for name in names))
+    fabric = Fabric.from_links("memory", names, ["m"], links, memory=["m"], shared=[bus])
+    plan = schedule(fabric, "allgather", method="fluid")
+    assert plan.claim["algorithmic_bandwidth"] == 12 * 10**9  # three shards over the bus, once each
+    assert verify(plan).ok
+    assert simulate(plan, size="1GB").time >= Fraction(1, 12)
+    assert fluid_optimum(fabric, "allgather").bandwidth == 12 * 10**9
+    assert schedule(fabric, "reduce-scatter", method="fluid").claim["algorithmic_bandwidth"] == 6 * 10**9
 
 
 def test_units_bound_the_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,8 @@ counted. A plan has one image for each root, so its links are not loaded alike o
 are found by the same decomposition with the limits told apart, which begins with the trees of the optimum and with
 images of them that leave the root where it is (section 5.2, the functions pi).
 
-Trees of a plan branch at nodes alone: no runtime can tell memory or a switch to copy or to add.
+Trees of a plan branch at nodes alone as long as that is no slower, since no runtime can tell memory or a switch to copy
+or to add; where it is, an allgather, broadcast, reduce-scatter or reduce goes through those that can.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _TURNS = 6
 
 
 class Packing(NamedTuple):
-    """A tree schedule, the time that it takes, and what none over trees of nodes is faster than (in blocks a unit)."""
+    """A tree schedule, the time that it takes, and what none of its kind is faster than (in blocks a unit)."""
 
     trees: Trees
     time: Fraction
@@ -59,7 +60,7 @@ def packing(
     units: int | None = None,
     listener: Callable[[Progress], None] | None = None,
 ) -> Packing:
-    """Return trees of nodes for a collective, as fast together as there are, over as few links as may be.
+    """Return trees for a collective, as fast together as there are, over as few links as may be.
 
     Parameters
     ----------
@@ -84,8 +85,14 @@ def packing(
         If weights need more parts than a plan can have; ``units`` says how many will do.
     """
     plain = replace(fabric, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
-    problem = problem_of(plain, collective, root=root, costs=dict.fromkeys(fabric.classes, Fraction(1)))
+    costs = dict.fromkeys(fabric.classes, Fraction(1))
+    problem = problem_of(plain, collective, root=root, costs=costs)
     best = problem.solved(cheapest=True, listener=listener)
+    if not problem.collective.like(ALLREDUCE) and fabric.multicast | fabric.aggregation:
+        able = problem_of(fabric, collective, root=root, costs=costs)
+        faster = able.solved(cheapest=True, listener=listener)
+        if faster.time < best.time_bound:
+            problem, best = able, faster
     images = Images(problem.likeness)
     apart = Decomposition(
         problem.sources,

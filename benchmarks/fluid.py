@@ -1,0 +1,91 @@
+"""Tables 6.2 to 6.8 of Algorithmic Techniques for Optimal Collective Communication, computed again with exact proofs.
+
+``python benchmarks/fluid.py [largest number of GPUs]`` prints for each table the latency per GB, the objective, and
+the processor seconds beside the seconds that the dissertation tells. Printed entries that are slips are marked: the
+latency of table 6.4 at 8 GPUs, and objectives of table 6.5 from 32 GPUs on, which are below the proven least.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from fractions import Fraction
+
+from topodesign import build_fabric, schedule, verify
+from topodesign.fluid.fluid_optimum import FluidOptimum, fluid_optimum
+
+RAILS = {"NVLink": 1, "InfiniBand": 2}
+PCIE = {"PCIe": 1, "InfiniBand": 1}
+ALL = {"NVLink": 1, **PCIE}
+
+# Fabric, collective, costs, and the seconds, latency and objective that are printed, from 8 GPUs on.
+TABLES: dict[str, tuple[str, str, dict[str, int], list[tuple[str, str, str]]]] = {
+    "6.3 allgather, only NVLink": ("dgx_a100_rails", "allgather", RAILS, [
+        ("0.247", "0.0233", "112"), ("19.3", "0.0462", "516.9"), ("42.8", "0.12", "2176"), ("254", "0.28", "8960"),
+        ("865", "0.60", "36350"), ("5360", "1.24", "146400"),
+    ]),
+    "6.4 allgather, no NVLink": ("dgx_a100_pcie", "allgather", PCIE, [
+        ("0.257", "0.0219 (slip)", "92"), ("3.9", "0.469", "424"), ("22", "0.969", "1808"), ("360", "1.97", "7456"),
+        ("4200", "3.97", "30270"), ("-", "-", "-"),
+    ]),
+    "6.5 allgather, all links": ("dgx_a100_links", "allgather", ALL, [
+        ("2.95", "0.0211", "109.7"), ("27.7", "0.0452", "504.9"), ("82.1", "0.12", "2092 (slip)"),
+        ("634", "0.28", "8600 (slip)"), ("9870", "0.60", "33640 (slip)"), ("-", "-", "-"),
+    ]),
+    "6.6 all-to-all, only NVLink": ("dgx_a100_rails", "all-to-all", RAILS, [
+        ("0.854", "0.0233", "112"), ("1.04", "0.32", "960"), ("4.36", "0.96", "4864"), ("21.6", "2.24", "21500"),
+        ("106", "4.80", "90110"), ("633", "9.92", "368600"),
+    ]),
+    "6.7 all-to-all, no NVLink": ("dgx_a100_pcie", "all-to-all", PCIE, [
+        ("0.198", "0.375", "112"), ("0.902", "0.75", "736"), ("4.58", "1.5", "3520"), ("15.4", "3.0", "15230"),
+        ("97.1", "6.0", "63230"), ("467", "12.0", "257500"),
+    ]),
+    "6.8 all-to-all, all links": ("dgx_a100_links", "all-to-all", ALL, [
+        ("1.02", "0.021", "112"), ("2.84", "0.32", "764.2"), ("15.1", "0.96", "3689"), ("75.1", "2.24", "16020"),
+        ("330", "4.8", "66610"), ("1550", "9.92", "271500"),
+    ]),
+}  # fmt: skip
+TREES = ("dgx_a100(2)", "dgx_a100(4)", "dgx_a100(8)", "dgx_a100(16)", "dgx_a100(64)", "dgx_h100(32)", "torus(16,16)")
+
+
+def solved(spec: str, collective: str, costs: dict[str, int], *, mirrored: bool = True) -> tuple[FluidOptimum, float]:
+    """Return the optimum, and the processor seconds that it took."""
+    start = time.process_time()
+    fabric = build_fabric(spec)
+    there = {kind: Fraction(cost) for kind, cost in costs.items() if kind in fabric.classes}
+    best = fluid_optimum(fabric, collective, costs=there, mirrored=mirrored)
+    return best, time.process_time() - start
+
+
+def main(largest: int) -> None:
+    """Print all tables."""
+    for title, (name, collective, costs, rows) in TABLES.items():
+        print(f"\ntable {title}\nGPUs  latency (s/GB)  objective        proven  CPU s   printed: latency, objective, s")
+        for power, (seconds, latency, objective) in enumerate(rows):
+            if 8 << power > largest:
+                break
+            best, took = solved(f"{name}({1 << power})", collective, costs)
+            print(
+                f"{8 << power:4d}  {float(best.inverse_rate * 10**9):<14.8g}  {float(best.cost or 0):<15.9g}  "
+                f"{'yes' if best.proven else 'NO':6s}  {took:5.2f}   {latency}, {objective}, {seconds}"
+            )
+    print("\ntable 6.2: CPU s, standard and mirrored, allgather, all links   printed: standard, mirrored")
+    for power, told in enumerate(("60.5, 2.95", "2610, 27.6", "34700, 82.2")):
+        if 8 << power <= largest:
+            times = [
+                solved(f"dgx_a100_links({1 << power})", "allgather", ALL, mirrored=way)[1] for way in (False, True)
+            ]
+            print(f"{8 << power:4d}  {times[0]:8.2f}  {times[1]:8.2f}   {told}")
+    print("\nplans of trees: GB/s, trees, height, CPU s")
+    for spec in TREES:
+        start = time.process_time()
+        plan = schedule(spec, "allgather", method="fluid")
+        took = time.process_time() - start
+        rate = float(plan.claim["algorithmic_bandwidth"] / 10**9)
+        print(
+            f"{spec:14s}  {rate:.3f}  {len(plan.to_records())}  {plan.claim['height']}  {took:.2f}  {verify(plan).ok}"
+        )
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 256)
