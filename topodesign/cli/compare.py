@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 import topodesign
+from topodesign.cli.completion import SPEC
 from topodesign.cli.options import csv_option, json_option, print_csv, print_for_people, print_json, workload_options
 
 
@@ -20,7 +21,7 @@ def _prices(_context: click.Context, _option: click.Parameter, values: tuple[str
 
 
 @click.command(name="compare")
-@click.argument("contenders", nargs=-1, required=True)
+@click.argument("contenders", type=SPEC, nargs=-1, required=True)
 @click.option("-n", "--nodes", type=int, help="Number of nodes N, for everyday names.")
 @click.option("-d", "--degree", type=int, help="Ports out of (and into) each node, for everyday names.")
 @workload_options

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 import topodesign
 from topodesign.base.atomic import write_directory
 from topodesign.base.errors import ParameterError
+from topodesign.cli.completion import SPEC
 from topodesign.cli.options import (
     collective_option,
     group_options,
@@ -36,7 +37,7 @@ _RUNTIMES = list(dict.fromkeys(name for backend in BACKENDS.values() for name in
 
 
 @click.command(name="compile")
-@click.argument("source")
+@click.argument("source", type=SPEC)
 @collective_option
 @method_options
 @tree_options

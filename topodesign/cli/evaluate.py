@@ -5,13 +5,14 @@ from __future__ import annotations
 import click
 
 import topodesign
+from topodesign.cli.completion import SPEC
 from topodesign.cli.options import json_option, print_for_people, print_json, progress_bar, workload_options
 from topodesign.cli.sources import tell_of_names
 from topodesign.pricing.efforts import EFFORTS, Effort
 
 
 @click.command(name="evaluate")
-@click.argument("topology")
+@click.argument("topology", type=SPEC)
 @workload_options
 @click.option(
     "--all-sources", is_flag=True, help="Price from every node, even where the construction makes it needless."

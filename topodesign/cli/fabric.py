@@ -11,6 +11,7 @@ import topodesign
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import ParameterError
 from topodesign.base.tables import write_csv
+from topodesign.cli.completion import SPEC
 from topodesign.cli.options import csv_option, json_option, part_options
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="fabric")
-@click.argument("fabric")
+@click.argument("fabric", type=SPEC)
 @part_options
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File to write; else standard output."

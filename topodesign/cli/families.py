@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 
 import topodesign
+from topodesign.cli.completion import SPEC
 from topodesign.cli.options import json_option, print_for_people, print_json
 
 
 @click.command(name="families")
-@click.argument("name", required=False)
+@click.argument("name", type=SPEC, required=False)
 @click.option(
     "--picture",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -12,6 +12,7 @@ import topodesign
 from topodesign.base.arguments import MOST_SEED
 from topodesign.base.atomic import write_directory
 from topodesign.base.errors import ParameterError, ScheduleError
+from topodesign.cli.completion import SPEC
 from topodesign.cli.options import (
     COLLECTIVES,
     alpha_option,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="frontier")
-@click.argument("place")
+@click.argument("place", type=SPEC)
 @click.option("--collective", type=COLLECTIVES, default="allgather", show_default=True, help="What to schedule.")
 @click.option("--root", metavar="NODE", help="The node that a rooted collective comes from or goes to.")
 @click.option(

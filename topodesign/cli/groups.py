@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 import topodesign
+from topodesign.cli.completion import SPEC
 from topodesign.cli.options import (
     collective_option,
     group_options,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="groups")
-@click.argument("place")
+@click.argument("place", type=SPEC)
 @collective_option
 @group_options
 @others_option("forward")

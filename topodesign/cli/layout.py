@@ -10,6 +10,7 @@ import click
 import topodesign
 from topodesign.base.arguments import MOST_SEED
 from topodesign.base.errors import ParameterError
+from topodesign.cli.completion import SPEC
 from topodesign.cli.options import json_option, others_option, print_json, progress_bar, say
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="layout")
-@click.argument("place")
+@click.argument("place", type=SPEC)
 @click.option(
     "--traffic",
     multiple=True,

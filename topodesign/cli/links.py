@@ -9,6 +9,7 @@ import click
 
 import topodesign
 from topodesign.base.atomic import write_whole
+from topodesign.cli.completion import SPEC
 from topodesign.cli.options import csv_option, json_option
 from topodesign.cli.sources import tell_of_names
 
@@ -20,7 +21,7 @@ _FORMS: tuple[LinkFormat, ...] = ("json", "csv", "dot", "graphml")
 
 
 @click.command(name="links")
-@click.argument("topology")
+@click.argument("topology", type=SPEC)
 @click.option(
     "--format",
     "file_format",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import topodesign
+from topodesign.cli.completion import SPEC
 from topodesign.cli.options import (
     alpha_option,
     collective_option,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="methods")
-@click.argument("place", required=False)
+@click.argument("place", type=SPEC, required=False)
 @collective_option
 @click.option("--root", metavar="NODE", help="The node that a rooted collective comes from or goes to.")
 @click.option(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import topodesign
+from topodesign.cli.completion import SPEC
 from topodesign.cli.options import COLLECTIVES, alpha_option, json_option, print_json, progress_bar, say, tree_options
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="optimum")
-@click.argument("fabric")
+@click.argument("fabric", type=SPEC)
 @click.option(
     "--collective",
     type=COLLECTIVES,

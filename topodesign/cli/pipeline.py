@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 import topodesign
+from topodesign.cli.completion import SPEC
 from topodesign.cli.options import (
     COLLECTIVES,
     csv_option,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="pipeline")
-@click.argument("topology")
+@click.argument("topology", type=SPEC)
 @click.option("--collective", type=COLLECTIVES, default="broadcast", show_default=True, help="What is sent.")
 @click.option("--root", metavar="NODE", help="Where a rooted collective starts or ends; one for each group, or first.")
 @click.option("--only", multiple=True, metavar="NODES", help="Nodes that take part; the others forward.")

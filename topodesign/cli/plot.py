@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 import topodesign
+from topodesign.cli.completion import SPEC
 from topodesign.cli.options import (
     alpha_option,
     bandwidth_option,
@@ -122,7 +123,7 @@ def _of_sizes(name: str, short: str, text: str, options: Callable[[Any], Any] = 
 
 def _of_a_place(name: str, short: str, text: str) -> None:
     @command.command(name=name, help=text, short_help=short)
-    @click.argument("place")
+    @click.argument("place", type=SPEC)
     @_output
     def draw(place: str, output: Path | None, as_csv: bool, as_json: bool) -> None:
         _check(output, as_csv, as_json)
@@ -131,7 +132,7 @@ def _of_a_place(name: str, short: str, text: str) -> None:
 
 def _of_a_plan(name: str, short: str, text: str, options: Callable[[Any], Any]) -> None:
     @command.command(name=name, help=text, short_help=short)
-    @click.argument("plan")
+    @click.argument("plan", type=SPEC)
     @collective_option
     @options
     @_output
@@ -202,7 +203,7 @@ _of_a_plan(
 
 
 @command.command(name="cut", short_help="What keeps a fabric from being faster.")
-@click.argument("fabric")
+@click.argument("fabric", type=SPEC)
 @collective_option
 @_output
 def cut(fabric: str, collective: Any, output: Path | None, as_csv: bool, as_json: bool) -> None:

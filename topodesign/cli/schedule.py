@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 import topodesign
 from topodesign.base.errors import ParameterError
+from topodesign.cli.completion import SPEC
 from topodesign.cli.options import (
     collective_option,
     group_options,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="schedule")
-@click.argument("topology")
+@click.argument("topology", type=SPEC)
 @collective_option
 @method_options
 @tree_options

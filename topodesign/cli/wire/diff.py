@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from topodesign.cli.completion import SPEC
 from topodesign.cli.options import json_option, print_json, progress_bar, say
 from topodesign.cli.wire.options import seed_option, throughput_option
 from topodesign.wiring.change.rewire import rewire
@@ -14,7 +15,7 @@ from topodesign.wiring.plan.files import load_wiring, save_wiring
 
 @click.command(name="diff")
 @click.argument("plan", type=click.Path(path_type=Path))
-@click.argument("wanted")
+@click.argument("wanted", type=SPEC)
 @click.option(
     "--max-dark", type=click.IntRange(1), default=1, show_default=True, metavar="K", help="Dark links a host at a time."
 )

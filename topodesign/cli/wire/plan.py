@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from topodesign.base.atomic import check_not_input
+from topodesign.cli.completion import SPEC
 from topodesign.cli.options import json_option, print_json, say
 from topodesign.cli.sources import tell_of_names
 from topodesign.expand.library import as_topology
@@ -18,7 +19,7 @@ from topodesign.wiring.plan.wire import wire
 
 
 @click.command(name="plan")
-@click.argument("topology")
+@click.argument("topology", type=SPEC)
 @click.option(
     "--inventory",
     type=click.Path(path_type=Path),
