@@ -32,6 +32,13 @@ from topodesign.cli.options import (
     metavar="NAMES",
     help="Put the fastest beside what one would do anyway, as 'topodesign pareto --against' does; may be repeated.",
 )
+@click.option(
+    "--runners-up",
+    type=click.IntRange(0, 100),
+    default=0,
+    metavar="K",
+    help="Add the K next best by every wish, as pareto does.",
+)
 @click.option("--collective", type=COLLECTIVES, help="Of a fabric: whose bottleneck to tell.  [default: allgather]")
 @json_option
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Page to write (.html).")
@@ -45,6 +52,7 @@ def command(
     bidirectional: bool,
     catalog: Path | None,
     against: tuple[str, ...],
+    runners_up: int,
     collective: Any,
     as_json: bool,
     output: Path | None,
@@ -60,8 +68,8 @@ def command(
         raise click.UsageError("Say what the report is on: a spec or a file, or -n N and -d D.")
     if output is None and not as_json:
         raise click.UsageError("Say where the page goes: -o FILE.html, or print what it holds with --json.")
-    if what is not None and (against or bidirectional or catalog is not None):
-        raise click.UsageError("--against, --bidirectional and --catalog are for -n and -d.")
+    if what is not None and (against or bidirectional or catalog is not None or runners_up):
+        raise click.UsageError("--against, --runners-up, --bidirectional and --catalog are for -n and -d.")
     if output is not None and what is not None:
         check_not_input(output, Path(what))
     now: dict[str, Any] = {"alpha": alpha, "sizes": sizes, "bandwidth": bandwidth}
@@ -71,6 +79,7 @@ def command(
         with progress_bar("searching") as progress:
             found = topodesign.pareto(
                 nodes, degree, bidirectional=bidirectional, catalog=True if catalog is None else catalog,
+                runners_up=runners_up,
                 progress=progress, **now,
             )  # fmt: skip
         page = topodesign.report_page(found, against=against, collective=collective)

@@ -38,7 +38,7 @@ EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&"
 @pytest.fixture(scope="module")
 def pages() -> dict[str, Page]:
     return {
-        "answer": report_page(pareto(30, 4, sizes=["1MiB", "1GB"]), against="torus,ring"),
+        "answer": report_page(pareto(30, 4, sizes=["1MiB", "1GB"], runners_up=1), against="torus,ring"),
         "topology": report_page("circulant(12,2,3)"),
         "fabric": report_page("dgx_a100(2)"),
         "plan": report_page(schedule("genkautz(2,9)", "allgather")),
@@ -101,7 +101,7 @@ def test_every_moving_part_has_its_place(pages: dict[str, Page]) -> None:
 
 
 def test_an_answer_holds_exact_figures_of_every_choice(pages: dict[str, Page]) -> None:
-    found, page = pareto(30, 4, sizes=["1MiB", "1GB"]), pages["answer"]
+    found, page = pareto(30, 4, sizes=["1MiB", "1GB"], runners_up=1), pages["answer"]
     assert page.record()["verdict"] == found.verdict
     assert {**found.record(), "against": page.record()["result"]["against"]} == page.record()["result"]
     assert len(page.document.choices) == len(found)
@@ -114,6 +114,8 @@ def test_an_answer_holds_exact_figures_of_every_choice(pages: dict[str, Page]) -
             assert Fraction(figures[f"Allreduce of {size}"].removesuffix(" s")) == time
     chart = next(part for part in every_part(page) if part["part"] == "chart" and part["chooses"])
     assert [str(one.cost.bandwidth) in text for one, text in zip(found, chart["series"][0]["texts"], strict=True)]
+    told = next(part for part in every_part(page) if part["part"] == "table" and "next by" in part["columns"])
+    assert [row[-1] for row in told["rows"][1:]] == [str(one.spec) for one in found.runners_up or ()]
     assert [one["name"] for one in page.record()["result"]["against"]["contenders"]][1:] == ["torus", "ring"]
 
 
@@ -216,3 +218,30 @@ def test_an_all_to_all_has_its_cut() -> None:
     drawn = next(part for part in every_part(page) if part["part"] == "drawing")
     marked = {frozenset((drawn["nodes"][u][0], drawn["nodes"][v][0])) for u, v, _, _, about in drawn["links"] if about}
     assert marked == {frozenset((link.src, link.dst)) for link in best.links()}
+
+
+def brightness(colour: str) -> float:
+    """The relative luminance of a colour, as WCAG 2 has it."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_words_stand_out_from_what_they_are_on(pages: dict[str, Page]) -> None:
+    """At least 4.5 to 1 for text and 3 to 1 for lines and marks, light and dark."""
+    blocks = re.findall(r"--page: #[^}]*?--six[^}]*?color-scheme: (?:light|dark)", pages["topology"].html())
+    assert [block.split()[-1] for block in blocks] == ["light", "dark", "dark"]
+    for block in blocks:
+        colours = {name: brightness(value) for name, value in re.findall(r"--(\w+): (#\w{6})", block)}
+
+        def ratio(one: str, other: str, known: dict[str, float] = colours) -> float:
+            high, low = sorted((known[one], known[other]), reverse=True)
+            return (high + 0.05) / (low + 0.05)
+
+        for word, ground in (
+            ("ink", "card"), ("ink", "page"), ("soft", "card"), ("soft", "page"), ("accent", "card"),
+            ("accent", "tint"), ("good", "card"), ("ink", "tint"),
+        ):  # fmt: skip
+            assert ratio(word, ground) >= 4.5, (word, ground)
+        for mark in ("one", "two", "three", "four", "five", "six", "muted", "hot"):
+            assert ratio(mark, "card") >= 3, mark

@@ -39,6 +39,9 @@ def answer_document(found: Pareto, others: Beside | None) -> Document:
         (Plotted(_frontier(found), chooses=True), Listing(_without_verdict(found), chooses=True, named=True)),
     )
     times = Section("Time over message size", (Plotted(times_chart(found)),))
+    more = (
+        () if found.runners_up is None else (Section("Runners-up", (Listing(found.runners_up.table(), named=True),)),)
+    )
     compared = () if others is None else (_beside(found, others),)
     own = {} if others is None else {"against": others.record}
     return Document(
@@ -46,7 +49,7 @@ def answer_document(found: Pareto, others: Beside | None) -> Document:
         f"{found.nodes} nodes of degree {found.degree}",
         found.heading(),
         found.verdict,
-        (frontier, times, *compared),
+        (frontier, times, *more, *compared),
         tuple(Choice(shortened(str(entry.spec)), _sections(entry, found.bound)) for entry in found.entries),
         found.entries.index(found.best),
         found.record() | own,
