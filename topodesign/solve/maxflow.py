@@ -144,22 +144,28 @@ def violated_cut(
         If the demands do not add up in 64 bits.
     """
     sinks = compute_nodes(topology) if ends is None else ends
-    network = rooted_network(topology, capacity, demand)
-    flow = np.zeros(len(network.capacity), dtype=np.int64)
-    sink = flow_kernels.first_unserved(network, flow, sinks, begin, int(demand.sum()))
-    if sink == len(sinks):
-        return sink, None
-    return sink, network.level[: topology.nodes] >= 0
+    return _unserved(rooted_network(topology, capacity, demand), topology, sinks, begin, int(demand.sum()))
 
 
 def violated_cuts(
     topology: Topology, capacity: IntArray, demand: IntArray, *, ends: IntArray | None = None
 ) -> Iterator[Side]:
     """Yield a violated cut, as :func:`violated_cut`, for every compute node that has to be served and is not."""
-    end, side = violated_cut(topology, capacity, demand, ends=ends)
+    sinks = compute_nodes(topology) if ends is None else ends
+    network, wanted = rooted_network(topology, capacity, demand), int(demand.sum())
+    sink, side = _unserved(network, topology, sinks, 0, wanted)
     while side is not None:
         yield side
-        end, side = violated_cut(topology, capacity, demand, end + 1, ends=ends)
+        sink, side = _unserved(network, topology, sinks, sink + 1, wanted)
+
+
+def _unserved(
+    network: flow_kernels.Network, topology: Topology, sinks: IntArray, begin: int, wanted: int
+) -> tuple[int, Side | None]:
+    """Return the first sink from a place on that is not served, and the sending side of a cut before it."""
+    flow = np.zeros(len(network.capacity), dtype=np.int64)
+    sink = flow_kernels.first_unserved(network, flow, sinks, begin, wanted)
+    return sink, None if sink == len(sinks) else network.level[: topology.nodes] >= 0
 
 
 def settle(
