@@ -102,6 +102,14 @@ def test_copies_of_any_boxes(box: Topology, boxes: int, seed: int) -> None:
     assert len(found.representatives) == 1 or schedule.height <= plain.heights.max()
 
 
+def test_boxes_of_irregular_links() -> None:
+    """Eight kinds of dies: the trees of plain packing are the beginning, and come down from height 9."""
+    topology = as_fabric("mi250(1)").topology
+    schedule = forest_schedule(topology, "allgather")
+    assert verify_trees(schedule, optimum(topology).inverse_rate).ok
+    assert schedule.height <= 6
+
+
 def test_where_none_are_found() -> None:
     topology = as_fabric("mesh(4,4)").topology
     fixed = fixed_optimum(topology, 2)

@@ -40,6 +40,8 @@ _MOST_WAYS = 48
 """Ways to a switch that are told apart."""
 _MOST_HOPS = 4
 """Switches one behind the other on a way."""
+_MOST_COLUMNS = 12_000
+"""Of the linear program; one of more takes many seconds."""
 _BRANCHES = 200
 _GRID = 2**30
 
@@ -47,6 +49,8 @@ _Way = tuple[int, ...]
 """A compute node, switches, a compute node."""
 _Load = tuple[int, ...]
 """The orbits of the links of a way, ascending, with repeats."""
+Seed = tuple[int, dict[int, int]]
+"""The place of a representative, and the levels of all nodes as it sees them."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,9 @@ class LowTrees:
     height: int
 
 
-def find_low_trees(shifts: Shifts, numbers: Sequence[int], below: int | None = None) -> LowTrees | None:
+def find_low_trees(
+    shifts: Shifts, numbers: Sequence[int], below: int | None = None, seeds: Sequence[Seed] = ()
+) -> LowTrees | None:
     """Return so many trees for every representative that, shifted, no link carries more than its capacity.
 
     Parameters
@@ -80,6 +86,8 @@ def find_low_trees(shifts: Shifts, numbers: Sequence[int], below: int | None = N
     below
         Only lower ones are of use: heights are tried from there down, as long as there are trees. If None, heights are
         tried from the least that any tree can have up.
+    seeds
+        Levels to begin with, such as those of trees that are enough but too high.
 
     Returns
     -------
@@ -99,7 +107,7 @@ def find_low_trees(shifts: Shifts, numbers: Sequence[int], below: int | None = N
         tries = (_of_height(fabric, roots, numbers, height) for height in range(least, least + _HEIGHTS))
         return next((found for found in tries if found is not None), None)
     lowest: LowTrees | None = None
-    while below > least and (found := _of_height(fabric, roots, numbers, below - 1)) is not None:
+    while below > least and (found := _of_height(fabric, roots, numbers, below - 1, seeds)) is not None:
         lowest, below = found, found.height
     return lowest
 
@@ -226,24 +234,34 @@ def _levels(fabric: _Quotient, root: int, place: int, level: dict[int, int]) -> 
     return _Levels(place, max(level.values()), ways, classes)
 
 
-def _of_height(fabric: _Quotient, roots: list[int], numbers: Sequence[int], height: int) -> LowTrees | None:
+def _of_height(
+    fabric: _Quotient, roots: list[int], numbers: Sequence[int], height: int, seeds: Sequence[Seed] = ()
+) -> LowTrees | None:
     """Return trees of at most a height, or None."""
+    columns = 0
     known: set[tuple[int, tuple[int, ...]]] = set()
+    fresh: list[_Levels] = []
+
+    def consider(place: int, level: dict[int, int]) -> None:
+        key = place, tuple(level.get(node, -1) for node in fabric.nodes)
+        if len(level) == len(fabric.nodes) and key not in known:
+            known.add(key)
+            fresh.append(_levels(fabric, roots[place], place, level))
+
+    for place, level in seeds:
+        consider(place, {node: min(depth, height) for node, depth in level.items()})
     prices = fabric.first_prices
     relaxed = _Choice(fabric, numbers, whole=False)
     for turn in range(_ROUNDS):
         mean = sum(prices) / len(prices)
-        fresh = []
         for place, root in enumerate(roots):
             for weight in (None, *(part * mean for part in _WEIGHTS)):
-                level = fabric.grown(root, prices, weight, height)
-                key = place, tuple(level.get(node, -1) for node in fabric.nodes)
-                if len(level) == len(fabric.nodes) and key not in known:
-                    known.add(key)
-                    fresh.append(_levels(fabric, root, place, level))
-        if not fresh:
+                consider(place, fabric.grown(root, prices, weight, height))
+        columns += sum(len(loads) for levels in fresh for loads in levels.classes)
+        if not fresh or columns > _MOST_COLUMNS:
             return None
         relaxed.add(fresh)
+        fresh.clear()
         relaxed.solve()
         if relaxed.pressure() <= 1 + 1e-6:
             chosen = _Choice(fabric, numbers, whole=True)

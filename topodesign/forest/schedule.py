@@ -226,7 +226,7 @@ def out_trees(
         return low
     split = remove_switches(fixed.topology, demand.tolist())
     trees = packed(topology, collective, split, demand.tolist(), rate=fixed.tree_rate, shard=shard)
-    return shifted_trees(topology, collective, fixed, demand, shard, below=trees.height) or trees
+    return shifted_trees(topology, collective, fixed, demand, shard, higher=trees) or trees
 
 
 def packed(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives import Collective
 from topodesign.forest.fixed import FixedOptimum
-from topodesign.forest.low_trees import LowTrees, find_low_trees
+from topodesign.forest.low_trees import LowTrees, Seed, find_low_trees
 from topodesign.plans.trees import Trees
 from topodesign.solve.maxflow import compute_nodes
 from topodesign.topology.shifts import Shifts, find_shifts
@@ -15,6 +17,8 @@ from topodesign.topology.topology import IntArray, Topology
 
 MOST_EDGES = 2**27
 """Tree edges of a schedule; some 100 bytes each."""
+_SEEDS = 8
+"""Trees of every representative, the lowest, that the search begins with."""
 
 
 def shifted_trees(
@@ -24,7 +28,7 @@ def shifted_trees(
     demand: IntArray,
     shard: tuple[int, ...] | None,
     *,
-    below: int | None = None,
+    higher: Trees | None = None,
 ) -> Trees | None:
     """Return low out-trees with the throughput of an optimum, if the fabric has a symmetry that moves all nodes.
 
@@ -36,8 +40,9 @@ def shifted_trees(
         The optimum for the number of trees.
     demand
         Trees of every compute node.
-    below
-        Only lower trees are of use. If None, they are looked for only where all nodes are alike.
+    higher
+        Trees with that throughput; only lower ones are of use. If None, they are looked for only where all nodes are
+        alike.
 
     Raises
     ------
@@ -46,10 +51,10 @@ def shifted_trees(
     """
     known = find_shifts(topology)
     group = None if known is None else known.on(fixed.topology)
-    if group is None or not group.keeps(demand) or (len(group.representatives) > 1) == (below is None):
+    if group is None or not group.keeps(demand) or (len(group.representatives) > 1) == (higher is None):
         return None
     numbers = demand[np.searchsorted(compute_nodes(topology), group.representatives)].tolist()
-    low = find_low_trees(group, numbers, below)
+    low = find_low_trees(group, numbers, *(() if higher is None else (higher.height, list(_seeds(group, higher)))))
     if low is None:
         return None
     return Trees(
@@ -61,6 +66,28 @@ def shifted_trees(
         concurrent=False,
         **_columns(group, low),
     )
+
+
+def _seeds(group: Shifts, trees: Trees) -> Iterator[Seed]:
+    """Yield the depths of nodes in trees as the representatives see them, whose roots are shifted to them."""
+    place, element = np.empty((2, group.topology.nodes), dtype=np.int64)
+    for number, representative in enumerate(group.representatives.tolist()):
+        place[group.elements[:, representative]] = number
+        element[group.elements[:, representative]] = np.arange(group.order)
+    first = np.searchsorted(trees.tree, np.arange(len(trees) + 1)).tolist()
+    left = dict.fromkeys(range(len(group.representatives)), _SEEDS)
+    for tree in np.argsort(trees.heights, kind="stable").tolist():
+        root = int(trees.root[tree])
+        left[int(place[root])] -= 1
+        if left[int(place[root])] < 0:
+            continue
+        depth = {root: 0}
+        for u, v in zip(
+            *(column[first[tree] : first[tree + 1]].tolist() for column in (trees.src, trees.dst)), strict=True
+        ):
+            depth[v] = depth[u] + 1
+        image = group.elements[element[root]].tolist()
+        yield int(place[root]), {node: depth[image[node]] for node in range(len(image)) if image[node] in depth}
 
 
 def _columns(group: Shifts, low: LowTrees) -> dict[str, IntArray]:
