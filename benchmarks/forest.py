@@ -1,8 +1,10 @@
-"""Measure allgather schedules on fabrics: optimum, switch removal, tree packing and the whole, with rates and heights.
+"""Measure allgather schedules on fabrics: the optimum, the whole schedule and its verification, rates and heights.
 
 Run it with ``python benchmarks/forest.py [PATTERN]``, where only families with the pattern are measured. Times are CPU
-seconds of one process, the better of two runs, after one that compiles inner loops. The growth of a family is the
-exponent e of the line through its sizes: time goes with the number of compute nodes to the power of e.
+seconds of one process, the better of two runs, after one that compiles inner loops; beside them is the height of trees
+without use of symmetry, for fabrics of up to so many nodes that it takes seconds, and how long these take. The growth
+of a family is the exponent e of the line through its sizes: time goes with the number of compute nodes to the power of
+e.
 """
 
 from __future__ import annotations
@@ -16,35 +18,36 @@ from typing import TypeVar
 import numpy as np
 
 from topodesign.base import compiled
-from topodesign.expand.library import build
-from topodesign.fabrics.presets import build_fabric
+from topodesign.expand.places import as_fabric
 from topodesign.forest.fixed import FixedOptimum, fixed_optimum, smallest_trees
 from topodesign.forest.optimum import optimum
-from topodesign.forest.packing import pack_trees
+from topodesign.forest.packing import Packing, pack_trees
 from topodesign.forest.schedule import forest_schedule
 from topodesign.forest.splitting import remove_switches
+from topodesign.topology.shifts import find_shifts
 from topodesign.topology.topology import Topology
+from topodesign.verification.trees import verify_trees
 
 FAMILIES = {
-    "A100 boxes": [f"dgx_a100({boxes})" for boxes in (2, 4, 8, 16, 32)],
+    "A100 boxes": [f"dgx_a100({boxes})" for boxes in (2, 4, 8, 16, 32, 64, 128)],
+    "H100 boxes": [f"dgx_h100({boxes})" for boxes in (4, 32, 128)],
     "MI250 boxes": [f"mi250({boxes})" for boxes in (1, 2, 3, 4)],
-    "torus": ["torus(4,4)", "torus(8,8)", "torus(16,16)"],
-    "hypercube": ["hypercube(5)", "hypercube(6)", "hypercube(7)"],
+    "torus": ["torus(4,4)", "torus(8,8)", "torus(16,16)", "torus(32,32)"],
+    "hypercube": ["hypercube(5)", "hypercube(6)", "hypercube(7)", "hypercube(9)"],
+    "GPUs": [f"dgx_a100({boxes})" for boxes in (32, 128, 512)],
 }
+MOST_PACKED = 256
 Result = TypeVar("Result")
 
 
-def measured(action: Callable[[], Result]) -> tuple[Result, float]:
+def measured(action: Callable[[], Result], runs: int = 2) -> tuple[Result, float]:
     times = []
-    for _ in range(2):
+    for _ in range(runs):
+        find_shifts.cache_clear()
         start = time.process_time()
         result = action()
         times.append(time.process_time() - start)
     return result, min(times)
-
-
-def network(text: str) -> Topology:
-    return build_fabric(text).topology if text.startswith(("dgx", "mi")) else build(text)
 
 
 def best(topology: Topology) -> FixedOptimum:
@@ -52,26 +55,35 @@ def best(topology: Topology) -> FixedOptimum:
     return fixed_optimum(topology, smallest_trees(topology, best=found), best=found)
 
 
+def packed(fixed: FixedOptimum) -> Packing:
+    split = remove_switches(fixed.topology, fixed.trees)
+    return pack_trees(split.topology, [(node, fixed.trees) for node in range(len(split.nodes))])
+
+
 def main() -> None:
     compiled.PATIENCE = 0.0  # machine code from the first call on: what is measured is how fast it is when warm
-    forest_schedule(network("dgx_a100(2)"), "allgather")
-    print(f"{'':18}{'nodes':>6}{'1/x':>10}{'k':>4}{'trees':>7}{'height':>7}{'mean':>6}", end="")
-    print(f"{'optimum':>10}{'switches':>9}{'packing':>9}{'all':>9}")
+    packed(best(as_fabric("dgx_a100(2)").topology))
+    print(f"{'':18}{'nodes':>6}{'1/x':>10}{'k':>4}{'trees':>7}{'height':>7}", end="")
+    print(f"{'optimum':>10}{'all':>10}{'verified':>11}{'packed: height, time':>24}")
     for family, members in FAMILIES.items():
         if len(sys.argv) > 1 and sys.argv[1] not in family:
             continue
         sizes, totals = [], []
         for text in members:
-            topology = network(text)
+            topology = as_fabric(text).topology
             fixed, first = measured(partial(best, topology))
-            split, second = measured(partial(remove_switches, fixed.topology, fixed.trees))
-            roots = [(node, fixed.trees) for node in range(len(split.nodes))]
-            packing, third = measured(partial(pack_trees, split.topology, roots))
-            _, total = measured(partial(forest_schedule, topology, "allgather"))
-            mean = np.average(packing.heights, weights=packing.weight)
-            print(f"{text:18}{len(roots):6}{fixed.inverse_rate!s:>10}{fixed.trees:4}{len(packing.root):7}", end="")
-            print(f"{packing.heights.max():7}{mean:6.2f}{first:8.2f} s{second:7.2f} s{third:7.2f} s{total:7.2f} s")
-            sizes.append(len(roots))
+            trees, total = measured(partial(forest_schedule, topology, "allgather"))
+            report, check = measured(partial(verify_trees, trees), 1)
+            if not report.ok or report.inverse_rate != fixed.inverse_rate:
+                sys.exit(f"{text}: {report}")
+            nodes = len(trees.compute_nodes)
+            print(f"{text:18}{nodes:6}{fixed.inverse_rate!s:>10}{fixed.trees:4}{len(trees):7}{report.height:7}", end="")
+            print(f"{first:8.2f} s{total:8.2f} s{check:9.2f} s", end="", flush=True)
+            if nodes <= MOST_PACKED:
+                packing, third = measured(partial(packed, fixed))
+                print(f"{packing.heights.max():14}{third:8.2f} s", end="")
+            print(flush=True)
+            sizes.append(nodes)
             totals.append(total)
         exponent = np.polyfit(np.log(sizes), np.log(totals), 1)[0]
         print(f"{family}: growth {exponent:.2f}\n")
