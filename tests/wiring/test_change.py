@@ -200,7 +200,7 @@ def check_stages(change: Change, found: tuple[Stage, ...], most_dark: int) -> No
     for stage in found:
         for connect in stage.removed:
             del lit[fibres(connect)]
-            dark |= later.intersection(fibres(connect))
+            dark |= set(fibres(connect))
         worst = max(Counter(owner[fibre] for fibre in dark).values(), default=0)
         assert worst == stage.dark <= most_dark
         assert stage.during == wired_topology(change.after.hosts, lit.values())
@@ -210,6 +210,7 @@ def check_stages(change: Change, found: tuple[Stage, ...], most_dark: int) -> No
             busy.update(fibres(connect))
             lit[fibres(connect)] = connect
             dark.difference_update(fibres(connect))
+        dark &= later  # what nothing is plugged into again is not missed any longer
         assert stage.after == wired_topology(change.after.hosts, lit.values())
     assert not dark
     assert lit.keys() == {fibres(connect) for connect in change.after.connects}
@@ -265,6 +266,9 @@ def test_a_ring_cannot_be_turned_round_without_falling_apart() -> None:
     assert (change.moves, change.fewest) == (6, True)
     with pytest.raises(InfeasibleError, match="stays connected"):
         stages(change, 3)
+    (outage,) = stages(change, None)
+    check_stages(change, (outage,), 1)
+    assert not nx.is_strongly_connected(outage.during.to_networkx())
     with pytest.raises(ParameterError, match="at least one"):
         stages(change, 0)
 

@@ -19,6 +19,7 @@ from topodesign.wiring.plan.files import load_wiring, save_wiring
 @click.option(
     "--max-dark", type=click.IntRange(1), default=1, show_default=True, metavar="K", help="Dark links a host at a time."
 )
+@click.option("--downtime", is_flag=True, help="Move everything in one stage, whatever is dark meanwhile.")
 @click.option("--keep-hosts", is_flag=True, help="Leave every host the node that it is, or is in the other plan.")
 @throughput_option
 @seed_option
@@ -28,6 +29,7 @@ def command(
     plan: Path,
     wanted: str,
     max_dark: int,
+    downtime: bool,
     keep_hosts: bool,
     throughput: bool | None,
     seed: int,
@@ -47,6 +49,7 @@ def command(
             before,
             wanted,
             most_dark=max_dark,
+            downtime=downtime,
             keep_hosts=keep_hosts,
             throughput=throughput,
             seed=seed,

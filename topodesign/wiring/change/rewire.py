@@ -112,6 +112,7 @@ def rewire(
     wanted: TopologyLike | WiringPlan,
     *,
     most_dark: int = 1,
+    downtime: bool = False,
     keep_hosts: bool = False,
     throughput: bool | None = None,
     seed: int = 0,
@@ -130,6 +131,8 @@ def rewire(
         plan or the path of one, of which the topology counts.
     most_dark
         Links of a host, out and in counted apart, that may be dark at a time.
+    downtime
+        Move everything in one stage, whatever is dark meanwhile: some changes, as of a ring, cannot be made otherwise.
     keep_hosts
         Leave every host the node that it is, or is in the plan that is wanted.
     throughput
@@ -168,7 +171,7 @@ def rewire(
         raise ParameterError(f"hosts cannot be kept: {topology.nodes} nodes are wanted, and {len(before.hosts)} wired")
     before = before if topology.is_duplex else as_simplex(before)
     change = fewest_moves(before, topology, hosts=(hosts or before.hosts) if keep_hosts else None, seed=seed)
-    found = stages(change, most_dark)
+    found = stages(change, None if downtime else most_dark)
     if not is_told(throughput, topology.nodes):
         return Rewiring(change, found, None)
     speed = before.inventory.hosts[0].ports[0].speed

@@ -1,22 +1,24 @@
 """The order in which patches are moved, so that the fabric stays connected and few links of a host are dark at a time.
 
 A new patch needs its two fibres, so the patches plugged in there go first, and moves hang together in chains. A stage
-takes whole chains as long as no host has too many links dark, but for those that the fabric would not survive. Where it
-survives no chain as a whole, a part of one is moved; the rest of that is then done before another is begun.
+takes whole chains as long as no host has too many links dark, but for those that the fabric would not survive. Where no
+chain can be taken as a whole, a part of one is moved; the rest of that is then done before another is begun. Where some
+outage is allowed, everything is one stage.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.change import Change, Key, wired_topology
-from topodesign.wiring.plan.cross_connects import CrossConnect, Fibre, fibres
+from topodesign.wiring.plan.cross_connects import CrossConnect, fibres
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,8 @@ class Stage:
     removed, made
         What is taken out first, and what is plugged in then.
     dark
-        Most links of a host, out or in, that are dark meanwhile: that were there and will have others in their place.
+        Most links of a host, out or in, that are dark meanwhile: that are taken out, or were before and have not got
+        others in their place yet.
     during, after
         The links that are lit meanwhile and afterwards, between the hosts that are in both wirings, or after the last
         stage between all of the new one; numbered in its order.
@@ -41,15 +44,7 @@ class Stage:
     after: Topology
 
 
-@dataclass(frozen=True)
-class _Job:
-    """A new patch, or none, and the patches that have to go for it."""
-
-    made: CrossConnect | None
-    removed: tuple[CrossConnect, ...]
-
-
-def stages(change: Change, most_dark: int) -> tuple[Stage, ...]:
+def stages(change: Change, most_dark: int | None) -> tuple[Stage, ...]:
     """Split a change into stages.
 
     Parameters
@@ -57,7 +52,8 @@ def stages(change: Change, most_dark: int) -> tuple[Stage, ...]:
     change
         What to move.
     most_dark
-        Links of a host, out and in counted apart, that may be dark at a time.
+        Links of a host, out and in counted apart, that may be dark at a time; None if all may be, in one stage and
+        whether the fabric stays connected or not.
 
     Raises
     ------
@@ -66,143 +62,193 @@ def stages(change: Change, most_dark: int) -> tuple[Stage, ...]:
     InfeasibleError
         If no order is found.
     """
-    if most_dark < 1:
+    if most_dark is not None and most_dark < 1:
         raise ParameterError(f"at least one link of a host must go dark to be moved, not {most_dark}")
-    work = _Work(change, most_dark)
+    work = _Work(change)
+    if most_dark is None:
+        jobs = [job for chain in work.chains for job in chain]
+        return (work.move(jobs),) if jobs else ()
     found = []
     while work.open or work.chains:
-        found.append(work.stage())
+        found.append(work.stage(most_dark))
     return tuple(found)
 
 
 class _Work:
-    """What is lit, and what is still to do."""
+    """What is lit, and what is still to do.
 
-    def __init__(self, change: Change, most_dark: int) -> None:
-        self.most_dark = most_dark
+    Patches are told by numbers, those that exist first. A job is a new patch, or none, with the patches that have to go
+    for it; jobs and the keys of fibres (a host and a side) have numbers, too.
+    """
+
+    def __init__(self, change: Change) -> None:
         self.hosts = tuple(host for host in change.after.hosts if host in change.before.node)
         self.last_hosts = change.after.hosts
-        self.lit = dict.fromkeys(change.before.connects)
-        self.owner = _owners(change)
-        old = {fibre: connect for connect in change.removed for fibre in fibres(connect)}
-        self.replaced = {fibre for connect in change.made for fibre in fibres(connect) if fibre in old}
-        self.dark: Counter[Key] = Counter()
-        jobs = [_Job(c, tuple(dict.fromkeys(old[f] for f in fibres(c) if f in old))) for c in change.made]
-        needed = {connect for job in jobs for connect in job.removed}
-        jobs += [_Job(None, (connect,)) for connect in change.removed if connect not in needed]
-        self.chains = sorted(_chains(jobs), key=len, reverse=True)
-        self.open: list[_Job] = []  # a chain that is begun
+        self.patches = [*change.before.connects, *change.made]
+        old = len(change.before.connects)
+        self.lit = np.arange(len(self.patches)) < old
+        places = [fibres(connect) for connect in self.patches]
+        ends = [(connect.a.host, connect.b.host) for connect in self.patches]
+        keys: dict[Key, int] = {}
+        self.keys = [
+            tuple(keys.setdefault((host, place.side), len(keys)) for host, place in zip(pair, two, strict=True))
+            for pair, two in zip(ends, places, strict=True)
+        ]
+        wanted = {place for two in places[old:] for place in two}
+        self.replaced = [tuple(place in wanted for place in two) for two in places]
+        removed = set(map(fibres, change.removed))
+        user = {place: number for number, two in enumerate(places[:old]) if two in removed for place in two}
+        self.filled = [tuple(place in user for place in two) for two in places]
+        self.made: list[int | None] = list(range(old, len(self.patches)))
+        self.needs = [sorted({user[place] for place in two if place in user}) for two in places[old:]]
+        needed = {number for some in self.needs for number in some}
+        for number in sorted(set(user.values()) - needed):
+            self.made.append(None)
+            self.needs.append([number])
+        self.dark = [0] * len(keys)
+        self.chains = sorted(_chains(self.needs), key=len, reverse=True)
+        self.open: list[int] = []  # jobs of a chain that is begun
+        self.graph = _Graph(self.hosts, self.patches)
 
-    def stage(self) -> Stage:
+    def stage(self, most_dark: int) -> Stage:
         """Choose what to move next, and move it."""
         chains = [self.open, *self.chains] if self.open else self.chains
-        few = self._few_dark(chains)
-        if self._survives([]):
-            chosen = self._connected(few, [])
-            jobs = [job for chain in chosen for job in chain] or self._part(few)
+        whole = self._few_dark(chains, most_dark)
+        if self.graph.connected(self.lit):
+            jobs = _joined(self._survivors(whole, [])) or self._part(chains, most_dark)
         else:  # what is not connected cannot stay so
-            jobs = [job for chain in few for job in chain]
+            jobs = _joined(whole) or next(filter(None, (self._few(chain, most_dark) for chain in chains)), [])
         if not jobs:
             raise InfeasibleError(
-                f"no order of the moves is found with at most {self.most_dark} dark link(s) a host and a fabric that "
-                f"stays connected ({sum(map(len, chains))} moves are left); allow more dark links"
+                f"no order of the moves is found with at most {most_dark} dark link(s) a host and a fabric that stays "
+                f"connected ({sum(map(len, chains))} moves are left); allow more dark links, or downtime"
             )
-        return self._move(jobs)
+        return self.move(jobs)
 
-    def _move(self, jobs: list[_Job]) -> Stage:
-        removed = self._gone(jobs)
-        for connect in removed:
-            del self.lit[connect]
-            self._darken(connect, 1)
-        during, dark = wired_topology(self.hosts, self.lit), max(self.dark.values(), default=0)
-        made = tuple(job.made for job in jobs if job.made is not None)
-        for connect in made:
-            self.lit[connect] = None
-            for fibre in fibres(connect):
-                if fibre in self.replaced:
-                    self.dark[self.owner[fibre]] -= 1
+    def move(self, jobs: list[int]) -> Stage:
+        """Do some jobs together."""
+        gone = self._gone(jobs)
+        self.lit[gone] = False
+        self._darken(gone, 1)
+        during, dark = wired_topology(self.hosts, self._lit()), max(self.dark, default=0)
+        made = [number for number in (self.made[job] for job in jobs) if number is not None]
+        self.lit[made] = True
+        for number in gone:  # a fibre that nothing is plugged into again is not missed any longer
+            for key, again in zip(self.keys[number], self.replaced[number], strict=True):
+                self.dark[key] -= not again
+        for number in made:
+            for key, filled in zip(self.keys[number], self.filled[number], strict=True):
+                self.dark[key] -= filled
         done = set(jobs)
-        if self.open:
-            self.open = [job for job in self.open if job not in done]
         left = [[job for job in chain if job not in done] for chain in self.chains]
+        self.open = [job for job in self.open if job not in done]
         for chain, rest in zip(self.chains, left, strict=True):
             if rest and len(rest) < len(chain):
                 self.open += rest
         self.chains = [rest for chain, rest in zip(self.chains, left, strict=True) if len(rest) == len(chain)]
-        after = wired_topology(self.hosts if self.open or self.chains else self.last_hosts, self.lit)
-        return Stage(removed, made, dark, during, after)
+        after = wired_topology(self.hosts if self.open or self.chains else self.last_hosts, self._lit())
+        removed = tuple(self.patches[number] for number in gone)
+        return Stage(removed, tuple(self.patches[number] for number in made), dark, during, after)
 
-    def _few_dark(self, chains: Iterable[list[_Job]]) -> list[list[_Job]]:
+    def _lit(self) -> list[CrossConnect]:
+        return [self.patches[number] for number in np.flatnonzero(self.lit).tolist()]
+
+    def _few_dark(self, chains: Iterable[list[int]], most_dark: int) -> list[list[int]]:
         """Return chains that together darken few enough links of every host."""
-        chosen: list[list[_Job]] = []
-        gone: list[CrossConnect] = []
+        chosen: list[list[int]] = []
+        gone: dict[int, None] = {}
         for chain in chains:
-            new = self._gone(chain)
-            for connect in new:
-                self._darken(connect, 1)
-            if any(self.dark[self.owner[fibre]] > self.most_dark for connect in new for fibre in fibres(connect)):
-                for connect in new:
-                    self._darken(connect, -1)
+            new = [number for number in self._gone(chain) if number not in gone]
+            self._darken(new, 1)
+            if any(self.dark[key] > most_dark for number in new for key in self.keys[number]):
+                self._darken(new, -1)
             else:
                 chosen.append(chain)
-                gone += new
-        for connect in gone:
-            self._darken(connect, -1)
+                gone |= dict.fromkeys(new)
+        self._darken(gone, -1)
         return chosen
 
-    def _part(self, chains: list[list[_Job]]) -> list[_Job]:
-        """Return as much of one chain as can be moved, of that which is begun if there is one."""
-        parts = (self._connected([[job] for job in chain], []) for chain in chains)
-        return [job for part in next(filter(None, parts), []) for job in part]
+    def _few(self, chain: list[int], most_dark: int) -> list[int]:
+        """Return jobs of a chain that together darken few enough links, first those that need least taken out."""
+        order = sorted(chain, key=lambda job: len(self._gone([job])))
+        return _joined(self._few_dark([[job] for job in order], most_dark))
 
-    def _connected(self, chains: list[list[_Job]], base: list[_Job]) -> list[list[_Job]]:
+    def _part(self, chains: list[list[int]], most_dark: int) -> list[int]:
+        """Return as much of one chain as can be moved, of that which is begun if there is one."""
+        for chain in chains:
+            part = _joined(self._survivors([[job] for job in self._few(chain, most_dark)], []))
+            if part:
+                return part
+        return []
+
+    def _survivors(self, chains: list[list[int]], base: list[int]) -> list[list[int]]:
         """Return chains that with some jobs leave the fabric connected: all, or those of each half that do."""
-        if not chains or self._survives([*base, *(job for chain in chains for job in chain)]):
+        if not chains or self._survives([*base, *_joined(chains)]):
             return chains
         if len(chains) == 1:
             return []
         half = len(chains) // 2
-        first = self._connected(chains[:half], base)
-        return first + self._connected(chains[half:], [*base, *(job for chain in first for job in chain)])
+        first = self._survivors(chains[:half], base)
+        return first + self._survivors(chains[half:], [*base, *_joined(first)])
 
-    def _survives(self, jobs: list[_Job]) -> bool:
+    def _survives(self, jobs: list[int]) -> bool:
+        gone = self._gone(jobs)
+        self.lit[gone] = False
+        connected = self.graph.connected(self.lit)
+        self.lit[gone] = True
+        return connected
+
+    def _gone(self, jobs: Iterable[int]) -> list[int]:
+        """Return the patches that still have to go for jobs."""
+        return [n for n in dict.fromkeys(n for job in jobs for n in self.needs[job]) if self.lit[n]]
+
+    def _darken(self, patches: Iterable[int], sign: int) -> None:
+        for number in patches:
+            for key in self.keys[number]:
+                self.dark[key] += sign
+
+
+class _Graph:
+    """The links that patches make between some hosts."""
+
+    def __init__(self, hosts: Sequence[str], patches: Sequence[CrossConnect]) -> None:
+        node = {host: number for number, host in enumerate(hosts)}
+        links = []
+        for number, connect in enumerate(patches):
+            u, v = node.get(connect.a.host), node.get(connect.b.host)
+            if u is not None and v is not None:
+                links += [(u, v, number)] if connect.mode == "simplex" else [(u, v, number), (v, u, number)]
+        table = np.array(sorted(links), dtype=np.int64).reshape(-1, 3)
+        self.nodes = len(hosts)
+        self.src, self.dst, self.patch = table.T
+
+    def connected(self, lit: NDArray[np.bool_]) -> bool:
+        """Return whether every host reaches every other by the patches that are lit."""
         from scipy.sparse import csr_array  # noqa: PLC0415  heavy
         from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
 
-        if not self.hosts:
+        if not self.nodes:
             return True
-        gone = set(self._gone(jobs))
-        left = wired_topology(self.hosts, (connect for connect in self.lit if connect not in gone))
-        matrix = csr_array((np.ones(len(left.src)), (left.src, left.dst)), shape=(left.nodes, left.nodes))
+        there = lit[self.patch]
+        starts = np.searchsorted(self.src[there], np.arange(self.nodes + 1))
+        target = self.dst[there]
+        matrix = csr_array((np.ones(len(target)), target, starts), shape=(self.nodes, self.nodes))
+        matrix.sum_duplicates()  # of parallel links, which the search for components does not survive
         return bool(connected_components(matrix, connection="strong")[0] == 1)
 
-    def _gone(self, jobs: Iterable[_Job]) -> tuple[CrossConnect, ...]:
-        """Return the patches that still have to go for jobs."""
-        return tuple(dict.fromkeys(c for job in jobs for c in job.removed if c in self.lit))
 
-    def _darken(self, connect: CrossConnect, sign: int) -> None:
-        for fibre in fibres(connect):
-            if fibre in self.replaced:
-                self.dark[self.owner[fibre]] += sign
+def _joined(chains: Iterable[list[int]]) -> list[int]:
+    return [job for chain in chains for job in chain]
 
 
-def _owners(change: Change) -> dict[Fibre, Key]:
-    """Return the host and side of every fibre that is moved."""
-    return {
-        fibre: (end.host, fibre.side)
-        for connect in (*change.removed, *change.made)
-        for fibre, end in zip(fibres(connect), (connect.a, connect.b), strict=True)
-    }
-
-
-def _chains(jobs: list[_Job]) -> list[list[_Job]]:
+def _chains(needs: list[list[int]]) -> list[list[int]]:
     """Group jobs that need the same patches gone."""
-    users: dict[CrossConnect, list[_Job]] = defaultdict(list)
-    for job in jobs:
-        for connect in job.removed:
-            users[connect].append(job)
+    users: dict[int, list[int]] = defaultdict(list)
+    for job, patches in enumerate(needs):
+        for number in patches:
+            users[number].append(job)
     found, done = [], set()
-    for first in jobs:
+    for first in range(len(needs)):
         if first in done:
             continue
         done.add(first)
@@ -210,8 +256,8 @@ def _chains(jobs: list[_Job]) -> list[list[_Job]]:
         while todo:
             job = todo.pop()
             chain.append(job)
-            new = [user for connect in job.removed for user in users[connect] if user not in done]
+            new = dict.fromkeys(user for number in needs[job] for user in users[number] if user not in done)
             done.update(new)
-            todo += dict.fromkeys(new)
+            todo += new
         found.append(chain)
     return found
