@@ -1,6 +1,6 @@
 """Measure synthesis on time-expanded networks: how fast it is, and how good beside bounds, rings and direct messages.
 
-Run it with ``python benchmarks/synthesis.py [speed|all-to-all|figures|systems|switches]...``; all but ``large`` if
+Run it with ``python benchmarks/synthesis.py [PART]...``, the parts being those of ``PARTS`` below; all but ``large`` if
 nothing is said, which synthesizes an allgather among 4096 nodes. Seconds are of CPU, the compiled loops being warm.
 Networks are those of the TACOS paper; its figures, where they can be reproduced, are printed beside ours.
 """
@@ -142,6 +142,65 @@ def all_to_all() -> None:
         )
 
 
+def symmetry() -> None:
+    print("one orbit and its copies, beside all chunks: seconds, and steps")
+    for spec, collective in product(
+        ("torus(16,16)", "torus(8,8,8)", "circulant(512,1,23,-1,-23)", "hypercube(9)"), ("allgather", "all-to-all")
+    ):
+        texts = []
+        for symmetric in (True, False):
+            topology = build(spec)
+            start = time.process_time()
+            plan = schedule(
+                topology,
+                collective,
+                method="tacos",
+                symmetric=symmetric,
+                alpha=0,
+                bandwidth=8 * topology.degree,
+                size=topology.nodes,
+                tries=1,
+            )
+            texts.append(f"{time.process_time() - start:.2f} s, {float(plan.claim['time']):g} steps")
+        bound = float(Fraction(plan.generator["bound"]))
+        print(f"  {collective} {spec}: {texts[0]}; without {texts[1]}; at least {bound:g}", flush=True)
+
+
+def chunking() -> None:
+    print("chunks next to one another as one send, latency 10 us (us): chunks, one by one, merged")
+    for spec, collective, size in (
+        ("torus(4,4)", "allgather", "1MiB"),
+        ("biring(2,16)", "allgather", "16MiB"),
+        ("torus(8,8)", "allreduce", "64MiB"),
+        ("biring(2,16)", "broadcast", "4MiB"),
+    ):
+        texts = []
+        root = 0 if collective == "broadcast" else None
+        for chunks in (4, 16):
+            plan = schedule(spec, collective, method="tacos", chunks=chunks, size=size, root=root, tries=2)
+            check(plan)
+            before = float(Fraction(plan.generator["unmerged"])) * 1e6
+            texts.append(f"{chunks}: {before:.0f} -> {float(plan.claim['time']) * 1e6:.0f}")
+        best = schedule(spec, collective, method="tacos", chunks="auto", size=size, root=root, tries=2)
+        texts.append(f"auto takes {best.generator['chunks']}: {float(best.claim['time']) * 1e6:.0f}")
+        print(f"  {collective} {spec} {size}: {'; '.join(texts)}", flush=True)
+
+
+def tenants() -> None:
+    print("several collectives at the same time, over the bound, and in turn")
+    mixtures = [
+        ("mesh 6x6 (figure 22 b)", mesh(6, 6), ["*=broadcast:2@1MB", "*=reduce:17@1MB", "*=allgather@36MB"]),
+        ("torus 8x8", build("torus(8,8)"), ["8x8:0=allgather@8MiB", "8x8:1=all-to-all@8MiB", "*=allreduce@16MiB"]),
+    ]
+    for name, topology, traffic in mixtures:
+        start = time.process_time()
+        plan = schedule(topology, traffic=traffic, alpha=0)
+        seconds = time.process_time() - start
+        check(plan)
+        alone = sum(Fraction(one) for one in plan.generator["alone"])
+        print(f"  {name}: {over_bound(plan):.3f}; in turn {float(alone / plan.claim['time']):.2f}x; {seconds:.1f} s")
+
+
 def figures() -> None:
     print("steps of unit links; published in brackets")
     for name, topology, collective, known in (
@@ -243,6 +302,9 @@ PARTS = {
     "figures": figures,
     "systems": systems,
     "switches": switches,
+    "symmetry": symmetry,
+    "chunking": chunking,
+    "tenants": tenants,
     "large": large,
 }
 

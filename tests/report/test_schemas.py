@@ -96,6 +96,8 @@ CASES = {
         schedule star.yaml --collective allgather --shards 2,1,1 -o switched.npz
         schedule dgx_a100(2) --collective all-to-all -o paths.npz
         schedule torus(3,3) --method tacos --collective allgather -o timed.npz
+        schedule torus(3,3) --traffic 0,1,2=allgather --traffic *=all-to-all@1KiB+3us -o together.npz
+        verify together.npz
         schedule torus(3,3) --method exact --collective allgather -o exact.npz
         schedule torus(2,3) --method tacos-ilp --collective allgather -o ilp.npz
         verify rounds.npz

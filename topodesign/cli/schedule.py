@@ -111,10 +111,25 @@ def _record(plan: Plan) -> dict[str, Any]:
         "nodes": plan.topology.nodes,
         "degree": plan.topology.degree,
         "collective": plan.collective.name,
-        "groups": None if plan.collective.group is None else [list(one.group or ()) for one in plan.collective.single],
+        "groups": _groups(plan.collective),
         "method": made["method"],
         **{name: made[name] for name in ("proof", "bound") if name in made},
     }
+    if isinstance(movement, topodesign.Together):
+        begins = zip(movement.streams, movement.begins, strict=True)
+        streams = [
+            {
+                "collective": one.collective.name,
+                "groups": None
+                if one.collective.group is None
+                else [list(g.group or ()) for g in one.collective.single],
+                "size_bytes": str(one.size),
+                "begin": str(begin * one.tick),
+                "time": str(one.time),
+            }
+            for one, begin in begins
+        ]
+        return {**record, "time": str(plan.claim["time"]), "streams": streams}
     if not isinstance(movement, topodesign.Rounds):
         return {**record, **{name: str(value) for name, value in plan.claim.items()}}
     from topodesign.schedulers.method import cost_in  # noqa: PLC0415  NumPy, which help does without
@@ -133,6 +148,11 @@ def _record(plan: Plan) -> dict[str, Any]:
         "least_bandwidth": made.get("least"),
         "more_steps": made.get("more_steps", []),
     }
+
+
+def _groups(collective: Collective) -> list[list[int]] | None:
+    """Return the members of each group, None for all nodes."""
+    return None if collective.group is None else [list(one.group or ()) for one in collective.single]
 
 
 def _text(plan: Plan, written: str) -> str:

@@ -62,6 +62,13 @@ _PROVED: Keys = {
     "bound?": fraction("Of exact methods: what no plan beats."),
 }
 
+_STREAM: Keys = {
+    "collective": text("What is done."),
+    "size_bytes": fraction("Data that it is for, in bytes."),
+    "begin": fraction("Seconds until it begins."),
+    "time": fraction("Seconds until all have all of it."),
+}
+
 SCHEDULE = either(
     record(
         {
@@ -101,11 +108,26 @@ SCHEDULE = either(
         "over paths",
     ),
     record({**_SCHEDULED, **_PROVED, "time": fraction("Seconds until all have all."), **_WRITTEN}, "in timed sends"),
+    record(
+        {
+            **_SCHEDULED,
+            "bound": fraction("What no plan of them beats."),
+            "time": fraction("Seconds until all have all."),
+            "streams": array(
+                record(
+                    {**_STREAM, "groups": nullable(array(array(integer()), "Members of each group; null for all."))}
+                ),
+                "The collectives.",
+            ),
+            **_WRITTEN,
+        },
+        "in timed sends of several collectives",
+    ),
 )
 
 _REPORT: Keys = {
     "ok": flag("Whether it is right, and what it says of itself true."),
-    "kind": text("How data move: rounds, orbit, trees, paths, timed."),
+    "kind": text("How data move: rounds, orbit, trees, paths, timed, together."),
     "collective": text("What is done."),
     "spec": nullable(text("What names and rebuilds the place; null for links that have no spec.")),
     "nodes": integer("Nodes that take part."),
@@ -192,6 +214,23 @@ VERIFY = either(
             "refilled": integer("Sends that overwrite the same."),
         },
         "a plan in timed sends",
+    ),
+    record(
+        {
+            **_REPORT,
+            "time": fraction("Seconds until all have all."),
+            "streams": array(
+                record(
+                    {
+                        **_STREAM,
+                        "redundant": integer("Sends of what is there already."),
+                        "refilled": integer("Sends that overwrite the same."),
+                    }
+                ),
+                "The collectives.",
+            ),
+        },
+        "a plan in timed sends of several collectives",
     ),
     record(
         {
