@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topodesign.base.compiled import Ints
 from topodesign.search.enumeration_kernels import next_digraphs
@@ -21,6 +22,8 @@ from topodesign.topology.topology import Topology
 
 _AT_ONCE = 256
 """Digraphs that are found before they are priced."""
+_WALKS = 5
+"""Lengths of walks that are counted to tell digraphs apart."""
 _BUDGET = 20_000
 """Rows that are tried before the clock is looked at."""
 
@@ -100,24 +103,20 @@ class Enumeration:
 
     def _new(self, rows: Ints) -> Topology | None:
         """Return the digraph, if none of its kind has been found before."""
-        ends = range(self.nodes)
-        out = [[v for v in ends if word >> v & 1] for word in rows.tolist()]
-        topology = Topology.from_links(self.nodes, [(u, v) for u in ends for v in out[u]])
-        alike = self._known.setdefault(_profile(out), [])
+        links = rows[:, None] >> np.arange(self.nodes) & 1
+        src, dst = np.nonzero(links)
+        topology = Topology.from_arrays(self.nodes, src, dst)
+        alike = self._known.setdefault(_profile(links), [])
         if any(isomorphism(one, topology).place is not None for one in alike):
             return None
         alike.append(topology)
         return topology
 
 
-def _profile(out: list[list[int]]) -> tuple[int, ...]:
-    """Return numbers that are the same for all numberings of the nodes: their colours, refined by those around them."""
-    nodes = range(len(out))
-    into: list[list[int]] = [[u for u in nodes if v in out[u]] for v in nodes]
-    colour = [0] * len(out)
-    for _ in range(4):
-        around = [
-            (colour[u], *sorted(colour[v] for v in out[u]), -1, *sorted(colour[v] for v in into[u])) for u in nodes
-        ]
-        colour = [hash(one) for one in around]  # of numbers alone, so that it is the same in every process
-    return tuple(sorted(colour))
+def _profile(links: NDArray[np.int64]) -> tuple[int, ...]:
+    """Return numbers that are the same for all numberings of the nodes: walks from each to each, there and back."""
+    walks = [links]
+    for _ in range(_WALKS - 1):
+        walks.append(walks[-1] @ links)
+    pairs = np.stack([*walks, *(one.T for one in walks)], axis=2).tolist()
+    return tuple(sorted(hash(tuple(sorted(map(tuple, row)))) for row in pairs))  # of whole numbers: hashes are the same
