@@ -57,6 +57,9 @@ def fabrics(draw: st.DrawFn) -> Fabric:
     there = st.sampled_from(sorted({(link.src, link.dst) for link in links}))
     some = st.lists(there, min_size=1, max_size=4, unique=True).map(tuple)
     limits = draw(st.lists(st.builds(Shared, NAMES, rate, some), max_size=2, unique_by=lambda limit: limit.name))
+    times = st.sampled_from([Fraction(0), Fraction(3, 10**7), Fraction(1, 3)])
+    named = sorted({link.kind for link in links} - {""})
+    latency = draw(st.dictionaries(st.sampled_from(named), times)) if named else {}
     return Fabric.from_links(
         draw(NAMES),
         names[:nodes],
@@ -66,6 +69,7 @@ def fabrics(draw: st.DrawFn) -> Fabric:
         aggregation=draw(able),
         memory=draw(able),
         shared=limits,
+        latency=latency,
     )
 
 
@@ -236,6 +240,11 @@ def with_link(**fields: Any) -> dict[str, Any]:
         (changed(switches=["s0", {"multicast": True}]), r"switches\[1\]: the field 'name' is missing"),
         (changed(switches=["s0", {"name": "s1", "memory": 1}]), r"switches\[1\].memory: expected true or false, not 1"),
         (changed(shared={}), "shared: expected a list"),
+        (changed(latency=[]), "latency: expected a time for each class"),
+        (changed(latency={"NVLink": 3}), "latency.NVLink: expected text, not 3"),
+        (changed(latency={"NVLink": "3GB"}), "latency.NVLink: "),
+        (changed(latency={"NVLink": "1/0us"}), "divides by zero"),
+        (changed(latency={"InfiniBand": "5us"}), "for links of class 'InfiniBand', and there are none"),
         (changed(shared=[{"name": "x", "bandwidth": "1GB/s"}]), r"shared\[0\]: the field 'links' is missing"),
         (with_limit(name=3), r"shared\[0\].name: expected text, not 3"),
         (with_limit(bandwidth="0GB/s"), r"shared\[0\].bandwidth: .* must be above zero"),

@@ -6,6 +6,7 @@ import random
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.scheduling import schedule
 from topodesign.simulation.plans import simulate
+from topodesign.simulation.rounds import Link
 from topodesign.simulation.trees import TreeSimulation, simulate_trees
 from topodesign.verification.plans import verify
 
@@ -37,7 +39,16 @@ def shards(schedule: Trees) -> int:
     return 1 if schedule.collective.name in {"broadcast", "reduce"} else len(schedule.compute_nodes)
 
 
-def by_events(schedule: Trees, size: int, chunks: int, alpha: Fraction) -> Fraction:
+def slowest(schedule: Trees, row: int, latency: dict[Link, Fraction]) -> Fraction:
+    """The latency of the slowest route of a tree edge."""
+    ways = [
+        schedule.hop[schedule.hop_start[at] : schedule.hop_start[at + 1]].tolist()
+        for at in np.flatnonzero(schedule.route_edge == row).tolist()
+    ]
+    return max(sum((latency[hop] for hop in pairwise(way)), Fraction(0)) for way in ways)
+
+
+def by_events(schedule: Trees, size: int, chunks: int, alpha: Fraction | dict[Link, Fraction]) -> Fraction:
     """Send chunk after chunk over every tree edge as soon as the edge is free and all of the chunk is there."""
     begin = Fraction(0)
     complete: dict[tuple[int, int], Fraction] = {}  # when a root has a chunk from all its in-trees
@@ -48,7 +59,8 @@ def by_events(schedule: Trees, size: int, chunks: int, alpha: Fraction) -> Fract
             root, weight = int(schedule.root[tree]), int(schedule.weight[tree])
             together = (np.arange(len(schedule)) < schedule.reduce_trees) == (tree < schedule.reduce_trees)
             data = Fraction(size) * weight / int(schedule.weight[together].sum())
-            takes = alpha + 8 * data / chunks / (weight * schedule.rate * UNIT)
+            late = alpha if isinstance(alpha, Fraction) else slowest(schedule, row, alpha)
+            takes = late + 8 * data / chunks / (weight * schedule.rate * UNIT)
             free = begin
             for chunk in range(chunks):
                 ready = complete.get((root, chunk), begin) if src == root else begin
@@ -71,6 +83,25 @@ def test_the_formula_is_what_events_give(
 ) -> None:
     schedule = sample(collective, seed, nodes)
     assert run(schedule, size, chunks).time == by_events(schedule, size, chunks, ALPHA)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), collectives, st.integers(2, 6), st.integers(1, 5), st.integers(1, 10**7))
+def test_links_of_unlike_latency_are_what_events_give(
+    seed: int, collective: TreeCollective, nodes: int, chunks: int, size: int
+) -> None:
+    schedule = sample(collective, seed, nodes)
+    rng = random.Random(seed)  # noqa: S311
+    latency = [Fraction(rng.choice([0, 1, 2, 9]), 10**6) for _ in schedule.topology.src]
+    how: dict[str, Any] = {"size": Fraction(size), "unit": UNIT, "alpha": Fraction(0), "latency": latency}
+    found = simulate_trees(schedule, chunks=chunks, **how)
+    ends = {(u, v): late for (u, v, _), late in zip(schedule.topology.links(), latency, strict=True)}
+    assert found.time == by_events(schedule, size, chunks, ends)
+    best = simulate_trees(schedule, **how)
+    assert best.time <= min(found.time, *(simulate_trees(schedule, chunks=c, **how).time for c in (1, 2, 3)))
+    alike = simulate_trees(schedule, chunks=chunks, **how | {"latency": [ALPHA] * len(latency)})
+    if not schedule.topology.switches:
+        assert alike.time == run(schedule, size, chunks).time
 
 
 @settings(max_examples=40, deadline=None)
@@ -173,3 +204,16 @@ def test_what_switches_add_and_copy_is_timed_by_the_sends_of_nodes(boxes: int) -
     down = simulate(plan, size=size, without=["box0/gpu0-box0/nvswitch"])
     assert not down.completes
     assert "nvswitch lacks" not in str(down)
+
+
+def test_latencies_of_the_fabric_are_those_of_its_links() -> None:
+    """One chunk from GPU to GPU goes over two links of 2.5 us between boxes and two of 0.3 us in one."""
+    plan = schedule("dgx_a100(2)", "broadcast", root="box0/gpu0", fixed_k=1)
+    small = simulate(plan, size=1, alpha="fabric")
+    assert "the fabric's own latencies" in str(small)
+    by_alpha = {alpha: simulate(plan, size=1, alpha=alpha).time for alpha in ("600ns", "5us")}
+    assert by_alpha["600ns"] < small.time < by_alpha["5us"]
+    with pytest.raises(ParameterError, match="says no latencies"):
+        simulate(schedule("torus(2,2)", "broadcast", root=0), alpha="fabric")
+    with pytest.raises(ParameterError, match="is for trees"):
+        simulate(schedule("torus(2,2)"), alpha="fabric")

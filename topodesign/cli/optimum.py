@@ -8,7 +8,15 @@ import click
 
 import topodesign
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import COLLECTIVES, alpha_option, json_option, print_json, progress_bar, say, tree_options
+from topodesign.cli.options import (
+    COLLECTIVES,
+    json_option,
+    own_alpha_option,
+    print_json,
+    progress_bar,
+    say,
+    tree_options,
+)
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
@@ -43,7 +51,7 @@ if TYPE_CHECKING:
     help="Tell how long this much data takes with each number of trees compared; give it several times for one column "
     "each.",
 )
-@alpha_option
+@own_alpha_option
 @click.option(
     "--proof/--no-proof",
     default=True,

@@ -92,6 +92,13 @@ without_option = click.option(
 alpha_option = click.option(
     "--alpha", default="10us", show_default=True, metavar="TIME", help="Latency of one communication step."
 )
+own_alpha_option = click.option(
+    "--alpha",
+    default="10us",
+    show_default=True,
+    metavar="TIME",
+    help="Latency of one communication step; for trees also 'fabric', what the fabric says of its links.",
+)
 bandwidth_option = click.option(
     "--bandwidth",
     default="100Gbps",

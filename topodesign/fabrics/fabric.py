@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
@@ -83,6 +83,8 @@ class Fabric:
         Those of the multicasting switches that also store what they receive: host memory.
     shared
         Limits on what several links carry together, beside those of each link.
+    latency
+        Seconds that a message takes over a link, by class; classes that are not among them take none.
     """
 
     name: str
@@ -94,6 +96,7 @@ class Fabric:
     aggregation: frozenset[int] = frozenset()
     memory: frozenset[int] = frozenset()
     shared: tuple[Shared, ...] = ()
+    latency: tuple[tuple[str, Fraction], ...] = ()
 
     def __post_init__(self) -> None:
         """Check that the parts belong together.
@@ -102,7 +105,7 @@ class Fabric:
         ------
         TopologyError
             If names or classes do not fit the topology, something other than a switch multicasts or aggregates, memory
-            does not multicast, or a shared limit is none.
+            does not multicast, a shared limit is none, or a latency is negative.
         """
         if len(self.names) != self.topology.nodes or len(set(self.names)) != len(self.names):
             raise TopologyError("a fabric needs one name for each vertex, all different")
@@ -113,6 +116,9 @@ class Fabric:
         if not self.memory <= self.multicast:
             raise TopologyError("memory has to be among the switches that multicast: what it stores it can send twice")
         self._check_shared()
+        for kind, seconds in self.latency:
+            if seconds < 0:
+                raise TopologyError(f"the latency of class '{kind}' is negative")
 
     def __str__(self) -> str:
         """Return the name and the size."""
@@ -135,6 +141,7 @@ class Fabric:
         aggregation: Iterable[str] = (),
         memory: Iterable[str] = (),
         shared: Iterable[Shared] = (),
+        latency: Mapping[str, Fraction] | None = None,
     ) -> Fabric:
         """Make a fabric from named links in any order; parallel links add up.
 
@@ -164,6 +171,13 @@ class Fabric:
             memory=stores,
             shared=tuple(shared),
         )
+        kinds = {kind for word in fabric.classes for kind in (word, *word.split("+"))} - {""}
+        for kind in latency or {}:
+            if kind not in kinds:
+                raise TopologyError(
+                    f"there is a latency for links of class '{kind[:LONGEST_NAME]}', and there are none"
+                )
+        fabric = replace(fabric, latency=tuple(sorted((latency or {}).items())))
         fabric.check_nodes()
         fabric.check_balance()
         stray = fabric.stray_switches()
@@ -229,6 +243,21 @@ class Fabric:
     def stores(self) -> frozenset[int]:
         """What can keep data for a later step: the nodes and memory."""
         return self.memory | frozenset(self.compute)
+
+    def link_latencies(self) -> tuple[Fraction, ...]:
+        """Return seconds for each of ``topology.links()``: of merged links of several classes, of the slowest.
+
+        Raises
+        ------
+        ParameterError
+            If the fabric says no latencies.
+        """
+        if not self.latency:
+            raise ParameterError(f"{self.name} says no latencies of its links; give one, such as --alpha 10us")
+        known = dict(self.latency)
+        parts = {word: [word] if word in known else word.split("+") for word in set(self.classes)}
+        slowest = {word: max(known.get(kind, Fraction(0)) for kind in kinds) for word, kinds in parts.items()}
+        return tuple(slowest[word] for word in self.classes)
 
     def shared_links(self) -> tuple[tuple[int, ...], ...]:
         """Return the places of the links of every shared limit in ``topology.links()``, ascending."""
@@ -373,6 +402,8 @@ class Fabric:
             memory=memory,
             shared=tuple(limit for limit in left if limit.links),
         )
+        kinds = {kind for word in fabric.classes for kind in (word, *word.split("+"))}
+        fabric = replace(fabric, latency=tuple(one for one in self.latency if one[0] in kinds))
         stray = set(fabric.stray_switches())
         if stray:
             kept = [name for name in names if name not in stray]

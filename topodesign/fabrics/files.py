@@ -7,6 +7,7 @@ A fabric file is, in YAML or JSON,
     switches: [s0, {name: s1, multicast: true, aggregation: true}, {name: m0, memory: true}]     # optional
     links:
       - {from: g0, to: s0, bandwidth: 300GB/s, duplex: true, class: NVLink}    # duplex and class are optional
+    latency: {NVLink: 300ns}                                           # optional, by class of links
     shared:                                                            # optional
       - {name: bus, bandwidth: 64GB/s, links: [{from: g0, to: m0, duplex: true}, {from: m0, to: g1}]}
 
@@ -15,9 +16,9 @@ on what its links carry together. A bandwidth is a number with a unit, or a frac
 scalar is text but ``true`` and ``false``, so that no name turns into a number; anchors, aliases and tags are refused.
 
 GraphML and networkx node-link JSON hold the same as attributes: ``switch``, ``multicast``, ``aggregation`` and
-``memory`` of a node (booleans), ``bandwidth`` (text) and ``class`` of a link, ``name`` of the graph, and its ``shared``
-(text: the list as JSON); others are ignored. Undirected links go both ways. Where no link has a bandwidth, ``capacity``
-(an integer, 1 if missing) says how links compare.
+``memory`` of a node (booleans), ``bandwidth`` (text) and ``class`` of a link, ``name`` of the graph, and its
+``latency`` and ``shared`` (text: the list as JSON); others are ignored. Undirected links go both ways. Where no link
+has a bandwidth, ``capacity`` (an integer, 1 if missing) says how links compare.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from topodesign.base.errors import FileFormatError, ParameterError, TopologyErro
 from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
-from topodesign.base.units import parse_bandwidth
+from topodesign.base.units import parse_bandwidth, parse_time
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric, FabricLink, Shared, format_rate
 from topodesign.topology.files import graphml_graph, node_link_graph, read_topology
 
@@ -173,7 +174,7 @@ def _unlocated(located: Located) -> Any:
 def _from_data(data: Any, stem: str, node_bandwidth: Fraction | None) -> Fabric:
     """Make a fabric from the content of a fabric file."""
     _refuse(node_bandwidth)
-    fields = _fields(data, "", ("nodes", "links"), ("name", "switches", "shared"))
+    fields = _fields(data, "", ("nodes", "links"), ("name", "switches", "shared", "latency"))
     nodes = [_text(name, f"nodes[{row}]") for row, name in enumerate(_list(fields["nodes"], "nodes"))]
     switches: list[str] = []
     capable: dict[str, list[str]] = {"multicast": [], "aggregation": [], "memory": []}
@@ -196,7 +197,26 @@ def _from_data(data: Any, stem: str, node_bandwidth: Fraction | None) -> Fabric:
             links.append(FabricLink(ends[1], ends[0], rate, kind))
     shared = _shared_limits(fields.get("shared", []))
     name = _text(fields.get("name", stem), "name")
-    return Fabric.from_links(name, nodes, switches, links, shared=shared, **capable)
+    latency = _latencies(fields.get("latency", {}))
+    return Fabric.from_links(name, nodes, switches, links, shared=shared, latency=latency, **capable)
+
+
+def _latencies(value: Any) -> dict[str, Fraction]:
+    """Return what the field ``latency`` says."""
+    if not isinstance(value, dict):
+        raise FileFormatError(f"latency: expected a time for each class of links, not {_shown(value)}")
+    return {kind: _time(_text(time, f"latency.{kind[:50]}"), kind) for kind, time in value.items()}
+
+
+def _time(text: str, kind: str) -> Fraction:
+    """Return seconds; a number may be a fraction."""
+    try:
+        parts = _FRACTION.fullmatch(text)
+        return parse_time(text) if parts is None else parse_time(parts[1] + parts[3]) / int(parts[2])
+    except ZeroDivisionError:
+        raise FileFormatError(f"latency.{kind[:50]}: time {text[:50]!r} divides by zero") from None
+    except UnitError as error:
+        raise FileFormatError(f"latency.{kind[:50]}: {error}") from None
 
 
 def _shared_limits(value: Any) -> list[Shared]:
@@ -254,6 +274,7 @@ def _from_graph(graph: Any, stem: str, node_bandwidth: Fraction | None) -> Fabri
         aggregation=chosen["aggregation"],
         memory=chosen["memory"],
         shared=_shared_limits(parse_json(said)),
+        latency=_latencies(parse_json(_text(graph.graph.get("latency", "{}"), "latency"))),
     )
 
 
@@ -356,7 +377,17 @@ def _document(fabric: Fabric) -> dict[str, Any]:
         rows.append(row | ({"duplex": True} if duplex else {}) | ({"class": link.kind} if link.kind else {}))
     nodes = [fabric.names[node] for node in fabric.compute]
     document = {"name": fabric.name, "nodes": nodes, "switches": switches, "links": rows}
-    return document | ({"shared": _shared_rows(fabric)} if fabric.shared else {})
+    latency = {kind: _seconds(time) for kind, time in fabric.latency}
+    return (
+        document
+        | ({"latency": latency} if latency else {})
+        | ({"shared": _shared_rows(fabric)} if fabric.shared else {})
+    )
+
+
+def _seconds(time: Fraction) -> str:
+    """Write a time exactly: ``500ns``, ``1/3ns``."""
+    return f"{time * 10**9}ns"
 
 
 def _powers(fabric: Fabric, node: int) -> dict[str, bool]:
@@ -398,13 +429,16 @@ def _to_yaml(fabric: Fabric) -> str:
     lines = [f"name: {_quoted(document['name'])}"]
     for field in [name for name in document if name != "name"]:
         items = document[field]
+        if isinstance(items, dict):
+            lines.append(f"{field}: {_flow(items)}")
+            continue
         lines += [f"{field}:", *(f"  - {_flow(item)}" for item in items)] if items else [f"{field}: []"]
     return "\n".join(lines) + "\n"
 
 
 def _flow(item: Any) -> str:
     if isinstance(item, dict):
-        return "{" + ", ".join(f"{field}: {_flow(value)}" for field, value in item.items()) + "}"
+        return "{" + ", ".join(f"{_quoted(field)}: {_flow(value)}" for field, value in item.items()) + "}"
     if isinstance(item, list):
         return "[" + ", ".join(map(_flow, item)) + "]"
     return "true" if item is True else _quoted(item)
@@ -421,6 +455,9 @@ def _to_graphml(fabric: Fabric) -> str:
     graph = nx.DiGraph(name=fabric.name)
     if fabric.shared:
         graph.graph["shared"] = json.dumps(_shared_rows(fabric), ensure_ascii=False)
+    if fabric.latency:
+        latency = {kind: _seconds(time) for kind, time in fabric.latency}
+        graph.graph["latency"] = json.dumps(latency, ensure_ascii=False)
     for node in (*fabric.compute, *sorted(fabric.topology.switches)):
         graph.add_node(fabric.names[node], switch=node in fabric.topology.switches, **_powers(fabric, node))
     for link in fabric.links():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from topodesign.base.arguments import require_at_least
-from topodesign.fabrics.drawing import duplex, members, rails
+from topodesign.fabrics.drawing import drawn, duplex, members, rails
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.topology.topology import check_buildable
 
@@ -46,7 +46,7 @@ def fat_tree3(  # noqa: PLR0917  arguments of a spec have no names
         switches += inner
     switches += [f"core.{spine}.{core}" for spine in range(spines) for core in range(cores)]
     ratio = "" if (over, under) == (1, 1) else f",{over}" if under == 1 else f",{over},{under}"
-    return Fabric.from_links(f"fat_tree3({pods},{leaves},{hosts},{spines},{cores}{ratio})", nodes, switches, links)
+    return drawn(f"fat_tree3({pods},{leaves},{hosts},{spines},{cores}{ratio})", nodes, switches, links)
 
 
 def rail_spine(boxes: int, gpus: int, spines: int, over: int = 1, under: int = 1) -> Fabric:
@@ -73,7 +73,7 @@ def rail_spine(boxes: int, gpus: int, spines: int, over: int = 1, under: int = 1
             links += duplex(rail, f"spine{spine}", Fraction(50 * boxes * under, over * spines), "spine")
     ratio = "" if (over, under) == (1, 1) else f",{over}" if under == 1 else f",{over},{under}"
     switches = [*inner, *outer, *(f"spine{spine}" for spine in range(spines))]
-    return Fabric.from_links(f"rail_spine({boxes},{gpus},{spines}{ratio})", nodes, switches, links)
+    return drawn(f"rail_spine({boxes},{gpus},{spines}{ratio})", nodes, switches, links)
 
 
 def dragonfly_plus(groups: int, leaves: int, hosts: int, spines: int) -> Fabric:
@@ -104,4 +104,4 @@ def dragonfly_plus(groups: int, leaves: int, hosts: int, spines: int) -> Fabric:
             for number, spine in enumerate(inner):
                 links += duplex(f"group{other}/spine{number}", spine, 25, "global")
         switches += inner
-    return Fabric.from_links(f"dragonfly_plus({groups},{leaves},{hosts},{spines})", nodes, switches, links)
+    return drawn(f"dragonfly_plus({groups},{leaves},{hosts},{spines})", nodes, switches, links)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
-from topodesign.fabrics.drawing import check_boxes, duplex, members, mesh, rails
+from topodesign.fabrics.drawing import check_boxes, drawn, duplex, members, mesh, rails
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.topology.topology import check_buildable
 
@@ -35,7 +35,7 @@ def gb200_nvl72(racks: int) -> Fabric:
         links += duplex(gpu, inner[number // 72], 900, "NVLink")
         if outer:
             links += duplex(gpu, outer[number % 4], 50, "InfiniBand")
-    return Fabric.from_links(f"gb200_nvl72({racks})", gpus, [*inner, *outer], links, multicast=inner, aggregation=inner)
+    return drawn(f"gb200_nvl72({racks})", gpus, [*inner, *outer], links, multicast=inner, aggregation=inner)
 
 
 def mi325x(boxes: int) -> Fabric:
@@ -57,7 +57,7 @@ def infinity_boxes(name: str, boxes: int) -> Fabric:
     for box in range(boxes):
         for gpu, rail in enumerate(switches):
             links += duplex(f"box{box}/gpu{gpu}", rail, 50, "Ethernet")
-    return Fabric.from_links(name, members(boxes, 8, "gpu"), switches, links)
+    return drawn(name, members(boxes, 8, "gpu"), switches, links)
 
 
 def pcie_box(boxes: int) -> Fabric:
@@ -87,7 +87,7 @@ def pcie_box(boxes: int) -> Fabric:
             if boxes > 1:
                 links += duplex(switches[-1], "ethernet", 25, "Ethernet")
     switches += ["ethernet"] if boxes > 1 else []
-    return Fabric.from_links(f"pcie_box({boxes})", members(boxes, 8, "gpu"), switches, links)
+    return drawn(f"pcie_box({boxes})", members(boxes, 8, "gpu"), switches, links)
 
 
 def tpu_v4(a: int, b: int, c: int) -> Fabric:
@@ -130,7 +130,7 @@ def _cubes(name: str, sides: tuple[int, ...], rate: int) -> Fabric:
             if whole or place[axis] < side - 1:
                 other = (*place[:axis], (place[axis] + 1) % side, *place[axis + 1 :])
                 links += duplex(_chip(place), _chip(other), rate, "OCS" if outside else "ICI")
-    return Fabric.from_links(name, [_chip(place) for place in places], [], links)
+    return drawn(name, [_chip(place) for place in places], [], links)
 
 
 def _chip(place: tuple[int, ...]) -> str:

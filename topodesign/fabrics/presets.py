@@ -13,7 +13,7 @@ from fractions import Fraction
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError, SpecError, TopologyError
 from topodesign.base.spec import parse
-from topodesign.fabrics.drawing import GB, check_boxes, duplex, members, mesh, rails
+from topodesign.fabrics.drawing import GB, check_boxes, drawn, duplex, members, mesh, rails
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.networks import dragonfly_plus, fat_tree3, rail_spine
 from topodesign.fabrics.pods import gb200_nvl72, infinity_boxes, mi325x, pcie_box, tpu_v4, tpu_v5p
@@ -153,7 +153,7 @@ def dgx1_v100(boxes: int) -> Fabric:
                 links += duplex(f"box{box}/gpu{2 * pair + 1}", pcie, 16, "PCIe")
                 links += duplex(pcie, "infiniband", Fraction(25, 2), "InfiniBand")
         switches.append("infiniband")
-    return Fabric.from_links(f"dgx1_v100({boxes})", members(boxes, 8, "gpu"), switches, links)
+    return drawn(f"dgx1_v100({boxes})", members(boxes, 8, "gpu"), switches, links)
 
 
 def mi250(boxes: int) -> Fabric:
@@ -171,7 +171,7 @@ def mi250(boxes: int) -> Fabric:
     if boxes > 1:
         for gcd in gcds:
             links += duplex(gcd, "infiniband", 16, "InfiniBand")
-    return Fabric.from_links(f"mi250({boxes})", gcds, ["infiniband"] if boxes > 1 else [], links)
+    return drawn(f"mi250({boxes})", gcds, ["infiniband"] if boxes > 1 else [], links)
 
 
 def mi300x(boxes: int) -> Fabric:
@@ -204,7 +204,7 @@ def tpu_torus(*sides: int) -> Fabric:
             place.append(coordinate)
         names.append("chip" + ".".join(map(str, place)))
     links = [FabricLink(names[u], names[v], Fraction(50 * GB * c), "ICI") for u, v, c in graph.links()]
-    return Fabric.from_links(f"tpu_torus({','.join(map(str, sides))})", names, [], links)
+    return drawn(f"tpu_torus({','.join(map(str, sides))})", names, [], links)
 
 
 def rail_optimised(boxes: int, gpus: int) -> Fabric:
@@ -244,7 +244,7 @@ def fat_tree(leaves: int, hosts: int, spines: int, over: int = 1, under: int = 1
             links += duplex(leaf, f"spine{spine}", uplink, "spine")
     switches += [f"spine{spine}" for spine in range(spines)]
     ratio = "" if (over, under) == (1, 1) else f",{over}" if under == 1 else f",{over},{under}"
-    return Fabric.from_links(f"fat_tree({leaves},{hosts},{spines}{ratio})", nodes, switches, links)
+    return drawn(f"fat_tree({leaves},{hosts},{spines}{ratio})", nodes, switches, links)
 
 
 def dragonfly(groups: int, routers: int, hosts: int) -> Fabric:
@@ -273,7 +273,7 @@ def dragonfly(groups: int, routers: int, hosts: int) -> Fabric:
             ends = (group, (other - group) % groups), (other, (group - other) % groups)
             a, b = (f"group{g}/router{(step - 1) % routers}" for g, step in ends)
             links += duplex(a, b, 25, "global")
-    return Fabric.from_links(f"dragonfly({groups},{routers},{hosts})", nodes, switches, links)
+    return drawn(f"dragonfly({groups},{routers},{hosts})", nodes, switches, links)
 
 
 FABRICS: dict[str, Callable[..., Fabric]] = {
@@ -322,7 +322,7 @@ def _nvswitch_boxes(
             links += duplex(gpu, outer[number % gpus % len(outer)], nic, "InfiniBand")
     switches = [*inner, *outer] if boxes > 1 else inner
     capable = inner if nvls else []
-    return Fabric.from_links(name, nodes, switches, links, multicast=capable, aggregation=capable)
+    return drawn(name, nodes, switches, links, multicast=capable, aggregation=capable)
 
 
 def _pcie_boxes(name: str, boxes: int, *, nvlink: int) -> Fabric:
@@ -342,4 +342,4 @@ def _pcie_boxes(name: str, boxes: int, *, nvlink: int) -> Fabric:
             links += duplex(switches[-1], memory[box], 32, "memory")
             for rail in outer[2 * pcie : 2 * pcie + 2]:
                 links += duplex(switches[-1], rail, 25, "InfiniBand")
-    return Fabric.from_links(name, members(boxes, 8, "gpu"), [*switches, *memory, *outer], links, memory=memory)
+    return drawn(name, members(boxes, 8, "gpu"), [*switches, *memory, *outer], links, memory=memory)

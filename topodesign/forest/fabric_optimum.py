@@ -34,6 +34,7 @@ from topodesign.forest.throughput import (
     upgrades,
 )
 from topodesign.pricing.flows.flow_optimum import FLOWS, Costs, FlowOptimum, flow_optimum
+from topodesign.simulation.plans import OWN_LATENCIES
 
 METHODS = ("auto", "forest", "fluid")
 """Who can be asked for an optimum."""
@@ -91,7 +92,8 @@ def optimum(
     fixed_k, scan, compare
         Numbers of trees per root to look at: this one, 1 to this one, and those that pay.
     sizes, alpha
-        Data sizes for which to tell the time of each number of trees, and the latency of a step.
+        Data sizes for which to tell the time of each number of trees, and the latency of a step, or ``fabric`` for
+        what the fabric says of its links.
     proof
         Whether to ask if any allreduce beats reduce-scatter and then allgather; above 128 nodes by cuts alone.
     costs
@@ -181,7 +183,7 @@ def optimum(
         scan=as_integer("scan", scan, 0, MOST_SCANNED),
         compare=compare,
         sizes=tuple(map(as_size, many)),
-        alpha=as_time(alpha),
+        alpha=None if alpha == OWN_LATENCIES else as_time(alpha),
         asks_for_proof=proof,
     )
 
@@ -228,7 +230,7 @@ class FabricOptimum(Result):
     fixed_k, scan, compare
         Which numbers of trees per root were asked for.
     sizes, alpha
-        Bytes and seconds of latency for the times of numbers of trees.
+        Bytes, and seconds of latency (None: of the fabric's links), for the times of numbers of trees.
     asks_for_proof
         Whether the best allreduce of any kind was asked for.
     """
@@ -242,7 +244,7 @@ class FabricOptimum(Result):
     scan: int = 0
     compare: bool = False
     sizes: tuple[Fraction, ...] = ()
-    alpha: Fraction = Fraction(0)
+    alpha: Fraction | None = Fraction(0)
     asks_for_proof: bool = True
 
     @property
@@ -401,7 +403,7 @@ class FabricOptimum(Result):
         if self.compare:
             document["frontier"] = [_row(row) for row in self.trade_offs]
         if self.sizes:
-            document["alpha_s"] = float(self.alpha)
+            document["alpha_s"] = None if self.alpha is None else float(self.alpha)
             document["sizes_bytes"] = [plain_number(size) for size in self.sizes]
         if self.before is not None:
             document["before"] = _rates(self.before)
@@ -468,7 +470,8 @@ class FabricOptimum(Result):
             "  " + "  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in [titles, *cells]
         ]
         if self.sizes:
-            lines.append(f"  * fastest of its column, with a latency of {format_time(self.alpha)} a step")
+            alpha = "the fabric's latencies" if self.alpha is None else f"a latency of {format_time(self.alpha)} a step"
+            lines.append(f"  * fastest of its column, with {alpha}")
         return lines
 
     def _repr_html_(self) -> str:

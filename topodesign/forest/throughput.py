@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -269,7 +270,7 @@ def limited(
     *,
     root: str | None = None,
     shards: Sequence[int] | None = None,
-    alpha: Fraction = Fraction(0),
+    alpha: Fraction | None = Fraction(0),
     sizes: Sequence[Fraction] = (),
 ) -> list[Limited]:
     """Return the best throughput for each of several numbers of trees per root (ForestColl, section 5.5).
@@ -283,7 +284,8 @@ def limited(
     trees
         Numbers of trees per root, and per unit of shard size where those differ.
     alpha, sizes
-        Seconds of latency, and bytes of the whole data, for :attr:`Limited.times`.
+        Seconds of latency (None for those of the fabric's links), and bytes of the whole data, for
+        :attr:`Limited.times`.
 
     Raises
     ------
@@ -305,7 +307,7 @@ def trade_offs(
     *,
     root: str | None = None,
     shards: Sequence[int] | None = None,
-    alpha: Fraction = Fraction(0),
+    alpha: Fraction | None = Fraction(0),
     sizes: Sequence[Fraction] = (),
 ) -> list[Limited]:
     """Return which numbers of trees per root pay: those that no other beats in both throughput and height.
@@ -366,10 +368,14 @@ def _root(fabric: Fabric, root: str | None) -> int | None:
     return None if root is None else compute_node(fabric, root)
 
 
-def _measured(fabric: Fabric, k: int, schedule: Trees, alpha: Fraction, sizes: Sequence[Fraction]) -> Limited:
+def _measured(fabric: Fabric, k: int, schedule: Trees, alpha: Fraction | None, sizes: Sequence[Fraction]) -> Limited:
     """Return what a schedule reaches."""
     reached = tree_figures(fabric, schedule)
-    times = tuple(simulate_trees(schedule, alpha=alpha, size=size, unit=8 * fabric.unit).time for size in sizes)
+    how: dict[str, Any] = {
+        "alpha": alpha or Fraction(0),
+        "latency": None if alpha is not None else fabric.link_latencies(),
+    }
+    times = tuple(simulate_trees(schedule, size=size, unit=8 * fabric.unit, **how).time for size in sizes)
     return Limited(k, reached.bandwidth, reached.inverse_rate, reached.height, times)
 
 

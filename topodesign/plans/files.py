@@ -10,8 +10,8 @@ nothing else:
     ``claim`` (object of "p/q"), ``generator`` (object, free form) and ``notes`` (list of texts); ``fabric``: null for a
     plain topology, or an object of ``name``, ``names`` (one for each vertex), ``unit`` ("p/q", bytes per second of one
     unit of capacity), ``classes`` (one for each link), ``multicast`` and ``aggregation`` (lists of switches), and
-    where there are any ``memory`` (another) and ``shared`` (a list of objects of ``name``, ``bandwidth``, "p/q", and
-    ``links``, a list of their numbers);
+    where there are any ``memory`` (another), ``shared`` (a list of objects of ``name``, ``bandwidth``, "p/q", and
+    ``links``, a list of their numbers) and ``latency`` (an object of "p/q", seconds, by class);
     ``movement``: an object with what else belongs to the kind, see its ``fields_of``.
 one ``.npy`` for every column of the movement
     As ``columns()`` of it gives them.
@@ -262,15 +262,20 @@ def _fabric_record(fabric: Fabric) -> dict[str, Any]:
             {"name": limit.name, "bandwidth": str(limit.bandwidth), "links": list(links)}
             for limit, links in zip(fabric.shared, fabric.shared_links(), strict=True)
         ]
+    if fabric.latency:
+        record["latency"] = {kind: str(seconds) for kind, seconds in fabric.latency}
     return record
 
 
 def _read_fabric(record: object, topology: Topology) -> Fabric:
     if not isinstance(record, dict):
         raise FileFormatError("'fabric' in header.json must be an object or null")
-    known = ("name", "names", "unit", "classes", "multicast", "aggregation", "memory", "shared")
+    known = ("name", "names", "unit", "classes", "multicast", "aggregation", "memory", "shared", "latency")
     _check_fields(record, known, "'fabric' in header.json")
     names = read_texts(record.get("names"), "names")
+    latency = record.get("latency", {})
+    if not isinstance(latency, dict):
+        raise FileFormatError("'latency' in header.json must be an object")
     return Fabric(
         name=read_texts([record.get("name")], "name")[0],
         names=names,
@@ -281,6 +286,7 @@ def _read_fabric(record: object, topology: Topology) -> Fabric:
         aggregation=frozenset(read_integers(record.get("aggregation"), "aggregation")),
         memory=frozenset(read_integers(record.get("memory", []), "memory")),
         shared=_read_shared(record.get("shared", []), topology, names),
+        latency=tuple((kind, read_fraction(latency, kind, positive=False)) for kind in sorted(latency)),
     )
 
 

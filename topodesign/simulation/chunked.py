@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,67 @@ def best_chunks(waiting: Fraction, alpha: Fraction, smallest: Fraction) -> int:
     near = most if alpha == 0 else math.isqrt(int(waiting / alpha))
     candidates = {max(1, min(most, near + more)) for more in (0, 1)}
     return min(sorted(candidates), key=lambda c: c * alpha + waiting / c)
+
+
+class Chains(NamedTuple):
+    """Chains of sends that chunks go over, those that may be the last to end.
+
+    Attributes
+    ----------
+    sends, latency, slowest
+        Sends on each, seconds of latency of all of its links, and of its slowest send.
+    """
+
+    sends: tuple[int, ...]
+    latency: tuple[Fraction, ...]
+    slowest: tuple[Fraction, ...]
+
+    @classmethod
+    def of(cls, chains: Iterable[tuple[int, Fraction, Fraction]]) -> Chains:
+        """Keep the chains that none exceeds in all three."""
+        every = sorted(set(chains), reverse=True)
+        kept: list[tuple[int, Fraction, Fraction]] = []
+        for one in every:
+            if not any(one[1] <= other[1] and one[2] <= other[2] for other in kept):
+                kept.append(one)
+        sends, latency, slowest = zip(*kept, strict=True) if kept else ((), (), ())
+        return cls(sends, latency, slowest)
+
+    def then(self, other: Chains) -> Chains:
+        """Return every chain of this followed by every one of the other."""
+        return Chains.of(
+            (a + b, x + y, max(s, t)) for a, x, s in zip(*self, strict=True) for b, y, t in zip(*other, strict=True)
+        )
+
+    def end(self, busy: Fraction, chunks: int) -> Fraction:
+        """Return when the last chunk has arrived; every send takes its latency and ``busy / chunks`` for each.
+
+        The first chunk goes over all sends of a chain one after the other, and each further one ends as much later as
+        the slowest send takes.
+        """
+        each = busy / chunks
+        chains = zip(*self, strict=True)
+        return max((h * each + x + (chunks - 1) * (s + each) for h, x, s in chains), default=Fraction(0))
+
+
+def fewest_end(chains: Sequence[tuple[Chains, Fraction]], smallest: Fraction) -> int:
+    """Return the number of chunks, at least a byte each, with which phases one after the other end first.
+
+    Their end is a maximum of sums of a multiple of C, a multiple of 1 / C and a number, so that it falls and then
+    rises: the first C after which it does not fall is best.
+    """
+
+    def end(count: int) -> Fraction:
+        return sum((those.end(busy, count) for those, busy in chains), Fraction(0))
+
+    low, high = 1, max(1, int(smallest))
+    while low < high:
+        middle = (low + high) // 2
+        if end(middle + 1) < end(middle):
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 def chunked_record(run: Chunked) -> dict[str, Any]:

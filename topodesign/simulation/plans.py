@@ -39,6 +39,8 @@ from topodesign.simulation.trees import TreeSimulation, simulate_trees
 from topodesign.simulation.workload import Layer, TrainingStep, backpropagation, load_workload
 from topodesign.topology.link_table import LinkTable, read_link_table
 
+OWN_LATENCIES = "fabric"
+"""As a latency: those that the fabric says of its links."""
 _SHOWN = 3
 """Examples given of what a failure breaks."""
 
@@ -52,7 +54,7 @@ class Conditions:
     size
         Bytes of the whole data.
     alpha
-        Seconds of latency of a message.
+        Seconds of latency of a message; None for those of the links of the plan's fabric.
     bandwidth
         Bits per second of all links of a node together; None for that of the plan's fabric.
     mode
@@ -66,7 +68,7 @@ class Conditions:
     """
 
     size: Fraction
-    alpha: Fraction
+    alpha: Fraction | None
     bandwidth: Fraction | None = None
     mode: Mode = "lock-step"
     links: LinkTable | None = None
@@ -138,7 +140,8 @@ class Simulation(Result):
             return f"{what}: {format_time(self.time)}; the plan's own latencies and bandwidths"
         own = now.bandwidth is None and isinstance(self.plan.place, Fabric)
         rate = "the fabric's own bandwidths" if own else f"{format_bandwidth(now.bandwidth or NODE_BANDWIDTH)} per node"
-        return f"{what}: {format_time(self.time)}; alpha {format_time(now.alpha)}, {rate}"
+        alpha = "the fabric's own latencies" if now.alpha is None else f"alpha {format_time(now.alpha)}"
+        return f"{what}: {format_time(self.time)}; {alpha}, {rate}"
 
     def record(self) -> dict[str, Any]:
         """Return the JSON document."""
@@ -224,7 +227,8 @@ def simulate(
     size
         Whole data M: bytes, or text with a unit.
     alpha
-        Latency of a message: seconds, or text with a unit. Timed sends have latencies of their own.
+        Latency of a message: seconds, or text with a unit; or, of trees, ``fabric`` for those that the fabric says of
+        its links. Timed sends have latencies of their own.
     bandwidth
         Egress bandwidth B of a node, bits per second or text with a unit, for a plan on a topology without bandwidths
         of its own; 100Gbps if None. Timed sends have bandwidths of their own.
@@ -271,7 +275,7 @@ def simulate(
         down += _dead(plan, tuple(without))
     now = Conditions(
         as_size(size),
-        as_time(alpha),
+        _alpha(plan, alpha),
         None if bandwidth is None else as_bandwidth(bandwidth),
         mode,
         links if links is None or isinstance(links, LinkTable) else read_link_table(links),
@@ -284,6 +288,15 @@ def simulate(
     if (now.jitter or now.ready) and not isinstance(plan.movement, Timed | Together):
         raise ParameterError(f"delays are of timed sends, and {plan.kind} have no times of their own; leave them out")
     return Simulation(plan, now, run(plan, plan.movement, now))
+
+
+def _alpha(plan: Plan, alpha: Quantity) -> Fraction | None:
+    """Return a latency; None for the fabric's own, which only trees are timed with."""
+    if alpha != OWN_LATENCIES:
+        return as_time(alpha)
+    if not isinstance(plan.movement, Trees):
+        raise ParameterError(f"--alpha {OWN_LATENCIES} is for trees, and these are {plan.kind}; give a time")
+    return None
 
 
 def _numbers(fabric: Fabric) -> tuple[str, ...]:
@@ -378,7 +391,7 @@ def _rounds(plan: Plan, rounds: Rounds, now: Conditions) -> SimulationResult:
     return simulate_rounds(
         plan.topology,
         rounds,
-        alpha=now.alpha,
+        alpha=now.alpha or Fraction(0),
         size=now.size,
         bandwidth=own if now.bandwidth is None else now.bandwidth,
         mode=now.mode,
@@ -389,7 +402,8 @@ def _rounds(plan: Plan, rounds: Rounds, now: Conditions) -> SimulationResult:
 
 
 def _trees(plan: Plan, trees: Trees, now: Conditions) -> TreeSimulation:
-    return simulate_trees(trees, **_in_pipelines(plan, now))
+    latency = plan.fabric.link_latencies() if now.alpha is None else None
+    return simulate_trees(trees, **_in_pipelines(plan, now), latency=latency)
 
 
 def _paths(plan: Plan, paths: Paths, now: Conditions) -> PathSimulation:
@@ -404,7 +418,13 @@ def _in_pipelines(plan: Plan, now: Conditions) -> dict[str, Any]:
     unit = 8 * fabric.unit
     if now.bandwidth is not None:
         unit = now.bandwidth / max(1, int(fabric.topology.out_ports[list(fabric.compute)].max()))
-    return {"alpha": now.alpha, "size": now.size, "unit": unit, "chunks": now.chunks, "failed_links": now.failed}
+    return {
+        "alpha": now.alpha or Fraction(0),
+        "size": now.size,
+        "unit": unit,
+        "chunks": now.chunks,
+        "failed_links": now.failed,
+    }
 
 
 def _timed(plan: Plan, timed: Timed, now: Conditions) -> TimedSimulation:

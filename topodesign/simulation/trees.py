@@ -11,7 +11,8 @@ in-trees and then down the out-trees. Times are exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -21,7 +22,15 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError
 from topodesign.plans.trees import Trees
-from topodesign.simulation.chunked import best_chunks, check_chunks, chunked_record, described, in_chunks
+from topodesign.simulation.chunked import (
+    Chains,
+    best_chunks,
+    check_chunks,
+    chunked_record,
+    described,
+    fewest_end,
+    in_chunks,
+)
 from topodesign.simulation.rounds import Link, Loss
 
 
@@ -84,6 +93,7 @@ def simulate_trees(
     unit: Fraction,
     chunks: int | None = None,
     failed_links: Iterable[Link] = (),
+    latency: Sequence[Fraction] | None = None,
 ) -> TreeSimulation:
     """Time a tree schedule.
 
@@ -101,6 +111,9 @@ def simulate_trees(
         Chunks of the data of every tree; None takes the number that is fastest, of at least a byte each.
     failed_links
         Links (u, v) that carry nothing.
+    latency
+        Seconds of latency of each link in place of ``alpha``: a chunk then takes over a tree edge that of all links of
+        its slowest route.
 
     Raises
     ------
@@ -111,11 +124,19 @@ def simulate_trees(
     failed = tuple(sorted(set(failed_links)))
     happens, loss = _lose(schedule, failed)
     phases = _phases(schedule, happens, Fraction(size), Fraction(unit))
-    if chunks is None:
+    chains = None if latency is None else _chains(schedule, happens, latency)
+    if chunks is None and chains is not None:
+        busy = [phase.busy for phase in phases]
+        smallest = min((phase.smallest for phase in phases), default=Fraction(1))
+        chunks = fewest_end(list(zip(chains, busy, strict=True)), smallest)
+    elif chunks is None:
         waiting = sum(((phase.height - 1) * phase.busy for phase in phases), Fraction(0))
         smallest = min((phase.smallest for phase in phases), default=Fraction(1))
         chunks = best_chunks(waiting, len(phases) * Fraction(alpha), smallest)
-    ends = [(phase.height + chunks - 1) * (alpha + phase.busy / chunks) for phase in phases]
+    if chains is None:
+        ends = [(phase.height + chunks - 1) * (alpha + phase.busy / chunks) for phase in phases]
+    else:
+        ends = [those.end(phase.busy, chunks) for those, phase in zip(chains, phases, strict=True)]
     time = sum(ends, Fraction(0))
     sending = sum((phase.load * float(phase.busy) for phase in phases), np.zeros(len(schedule.topology.src)))
     return TreeSimulation(
@@ -181,6 +202,55 @@ def _longest(schedule: Trees, happens: NDArray[np.bool_]) -> tuple[int, ...]:
         at = before[at]
         way.append(at[1])
     return tuple(way[::-1])
+
+
+def _chains(schedule: Trees, happens: NDArray[np.bool_], latency: Sequence[Fraction]) -> list[Chains]:
+    """Return the chains of every phase that has edges, from leaf to root or from root to leaf, or one after the other.
+
+    What a switch sends that adds or copies is of no length, but takes the latency of its links.
+    """
+    common = math.lcm(*(one.denominator for one in latency))
+    ticks = np.array([int(one * common) for one in latency], dtype=np.int64)
+    route, (src, dst) = _hops(schedule)
+    of_route = np.zeros(len(schedule.route_edge), dtype=np.int64)
+    np.add.at(of_route, route, ticks[schedule.topology.link_index(src, dst)])
+    of_edge = np.zeros(len(schedule.tree), dtype=np.int64)
+    np.maximum.at(of_edge, schedule.route_edge, of_route)
+    nodes = schedule.topology.nodes
+    inward = schedule.tree < schedule.reduce_trees
+    near = (np.where(inward, schedule.dst, schedule.src) + schedule.tree * nodes)[happens]
+    far = (np.where(inward, schedule.src, schedule.dst) + schedule.tree * nodes)[happens]
+    sent = (~np.isin(schedule.src, schedule.relays)).astype(np.int64)[happens]
+    more = np.stack((sent, of_edge[happens]))
+    sums, slowest = (
+        np.zeros((2, len(schedule) * nodes), dtype=np.int64),
+        np.zeros(len(schedule) * nodes, dtype=np.int64),
+    )
+    for _ in range(nodes):
+        before = sums[:, far], slowest[far]
+        sums[:, far], slowest[far] = sums[:, near] + more, np.maximum(slowest[near], of_edge[happens])
+        if np.array_equal(before[0], sums[:, far]) and np.array_equal(before[1], slowest[far]):
+            break
+    found: dict[tuple[bool, int], Chains] = {}
+    rows = np.unique(np.stack((far // nodes, *sums[:, far], slowest[far]), axis=1), axis=0)
+    for tree, first, last in zip(*_groups(rows[:, 0]), strict=True):
+        key = (tree < schedule.reduce_trees, int(schedule.root[tree]))
+        here = [(h, Fraction(x, common), Fraction(s, common)) for _, h, x, s in rows[first:last].tolist()]
+        known = found.get(key)
+        found[key] = Chains.of(here if known is None else [*here, *zip(*known, strict=True)])
+    if schedule.concurrent:
+        nothing = Chains.of([(0, Fraction(0), Fraction(0))])
+        roots = sorted({root for _, root in found})
+        both = [found.get((True, root), nothing).then(found.get((False, root), nothing)) for root in roots]
+        return [Chains.of(one for those in both for one in zip(*those, strict=True))] if both else []
+    phases = [[those for (adds, _), those in found.items() if adds == want] for want in (True, False)]
+    return [Chains.of(one for those in phase for one in zip(*those, strict=True)) for phase in phases if phase]
+
+
+def _groups(column: NDArray[np.int64]) -> tuple[list[int], list[int], list[int]]:
+    """Return the values of a column that ascends, and where the rows of each begin and end."""
+    values, first = np.unique(column, return_index=True)
+    return values.tolist(), first.tolist(), [*first[1:].tolist(), len(column)]
 
 
 def _lose(schedule: Trees, failed: tuple[Link, ...]) -> tuple[NDArray[np.bool_], Loss | None]:

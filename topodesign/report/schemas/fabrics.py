@@ -84,7 +84,7 @@ OPTIMUM = either(
             "times_s?": array(number(), "With --fixed-k: seconds for each --size."),
             "scan?": array(shared("trees"), "With --scan."),
             "frontier?": array(shared("trees"), "With --frontier: those that pay."),
-            "alpha_s?": number("With --size: latency of a step, in seconds."),
+            "alpha_s?": nullable(number("With --size: latency of a step, in seconds; null with --alpha fabric.")),
             "sizes_bytes?": array(number(), "With --size: the sizes, in bytes."),
             "before?": shared("rates", "With --without: before the failure."),
         },
@@ -215,6 +215,7 @@ FABRIC = record(
             ),
             "Links; repeated ones add up.",
         ),
+        "latency?": mapping(text("With its unit."), "Time that a message takes over a link, by class."),
         "shared?": array(
             record(
                 {
