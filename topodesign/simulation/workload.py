@@ -13,7 +13,8 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ParameterError, UnitError
 from topodesign.base.tables import csv_rows
 from topodesign.base.text_files import naming, read_text
-from topodesign.base.units import format_size, format_time, parse_size, parse_time
+from topodesign.base.units import format_time, parse_size, parse_time
+from topodesign.pricing.crossovers import rounded_size
 
 COLUMNS = ("layer", "size", "ready")
 MAX_LAYERS = 10**6
@@ -98,7 +99,7 @@ class TrainingStep:
         for times in self.layers[-_SHOWN:]:
             layer = times.layer
             lines.append(
-                f"  {layer.name}: {format_size(layer.size)} ready at {format_time(layer.ready)}, "
+                f"  {layer.name}: {rounded_size(Fraction(layer.size))} ready at {format_time(layer.ready)}, "
                 f"allreduce {format_time(times.start)} to {format_time(times.finish)}"
             )
         return "\n".join(lines)
