@@ -64,8 +64,9 @@ def print_table(table: Table, console: Console) -> None:
         _print_parts(_without_spare(table), console)
     else:
         _print_parts(_without_names(table), console)
-        for place, name in enumerate(names, start=1):
-            _print_name(f"{place:<{len(str(len(names)))}}  ", name, _style(table, place - 1), console)
+        first = {name: place for place, name in reversed(list(enumerate(names)))}
+        for number, name in enumerate(dict.fromkeys(names), start=1):
+            _print_name(f"{number:<{len(str(len(first)))}}  ", name, _style(table, first[name]), console)
     if table.footnote:
         console.print(table.foot(console.width), highlight=False, markup=False, soft_wrap=True)
 
@@ -106,9 +107,10 @@ def _only(table: Table, kept: Sequence[int]) -> Table:
 
 
 def _without_names(table: Table) -> Table:
-    """Return the table without its spare columns, and with numbers of rows for the texts of the last one."""
+    """Return the table without its spare columns, and for the texts of the last one numbers, the same for the same."""
     less = _without_spare(table)
-    rows = tuple((*cells[:-1], str(row)) for row, cells in enumerate(less.rows, start=1))
+    number = {name: str(row) for row, name in enumerate(dict.fromkeys(cells[-1] for cells in less.rows), start=1)}
+    rows = tuple((*cells[:-1], number[cells[-1]]) for cells in less.rows)
     return replace(less, columns=(*less.columns[:-1], "row"), rows=rows)
 
 
