@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.base.arguments import as_integer
-from topodesign.base.errors import DisconnectedError, ParameterError, TooLargeError
+from topodesign.base.errors import DisconnectedError, ParameterError, ScheduleError, TooLargeError
 from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.fabrics.fabric import Fabric
@@ -31,6 +31,7 @@ from topodesign.schedulers.ten.network import (
     within_teams,
 )
 from topodesign.topology.topology import Topology
+from topodesign.verification.timed import verify_timed
 
 FAR = 2**61
 """More than any time and any sum of distances."""
@@ -247,8 +248,9 @@ class Setting:
         """Return the sends of a plan for the same; None if it sends several chunks at once, or at other times."""
         if timed.units != self.units or np.any(timed.hi - timed.lo != 1):
             return None
-        here = reverse_timed(self.place, timed) if self.backwards else timed
-        here = journeys(here, self.topology.switches).whole(here)
+        # Forwards, as the verifier joins them: backwards sums that overtake each other in a switch would be mixed up.
+        here = journeys(timed, self.topology.switches).whole(timed)
+        here = reverse_timed(self.place, here) if self.backwards else here
         first: dict[int, int] = {}
         for number, one in enumerate(self.demands):
             first.setdefault(one.block, number)
@@ -430,6 +432,27 @@ def _quickest(setting: Setting, held: dict[int, int], free: dict[int, int], goal
     if node not in held:
         raise DisconnectedError(f"node {goal} cannot be reached, so the collective does not run on this topology")
     return way[::-1]
+
+
+def written(setting: Setting, choices: list[list[Send]]) -> tuple[list[Send], Timed]:
+    """Return the first sends that the verifier accepts, and their plan.
+
+    Without switches that must be the first. What switches pass on they pass on in turn, and a plan does not say which
+    partial sum is which where two of one block overtake each other in a switch: such sends make no plan.
+
+    Raises
+    ------
+    ScheduleError
+        If there are none.
+    """
+    problems = "nothing was found"
+    for sends in choices if setting.topology.switches else choices[:1]:
+        timed = setting.plan(sends)
+        report = verify_timed(setting.place, timed)
+        if report.ok:
+            return sends, timed
+        problems = str(report)
+    raise ScheduleError(f"the solver's answer is no plan, which is its fault or ours:\n{problems}")
 
 
 def lean(setting: Setting, sends: list[Send]) -> list[Send]:

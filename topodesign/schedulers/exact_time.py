@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from topodesign.base.errors import ScheduleError, TooLargeError
+from topodesign.base.errors import TooLargeError
 from topodesign.plans.timed import Timed
-from topodesign.schedulers.demands import FAR, Send, Setting, complete, cuts_of, lean
+from topodesign.schedulers.demands import FAR, Send, Setting, complete, cuts_of, lean, written
 from topodesign.solve.discrete import MOST, Discrete
-from topodesign.verification.timed import verify_timed
 
 MOST_CHOICES = 20_000
 """Largest product of chunks and links that is searched."""
@@ -73,19 +72,18 @@ def fastest(
     MissingLibraryError
         If OR-tools is wanted and not installed.
     """
-    best = lean(setting, complete(setting))
-    if known is not None:
-        best = min(best, lean(setting, known), key=setting.ending)
+    others = [lean(setting, complete(setting)), *([] if known is None else [lean(setting, known), known])]
+    others.sort(key=setting.ending)
+    best = others[0]
     bound = least_time(setting)
     proof: Proof = "bound"
     if setting.ending(best) > bound:
         found, bound, ended = _search(setting, bound, setting.ending(best) - 1, (seconds, jobs, seed))
         best = lean(setting, found or best)
         proof = "search" if ended else "none"
-    timed = setting.plan(best)
-    report = verify_timed(setting.place, timed)
-    if not report.ok:
-        raise ScheduleError(f"the solver's answer is no plan, which is its fault or ours:\n{report}")
+    best, timed = written(setting, [best, *others])
+    if setting.ending(best) > bound:
+        proof = "none"
     return Fastest(timed, bound * setting.tick, proof)
 
 
