@@ -124,8 +124,8 @@ def _grant(web: Web, wishes: Wishes, books: Books, wish: int | np.int64, avoid: 
         for i in range(web.out_start[node], web.out_start[node + 1]):
             link = web.out[i]
             head = web.dst[link]
-            if link == avoid or books.done[head] or books.when[head] <= least + web.takes[link]:
-                continue
+            if link == avoid or books.arrival[chunk, head] < LARGEST or books.when[head] <= least + web.takes[link]:
+                continue  # what is there already is not brought again
             time = _gap(web, books, link, least)
             if time + web.takes[link] < books.when[head]:
                 books.when[head], books.by[head], books.start[head] = time + web.takes[link], link, time
