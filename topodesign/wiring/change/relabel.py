@@ -23,7 +23,7 @@ _MOST_NODES = 4096  # matrices of this many nodes squared are kept
 _BRANCHES = 2**22
 _GROUP = 2**14
 _PROPOSALS = 2**22
-_STARTS = 4
+_STARTS = 4  # of small topologies; of large ones, for which each takes seconds, fewer
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _anneal(have: NDArray[np.int32], want: NDArray[np.int32], best: Relabelling,
     start = np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int64)
     rng = np.random.default_rng(seed)
     proposals = min(_PROPOSALS, 2**12 * nodes)
-    for attempt in range(_STARTS):
+    for attempt in range(max(1, _STARTS // (1 + nodes // 1024))):
         place = np.array(best.place, dtype=np.int64) if attempt % 2 == 0 else rng.permutation(nodes)
         state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
         warmth = kernels.ONE // (8 if attempt % 2 == 0 else 3)

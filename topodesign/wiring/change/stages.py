@@ -115,7 +115,7 @@ class _Work:
         chains = [self.open, *self.chains] if self.open else self.chains
         whole = self._few_dark(chains, most_dark)
         if self.graph.connected(self.lit):
-            jobs = _joined(self._survivors(whole, [])) or self._part(chains, most_dark)
+            jobs = _joined(self._survivors(whole)) or self._part(chains, most_dark)
         else:  # what is not connected cannot stay so
             jobs = _joined(whole) or next(filter(None, (self._few(chain, most_dark) for chain in chains)), [])
         if not jobs:
@@ -176,27 +176,32 @@ class _Work:
     def _part(self, chains: list[list[int]], most_dark: int) -> list[int]:
         """Return as much of one chain as can be moved, of that which is begun if there is one."""
         for chain in chains:
-            part = _joined(self._survivors([[job] for job in self._few(chain, most_dark)], []))
+            part = _joined(self._survivors([[job] for job in self._few(chain, most_dark)]))
             if part:
                 return part
         return []
 
-    def _survivors(self, chains: list[list[int]], base: list[int]) -> list[list[int]]:
-        """Return chains that with some jobs leave the fabric connected: all, or those of each half that do."""
-        if not chains or self._survives([*base, *_joined(chains)]):
+    def _survivors(self, chains: list[list[int]]) -> list[list[int]]:
+        """Return chains that together leave the fabric connected: all, or those of each half that do."""
+        taken: list[list[int]] = []
+        found = self._taken(chains, taken)
+        for gone in taken:
+            self.lit[gone] = True
+        return found
+
+    def _taken(self, chains: list[list[int]], taken: list[list[int]]) -> list[list[int]]:
+        """Take chains that the fabric survives, after those before; ``taken`` gets the patches that went for them."""
+        gone = self._gone(_joined(chains))
+        self.lit[gone] = False
+        if self.graph.connected(self.lit):
+            taken.append(gone)
             return chains
-        if len(chains) == 1:
+        self.lit[gone] = True
+        if len(chains) <= 1:
             return []
         half = len(chains) // 2
-        first = self._survivors(chains[:half], base)
-        return first + self._survivors(chains[half:], [*base, *_joined(first)])
-
-    def _survives(self, jobs: list[int]) -> bool:
-        gone = self._gone(jobs)
-        self.lit[gone] = False
-        connected = self.graph.connected(self.lit)
-        self.lit[gone] = True
-        return connected
+        first = self._taken(chains[:half], taken)
+        return first + self._taken(chains[half:], taken)
 
     def _gone(self, jobs: Iterable[int]) -> list[int]:
         """Return the patches that still have to go for jobs."""
