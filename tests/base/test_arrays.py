@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from topodesign.base.arrays import owned, sealed
+from topodesign.base.arrays import distinct, owned, sealed
 
 Ints = NDArray[np.int64]
 
@@ -58,3 +58,8 @@ def test_what_is_sealed_is_not_copied() -> None:
     array: NDArray[Any] = sealed(np.arange(6))
     for given in (array, array[::2], array.reshape(2, 3), owned(np.arange(3))):
         assert owned(given) is given
+
+
+@pytest.mark.parametrize("values", [[], [3], [2, 2, 2], [5, -1, 5, 0, -1]])
+def test_distinct_entries_ascend(values: list[int]) -> None:
+    assert distinct(np.array(values, dtype=np.int64)).tolist() == sorted(set(values))

@@ -120,6 +120,7 @@ def test_the_command_prints_the_same(capsys: pytest.CaptureFixture[str]) -> None
     assert run([*words, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     found = compare(["best", "ring", "slimfly"], nodes=16, degree=4, prices={"cable": 50, "switch": 9})
+    assert document.pop("schema") == "topodesign/compare/1"
     assert document == json.loads(json.dumps(found.record()))
     for one, record in itertools.zip_longest(found.contenders, document["contenders"]):
         assert record["times_s"]["1048576"] == float(one.times[0])

@@ -8,7 +8,9 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
+from tests.samples.topologies import regular_digraphs
 from topodesign.comparison.measures import Counts, counts, survived, widest_known
 from topodesign.expand.library import build
 from topodesign.fabrics.presets import build_fabric
@@ -64,3 +66,21 @@ def test_cuts_are_between_the_narrowest_and_what_is_found(spec: str) -> None:
     assert out(tuple(side.tolist())) == width
     narrowest = min(map(out, itertools.combinations(range(topology.nodes), half)))
     assert narrowest <= width <= Fraction(3, 2) * narrowest
+
+
+@given(regular_digraphs(6, 3))
+@settings(max_examples=30, deadline=None)
+def test_failures_survived_are_the_fewest_links_out_of_any_set(topology: Topology) -> None:
+    sets = [
+        set(chosen)
+        for size in range(1, topology.nodes)
+        for chosen in itertools.combinations(range(topology.nodes), size)
+    ]
+    least = min((sum(c for u, v, c in topology.links() if u in one and v not in one) for one in sets), default=None)
+    assert survived(topology) == (None if least is None else max(least - 1, 0))
+
+
+def test_a_host_of_a_large_fabric_hangs_on_its_own_cable() -> None:
+    topology = build_fabric("fat_tree(32,32,32)").topology
+    cable = min(c for u, _, c in topology.links() if u not in topology.switches)
+    assert survived(topology) == cable - 1

@@ -25,12 +25,13 @@ from topodesign.base.errors import (
 )
 from topodesign.collectives import ALLGATHER
 from topodesign.compiler.frontends import layout as layout_module
+from topodesign.plans import rounds_ops
 from topodesign.plans.measure import cost_of
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.rounds_ops import assemble, is_lean, reverse
 from topodesign.pricing.closed_form import layer_loads, price
 from topodesign.pricing.programs import heterogeneous_steps
-from topodesign.schedulers import lift
+from topodesign.schedulers import lift, scheduling
 from topodesign.schedulers.spff import _rounded, spff, spff_heterogeneous, theorem_21_bound
 from topodesign.simulation.rounds import simulate_rounds
 from topodesign.topology.link_table import LinkTable
@@ -221,6 +222,21 @@ def test_a_base_schedule_with_needless_sends_is_pruned_before_it_is_lifted(monke
     schedule = lift.lifted(topology, "allgather")
     assert schedule is not None
     assert verify_rounds(topology, schedule).ok
+
+
+@pytest.mark.parametrize("collective", ["allgather", "reduce-scatter", "allreduce"])
+@pytest.mark.parametrize("method", ["spff", "ring"])
+def test_what_moves_once_is_pruned_to_the_same_rows_the_long_way(
+    method: str, collective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lean = scheduling.schedule("torus(3,4)", collective, method=method).movement
+    assert isinstance(lean, Rounds)
+    assert is_lean(lean)
+    short = rounds_ops.prune(lean)
+    monkeypatch.setattr(rounds_ops, "is_lean", lambda _: False)
+    long = rounds_ops.prune(lean)
+    assert (short.units, short.steps) == (long.units, long.steps)
+    assert all(np.array_equal(getattr(short, name), getattr(long, name)) for name in COLUMNS)
 
 
 @given(regular_digraphs(most_nodes=7, most_degree=3), st.data())

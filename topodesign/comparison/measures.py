@@ -7,10 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.solve.maxflow import maximum_flow
+from topodesign.solve.flow_kernels import make_network, push
+from topodesign.solve.maxflow import LARGEST
 from topodesign.topology.topology import IntArray, Topology
 
-_MOST_FLOWS = 2**22
+_MOST_FLOWS = 2**24
 """Nodes times links up to which flows between all nodes are asked for."""
 _MOST_SPECTRAL = 2048
 """Nodes of which a wide cut is looked for."""
@@ -66,14 +67,30 @@ def survived(topology: Topology) -> int | None:
     if topology.nodes * len(topology.src) > _MOST_FLOWS:
         return None
     nodes = [node for node in range(topology.nodes) if node not in topology.switches]
-    first, least = nodes[0], None
+    if len(nodes) < 2:
+        return None
     real = topology.src != topology.dst
-    u, v, room = topology.src[real], topology.dst[real], topology.capacity[real].tolist()
+    ends, room = (topology.src[real], topology.dst[real]), topology.capacity[real]
+    least = min(single[node] for single in _sums(topology.nodes, ends, room) for node in nodes)
+    if least >= LARGEST:
+        return None
+    network = make_network(topology.nodes, *ends, room, len(room))
+    flow = np.zeros(len(room), dtype=np.int64)
+    first = nodes[0]
     for node in nodes[1:]:
-        for start, end in ((first, node), (node, first)):
-            value = maximum_flow(topology.nodes, u, v, room, start=start, end=end).value
-            least = value if least is None else min(least, value)
-    return None if least is None else max(least - 1, 0)
+        for start, end in ((first, node),) if topology.is_duplex else ((first, node), (node, first)):
+            flow.fill(0)
+            least = push(network, flow, start, end, least)  # fewer than that if there are not so many
+    return max(least - 1, 0)
+
+
+def _sums(nodes: int, ends: tuple[IntArray, IntArray], room: IntArray) -> list[list[int]]:
+    """Return what every node alone can send, and what it can receive; sums may not fit into 64 bits."""
+    sums = [[0] * nodes for _ in ends]
+    for single, end in zip(sums, ends, strict=True):
+        for node, many in zip(end.tolist(), room.tolist(), strict=True):
+            single[node] += many
+    return sums
 
 
 def widest_known(topology: Topology) -> tuple[IntArray, Fraction] | None:

@@ -138,7 +138,11 @@ def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
     composed = len(nodes) / sum(times, Fraction(0))
     throughput, roots = composed, tuple(Fraction(1, len(nodes)) for _ in nodes)
     traffic: dict[Phase, dict[Path, Fraction]] = {}
-    bounds = list(_apart(topology, nodes, times))
+    bounds: list[_Bound] = []
+    for found in _apart(topology, nodes, times):
+        bounds.append(found)
+        if found[0] == composed:  # none is lower
+            break
     bound, cuts, prices = min(bounds, key=lambda one: one[0])
     if bound == composed or len(nodes) > MOST_NODES:
         return AllreduceOptimum(throughput, bound, composed, roots, traffic, cuts, prices)

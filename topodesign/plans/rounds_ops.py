@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from topodesign.base.arrays import sealed
+from topodesign.base.arrays import distinct, sealed
 from topodesign.base.errors import ScheduleError, TooLargeError
-from topodesign.collectives import ALLREDUCE, Collective
+from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.topology.topology import IntArray, Topology
 
@@ -329,6 +329,8 @@ def prune(schedule: Rounds) -> Rounds:
     """
     if schedule.collective.like(ALLREDUCE):
         return allreduce(*(prune(half) for half in halves(schedule)))
+    if schedule.collective in {ALLGATHER, REDUCE_SCATTER} and is_lean(schedule):
+        return canonical(schedule)
     if schedule.collective.reduces:
         return canonical(reverse(prune(reverse(schedule))))
     (movement,) = schedule.collective.movements
@@ -336,10 +338,10 @@ def prune(schedule: Rounds) -> Rounds:
     away = schedule.dst != source
     step, src, dst, block, lo, hi = (getattr(schedule, name)[away] for name in COLUMNS)
     # Cut the intervals that reach one node of one shard wherever one of them ends: the pieces are equal or apart.
-    ends = np.unique(np.concatenate((lo, hi)))
+    ends = distinct(np.concatenate((lo, hi)))
     group = (dst.astype(np.int64) * schedule.collective.block_count(schedule.nodes) + block) * len(ends)
     begin, end = group + np.searchsorted(ends, lo), group + np.searchsorted(ends, hi)
-    cuts = np.unique(np.concatenate((begin, end)))
+    cuts = distinct(np.concatenate((begin, end)))
     begin, end = np.searchsorted(cuts, begin), np.searchsorted(cuts, end)
     check_rows(int((end - begin).sum()))
     row = np.repeat(np.arange(len(step)), end - begin)
