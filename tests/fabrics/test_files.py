@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.expand.library import build
 from topodesign.fabrics.drawing import GB
-from topodesign.fabrics.fabric import Fabric, FabricLink, Shared
+from topodesign.fabrics.fabric import Fabric, FabricLink, Price, Shared
 from topodesign.fabrics.files import FABRIC_FORMATS, FabricFormat, read_fabric, write_fabric
 from topodesign.fabrics.presets import build_fabric
 from topodesign.topology.files import write_links
@@ -40,6 +40,14 @@ SMALL: dict[str, Any] = {
 NAMES = st.text(st.characters(categories=("L", "N", "P", "S"), exclude_characters=","), min_size=1, max_size=6)
 
 
+def _assembled_classes(links: list[FabricLink]) -> list[str]:
+    """Return what the classes of links are called, those of links side by side included."""
+    kinds: dict[tuple[str, str], dict[str, None]] = {}
+    for link in links:
+        kinds.setdefault((link.src, link.dst), {})[link.kind] = None
+    return sorted({"+".join(filter(None, words)) for words in kinds.values()})
+
+
 @st.composite
 def fabrics(draw: st.DrawFn) -> Fabric:
     """Rings with one-way and duplex chords, so that all is balanced, under names as odd as may be."""
@@ -60,6 +68,9 @@ def fabrics(draw: st.DrawFn) -> Fabric:
     times = st.sampled_from([Fraction(0), Fraction(3, 10**7), Fraction(1, 3)])
     named = sorted({link.kind for link in links} - {""})
     latency = draw(st.dictionaries(st.sampled_from(named), times)) if named else {}
+    whole = _assembled_classes(links)
+    costs = st.sampled_from([Fraction(900), Fraction(1, 10**6), Fraction(25, 2), Fraction(10**9)])
+    prices = draw(st.dictionaries(st.sampled_from(whole), st.builds(Price, costs, st.none() | rate)))
     return Fabric.from_links(
         draw(NAMES),
         names[:nodes],
@@ -70,6 +81,7 @@ def fabrics(draw: st.DrawFn) -> Fabric:
         memory=draw(able),
         shared=limits,
         latency=latency,
+        prices=prices,
     )
 
 
@@ -245,6 +257,17 @@ def with_link(**fields: Any) -> dict[str, Any]:
         (changed(latency={"NVLink": "3GB"}), "latency.NVLink: "),
         (changed(latency={"NVLink": "1/0us"}), "divides by zero"),
         (changed(latency={"InfiniBand": "5us"}), "for links of class 'InfiniBand', and there are none"),
+        (changed(prices=[]), "prices: expected a price for each class"),
+        (changed(prices={"NVLink": True}), "prices.NVLink: expected text, not true"),
+        (changed(prices={"NVLink": "many"}), "prices.NVLink: a price is a number"),
+        (changed(prices={"NVLink": "-3"}), "prices.NVLink: a price is a number"),
+        (changed(prices={"NVLink": "9/1"}), "prices.NVLink: bandwidth '1' "),
+        (changed(prices={"NVLink": "9/0GB/s"}), "prices.NVLink: .* must be above zero"),
+        (changed(prices={"NVLink": "9/5/0GB/s"}), "prices.NVLink: .* divides by zero"),
+        (changed(prices={"NVLink": "0"}), "the price of 'NVLink' is to be above 0"),
+        (changed(prices={"NVLink": 10**10}), "the price of 'NVLink' is to be above 0"),
+        (changed(prices={"NVLink": 1e-9}), "prices.NVLink: a price is a number"),
+        (changed(prices={"InfiniBand": "5"}), "for links of class 'InfiniBand', and there are none"),
         (changed(shared=[{"name": "x", "bandwidth": "1GB/s"}]), r"shared\[0\]: the field 'links' is missing"),
         (with_limit(name=3), r"shared\[0\].name: expected text, not 3"),
         (with_limit(bandwidth="0GB/s"), r"shared\[0\].bandwidth: .* must be above zero"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,12 @@ from hypothesis import strategies as st
 
 from tests.floors import reached
 from tests.samples.forest import fabrics, worst_ratio
-from topodesign import as_fabric, upgrade
+from topodesign import as_fabric, read_fabric, upgrade, write_fabric
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.cli.main import run
 from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.fabrics.files import FABRIC_FORMATS, FabricFormat
+from topodesign.fabrics.price import parse_price
 from topodesign.forest.bottleneck import bottleneck_in_words
 from topodesign.forest.purchase import Purchase
 from topodesign.forest.throughput import throughput
@@ -142,13 +146,49 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert [row["class"] for row in bought.to_records()] == ["spine"] * len(bought.bought)
 
 
+@pytest.mark.parametrize("ending", FABRIC_FORMATS)
+def test_prices_of_files(ending: FabricFormat, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a file says is for sale, unless other prices are given, and for what is left of the fabric too."""
+    said = {"InfiniBand": "900", "NVLink": "12.5/100GB/s"}
+    drawn = as_fabric("dgx_a100(2)")
+    fabric = replace(drawn, prices=tuple((kind, parse_price(text)) for kind, text in said.items()))
+    path = tmp_path / f"priced.{ending}"
+    path.write_text(write_fabric(fabric, ending))
+    assert read_fabric(path).prices == fabric.prices
+    assert run(["optimum", str(path), "--target", "350GB/s", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    wanted = upgrade(drawn, said, target="350GB/s")
+    assert document["cost"] == str(wanted.cost)
+    assert [row["class"] for row in document["upgrades"]] == [one.kind for one in wanted.bought]
+    other = upgrade(path, {"InfiniBand": 1}, target="350GB/s")  # NVLink is not for sale then
+    assert other.cost == 16
+    assert {one.kind for one in other.bought} == {"InfiniBand"}
+    assert run(["optimum", str(path), "--upgrade", "InfiniBand=1", "--target", "350GB/s", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["cost"] == "16"
+    part: dict[str, Any] = {"only": "box0/*", "without": ["rail0", "rail1"]}
+    alone = upgrade(path, target="360GB/s", **part)
+    assert alone.cost == upgrade(drawn, {"NVLink": said["NVLink"]}, target="360GB/s", **part).cost > 0
+    assert [kind for kind, _ in alone.fabric.prices] == ["NVLink"]
+
+
+def test_prices_in_json_may_be_numbers(tmp_path: Path) -> None:
+    links = [{"from": "a", "to": "b", "bandwidth": "1GB/s", "duplex": True, "class": "x"}]
+    path = tmp_path / "f.json"
+    for said, cost in ((3, 3), (2.5, Fraction(5, 2))):
+        path.write_text(json.dumps({"nodes": ["a", "b"], "links": links, "prices": {"x": said}}))
+        assert upgrade(path, target="4GB/s").cost == cost
+
+
 @pytest.mark.parametrize(
     ("prices", "goal", "words"),
     [
+        (None, {"budget": 1}, "says no prices of links"),
         ({}, {"budget": 1}, "nothing is for sale"),
+        ({"": Fraction(1, 3)}, {"budget": 1}, "six decimals"),
         ({"x": 1}, {"budget": 1}, "no link has the class"),
         ({"": 0}, {"budget": 1}, "above 0"),
         ({"": "many"}, {"budget": 1}, "is a number"),
+        ({"": "5/x"}, {"budget": 1}, "bandwidth 'x'"),
         ({"": 1}, {}, "either a target"),
         ({"": 1}, {"budget": 1, "target": "1GB/s"}, "not both"),
         ({"": 1}, {"budget": -3}, "above 0"),

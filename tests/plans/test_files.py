@@ -22,6 +22,7 @@ from topodesign.base.errors import FileFormatError, ScheduleError, TopodesignErr
 from topodesign.collectives import ALL_TO_ALL, COLLECTIVES
 from topodesign.expand.library import build
 from topodesign.fabrics.presets import build_fabric
+from topodesign.fabrics.price import parse_price
 from topodesign.forest.schedule import forest_schedule
 from topodesign.plans.files import KINDS, is_plan, load_plan, save_plan
 from topodesign.plans.measure import cost_claim, cost_of, path_claim, tree_figures
@@ -121,6 +122,20 @@ def test_files_of_earlier_programs_are_read(tmp_path: Path) -> None:
     read = load_plan(path)
     assert (read.movement, read.claim, read.spec) == (trees.movement, trees.claim, trees.spec)
     assert read.fabric == replace(trees.fabric, classes=read.fabric.classes, latency=())
+
+
+def test_prices_are_saved(tmp_path: Path) -> None:
+    plan = trees_plan()
+    prices = (("InfiniBand", parse_price("900")), ("NVLink", parse_price("12.5/50/3GB/s")))
+    path = save_plan(tmp_path / "plan.npz", replace(plan, place=replace(plan.fabric, prices=prices)))
+    loaded = load_plan(path)
+    assert loaded.fabric.prices == prices
+    with zipfile.ZipFile(path) as file:
+        record = json.loads(file.read("header.json"))["fabric"]
+    refused: list[Any] = [[], {"NVLink": 3}, {"NVLink": "3/"}, {"NVLink": "3/0GB/s"}, {"NVLink": "0"}]
+    for wrong in refused:
+        with pytest.raises(FileFormatError, match=r"prices|price of"):
+            load_plan(changed(path, tmp_path / "wrong.npz", fabric=record | {"prices": wrong}))
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,7 @@ CASES = {
         optimum torus(3,3) --no-proof
         optimum dgx_a100(2) --upgrade InfiniBand=900 --target 350GB/s
         optimum dgx_a100(1) --upgrade NVLink=900 --budget 7200
+        optimum star.yaml --budget 2700
         optimum star.yaml --shards 2,1,1
         optimum limited.yaml
         fabric dgx_a100(1)
@@ -175,7 +176,8 @@ FILES_MADE = {
     "limited.yaml": "nodes: [a, b]\nlinks: [{from: a, to: b, bandwidth: 2GB/s, duplex: true}]\n"
     "shared: [{name: both, bandwidth: 1GB/s, links: [{from: a, to: b, duplex: true}]}]\n",
     "star.yaml": "name: star\nnodes: [a, b, c]\nswitches: [t, {name: s, multicast: true, aggregation: true}]\nlinks:\n"
-    + "".join(f"- {{from: {node}, to: s, bandwidth: 10GB/s, duplex: true, class: up}}\n" for node in "abct"),
+    + "".join(f"- {{from: {node}, to: s, bandwidth: 10GB/s, duplex: true, class: up}}\n" for node in "abct")
+    + "prices: {up: 900/5GB/s}\n",
     "shared.yaml": "nodes: [a, b]\nswitches: [{name: m, memory: true}]\nlinks:\n"
     + "".join(f"- {{from: {node}, to: m, bandwidth: 10GB/s, duplex: true}}\n" for node in "ab")
     + "shared:\n- {name: bus, bandwidth: 15GB/s, links: [{from: a, to: m}, {from: m, to: b}]}\n",

@@ -87,10 +87,10 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="CLASS=COST",
     help="What one more link of a class costs, or so much more bandwidth: InfiniBand=900 or InfiniBand=900/25GB/s. "
-    "Tells what to buy to reach --target, or within --budget. May be repeated.",
+    "Tells what to buy to reach --target, or within --budget. May be repeated; if unsaid, what the file's prices say.",
 )
-@click.option("--target", metavar="RATE", help="Algorithmic bandwidth that --upgrade is to reach, such as 400GB/s.")
-@click.option("--budget", metavar="COST", help="What all that --upgrade buys may cost.")
+@click.option("--target", metavar="RATE", help="Algorithmic bandwidth to buy links for, such as 400GB/s.")
+@click.option("--budget", metavar="COST", help="What all links to buy may cost.")
 @json_option
 def command(
     fabric: str,
@@ -131,16 +131,15 @@ def _upgrade(
     fabric: str, collective: Collective, scan: int | None, frontier: bool, as_json: bool, **options: Any
 ) -> None:
     """Print what to buy."""
-    if not options["prices"]:
-        raise click.UsageError("--target and --budget say what --upgrade is to reach; give it for a class of links.")
     if (options["target"] is None) == (options["budget"] is None):
-        raise click.UsageError("--upgrade needs either --target RATE or --budget COST.")
+        raise click.UsageError("give either --target RATE or --budget COST for what to buy.")
+    options["prices"] = options["prices"] or None
     asked = {"--scan": scan, "--frontier": frontier, "--fixed-k": options.pop("fixed_k")}
     asked |= {"--size": options.pop("sizes"), "--cost": options.pop("costs"), "--gap": options.pop("gap") != "0"}
     asked |= {"--method fluid": options.pop("method") == "fluid"}
     wrong = next((flag for flag, value in asked.items() if value), None)
     if wrong is not None:
-        raise click.UsageError(f"{wrong} does not go with --upgrade.")
+        raise click.UsageError(f"{wrong} does not go with --upgrade, --target or --budget.")
     del options["alpha"], options["proof"], options["mirrored"]
     with progress_bar("looking for the cheapest upgrade"):
         result = topodesign.upgrade(fabric, collective=collective, **options)

@@ -18,6 +18,7 @@ from topodesign.base.wording import counted
 from topodesign.topology.topology import MAX_CAPACITY, Topology
 
 LONGEST_NAME = 100
+MAX_PRICE = 10**9
 NODE_BANDWIDTH = Fraction(100 * 10**9, 8)
 """Bytes per second of all links of a node together, for topologies that do not say (100 Gbps)."""
 
@@ -59,6 +60,31 @@ class Shared(NamedTuple):
     links: tuple[tuple[str, str], ...]
 
 
+class Price(NamedTuple):
+    """What more bandwidth on a link costs.
+
+    Attributes
+    ----------
+    cost
+        Above 0 and up to ``MAX_PRICE``, with six decimals or fewer.
+    step
+        Bytes per second that it buys; None: as much as the link has.
+    """
+
+    cost: Fraction
+    step: Fraction | None = None
+
+    def check(self, kind: str) -> None:
+        """Raise ParameterError if the cost, that of a class of links, is none."""
+        if not 0 < self.cost <= MAX_PRICE or (self.cost * 10**6).denominator > 1:
+            raise ParameterError(
+                f"the price of '{kind[:LONGEST_NAME]}' is to be above 0 and up to {MAX_PRICE}, with six decimals or "
+                f"fewer, not {str(self.cost)[:50]}"
+            )
+        if self.step is not None and self.step <= 0:
+            raise ParameterError(f"the price of '{kind[:LONGEST_NAME]}' buys no bandwidth")
+
+
 @dataclass(frozen=True, repr=False)
 class Fabric:
     """Nodes, switches and links under their names, and the topology that the solvers work on.
@@ -85,6 +111,8 @@ class Fabric:
         Limits on what several links carry together, beside those of each link.
     latency
         Seconds that a message takes over a link, by class; classes that are not among them take none.
+    prices
+        What one more link costs, or so much more bandwidth, by class; others are not for sale.
     """
 
     name: str
@@ -97,6 +125,7 @@ class Fabric:
     memory: frozenset[int] = frozenset()
     shared: tuple[Shared, ...] = ()
     latency: tuple[tuple[str, Fraction], ...] = ()
+    prices: tuple[tuple[str, Price], ...] = ()
 
     def __post_init__(self) -> None:
         """Check that the parts belong together.
@@ -106,6 +135,8 @@ class Fabric:
         TopologyError
             If names or classes do not fit the topology, something other than a switch multicasts or aggregates, memory
             does not multicast, a shared limit is none, or a latency is negative.
+        ParameterError
+            If a price is out of range.
         """
         if len(self.names) != self.topology.nodes or len(set(self.names)) != len(self.names):
             raise TopologyError("a fabric needs one name for each vertex, all different")
@@ -119,6 +150,8 @@ class Fabric:
         for kind, seconds in self.latency:
             if seconds < 0:
                 raise TopologyError(f"the latency of class '{kind}' is negative")
+        for kind, price in self.prices:
+            price.check(kind)
 
     def __str__(self) -> str:
         """Return the name and the size."""
@@ -142,6 +175,7 @@ class Fabric:
         memory: Iterable[str] = (),
         shared: Iterable[Shared] = (),
         latency: Mapping[str, Fraction] | None = None,
+        prices: Mapping[str, Price] | None = None,
     ) -> Fabric:
         """Make a fabric from named links in any order; parallel links add up.
 
@@ -153,7 +187,10 @@ class Fabric:
         ------
         TopologyError
             If names are repeated, a link names none of them or joins one to itself, there are fewer than two nodes,
-            a vertex has not as much bandwidth in as out, a switch is connected to no node, or a shared limit is none.
+            a vertex has not as much bandwidth in as out, a switch is connected to no node, a shared limit is none, or
+            a latency or price is for a class of which there are no links.
+        ParameterError
+            If a price is out of range.
         TooLargeError
             If the bandwidths have so small a common divisor that a capacity passes 2^31 - 1.
         """
@@ -177,7 +214,12 @@ class Fabric:
                 raise TopologyError(
                     f"there is a latency for links of class '{kind[:LONGEST_NAME]}', and there are none"
                 )
-        fabric = replace(fabric, latency=tuple(sorted((latency or {}).items())))
+        for kind in prices or {}:
+            if kind not in fabric.classes:
+                raise TopologyError(f"there is a price for links of class '{kind[:LONGEST_NAME]}', and there are none")
+        fabric = replace(
+            fabric, latency=tuple(sorted((latency or {}).items())), prices=tuple(sorted((prices or {}).items()))
+        )
         fabric.check_nodes()
         fabric.check_balance()
         stray = fabric.stray_switches()
@@ -403,7 +445,11 @@ class Fabric:
             shared=tuple(limit for limit in left if limit.links),
         )
         kinds = {kind for word in fabric.classes for kind in (word, *word.split("+"))}
-        fabric = replace(fabric, latency=tuple(one for one in self.latency if one[0] in kinds))
+        fabric = replace(
+            fabric,
+            latency=tuple(one for one in self.latency if one[0] in kinds),
+            prices=tuple(one for one in self.prices if one[0] in fabric.classes),
+        )
         stray = set(fabric.stray_switches())
         if stray:
             kept = [name for name in names if name not in stray]

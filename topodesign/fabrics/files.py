@@ -8,6 +8,7 @@ A fabric file is, in YAML or JSON,
     links:
       - {from: g0, to: s0, bandwidth: 300GB/s, duplex: true, class: NVLink}    # duplex and class are optional
     latency: {NVLink: 300ns}                                           # optional, by class of links
+    prices: {NVLink: 900, Ethernet: 450/25GB/s}                        # optional, by class: of one more, or of so much
     shared:                                                            # optional
       - {name: bus, bandwidth: 64GB/s, links: [{from: g0, to: m0, duplex: true}, {from: m0, to: g1}]}
 
@@ -17,8 +18,8 @@ scalar is text but ``true`` and ``false``, so that no name turns into a number; 
 
 GraphML and networkx node-link JSON hold the same as attributes: ``switch``, ``multicast``, ``aggregation`` and
 ``memory`` of a node (booleans), ``bandwidth`` (text) and ``class`` of a link, ``name`` of the graph, and its
-``latency`` and ``shared`` (text: the list as JSON); others are ignored. Undirected links go both ways. Where no link
-has a bandwidth, ``capacity`` (an integer, 1 if missing) says how links compare.
+``latency``, ``prices`` and ``shared`` (text: JSON of them); others are ignored. Undirected links go both ways.
+Where no link has a bandwidth, ``capacity`` (an integer, 1 if missing) says how links compare.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
 from topodesign.base.units import parse_bandwidth, parse_time
-from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric, FabricLink, Shared, format_rate
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric, FabricLink, Price, Shared, format_rate
+from topodesign.fabrics.price import FRACTION, format_price, parse_price, parse_rate
 from topodesign.topology.files import graphml_graph, node_link_graph, read_topology
 
 if TYPE_CHECKING:
@@ -46,7 +48,6 @@ if TYPE_CHECKING:
 FabricFormat = Literal["yaml", "json", "graphml"]
 FABRIC_FORMATS: tuple[FabricFormat, ...] = get_args(FabricFormat)
 LARGEST_FABRIC = 64 * 2**20
-_FRACTION = re.compile(r"\s*([0-9]{1,30})/([0-9]{1,30})(?=\s*[A-Za-z])(.*)", re.DOTALL)
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./() -]*[A-Za-z0-9_)]|[A-Za-z]|[0-9][0-9.]*(/[0-9]+)?[A-Za-z/]+")
 _WORDS = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"}  # other programs may not take these for text
 
@@ -174,7 +175,7 @@ def _unlocated(located: Located) -> Any:
 def _from_data(data: Any, stem: str, node_bandwidth: Fraction | None) -> Fabric:
     """Make a fabric from the content of a fabric file."""
     _refuse(node_bandwidth)
-    fields = _fields(data, "", ("nodes", "links"), ("name", "switches", "shared", "latency"))
+    fields = _fields(data, "", ("nodes", "links"), ("name", "switches", "shared", "latency", "prices"))
     nodes = [_text(name, f"nodes[{row}]") for row, name in enumerate(_list(fields["nodes"], "nodes"))]
     switches: list[str] = []
     capable: dict[str, list[str]] = {"multicast": [], "aggregation": [], "memory": []}
@@ -198,7 +199,8 @@ def _from_data(data: Any, stem: str, node_bandwidth: Fraction | None) -> Fabric:
     shared = _shared_limits(fields.get("shared", []))
     name = _text(fields.get("name", stem), "name")
     latency = _latencies(fields.get("latency", {}))
-    return Fabric.from_links(name, nodes, switches, links, shared=shared, latency=latency, **capable)
+    prices = _prices(fields.get("prices", {}))
+    return Fabric.from_links(name, nodes, switches, links, shared=shared, latency=latency, prices=prices, **capable)
 
 
 def _latencies(value: Any) -> dict[str, Fraction]:
@@ -211,12 +213,27 @@ def _latencies(value: Any) -> dict[str, Fraction]:
 def _time(text: str, kind: str) -> Fraction:
     """Return seconds; a number may be a fraction."""
     try:
-        parts = _FRACTION.fullmatch(text)
+        parts = FRACTION.fullmatch(text)
         return parse_time(text) if parts is None else parse_time(parts[1] + parts[3]) / int(parts[2])
     except ZeroDivisionError:
         raise FileFormatError(f"latency.{kind[:50]}: time {text[:50]!r} divides by zero") from None
     except UnitError as error:
         raise FileFormatError(f"latency.{kind[:50]}: {error}") from None
+
+
+def _prices(value: Any) -> dict[str, Price]:
+    """Return what the field ``prices`` says; in JSON a cost may be a number."""
+    if not isinstance(value, dict):
+        raise FileFormatError(f"prices: expected a price for each class of links, not {_shown(value)}")
+    found = {}
+    for kind, said in value.items():
+        where = f"prices.{kind[:50]}"
+        number = isinstance(said, int | float) and not isinstance(said, bool)
+        try:
+            found[kind] = parse_price(_shown(said) if number else _text(said, where))
+        except UnitError as error:
+            raise FileFormatError(f"{where}: {error}") from None
+    return found
 
 
 def _shared_limits(value: Any) -> list[Shared]:
@@ -275,6 +292,7 @@ def _from_graph(graph: Any, stem: str, node_bandwidth: Fraction | None) -> Fabri
         memory=chosen["memory"],
         shared=_shared_limits(parse_json(said)),
         latency=_latencies(parse_json(_text(graph.graph.get("latency", "{}"), "latency"))),
+        prices=_prices(parse_json(_text(graph.graph.get("prices", "{}"), "prices"))),
     )
 
 
@@ -330,12 +348,7 @@ def _flag(value: Any, where: str) -> bool:
 def _bandwidth(value: Any, where: str) -> Fraction:
     """Return bytes per second."""
     try:
-        parts = _FRACTION.fullmatch(value) if isinstance(value, str) else None
-        if parts is None:
-            return parse_bandwidth(value) / 8
-        return parse_bandwidth(parts[1] + parts[3]) / 8 / int(parts[2])
-    except ZeroDivisionError:
-        raise FileFormatError(f"{where}: bandwidth {value[:50]!r} divides by zero") from None
+        return parse_rate(value) if isinstance(value, str) else parse_bandwidth(value) / 8
     except UnitError as error:
         raise FileFormatError(f"{where}: {error}") from None
 
@@ -381,8 +394,13 @@ def _document(fabric: Fabric) -> dict[str, Any]:
     return (
         document
         | ({"latency": latency} if latency else {})
+        | ({"prices": _price_texts(fabric)} if fabric.prices else {})
         | ({"shared": _shared_rows(fabric)} if fabric.shared else {})
     )
+
+
+def _price_texts(fabric: Fabric) -> dict[str, str]:
+    return {kind: format_price(price) for kind, price in fabric.prices}
 
 
 def _seconds(time: Fraction) -> str:
@@ -458,6 +476,8 @@ def _to_graphml(fabric: Fabric) -> str:
     if fabric.latency:
         latency = {kind: _seconds(time) for kind, time in fabric.latency}
         graph.graph["latency"] = json.dumps(latency, ensure_ascii=False)
+    if fabric.prices:
+        graph.graph["prices"] = json.dumps(_price_texts(fabric), ensure_ascii=False)
     for node in (*fabric.compute, *sorted(fabric.topology.switches)):
         graph.add_node(fabric.names[node], switch=node in fabric.topology.switches, **_powers(fabric, node))
     for link in fabric.links():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -12,14 +11,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, UnitError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth
 from topodesign.base.wording import counted
 from topodesign.collectives import Collective
 from topodesign.expand.places import PlaceLike, as_fabric
-from topodesign.fabrics.fabric import Fabric, format_rate
+from topodesign.fabrics.fabric import MAX_PRICE, Fabric, Price, format_rate
 from topodesign.fabrics.part import Others, part_of
+from topodesign.fabrics.price import parse_price
 from topodesign.fabrics.shards import Shards, as_shards
 from topodesign.fabrics.wording import change_in_words, in_columns, speed
 from topodesign.forest.bottleneck import bottleneck_in_words
@@ -31,9 +31,7 @@ from topodesign.topology.topology import MAX_CAPACITY, Topology
 Prices: TypeAlias = Mapping[str, str | int | float | Fraction] | str | Iterable[str]
 """By class of links, or pattern: what one more costs, such as 900, or ``900/25GB/s`` for so much more bandwidth."""
 
-MAX_PRICE = 10**9
 _MOST_SHOWN = 8
-_PRICE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)(?:/(.+))?")
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ class Bought:
 
 def upgrade(
     place: PlaceLike,
-    prices: Prices,
+    prices: Prices | None = None,
     collective: Collective | str = "allgather",
     *,
     target: Quantity | None = None,
@@ -86,7 +84,8 @@ def upgrade(
         As for :func:`topodesign.optimum`; an allreduce is a reduce-scatter and then an allgather.
     prices
         What one more link costs, by class or pattern of classes: ``{"InfiniBand": 900}`` for a second one beside it, of
-        its bandwidth, or ``{"InfiniBand": "900/25GB/s"}`` for so much more. Links both ways are one.
+        its bandwidth, or ``{"InfiniBand": "900/25GB/s"}`` for so much more. Links both ways are one. None: those that
+        the fabric's file says.
     target
         Algorithmic bandwidth to reach: text, or bits per second.
     budget
@@ -100,7 +99,7 @@ def upgrade(
     Raises
     ------
     ParameterError
-        If not just one of target and budget is given, a price is none, or no link has its class.
+        If not just one of target and budget is given, a price is none, no link has its class, or there are no prices.
     InfeasibleError
         If links that are not for sale are too slow for the target, or some node cannot be reached.
     TooLargeError
@@ -133,14 +132,21 @@ def upgrade(
     return Purchase(fabric, upgraded, before, after, bought, cost, least, proven and cost == least, rate, spent)
 
 
-def as_prices(fabric: Fabric, prices: Prices) -> dict[str, tuple[Fraction, Fraction | None]]:
-    """Return by class what a step costs, and its bytes per second (None: what the link has).
+def as_prices(fabric: Fabric, prices: Prices | None) -> dict[str, Price]:
+    """Return prices by class; the fabric's own if None.
 
     Raises
     ------
     ParameterError
-        If a price is not positive, or no class is meant.
+        If a price is not positive, no class is meant, or there is none.
     """
+    if prices is None:
+        if not fabric.prices:
+            raise ParameterError(f"{fabric.name} says no prices of links; give some, such as --upgrade InfiniBand=900")
+        prices = {kind: price for kind, price in fabric.prices if kind in fabric.classes}
+        if not prices:
+            raise ParameterError("nothing is for sale: the links that have prices are not there")
+        return prices
     if isinstance(prices, Mapping):
         pairs = list(prices.items())
     else:
@@ -150,19 +156,17 @@ def as_prices(fabric: Fabric, prices: Prices) -> dict[str, tuple[Fraction, Fract
         if wrong is not None:
             raise ParameterError(f"write a price as CLASS=COST, such as InfiniBand=900, not {wrong[:100]!r}")
     known = dict.fromkeys(fabric.classes)
-    found: dict[str, tuple[Fraction, Fraction | None]] = {}
+    found: dict[str, Price] = {}
     for word, value in pairs:
         meant = [word] if word in known else [kind for kind in known if fnmatchcase(kind, word)]
         if not meant:
             raise ParameterError(f"no link has the class {word!r}; there are {', '.join(map(repr, known))}")
-        text = str(value).strip()
-        match = _PRICE.fullmatch(text)
-        if match is None:
-            raise ParameterError(
-                f"the price of {word!r} is a number, or one for a bandwidth as 900/25GB/s: {text[:100]!r}"
-            )
-        step = None if match[2] is None else as_bandwidth(match[2]) / 8
-        found |= dict.fromkeys(meant, (_money(f"price of {word!r}", match[1]), step))
+        try:
+            price = Price(value) if isinstance(value, Fraction) else parse_price(str(value))
+        except UnitError as error:
+            raise ParameterError(f"the price of {word[:100]!r}: {error}") from None
+        price.check(word)
+        found |= dict.fromkeys(meant, price)
     if not found:
         raise ParameterError("nothing is for sale; give a price for a class of links")
     return found
@@ -184,7 +188,7 @@ class _Shop:
     def __init__(
         self,
         fabric: Fabric,
-        prices: Mapping[str, tuple[Fraction, Fraction | None]],
+        prices: Mapping[str, Price],
         before: Throughput,
         root: str | None,
         sized: tuple[int, ...] | None,
@@ -294,7 +298,7 @@ class _Shop:
 _Place: TypeAlias = tuple[tuple[int, ...], tuple[Fraction, ...], Fraction]
 
 
-def _for_sale(fabric: Fabric, prices: Mapping[str, tuple[Fraction, Fraction | None]]) -> list[_Place]:
+def _for_sale(fabric: Fabric, prices: Mapping[str, Price]) -> list[_Place]:
     """Return links, by their places, with bytes per second and cost of a step; links both ways of a class together."""
     every = fabric.links()
     place = {(link.src, link.dst): at for at, link in enumerate(every)}

@@ -11,7 +11,8 @@ nothing else:
     plain topology, or an object of ``name``, ``names`` (one for each vertex), ``unit`` ("p/q", bytes per second of one
     unit of capacity), ``classes`` (one for each link), ``multicast`` and ``aggregation`` (lists of switches), and
     where there are any ``memory`` (another), ``shared`` (a list of objects of ``name``, ``bandwidth``, "p/q", and
-    ``links``, a list of their numbers) and ``latency`` (an object of "p/q", seconds, by class);
+    ``links``, a list of their numbers), ``latency`` (an object of "p/q", seconds, by class) and ``prices`` (an object
+    of texts such as "900" or "900/25GB/s", by class);
     ``movement``: an object with what else belongs to the kind, see its ``fields_of``.
 one ``.npy`` for every column of the movement
     As ``columns()`` of it gives them.
@@ -25,7 +26,7 @@ files (version 2) of earlier programs, whose unknown keys were ignored, are stil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
@@ -33,11 +34,12 @@ from typing import Any, NamedTuple
 from zipfile import ZipFile
 
 from topodesign.base.arguments import as_path
-from topodesign.base.errors import FileFormatError, ParameterError, ScheduleError
+from topodesign.base.errors import FileFormatError, ParameterError, ScheduleError, UnitError
 from topodesign.base.strict_json import parse_json
 from topodesign.base.version import __version__
 from topodesign.collectives import Collective, from_record
-from topodesign.fabrics.fabric import Fabric, Shared
+from topodesign.fabrics.fabric import Fabric, Price, Shared
+from topodesign.fabrics.price import format_price, parse_price
 from topodesign.plans import orbit_file, paths_file, rounds_file, timed_file, together_file, trees_file
 from topodesign.plans.archive import (
     LINK_COLUMNS,
@@ -264,18 +266,23 @@ def _fabric_record(fabric: Fabric) -> dict[str, Any]:
         ]
     if fabric.latency:
         record["latency"] = {kind: str(seconds) for kind, seconds in fabric.latency}
+    if fabric.prices:
+        record["prices"] = {kind: format_price(price) for kind, price in fabric.prices}
     return record
 
 
 def _read_fabric(record: object, topology: Topology) -> Fabric:
     if not isinstance(record, dict):
         raise FileFormatError("'fabric' in header.json must be an object or null")
-    known = ("name", "names", "unit", "classes", "multicast", "aggregation", "memory", "shared", "latency")
+    known = ("name", "names", "unit", "classes", "multicast", "aggregation", "memory", "shared", "latency", "prices")
     _check_fields(record, known, "'fabric' in header.json")
     names = read_texts(record.get("names"), "names")
     latency = record.get("latency", {})
     if not isinstance(latency, dict):
         raise FileFormatError("'latency' in header.json must be an object")
+    prices = record.get("prices", {})
+    if not isinstance(prices, dict):
+        raise FileFormatError("'prices' in header.json must be an object")
     return Fabric(
         name=read_texts([record.get("name")], "name")[0],
         names=names,
@@ -287,7 +294,17 @@ def _read_fabric(record: object, topology: Topology) -> Fabric:
         memory=frozenset(read_integers(record.get("memory", []), "memory")),
         shared=_read_shared(record.get("shared", []), topology, names),
         latency=tuple((kind, read_fraction(latency, kind, positive=False)) for kind in sorted(latency)),
+        prices=tuple(zip(sorted(prices), _read_prices(prices), strict=True)),
     )
+
+
+def _read_prices(prices: dict[str, Any]) -> Iterator[Price]:
+    """Yield prices by the order of their classes."""
+    for text in read_texts([prices[kind] for kind in sorted(prices)], "prices"):
+        try:
+            yield parse_price(text)
+        except UnitError as error:
+            raise FileFormatError(f"'prices' in header.json: {error}") from None
 
 
 def _read_shared(value: object, topology: Topology, names: tuple[str, ...]) -> tuple[Shared, ...]:

@@ -216,6 +216,9 @@ FABRIC = record(
             "Links; repeated ones add up.",
         ),
         "latency?": mapping(text("With its unit."), "Time that a message takes over a link, by class."),
+        "prices?": mapping(
+            either(text("Of one more, or of so much bandwidth."), number("Of one more.")), "Price of links, by class."
+        ),
         "shared?": array(
             record(
                 {

@@ -1,0 +1,57 @@
+"""Prices of links as text: ``900`` for one more of the same bandwidth, ``900/25GB/s`` for so much more bandwidth."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from topodesign.base.errors import UnitError
+from topodesign.base.units import parse_bandwidth
+from topodesign.fabrics.fabric import Price, format_rate
+
+FRACTION = re.compile(r"\s*([0-9]{1,30})/([0-9]{1,30})(?=\s*[A-Za-z])(.*)", re.DOTALL)
+_PRICE = re.compile(r"\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(?:/(.+))?", re.DOTALL)
+
+
+def parse_rate(text: str) -> Fraction:
+    """Return bytes per second; the number may be a fraction, such as ``50/3GB/s``.
+
+    Raises
+    ------
+    UnitError
+        If it is none, or divides by zero.
+    """
+    parts = FRACTION.fullmatch(text)
+    if parts is None:
+        return parse_bandwidth(text) / 8
+    if not int(parts[2]):
+        raise UnitError(f"bandwidth {text[:50]!r} divides by zero")
+    return parse_bandwidth(parts[1] + parts[3]) / 8 / int(parts[2])
+
+
+def parse_price(text: str) -> Price:
+    """Return what a text says.
+
+    Raises
+    ------
+    UnitError
+        If it is no price. Whether the cost is in range is for the :class:`~topodesign.fabrics.fabric.Price` to say.
+
+    Examples
+    --------
+    >>> parse_price("900").cost
+    Fraction(900, 1)
+    >>> format_price(parse_price("12.50/200Gbps"))
+    '12.5/25GB/s'
+    """
+    match = _PRICE.fullmatch(text)
+    if match is None:
+        raise UnitError(f"a price is a number, or one for a bandwidth as 900/25GB/s, not {text[:50]!r}")
+    return Price(Fraction(match[1]), None if match[2] is None else parse_rate(match[2]))
+
+
+def format_price(price: Price) -> str:
+    """Write a price exactly, as :func:`parse_price` reads it."""
+    whole, decimals = divmod(int(price.cost * 10**6), 10**6)
+    cost = f"{whole}.{decimals:06d}".rstrip("0").rstrip(".")
+    return cost if price.step is None else f"{cost}/{format_rate(price.step)}"
