@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -91,3 +92,52 @@ def test_nothing_to_do_takes_no_time() -> None:
     assert len(result.loss.rows) == len(paths)
     assert np.all(result.utilisation == 0)
     assert "paths" in str(result)
+
+
+def by_events(paths: Paths, busy: Fraction, chunks: int, latency: dict[tuple[int, int], Fraction]) -> Fraction:
+    """Send chunk after chunk from node to node as soon as the chunk is there and the one before has arrived."""
+    last = Fraction(0)
+    for at in range(len(paths)):
+        way = paths.hop[paths.hop_start[at] : paths.hop_start[at + 1]].tolist()
+        stops = [place for place, vertex in enumerate(way) if vertex not in paths.topology.switches]
+        takes = [
+            busy / chunks + sum(latency[hop] for hop in itertools.pairwise(way[a : b + 1]))
+            for a, b in itertools.pairwise(stops)
+        ]
+        free = [Fraction(0)] * len(takes)
+        for _ in range(chunks):
+            there = Fraction(0)
+            for send, time in enumerate(takes):
+                there = free[send] = max(there, free[send]) + time
+        last = max(last, *free)
+    return last
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(COLLECTIVES), st.integers(1, 9))
+@settings(max_examples=40)
+def test_sends_take_the_latencies_of_their_links(seed: int, collective: str, chunks: int) -> None:
+    """The formula against events, alike latencies against one, and the best number of chunks against others."""
+    paths = drawn(seed, collective)
+    rng = random.Random(seed)  # noqa: S311
+    own = [Fraction(rng.randint(0, 9), rng.choice((3, 7)) * 10**6) for _ in paths.topology.links()]
+    latency = {(u, v): one for (u, v, _), one in zip(paths.topology.links(), own, strict=True)}
+    asked: dict[str, Any] = {"alpha": Fraction(0), "size": Fraction(2**14), "unit": UNIT, "latency": own}
+    run = simulate_paths(paths, **asked, chunks=chunks)
+    assert run.time == by_events(paths, run.optimum, chunks, latency)
+    best = simulate_paths(paths, **asked)
+    assert best.time == by_events(paths, best.optimum, best.chunks, latency)
+    for count in (best.chunks - 1, best.chunks, best.chunks + 1):
+        assert count < 1 or simulate_paths(paths, **asked, chunks=count).time >= best.time or count > best.chunks
+    none = [Fraction(0)] * len(own)
+    assert simulate_paths(paths, **asked | {"latency": none}, chunks=chunks).time == (
+        simulate_paths(paths, **asked | {"latency": None}, chunks=chunks).time
+    )
+    if len(paths):
+        lone = replace(
+            paths,
+            block=paths.block[:1].copy(),
+            weight=paths.weight[:1].copy(),
+            hop_start=paths.hop_start[:2].copy(),
+            hop=paths.hop[: paths.hop_start[1]].copy(),
+        )
+        assert set(simulate_paths(lone, **asked).critical) == set(lone.hop.tolist())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
-from topodesign.base.errors import ParameterError
+from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.scheduling import schedule
 from topodesign.simulation.plans import simulate
@@ -215,5 +216,8 @@ def test_latencies_of_the_fabric_are_those_of_its_links() -> None:
     assert by_alpha["600ns"] < small.time < by_alpha["5us"]
     with pytest.raises(ParameterError, match="says no latencies"):
         simulate(schedule("torus(2,2)", "broadcast", root=0), alpha="fabric")
-    with pytest.raises(ParameterError, match="is for trees"):
+    with pytest.raises(ParameterError, match="says no latencies"):
         simulate(schedule("torus(2,2)"), alpha="fabric")
+    fine = replace(plan.fabric, latency=(("InfiniBand", Fraction(1, 3)), ("NVLink", Fraction(1, 10**25))))
+    with pytest.raises(TooLargeError, match="rounder numbers"):
+        simulate(replace(plan, place=fine), alpha="fabric")

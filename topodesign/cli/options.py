@@ -97,7 +97,7 @@ own_alpha_option = click.option(
     default="10us",
     show_default=True,
     metavar="TIME",
-    help="Latency of one communication step; for trees also 'fabric', what the fabric says of its links.",
+    help="Latency of one communication step; 'fabric' for what the fabric says of each link.",
 )
 bandwidth_option = click.option(
     "--bandwidth",
@@ -272,7 +272,7 @@ def tree_options(function: _Command) -> _Command:
     return function
 
 
-def workload_options(function: _Command) -> _Command:
+def workload_options(function: _Command, alpha: Callable[[_Command], _Command] = alpha_option) -> _Command:
     """Add ``--alpha``, ``--size`` (several) and ``--bandwidth`` to a command."""
     for option in (
         bandwidth_option,
@@ -285,7 +285,7 @@ def workload_options(function: _Command) -> _Command:
             metavar="SIZE",
             help="Data size, such as 1MiB or 100MB; give it several times for one column each.",
         ),
-        alpha_option,
+        alpha,
     ):
         function = option(function)
     return function

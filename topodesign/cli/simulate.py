@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,15 @@ from topodesign.base.arguments import MOST_SEED
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import Quantity
-from topodesign.cli.options import json_option, print_json, progress_bar, say, without_option, workload_options
+from topodesign.cli.options import (
+    json_option,
+    own_alpha_option,
+    print_json,
+    progress_bar,
+    say,
+    without_option,
+    workload_options,
+)
 
 if TYPE_CHECKING:
     from topodesign.simulation.rounds import Mode
@@ -22,7 +31,7 @@ if TYPE_CHECKING:
 
 @click.command(name="simulate")
 @click.argument("file", type=click.Path(path_type=Path))
-@workload_options
+@partial(workload_options, alpha=own_alpha_option)
 @click.option(
     "--mode",
     type=click.Choice(["lock-step", "asynchronous"]),

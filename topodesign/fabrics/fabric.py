@@ -15,12 +15,15 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.base.wording import counted
+from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import MAX_CAPACITY, Topology
 
 LONGEST_NAME = 100
 MAX_PRICE = 10**9
 NODE_BANDWIDTH = Fraction(100 * 10**9, 8)
 """Bytes per second of all links of a node together, for topologies that do not say (100 Gbps)."""
+OWN_LATENCIES = "fabric"
+"""As a latency: those that the fabric says of its links."""
 
 
 class FabricLink(NamedTuple):
@@ -300,6 +303,20 @@ class Fabric:
         parts = {word: [word] if word in known else word.split("+") for word in set(self.classes)}
         slowest = {word: max(known.get(kind, Fraction(0)) for kind in kinds) for word, kinds in parts.items()}
         return tuple(slowest[word] for word in self.classes)
+
+    def own_links(self, table: LinkTable | None = None) -> LinkTable:
+        """Return a table with the latencies of all links, and what another one says in its place.
+
+        Raises
+        ------
+        ParameterError
+            If the fabric says no latencies.
+        FileFormatError
+            If the other table has a row for no link.
+        """
+        other = LinkTable({}, {}) if table is None else table.on(self.topology)
+        pairs = ((u, v) for u, v, _ in self.topology.links())
+        return LinkTable({**dict(zip(pairs, self.link_latencies(), strict=True)), **other.alpha}, other.bandwidth)
 
     def shared_links(self) -> tuple[tuple[int, ...], ...]:
         """Return the places of the links of every shared limit in ``topology.links()``, ascending."""

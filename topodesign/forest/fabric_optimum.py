@@ -15,7 +15,7 @@ from topodesign.base.units import Quantity, as_size, as_time, format_size, forma
 from topodesign.base.wording import counted
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
 from topodesign.expand.places import PlaceLike, as_fabric
-from topodesign.fabrics.fabric import Fabric, format_rate
+from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric, format_rate
 from topodesign.fabrics.part import Others, listed, part_of
 from topodesign.fabrics.shards import Shards, as_shards
 from topodesign.fabrics.wording import change_in_words, in_columns, speed
@@ -34,7 +34,6 @@ from topodesign.forest.throughput import (
     upgrades,
 )
 from topodesign.pricing.flows.flow_optimum import FLOWS, Costs, FlowOptimum, flow_optimum
-from topodesign.simulation.plans import OWN_LATENCIES
 
 METHODS = ("auto", "forest", "fluid")
 """Who can be asked for an optimum."""

@@ -2,12 +2,15 @@
 
 Every path has its share of every link on its way for itself, so that all take the same time B by bandwidth alone. What
 a path carries is cut into C chunks that follow one another, and a chunk takes ``alpha + B / C`` from node to node,
-whatever the switches between. A path of h sends is done after ``(h + C - 1) * (alpha + B / C)``. Times are exact.
+whatever the switches between. A path of h sends is done after ``(h + C - 1) * (alpha + B / C)``. Where links have
+latencies of their own, a send takes those of all links that it goes over: with x for the sum of a path and s for its
+slowest send, it is done after ``h B / C + x + (C - 1) * (B / C + s)``. Times are exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -17,7 +20,15 @@ from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError
 from topodesign.plans.paths import Paths
-from topodesign.simulation.chunked import best_chunks, check_chunks, chunked_record, described, in_chunks
+from topodesign.simulation.chunked import (
+    Chains,
+    best_chunks,
+    check_chunks,
+    chunked_record,
+    described,
+    fewest_end,
+    in_chunks,
+)
 from topodesign.simulation.rounds import Link, Loss
 from topodesign.topology.topology import IntArray
 
@@ -37,7 +48,7 @@ class PathSimulation:
     size
         Bytes of the whole data of a node.
     critical
-        Vertices of a path with the most sends.
+        Vertices of a path with the most sends, or of one that ends last where links have latencies of their own.
     utilisation
         Share of ``time`` in which each link transmits bits (float64, in the topology's order; rounded).
     loss
@@ -78,6 +89,7 @@ def simulate_paths(
     unit: Fraction,
     chunks: int | None = None,
     failed_links: Iterable[Link] = (),
+    latency: Sequence[Fraction] | None = None,
 ) -> PathSimulation:
     """Time paths.
 
@@ -95,6 +107,9 @@ def simulate_paths(
         Chunks of what a path carries; None takes the number that is fastest, of at least a byte each.
     failed_links
         Links (u, v) that carry nothing.
+    latency
+        Seconds of latency of each link in place of ``alpha``: a chunk then takes from node to node that of all links
+        between.
 
     Raises
     ------
@@ -110,13 +125,38 @@ def simulate_paths(
     heights = paths.heights * goes
     height = int(heights.max(initial=0))
     smallest = block * int(paths.weight.min(initial=1)) / paths.units
-    if chunks is None:
-        chunks = best_chunks((height - 1) * busy, Fraction(alpha), smallest)
-    time = (height + chunks - 1) * (alpha + busy / chunks) if height else Fraction(0)
     longest = int(heights.argmax()) if height else -1
+    if latency is None:
+        if chunks is None:
+            chunks = best_chunks((height - 1) * busy, Fraction(alpha), smallest)
+        time = (height + chunks - 1) * (alpha + busy / chunks) if height else Fraction(0)
+    else:
+        kinds = _chains(paths, goes, latency)
+        if chunks is None:
+            chunks = fewest_end([(Chains.of(kinds), busy)], smallest)
+        ends = {Chains.of([kind]).end(busy, chunks): path for kind, path in kinds.items()}
+        time = max(ends, default=Fraction(0))
+        longest = ends.get(time, -1)
     way = paths.hop[paths.hop_start[longest] : paths.hop_start[longest + 1]].tolist() if height else []
     sending = _loads(paths, goes) / topology.capacity * float(8 * block / paths.units / Fraction(unit))
     return PathSimulation(time, chunks, busy, Fraction(size), tuple(way), sending / float(time or 1), loss)
+
+
+def _chains(
+    paths: Paths, goes: NDArray[np.bool_], latency: Sequence[Fraction]
+) -> dict[tuple[int, Fraction, Fraction], int]:
+    """Return the sends, the latency and that of the slowest send of paths that carry data, with a path of each kind."""
+    path, tail, head = _hops(paths)
+    common = math.lcm(*(one.denominator for one in latency))
+    ticks = np.array([int(one * common) for one in latency], dtype=object)[paths.topology.link_index(tail, head)]
+    begins = np.flatnonzero(~np.isin(tail, sorted(paths.topology.switches)))  # a send is from node to node
+    sends = np.add.reduceat(ticks, begins) if len(begins) else ticks
+    found: dict[tuple[int, int, int], int] = {}
+    first = np.flatnonzero(np.diff(path[begins], prepend=-1)).tolist()
+    for number, a, b in zip(path[begins][first].tolist(), first, [*first[1:], len(begins)], strict=True):
+        if goes[number]:
+            found.setdefault((b - a, sum(sends[a:b]), max(sends[a:b])), number)
+    return {(h, Fraction(x, common), Fraction(s, common)): number for (h, x, s), number in found.items()}
 
 
 def _hops(paths: Paths) -> tuple[IntArray, IntArray, IntArray]:

@@ -20,7 +20,7 @@ from topodesign.base.errors import ParameterError, ScheduleError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_bandwidth, format_size, format_time
 from topodesign.base.wording import counted, listed
-from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.part import part_of
 from topodesign.fabrics.ready import Ready, as_ready
 from topodesign.plans.files import as_plan
@@ -39,8 +39,6 @@ from topodesign.simulation.trees import TreeSimulation, simulate_trees
 from topodesign.simulation.workload import Layer, TrainingStep, backpropagation, load_workload
 from topodesign.topology.link_table import LinkTable, read_link_table
 
-OWN_LATENCIES = "fabric"
-"""As a latency: those that the fabric says of its links."""
 _SHOWN = 3
 """Examples given of what a failure breaks."""
 
@@ -137,7 +135,10 @@ class Simulation(Result):
         now = self.conditions
         what = f"{self.plan.collective} of {format_size(now.size)}"
         if isinstance(self.plan.movement, Timed | Together):
-            return f"{what}: {format_time(self.time)}; the plan's own latencies and bandwidths"
+            whose = "the plan's own latencies and bandwidths"
+            if now.alpha is None:
+                whose = "the fabric's own latencies, the plan's own bandwidths"
+            return f"{what}: {format_time(self.time)}; {whose}"
         own = now.bandwidth is None and isinstance(self.plan.place, Fabric)
         rate = "the fabric's own bandwidths" if own else f"{format_bandwidth(now.bandwidth or NODE_BANDWIDTH)} per node"
         alpha = "the fabric's own latencies" if now.alpha is None else f"alpha {format_time(now.alpha)}"
@@ -227,8 +228,9 @@ def simulate(
     size
         Whole data M: bytes, or text with a unit.
     alpha
-        Latency of a message: seconds, or text with a unit; or, of trees, ``fabric`` for those that the fabric says of
-        its links. Timed sends have latencies of their own.
+        Latency of a message: seconds, or text with a unit; or ``fabric`` for what the plan's fabric says of its links,
+        of which a message takes the sum of those that it goes over. Timed sends have latencies of their own, in whose
+        place only ``fabric`` puts others.
     bandwidth
         Egress bandwidth B of a node, bits per second or text with a unit, for a plan on a topology without bandwidths
         of its own; 100Gbps if None. Timed sends have bandwidths of their own.
@@ -275,7 +277,7 @@ def simulate(
         down += _dead(plan, tuple(without))
     now = Conditions(
         as_size(size),
-        _alpha(plan, alpha),
+        None if alpha == OWN_LATENCIES else as_time(alpha),
         None if bandwidth is None else as_bandwidth(bandwidth),
         mode,
         links if links is None or isinstance(links, LinkTable) else read_link_table(links),
@@ -288,15 +290,6 @@ def simulate(
     if (now.jitter or now.ready) and not isinstance(plan.movement, Timed | Together):
         raise ParameterError(f"delays are of timed sends, and {plan.kind} have no times of their own; leave them out")
     return Simulation(plan, now, run(plan, plan.movement, now))
-
-
-def _alpha(plan: Plan, alpha: Quantity) -> Fraction | None:
-    """Return a latency; None for the fabric's own, which only trees are timed with."""
-    if alpha != OWN_LATENCIES:
-        return as_time(alpha)
-    if not isinstance(plan.movement, Trees):
-        raise ParameterError(f"--alpha {OWN_LATENCIES} is for trees, and these are {plan.kind}; give a time")
-    return None
 
 
 def _numbers(fabric: Fabric) -> tuple[str, ...]:
@@ -386,7 +379,7 @@ def training_step(
 def _rounds(plan: Plan, rounds: Rounds, now: Conditions) -> SimulationResult:
     if now.chunks is not None:
         raise ParameterError("chunks are of trees and paths; rounds have none")
-    table = LinkTable({}, {}) if now.links is None else now.links.on(plan.topology)
+    table = _links(plan, now) or LinkTable({}, {})
     own = 8 * plan.fabric.unit * max(1, plan.topology.degree)
     return simulate_rounds(
         plan.topology,
@@ -401,9 +394,15 @@ def _rounds(plan: Plan, rounds: Rounds, now: Conditions) -> SimulationResult:
     )
 
 
+def _links(plan: Plan, now: Conditions) -> LinkTable | None:
+    """Return what is said of single links, and what the fabric says of all where it is asked."""
+    if now.alpha is None:
+        return plan.fabric.own_links(now.links)
+    return None if now.links is None else now.links.on(plan.topology)
+
+
 def _trees(plan: Plan, trees: Trees, now: Conditions) -> TreeSimulation:
-    latency = plan.fabric.link_latencies() if now.alpha is None else None
-    return simulate_trees(trees, **_in_pipelines(plan, now), latency=latency)
+    return simulate_trees(trees, **_in_pipelines(plan, now))
 
 
 def _paths(plan: Plan, paths: Paths, now: Conditions) -> PathSimulation:
@@ -424,20 +423,21 @@ def _in_pipelines(plan: Plan, now: Conditions) -> dict[str, Any]:
         "unit": unit,
         "chunks": now.chunks,
         "failed_links": now.failed,
+        "latency": fabric.link_latencies() if now.alpha is None else None,
     }
 
 
 def _timed(plan: Plan, timed: Timed, now: Conditions) -> TimedSimulation:
     opens = _opens(plan, timed.tick, now)
     return simulate_timed(
-        plan.topology, timed, size=now.size, links=now.links, jitter=now.jitter, seed=now.seed, opens=opens
+        plan.topology, timed, size=now.size, links=_links(plan, now), jitter=now.jitter, seed=now.seed, opens=opens
     )
 
 
 def _together(plan: Plan, moved: Together, now: Conditions) -> TimedSimulation:
     opens = _opens(plan, moved.tick, now)
     return simulate_together(
-        plan.topology, moved, size=now.size, links=now.links, jitter=now.jitter, seed=now.seed, opens=opens
+        plan.topology, moved, size=now.size, links=_links(plan, now), jitter=now.jitter, seed=now.seed, opens=opens
     )
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.errors import ParameterError
+from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.plans.trees import Trees
 from topodesign.simulation.chunked import (
     Chains,
@@ -32,6 +32,8 @@ from topodesign.simulation.chunked import (
     in_chunks,
 )
 from topodesign.simulation.rounds import Link, Loss
+
+_MOST_TICKS = 2**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +121,8 @@ def simulate_trees(
     ------
     ParameterError
         If a number is out of range or a named link not in the topology.
+    TooLargeError
+        If 64 bits cannot count the latencies in a tick of which all are multiples.
     """
     check_chunks(alpha, size, unit, chunks, "the data of a tree")
     failed = tuple(sorted(set(failed_links)))
@@ -210,6 +214,8 @@ def _chains(schedule: Trees, happens: NDArray[np.bool_], latency: Sequence[Fract
     What a switch sends that adds or copies is of no length, but takes the latency of its links.
     """
     common = math.lcm(*(one.denominator for one in latency))
+    if common * max(latency) * len(schedule.hop) >= _MOST_TICKS:
+        raise TooLargeError("latencies of links have no common tick that 64 bits can count; use rounder numbers")
     ticks = np.array([int(one * common) for one in latency], dtype=np.int64)
     route, (src, dst) = _hops(schedule)
     of_route = np.zeros(len(schedule.route_edge), dtype=np.int64)
