@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
+import time
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from topodesign import compare, evaluate, pareto, save_plan, schedule, simulate, verify
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
+from topodesign.base.units import Quantity
 from topodesign.cli.main import run
+from topodesign.comparison.contender import Contender, ContenderLike
 from topodesign.fabrics.fabric import Fabric
 
+compare_module = importlib.import_module("topodesign.comparison.compare")
 NAMES = ["best", "ring", "tree", "torus", "hypercube", "jellyfish", "dragonfly", "fattree"]
 
 
@@ -113,6 +119,34 @@ def test_large_places_are_priced_from_their_links() -> None:
     found = compare(["genkautz(4,500)"])
     assert found.contenders[0].proof == "links priced"
     assert found.contenders[0].times == evaluate("genkautz(4,500)").allreduce
+
+
+def test_what_takes_too_long_is_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = compare_module.contender
+
+    def slow_ring(what: ContenderLike, *args: Any) -> Contender:
+        while what == "ring":
+            time.sleep(0.001)
+        made: Contender = usual(what, *args)
+        return made
+
+    monkeypatch.setattr(compare_module, "contender", slow_ring)
+    told: list[float] = []
+    with pytest.raises(InfeasibleError, match="ring: was not scheduled, verified and measured within 50ms"):
+        compare(["ring"], nodes=16, degree=4, time_limit="50ms", progress=told.append)
+    assert told == [1]
+    found = compare(["torus", "ring", "tree"], nodes=16, degree=4, time_limit="5s", progress=told.append)
+    assert [one.name for one in found.contenders] == ["torus", "tree"]
+    assert found.missing == (("ring", "was not scheduled, verified and measured within 5s"),)
+    assert "ring: was not scheduled" in str(found.table().footnote)
+    assert told[1:] == [1 / 3, 2 / 3, 1]
+    assert found.contenders[0].times == compare(["torus"], nodes=16, degree=4).contenders[0].times
+
+
+@pytest.mark.parametrize("limit", [0, "-1s", "10000000s"])
+def test_a_time_limit_is_above_zero(limit: Quantity) -> None:
+    with pytest.raises(TopodesignError):
+        compare(["torus"], nodes=16, degree=4, time_limit=limit)
 
 
 def test_the_command_prints_the_same(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,15 @@ import click
 
 import topodesign
 from topodesign.cli.completion import SPEC
-from topodesign.cli.options import csv_option, json_option, print_csv, print_for_people, print_json, workload_options
+from topodesign.cli.options import (
+    csv_option,
+    json_option,
+    print_csv,
+    print_for_people,
+    print_json,
+    progress_bar,
+    workload_options,
+)
 
 
 def _prices(_context: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> dict[str, str] | None:
@@ -33,6 +41,13 @@ def _prices(_context: click.Context, _option: click.Parameter, values: tuple[str
     metavar="WHAT=PRICE",
     help="Price of a cable, a port of a node, a switch or a switch-port, with commas between: adds a column.",
 )
+@click.option(
+    "--time-limit",
+    default="60s",
+    show_default=True,
+    metavar="TIME",
+    help="For each contender; what takes longer is left out, and said so.",
+)
 @csv_option
 @json_option
 def command(
@@ -43,6 +58,7 @@ def command(
     sizes: tuple[str, ...],
     bandwidth: str,
     prices: dict[str, str] | None,
+    time_limit: str,
     as_csv: bool,
     as_json: bool,
 ) -> None:
@@ -56,9 +72,18 @@ def command(
     """
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other.")
-    found = topodesign.compare(
-        contenders, nodes=nodes, degree=degree, alpha=alpha, sizes=sizes, bandwidth=bandwidth, prices=prices
-    )
+    with progress_bar("comparing") as progress:
+        found = topodesign.compare(
+            contenders,
+            nodes=nodes,
+            degree=degree,
+            alpha=alpha,
+            sizes=sizes,
+            bandwidth=bandwidth,
+            prices=prices,
+            time_limit=time_limit,
+            progress=progress,
+        )
     if as_csv:
         print_csv(found.to_records())
     elif as_json:

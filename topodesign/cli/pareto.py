@@ -193,11 +193,13 @@ def _beside(result: Pareto, against: tuple[str, ...]) -> Any:
     """Return the fastest topology beside others."""
     names = [name for text in against for name in (text.split(",") if "(" not in text else [text])]
     work = result.workload
-    return topodesign.compare(
-        [str(result.best.spec), *names],
-        nodes=result.nodes,
-        degree=result.degree,
-        alpha=work.alpha,
-        sizes=work.sizes,
-        bandwidth=work.bandwidth,
-    )
+    with progress_bar("comparing") as progress:
+        return topodesign.compare(
+            [str(result.best.spec), *names],
+            nodes=result.nodes,
+            degree=result.degree,
+            alpha=work.alpha,
+            sizes=work.sizes,
+            bandwidth=work.bandwidth,
+            progress=progress,
+        )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from topodesign.base.arguments import as_choice
 from topodesign.base.cost import Cost, lower_bound
+from topodesign.base.deadline import OutOfTime, deadline
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import (
     Quantity,
     as_count,
+    as_time,
     format_bandwidth,
     format_excess,
     format_size,
@@ -21,6 +23,7 @@ from topodesign.base.units import (
     plain_number,
 )
 from topodesign.comparison.contender import PRICED, Contender, ContenderLike, contender
+from topodesign.comparison.methods import MOST_SECONDS
 from topodesign.pricing.workload import Workload, as_workload
 from topodesign.topology.topology import Topology
 
@@ -38,7 +41,7 @@ class Comparison(Result):
     bound
         What no topology of that many nodes and ports can beat; where fabrics alone are compared, no network at all.
     missing
-        Names that stand for nothing of this size, with the reason.
+        Names that stand for nothing of this size, and what took too long, with the reason.
     """
 
     contenders: tuple[Contender, ...]
@@ -158,6 +161,8 @@ def compare(
     sizes: Quantity | Sequence[Quantity] = "1MiB",
     bandwidth: Quantity = "100Gbps",
     prices: Mapping[str, Quantity] | None = None,
+    time_limit: Quantity = "60s",
+    progress: Callable[[float], None] | None = None,
 ) -> Comparison:
     """Put designs side by side: their allreduce as a verified plan, all-to-all, cables, switches, failures survived.
 
@@ -174,16 +179,22 @@ def compare(
         (those that they leave unused carry nothing), fabrics to their switches.
     prices
         Of a ``cable``, a ``port`` of a node, a ``switch`` and a ``switch-port``: adds what each contender costs.
+    time_limit
+        For each contender, seconds or text with a unit. What is not measured then is not waited for.
+    progress
+        Called with the share of the contenders that are done.
 
     Returns
     -------
     Comparison
-        Everyday names that stand for nothing of this size are told in ``missing``.
+        Everyday names that stand for nothing of this size, and contenders that take too long, are in ``missing``.
 
     Raises
     ------
     ParameterError
-        If nothing is left to compare, contenders differ in their nodes or one has too many ports, a price is wrong.
+        If contenders differ in their nodes or one has too many ports, or a price or the time limit is wrong.
+    InfeasibleError
+        If nothing is left to compare.
     TopodesignError
         Of the other kinds, as of :func:`topodesign.schedule` and :func:`topodesign.evaluate`.
 
@@ -203,15 +214,24 @@ def compare(
     costs = (
         None if prices is None else {as_choice("price", name, PRICED): _price(value) for name, value in prices.items()}
     )
+    limit = as_time(time_limit)
+    if not 0 < limit <= MOST_SECONDS:
+        raise ParameterError(f"time_limit must be above zero and at most {MOST_SECONDS} seconds")
     found: list[Contender] = []
     missing: list[tuple[str, str]] = []
-    for what in contenders:
+    for done, what in enumerate(contenders, 1):
         try:
-            found.append(contender(what, work, many, ports, costs))
+            with deadline(float(limit)):
+                one = contender(what, work, many, ports, costs)
         except InfeasibleError as error:
             missing.append((str(what), str(error)))
-            continue
-        many = found[0].nodes
+        except OutOfTime:
+            missing.append((str(what), f"was not scheduled, verified and measured within {format_time(limit)}"))
+        else:
+            found.append(one)
+            many = one.nodes
+        if progress is not None:
+            progress(done / len(contenders))
     if not found:
         raise InfeasibleError("\n".join(f"{name}: {why}" for name, why in missing))
     own = [one.topology.degree for one in found if isinstance(one.place, Topology)]

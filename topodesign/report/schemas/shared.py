@@ -67,7 +67,8 @@ COMPARISON: Keys = {
     ),
     "contenders": array(shared("contender"), "The designs, in the order in which they were named."),
     "missing": array(
-        record({"name": text("The name."), "why": text("Why there is none.")}), "Names of which there is no design."
+        record({"name": text("The name."), "why": text("Why there is none.")}),
+        "Names of which there is no design, or none in time.",
     ),
 }
 _CHANGE: Keys = {
