@@ -24,6 +24,6 @@ def test_what_fits_is_left_alone(text: str) -> None:
 
 
 def test_the_second_column_stays_a_column() -> None:
-    text = "  allreduce       177.067 GB/s  reduce-scatter, then allgather"
-    assert fitted(text, 50) == "  allreduce       177.067 GB/s  reduce-scatter,\n                  then allgather"
+    text = "  allreduce       177.067GB/s  reduce-scatter, then allgather"
+    assert fitted(text, 50) == "  allreduce       177.067GB/s  reduce-scatter,\n                  then allgather"
     assert fitted("one " * 20, 30).startswith("one one")

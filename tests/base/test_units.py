@@ -18,12 +18,15 @@ from topodesign.base.units import (
     as_bandwidth,
     as_size,
     as_time,
+    exact_rate,
     format_bandwidth,
+    format_rate,
     format_size,
     format_time,
     parse_bandwidth,
     parse_size,
     parse_time,
+    rounded_size,
 )
 
 Parser = Callable[[str], Fraction]
@@ -313,3 +316,43 @@ def test_units_that_are_nearly_known_are_suggested(parse: Parser, text: str, mea
         parse(text)
     first = meant.partition(" ")[0]
     assert parse(f"1{first}") > 0
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(490196, "479KiB"), (5, "5B"), (1536, "1.5KiB"), (3 * 2**20 + 5, "3MiB"), (2**33, "8GiB")]
+)
+def test_sizes_are_rounded_for_people(size: int, text: str) -> None:
+    assert rounded_size(Fraction(size)) == text
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"),
+    [
+        (Fraction(5312 * 10**9, 15), "354.133GB/s"),
+        (Fraction(2400 * 10**9), "2400GB/s"),
+        (Fraction(25 * 10**9, 2), "12.5GB/s"),
+        (Fraction(5 * 10**8), "500MB/s"),
+        (Fraction(10**4, 3), "3.333kB/s"),
+        (Fraction(1, 2), "0.5B/s"),
+        (Fraction(0), "0B/s"),
+    ],
+)
+def test_rates_are_rounded_for_people(rate: Fraction, text: str) -> None:
+    assert format_rate(rate) == text
+
+
+@given(st.fractions(Fraction(1, 12), 400, max_denominator=12) | st.integers(1, 10**10).map(Fraction))
+def test_rates_are_written_exactly(rate: Fraction) -> None:
+    number, _, unit = exact_rate(rate).partition("B/s")[0].partition("/")
+    if unit:  # 50/3GB/s
+        denominator = int("".join(filter(str.isdigit, unit)))
+        assert parse_bandwidth(f"{number}{unit.strip('0123456789')}B/s") / 8 / denominator == rate
+    else:
+        assert parse_bandwidth(exact_rate(rate)) / 8 == rate
+
+
+@given(st.fractions(1, 10**12, max_denominator=10**4))
+def test_all_rates_for_people_are_read_back_to_half_a_thousandth(rate: Fraction) -> None:
+    shown = parse_bandwidth(format_rate(rate)) / 8
+    assert abs(shown - rate) <= Fraction(11, 20000) * rate
+    assert " " not in format_rate(rate)

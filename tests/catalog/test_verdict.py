@@ -9,8 +9,8 @@ import pytest
 
 from topodesign import pareto
 from topodesign.base.cost import Cost
+from topodesign.base.units import rounded_size
 from topodesign.catalog.verdict import verdict_on
-from topodesign.pricing.crossovers import rounded_size
 from topodesign.pricing.workload import as_workload
 
 OPEN = [(16, 4), (24, 5), (100, 3), (200, 6), (257, 4), (1000, 4)]

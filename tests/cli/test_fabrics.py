@@ -95,9 +95,9 @@ def test_a_table_for_people(call: Call) -> None:
     lines = out[out.index("numbers of trees per root that pay") :].splitlines()
     assert lines[1].split() == ["k", "bandwidth", "height", "1MiB", "1PB"]
     best, low = lines[2].split(), lines[3].split()
-    assert best[:4] == ["7", "328.125", "GB/s", "+0.0%"]
-    assert int(low[4]) < int(best[4])
-    assert low[6] == "*"  # small data go faster over low trees
+    assert best[:3] == ["7", "328.125GB/s", "+0.0%"]
+    assert int(low[3]) < int(best[3])
+    assert low[5] == "*"  # small data go faster over low trees
     assert best[-1] == "*"  # and large data over the best
     assert "latency of 10us" in lines[4]
     assert "give --frontier" in call("optimum", "dgx_a100(2)", "--size", "1MiB")[2]
@@ -412,11 +412,11 @@ def test_counts_and_slow_links_are_readable(call: Call, tmp_path: Path) -> None:
     source.write_text("nodes: [a, b]\nlinks: [{from: a, to: b, bandwidth: 3kB/s, duplex: true}]\n")
     out = call("optimum", source)[1]
     assert out.startswith("slow: 2 nodes, 0 switches\n")
-    assert "allgather       6.000 kB/s" in out
+    assert "allgather       6kB/s" in out
     assert "(1 tree per root reaches the optimum)" in out
-    assert "the link of a, 3 kB/s, has to" in out
+    assert "the link of a, 3kB/s, has to" in out
     assert "1 tree per root" in call("schedule", source, "--collective", "allgather", "-o", path)[1]
-    assert "bandwidth 6.000 kB/s" in call("verify", path)[1]
+    assert "bandwidth 6kB/s" in call("verify", path)[1]
     assert "1 switch\n" in call("optimum", "dgx_a100(1)")[1]
 
 

@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topodesign.base.errors import ParameterError, SpecError, TooLargeError, TopologyError
-from topodesign.base.units import parse_bandwidth
 from topodesign.expand.library import build
 from topodesign.fabrics.drawing import GB
-from topodesign.fabrics.fabric import Fabric, FabricLink, format_rate
+from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.presets import FABRICS, build_fabric
 from topodesign.forest.throughput import throughput
 from topodesign.topology.topology import Topology
@@ -51,16 +50,6 @@ def test_capacities_are_the_bandwidths_without_rounding(rates: list[Fraction]) -
         pair: rate for number, rate in enumerate(rates) for pair in ((f"n{number}", "s"), ("s", f"n{number}"))
     }
     assert math.gcd(*fabric.topology.capacity.tolist()) == 1
-
-
-@given(RATES | st.integers(1, 10**10).map(Fraction))
-def test_rates_are_written_exactly(rate: Fraction) -> None:
-    number, _, unit = format_rate(rate).partition("B/s")[0].partition("/")
-    if unit:  # 50/3GB/s
-        denominator = int("".join(filter(str.isdigit, unit)))
-        assert parse_bandwidth(f"{number}{unit.strip('0123456789')}B/s") / 8 / denominator == rate
-    else:
-        assert parse_bandwidth(format_rate(rate)) / 8 == rate
 
 
 def test_parallel_links_add_up() -> None:

@@ -1,29 +1,12 @@
-"""Parts of a fabric in words: rates, lists, and whole groups of nodes."""
+"""Parts of a fabric in words: lists, and whole groups of nodes."""
 
 from __future__ import annotations
-
-from fractions import Fraction
 
 import pytest
 
 from topodesign.base.wording import listed
 from topodesign.fabrics.presets import build_fabric
-from topodesign.fabrics.wording import brief_speed, names_in_words, speed
-
-
-@pytest.mark.parametrize(
-    ("rate", "exact", "brief"),
-    [
-        (Fraction(325 * 10**9), "325.000 GB/s", "325 GB/s"),
-        (Fraction(5 * 10**8), "0.500 GB/s", "0.5 GB/s"),
-        (Fraction(10**8), "0.100 GB/s", "0.1 GB/s"),
-        (Fraction(10**8 - 1), "100.000 MB/s", "100 MB/s"),
-        (Fraction(10**4, 3), "3.333 kB/s", "3.333 kB/s"),
-        (Fraction(1, 2), "0.500 B/s", "0.5 B/s"),
-    ],
-)
-def test_speeds(rate: Fraction, exact: str, brief: str) -> None:
-    assert (speed(rate), brief_speed(rate)) == (exact, brief)
+from topodesign.fabrics.wording import names_in_words
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
+from topodesign.base.units import format_rate
 from topodesign.fabrics.presets import build_fabric
-from topodesign.fabrics.wording import brief_speed
 from topodesign.forest.bottleneck import bottleneck_in_words
 from topodesign.forest.throughput import throughput
 
@@ -20,7 +20,7 @@ def test_the_bandwidth_of_the_links_is_told_with_what_has_to_cross_them(spec: st
     result = throughput(fabric, collective, root=root)
     text = bottleneck_in_words(fabric, result)
     together = sum((link.bandwidth for link in result.links(fabric)), Fraction(0))
-    assert brief_speed(together) in text
+    assert format_rate(together) in text
     assert ("together" in text) == (len(result.links(fabric)) > 1)
     assert ("sums" in text) == (collective == "reduce-scatter")
     assert all(link.kind in text for link in result.links(fabric))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from topodesign.base.cost import Cost
-from topodesign.pricing.crossovers import rounded_size, winners
+from topodesign.pricing.crossovers import winners
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.fractions(0, 4, max_denominator=30)), min_size=1, max_size=8))
@@ -30,10 +29,3 @@ def test_the_winner_is_the_least_of_all_until_the_next(points: list[tuple[int, F
     for (_, one), (size, other) in itertools.pairwise(found):
         assert time(one, size) == time(other, size)
         assert time(one, size + 1) > time(other, size + 1)
-
-
-@pytest.mark.parametrize(
-    ("size", "text"), [(490196, "479KiB"), (5, "5B"), (1536, "1.5KiB"), (3 * 2**20 + 5, "3MiB"), (2**33, "8GiB")]
-)
-def test_sizes_are_rounded_for_people(size: int, text: str) -> None:
-    assert rounded_size(Fraction(size)) == text

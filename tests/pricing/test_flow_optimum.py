@@ -96,7 +96,7 @@ def test_the_command_prints_the_record_and_the_text(capsys: pytest.CaptureFixtur
     assert record["before"]["algorithmic_bandwidth"] == str(50 * GB)
     assert record["bottleneck_cut"]
     assert {row["class"]: row["doubled_gain"] for row in record["sensitivity"]} == {"NVLink": 0.0, "InfiniBand": 1.0}
-    assert repr(result) == "<FlowOptimum: all-to-all on part of dgx_a100_rails(2): 43.750 GB/s>"
+    assert repr(result) == "<FlowOptimum: all-to-all on part of dgx_a100_rails(2): 43.75GB/s>"
     assert result.to_records()[0]["cost"] == result.cost
     assert result._repr_html_().startswith("<pre>")
 

@@ -222,7 +222,7 @@ def test_problems_are_said_in_words() -> None:
     assert "node 2 never gets units [0,1) of shard 0" in complaint(timed.rows(timed.dst != 2))
     assert "there is no such link" in complaint(changed(timed, "dst", 0, int(timed.src[0])))
     assert "its link is busy with send" in complaint(joined(timed, timed.rows(np.array([0]))))
-    assert "the claimed time is 1 s" in str(verify_timed(topology, timed, Fraction(1)))
+    assert "the claimed time is 1s" in str(verify_timed(topology, timed, Fraction(1)))
     with pytest.raises(ScheduleError, match="3 nodes and 3 links"):
         verify_timed(topology.transpose() and Topology.from_links(3, [(0, 1)]), timed)
 

@@ -17,8 +17,8 @@ def fitted(text: str, width: int) -> str:
 
     Examples
     --------
-    >>> print(fitted("allgather  354.133 GB/s  over the links of box0 and box1", 30))
-    allgather  354.133 GB/s  over
+    >>> print(fitted("allgather  354.133GB/s  over the links of box0 and box1", 30))
+    allgather  354.133GB/s  over
                the links of box0
                and box1
     """

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 
 from topodesign.base.errors import FileFormatError, ParameterError, UnitError
-from topodesign.base.units import parse_size
+from topodesign.base.units import parse_size, rounded_size
 
 VARIABLE = "TOPODESIGN_MAX_MEMORY"
 """The environment variable that sets the limit, such as ``16GiB``."""
 DEFAULT = 4 * 2**30
 """Bytes, where it is not set."""
-_GIB = 2**30
 
 
 def memory_limit() -> int:
@@ -49,6 +48,6 @@ def check_memory(needed: int, what: str) -> None:
     limit = memory_limit()
     if needed > limit:
         raise FileFormatError(
-            f"{what} would need about {needed / _GIB:.1f} GiB of memory, and the limit is {limit / _GIB:.1f} GiB; "
+            f"{what} would need about {rounded_size(needed)} of memory, and the limit is {rounded_size(limit)}; "
             f"set {VARIABLE} to raise it"
         )

@@ -46,6 +46,7 @@ _NUMBER = re.compile(r"([0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE]([+-]
 _LANES = re.compile(r"([0-9]{1,4})\s*x\s*(?=[0-9.])")
 _SIZE = re.compile(r"([KMGTP]i|[kKMGTP]?)(b|B)")
 _RATE = re.compile(r"([KMGTP]i|[kKMGTP]?)(bps|Bps|b/s|B/s|bit/s|byte/s)")
+_RATE_UNITS = ((10**9, "GB/s"), (10**6, "MB/s"), (10**3, "kB/s"), (1, "B/s"))
 _LONGEST = 80
 _MOST = 10**24  # seconds, bytes or bits per second; beyond this, or below its inverse, it is a slip of the pen
 
@@ -196,6 +197,32 @@ def format_size(size: Fraction | int) -> str:
     return f"{float(exact):.4g}B"
 
 
+def rounded_size(size: Fraction | int) -> str:
+    """Write a size with three digits or so in powers of 1024, for people: ``479KiB``."""
+    size, unit = Fraction(size), 1
+    while size >= 1024 * unit and unit < 2**40:
+        unit *= 1024
+    parts = 1 if size >= 100 * unit else 10
+    return f"{float(Fraction(round(size / unit * parts), parts)):g}{format_size(Fraction(unit))[1:]}"
+
+
+def format_rate(rate: Fraction) -> str:
+    """Write bytes per second with at most three decimals, for people: ``354.133GB/s``, ``25GB/s``, ``500MB/s``."""
+    unit, word = _rate_unit(rate)
+    return f"{float(rate / unit):.3f}".rstrip("0").rstrip(".") + word
+
+
+def exact_rate(rate: Fraction) -> str:
+    """Write bytes per second exactly: a short decimal, else a fraction, such as ``12.5GB/s`` or ``50/3GB/s``."""
+    unit, word = _rate_unit(rate)
+    value = rate / unit
+    scaled = value * 10**6
+    if scaled.denominator > 1:
+        return f"{value}{word}"
+    whole, decimals = divmod(int(scaled), 10**6)
+    return f"{whole}.{decimals:06d}".rstrip("0").rstrip(".") + word
+
+
 def format_bandwidth(bits_per_second: Fraction | int) -> str:
     """Write a bandwidth in bits per second with the largest power of 1000 that fits: ``100Gbps``."""
     value = Fraction(bits_per_second)
@@ -214,6 +241,11 @@ def format_excess(ratio: Fraction) -> str:
 def plain_number(value: Fraction) -> int | float:
     """Return an exact quantity as a number for JSON: an integer where it is one."""
     return int(value) if value.denominator == 1 else float(value)
+
+
+def _rate_unit(rate: Fraction) -> tuple[int, str]:
+    """Return the largest power of 1000 up to 10^9 that a rate in bytes per second has, and its name."""
+    return next((pair for pair in _RATE_UNITS if rate >= pair[0]), _RATE_UNITS[-1])
 
 
 def _quantity(

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from topodesign.base.cost import Cost
 from topodesign.base.records import shortened
-from topodesign.base.units import format_excess, format_size
+from topodesign.base.units import format_excess, format_size, rounded_size
 from topodesign.base.wording import counted
-from topodesign.pricing.crossovers import rounded_size, winners
+from topodesign.pricing.crossovers import winners
 from topodesign.pricing.workload import Workload
 
 Offer = tuple[str, Cost]

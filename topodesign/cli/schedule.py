@@ -164,9 +164,9 @@ def _text(plan: Plan, written: str) -> str:
         summary = f"{plan.collective}: {tree_summary(plan.fabric, movement)}"
         return "\n".join([str(plan.fabric), summary, *notes, f"verified, {written}"])
     if plan.kind == "paths":
-        from topodesign.fabrics.wording import speed  # noqa: PLC0415  not for rounds
+        from topodesign.base.units import format_rate  # noqa: PLC0415  not for rounds
 
-        rate, height = speed(plan.claim["algorithmic_bandwidth"]), plan.claim["height"]
+        rate, height = format_rate(plan.claim["algorithmic_bandwidth"]), plan.claim["height"]
         many = len(plan.collective.single)
         where = f"{plan.fabric}{f', {many} groups' if many > 1 else ''}"
         summary = f"{plan.collective}: algorithmic bandwidth {rate}, {len(movement.table()['block'])} paths of"

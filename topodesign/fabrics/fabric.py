@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
+from topodesign.base.units import exact_rate
 from topodesign.base.wording import counted
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import MAX_CAPACITY, Topology
@@ -497,8 +498,8 @@ class Fabric:
         rates = [int(ports[vertex]) * self.unit for ports in (self.topology.in_ports, self.topology.out_ports)]
         kind = "switch" if vertex in self.topology.switches else "node"
         return (
-            f"{kind} '{self.names[vertex]}' has {format_rate(rates[0])} in but {format_rate(rates[1])} out, "
-            f"{format_rate(abs(rates[0] - rates[1]))} more {'in' if rates[0] > rates[1] else 'out'}"
+            f"{kind} '{self.names[vertex]}' has {exact_rate(rates[0])} in but {exact_rate(rates[1])} out, "
+            f"{exact_rate(abs(rates[0] - rates[1]))} more {'in' if rates[0] > rates[1] else 'out'}"
         )
 
     def stray_switches(self) -> tuple[str, ...]:
@@ -513,17 +514,6 @@ class Fabric:
             found |= new
             todo += new
         return tuple(name for node, name in enumerate(self.names) if node not in found)
-
-
-def format_rate(rate: Fraction) -> str:
-    """Write bytes per second exactly: a short decimal, else a fraction, such as ``12.5GB/s`` or ``50/3GB/s``."""
-    unit, prefix = next((u, p) for u, p in ((10**9, "G"), (10**6, "M"), (10**3, "k"), (1, "")) if rate >= u or u == 1)
-    value = rate / unit
-    scaled = value * 10**6
-    if scaled.denominator > 1:
-        return f"{value}{prefix}B/s"
-    whole, decimals = divmod(int(scaled), 10**6)
-    return f"{whole}.{decimals:06d}".rstrip("0").rstrip(".") + f"{prefix}B/s"
 
 
 def _check_name(name: str, kind: str) -> None:
@@ -568,7 +558,7 @@ def _assemble(
     capacities = [int(rates[pair] / unit) for pair in pairs]
     if max(capacities, default=1) > MAX_CAPACITY:
         raise TooLargeError(
-            f"the bandwidths have so small a common divisor, {format_rate(unit)}, that the largest is "
+            f"the bandwidths have so small a common divisor, {exact_rate(unit)}, that the largest is "
             f"{max(capacities)} times as much (at most {MAX_CAPACITY}); round them"
         )
     ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)

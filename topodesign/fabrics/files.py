@@ -37,8 +37,8 @@ from topodesign.base.errors import FileFormatError, ParameterError, TopologyErro
 from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
-from topodesign.base.units import parse_bandwidth, parse_time
-from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric, FabricLink, Price, Shared, format_rate
+from topodesign.base.units import exact_rate, parse_bandwidth, parse_time
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric, FabricLink, Price, Shared
 from topodesign.fabrics.price import FRACTION, format_price, parse_price, parse_rate
 from topodesign.topology.files import graphml_graph, node_link_graph, read_topology
 
@@ -386,7 +386,7 @@ def _document(fabric: Fabric) -> dict[str, Any]:
         duplex = link._replace(src=link.dst, dst=link.src) in present
         if duplex and rank[link.src] > rank[link.dst]:
             continue
-        row: dict[str, Any] = {"from": link.src, "to": link.dst, "bandwidth": format_rate(link.bandwidth)}
+        row: dict[str, Any] = {"from": link.src, "to": link.dst, "bandwidth": exact_rate(link.bandwidth)}
         rows.append(row | ({"duplex": True} if duplex else {}) | ({"class": link.kind} if link.kind else {}))
     nodes = [fabric.names[node] for node in fabric.compute]
     document = {"name": fabric.name, "nodes": nodes, "switches": switches, "links": rows}
@@ -422,7 +422,7 @@ def _shared_rows(fabric: Fabric) -> list[dict[str, Any]]:
     return [
         {
             "name": limit.name,
-            "bandwidth": format_rate(limit.bandwidth),
+            "bandwidth": exact_rate(limit.bandwidth),
             "links": [{"from": a, "to": b} for a, b in limit.links],
         }
         for limit in fabric.shared
@@ -482,5 +482,5 @@ def _to_graphml(fabric: Fabric) -> str:
         graph.add_node(fabric.names[node], switch=node in fabric.topology.switches, **_powers(fabric, node))
     for link in fabric.links():
         kind = {"class": link.kind} if link.kind else {}
-        graph.add_edge(link.src, link.dst, bandwidth=format_rate(link.bandwidth), **kind)
+        graph.add_edge(link.src, link.dst, bandwidth=exact_rate(link.bandwidth), **kind)
     return "\n".join(nx.generate_graphml(graph)) + "\n"

@@ -6,8 +6,8 @@ import re
 from fractions import Fraction
 
 from topodesign.base.errors import UnitError
-from topodesign.base.units import parse_bandwidth
-from topodesign.fabrics.fabric import Price, format_rate
+from topodesign.base.units import exact_rate, parse_bandwidth
+from topodesign.fabrics.fabric import Price
 
 FRACTION = re.compile(r"\s*([0-9]{1,30})/([0-9]{1,30})(?=\s*[A-Za-z])(.*)", re.DOTALL)
 _PRICE = re.compile(r"\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(?:/(.+))?", re.DOTALL)
@@ -54,4 +54,4 @@ def format_price(price: Price) -> str:
     """Write a price exactly, as :func:`parse_price` reads it."""
     whole, decimals = divmod(int(price.cost * 10**6), 10**6)
     cost = f"{whole}.{decimals:06d}".rstrip("0").rstrip(".")
-    return cost if price.step is None else f"{cost}/{format_rate(price.step)}"
+    return cost if price.step is None else f"{cost}/{exact_rate(price.step)}"

@@ -1,4 +1,4 @@
-"""Parts of a fabric in words: nodes by their groups, links by their classes, rates in units that people read."""
+"""Parts of a fabric in words: nodes by their groups, links by their classes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ _NUMBERS = (
     "eleven ",
     "twelve ",
 )
-_UNITS = ((10**9, "GB/s"), (10**6, "MB/s"), (10**3, "kB/s"), (1, "B/s"))
 
 
 def names_in_words(fabric: Fabric, nodes: Sequence[int]) -> str:
@@ -39,18 +38,6 @@ def names_in_words(fabric: Fabric, nodes: Sequence[int]) -> str:
         whole = group and total[group] > 1 and chosen[group] == total[group]
         words[group if whole else _called(fabric.names[node])] = None
     return listed(list(words))
-
-
-def brief_speed(rate: Fraction) -> str:
-    """Write bytes per second as :func:`speed` does, without needless decimals."""
-    number, unit = speed(rate).split()
-    return f"{number.rstrip('0').rstrip('.')} {unit}"
-
-
-def speed(rate: Fraction) -> str:
-    """Write bytes per second with three decimals, in units of 10^9 unless it is slow, for people."""
-    unit, word = next((pair for pair in _UNITS if 10 * rate >= pair[0]), _UNITS[-1])
-    return f"{float(rate / unit):.3f} {word}"
 
 
 def with_switches(fabric: Fabric, side: Sequence[int], ends: Sequence[str]) -> str:

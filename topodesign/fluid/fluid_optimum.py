@@ -14,7 +14,7 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
-from topodesign.base.units import format_time
+from topodesign.base.units import format_rate, format_time
 from topodesign.collectives import (
     ALL_TO_ALL,
     ALLGATHER,
@@ -25,8 +25,8 @@ from topodesign.collectives import (
     Collective,
     as_collective,
 )
-from topodesign.fabrics.fabric import Fabric, format_rate
-from topodesign.fabrics.wording import change_in_words, speed
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.wording import change_in_words
 from topodesign.fluid.decomposition import Decomposition, Mixture, Progress, Source
 from topodesign.fluid.likeness import Likeness, alike
 from topodesign.fluid.network import Network, network_of
@@ -312,7 +312,7 @@ class FluidOptimum(Result):
 
     def heading(self) -> str:
         """Return the throughput."""
-        return f"{self.collective} on {self.fabric.name}: {speed(self.bandwidth)}"
+        return f"{self.collective} on {self.fabric.name}: {format_rate(self.bandwidth)}"
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row."""
@@ -369,13 +369,17 @@ class FluidOptimum(Result):
         mixture = self.mixture
         time = format_time(self.inverse_rate * 10**9)
         piece = "block" if self.problem.sources[0].paths else "shard"
-        lines = [str(self.fabric), "", f"  {self.collective}  {speed(self.bandwidth)}, 1/x = {time} per GB of {piece}"]
+        lines = [
+            str(self.fabric),
+            "",
+            f"  {self.collective}  {format_rate(self.bandwidth)}, 1/x = {time} per GB of {piece}",
+        ]
         if mixture.time == mixture.time_bound:
             lines += ["", f"proven: none is faster of {self.proof_covers}"]
         else:
-            lines += ["", f"none reaches more than {speed(self.bound)} of {self.proof_covers}"]
+            lines += ["", f"none reaches more than {format_rate(self.bound)} of {self.proof_covers}"]
         if self.before is not None:
-            lines += ["", f"before: {speed(self.before)}; {change_in_words(self.bandwidth, self.before)} now"]
+            lines += ["", f"before: {format_rate(self.before)}; {change_in_words(self.bandwidth, self.before)} now"]
         lines += ["", f"bottleneck of {self.collective}", f"  {self.in_words()}"]
         for row in self.binding[:_SHOWN]:
             name = f"'{row['shared']}'" if "shared" in row else " -> ".join(row["links"])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from topodesign.base.units import format_rate
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.wording import brief_speed, links_in_words, names_in_words, speed, with_switches
+from topodesign.fabrics.wording import links_in_words, names_in_words, with_switches
 from topodesign.forest.throughput import Throughput
 
 
@@ -32,7 +33,7 @@ def bottleneck_in_words(fabric: Fabric, result: Throughput) -> str:
     rate = sum((link.bandwidth for link in links), Fraction(0))
     together = " together" if len(links) > 1 else ""
     where = names_in_words(fabric, side) + with_switches(fabric, side, [k.src if out else k.dst for k in links])
-    return f"{links_in_words(links)} of {where}, {brief_speed(rate)}{together}, {verb} {data} {whose}"
+    return f"{links_in_words(links)} of {where}, {format_rate(rate)}{together}, {verb} {data} {whose}"
 
 
 def _balance_in_words(fabric: Fabric, result: Throughput) -> str:
@@ -41,8 +42,8 @@ def _balance_in_words(fabric: Fabric, result: Throughput) -> str:
     others = f" (and {len(unequal) - 1} more are unequal)" if len(unequal) > 1 else ""
     reason = f"{fabric.imbalance(unequal[0])}{others}, and a switch has to pass on what it gets"
     if result.bandwidth < result.bound:
-        return f"{reason}; none is proven to reach more than {speed(result.bound)}"
+        return f"{reason}; none is proven to reach more than {format_rate(result.bound)}"
     links = result.links(fabric)
     rate = sum((link.bandwidth for link in links), Fraction(0))
-    together = f"{links_in_words(links)}, {brief_speed(rate)} in all," if len(links) > 1 else links_in_words(links)
+    together = f"{links_in_words(links)}, {format_rate(rate)} in all," if len(links) > 1 else links_in_words(links)
     return f"{reason}; so {together} {'bind' if len(links) > 1 else 'binds'}"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from topodesign.base.units import format_time
+from topodesign.base.units import format_rate, format_time
 from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.wording import speed
 from topodesign.forest.multicast import Pruned, prune
 from topodesign.plans.measure import per_root, tree_figures
 from topodesign.plans.trees import Trees
@@ -47,7 +46,7 @@ def tree_summary(fabric: Fabric, schedule: Trees) -> str:
     reached = tree_figures(fabric, schedule)
     time = format_time(reached.inverse_rate * 10**9)
     lines = [
-        f"algorithmic bandwidth {speed(reached.bandwidth)}, 1/x* = {time} per GB of shard",
+        f"algorithmic bandwidth {format_rate(reached.bandwidth)}, 1/x* = {time} per GB of shard",
         f"{per_root(fabric, schedule)}, {len(schedule)} different ones, height {reached.height}",
     ]
     if len(schedule.relays):

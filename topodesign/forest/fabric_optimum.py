@@ -11,14 +11,14 @@ from typing import Any
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
-from topodesign.base.units import Quantity, as_size, as_time, format_size, format_time, plain_number
+from topodesign.base.units import Quantity, as_size, as_time, format_rate, format_size, format_time, plain_number
 from topodesign.base.wording import counted
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
 from topodesign.expand.places import PlaceLike, as_fabric
-from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric, format_rate
+from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric
 from topodesign.fabrics.part import Others, listed, part_of
 from topodesign.fabrics.shards import Shards, as_shards
-from topodesign.fabrics.wording import change_in_words, in_columns, speed
+from topodesign.fabrics.wording import change_in_words, in_columns
 from topodesign.fluid.fluid_optimum import FluidOptimum, fluid_optimum
 from topodesign.forest.bottleneck import bottleneck_in_words
 from topodesign.forest.throughput import (
@@ -128,13 +128,13 @@ def optimum(
     --------
     >>> best = optimum("dgx_a100(2)")
     >>> best
-    <FabricOptimum: allgather on dgx_a100(2): 346.667 GB/s>
+    <FabricOptimum: allgather on dgx_a100(2): 346.667GB/s>
     >>> best.trees
     13
     >>> optimum("dgx_a100(2)", "all-to-all")
-    <FlowOptimum: all-to-all on dgx_a100(2): 50.000 GB/s>
+    <FlowOptimum: all-to-all on dgx_a100(2): 50GB/s>
     >>> optimum("dgx_h100(1)", "allreduce", method="fluid")
-    <FluidOptimum: allreduce on dgx_h100(1): 450.000 GB/s>
+    <FluidOptimum: allreduce on dgx_h100(1): 450GB/s>
     """
     as_choice("method", method, METHODS)
     whole = as_fabric(place, bandwidth)
@@ -341,11 +341,11 @@ class FabricOptimum(Result):
         if best.composed_is_best:
             even = ", even where switches copy or add" if self._capable else ""
             return f"no allreduce beats a reduce-scatter followed by an allgather{even}"
-        bound = "the best" if best.proven else f"none reaches more than {speed(best.bound)}"
+        bound = "the best" if best.proven else f"none reaches more than {format_rate(best.bound)}"
         if best.bandwidth == best.composed:
             return f"an allreduce of another kind may be faster, but {bound}"
         kind = "in which switches copy and add (--method in-network)" if best.in_network else "of another kind"
-        return f"an allreduce {kind} reaches {speed(best.bandwidth)}, {bound}"
+        return f"an allreduce {kind} reaches {format_rate(best.bandwidth)}, {bound}"
 
     @property
     def _has_proof(self) -> bool:
@@ -353,7 +353,7 @@ class FabricOptimum(Result):
 
     def heading(self) -> str:
         """Return the throughput."""
-        return f"{self.best.collective} on {self.fabric.name}: {speed(self.best.bandwidth)}"
+        return f"{self.best.collective} on {self.fabric.name}: {format_rate(self.best.bandwidth)}"
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row for each collective."""
@@ -432,7 +432,7 @@ class FabricOptimum(Result):
             lines += ["", self.proof_in_words()]
         if self.before is not None:
             before = self.before.bandwidth
-            lines += ["", f"before: {speed(before)}; {change_in_words(best.bandwidth, before)} now"]
+            lines += ["", f"before: {format_rate(before)}; {change_in_words(best.bandwidth, before)} now"]
         unit = "" if self.shards is None else " and unit of shard size"
         reach = "reaches" if self.trees == 1 else "reach"
         lines += [
@@ -457,7 +457,12 @@ class FabricOptimum(Result):
         """Return a line for each number of trees, with a star at the fastest for each size."""
         titles = ["k", "bandwidth", "", "height", *map(format_size, self.sizes)]
         cells = [
-            [str(row.trees), speed(row.bandwidth), change_in_words(row.bandwidth, self.best.bandwidth), str(row.height)]
+            [
+                str(row.trees),
+                format_rate(row.bandwidth),
+                change_in_words(row.bandwidth, self.best.bandwidth),
+                str(row.height),
+            ]
             + [
                 f"{format_time(time)}{' *' if time == min(other.times[at] for other in rows) else '  '}"
                 for at, time in enumerate(row.times)
@@ -506,7 +511,7 @@ def _sensitivity(upgrade: Upgrade, now: Fraction) -> dict[str, Any]:
 
 def _collective(result: Throughput) -> list[str]:
     how = "reduce-scatter, then allgather" if len(result.collective.parts) > 1 else ""
-    return [result.collective.name, speed(result.bandwidth), how]
+    return [result.collective.name, format_rate(result.bandwidth), how]
 
 
 def _upgrade(upgrade: Upgrade, now: Fraction) -> list[str]:
@@ -516,5 +521,5 @@ def _upgrade(upgrade: Upgrade, now: Fraction) -> list[str]:
     elif upgrade.useful_factor == 1:
         beyond = "of no use alone"
     else:
-        beyond = f"of use up to x{float(upgrade.useful_factor):.4g} ({speed(upgrade.limit)})"
+        beyond = f"of use up to x{float(upgrade.useful_factor):.4g} ({format_rate(upgrade.limit)})"
     return [upgrade.kind or "links of no class", doubled, beyond]

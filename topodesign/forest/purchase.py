@@ -13,15 +13,15 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, UnitError
 from topodesign.base.records import Result
-from topodesign.base.units import Quantity, as_bandwidth
+from topodesign.base.units import Quantity, as_bandwidth, format_rate
 from topodesign.base.wording import counted
 from topodesign.collectives import Collective
 from topodesign.expand.places import PlaceLike, as_fabric
-from topodesign.fabrics.fabric import MAX_PRICE, Fabric, Price, format_rate
+from topodesign.fabrics.fabric import MAX_PRICE, Fabric, Price
 from topodesign.fabrics.part import Others, part_of
 from topodesign.fabrics.price import parse_price
 from topodesign.fabrics.shards import Shards, as_shards
-from topodesign.fabrics.wording import change_in_words, in_columns, speed
+from topodesign.fabrics.wording import change_in_words, in_columns
 from topodesign.forest.bottleneck import bottleneck_in_words
 from topodesign.forest.covering import Cover, Covering, Item
 from topodesign.forest.throughput import Throughput, first_pass, throughput
@@ -109,7 +109,7 @@ def upgrade(
     --------
     >>> from topodesign import upgrade
     >>> upgrade("dgx_a100(2)", {"InfiniBand": 900}, target="350GB/s")
-    <Purchase: allgather on dgx_a100(2): 373.333 GB/s for 14400>
+    <Purchase: allgather on dgx_a100(2): 373.333GB/s for 14400>
     """
     if (target is None) == (budget is None):
         raise ParameterError("say what is to be reached: either a target bandwidth or a budget, not both")
@@ -361,7 +361,8 @@ class Purchase(Result):
 
     def heading(self) -> str:
         """Return what it costs and reaches."""
-        return f"{self.before.collective} on {self.fabric.name}: {speed(self.after.bandwidth)} for {_amount(self.cost)}"
+        rate = format_rate(self.after.bandwidth)
+        return f"{self.before.collective} on {self.fabric.name}: {rate} for {_amount(self.cost)}"
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row for all that is bought between two vertices."""
@@ -415,8 +416,12 @@ class Purchase(Result):
         sure = "nothing is cheaper" if self.cost == self.bound else f"at least {_amount(self.bound)} is needed"
         if self.budget is not None:
             sure = "nothing within it reaches more" if self.proven else "it is not proven that nothing reaches more"
-        what = f"a budget of {_amount(self.budget)}" if self.budget is not None else speed(self.target or Fraction(0))
-        lines = [str(self.fabric), "", f"  {self.before.collective} now  {speed(now)}"]
+        what = (
+            f"a budget of {_amount(self.budget)}"
+            if self.budget is not None
+            else format_rate(self.target or Fraction(0))
+        )
+        lines = [str(self.fabric), "", f"  {self.before.collective} now  {format_rate(now)}"]
         if not self.bought:
             lines += ["", f"nothing to buy for {what}: {'it is reached' if self.budget is None else sure}"]
         else:
@@ -434,7 +439,7 @@ class Purchase(Result):
             lines += in_columns(rows)
             more = len(self.bought) - _MOST_SHOWN
             lines += [f"      and {more} more"] if more > 0 else []
-        lines += ["", f"  {self.after.collective} then  {speed(then)}  {change_in_words(then, now)}"]
+        lines += ["", f"  {self.after.collective} then  {format_rate(then)}  {change_in_words(then, now)}"]
         lines += ["", "bottleneck then", f"  {bottleneck_in_words(self.upgraded, self.after)}"]
         return "\n".join(lines)
 

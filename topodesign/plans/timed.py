@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.arrays import owned, sealed
 from topodesign.base.errors import ScheduleError
+from topodesign.base.units import format_time
 from topodesign.collectives import Collective
 from topodesign.topology.topology import IntArray, Topology
 
@@ -148,7 +149,7 @@ class Timed:
         """Return a short description."""
         return (
             f"<Timed {self.collective}, {self.nodes} nodes, {len(self)} sends, "
-            f"{self.units} units per shard, {float(self.time):.3g} s>"
+            f"{self.units} units per shard, {format_time(self.time)}>"
         )
 
     @property

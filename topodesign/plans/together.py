@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ScheduleError
+from topodesign.base.units import format_time
 from topodesign.collectives import Collective, together
 from topodesign.plans.timed import COLUMNS, LINK_COLUMNS, MAX_TICKS, Timed
 from topodesign.topology.topology import Topology
@@ -61,7 +62,7 @@ class Together:
 
     def __repr__(self) -> str:
         """Return a short description."""
-        return f"<Together {self.collective}, {len(self)} sends, {float(self.time):.3g} s>"
+        return f"<Together {self.collective}, {len(self)} sends, {format_time(self.time)}>"
 
     @cached_property
     def collective(self) -> Collective:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from topodesign.base.cost import Cost
-from topodesign.base.units import format_size
 
 
 def winners(costs: Sequence[Cost], bytes_per_step: Fraction) -> list[tuple[Fraction, int]]:
@@ -37,12 +36,3 @@ def winners(costs: Sequence[Cost], bytes_per_step: Fraction) -> list[tuple[Fract
             found.pop()
         found.append((since if found else Fraction(0), place))
     return found
-
-
-def rounded_size(size: Fraction) -> str:
-    """Return a size to three digits or so, for people."""
-    unit = 1
-    while size >= 1024 * unit and unit < 2**40:
-        unit *= 1024
-    parts = 1 if size >= 100 * unit else 10
-    return f"{float(Fraction(round(size / unit * parts), parts)):g}{format_size(Fraction(unit))[1:]}"

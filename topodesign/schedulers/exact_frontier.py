@@ -21,14 +21,14 @@ from typing import Any
 from topodesign.base.arguments import as_integer, as_seed
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.records import Result, Table
-from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time
+from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time, rounded_size
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective, as_collective
 from topodesign.expand.places import PlaceLike
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.plans.measure import cost_claim, cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.pricing.crossovers import rounded_size, winners
+from topodesign.pricing.crossovers import winners
 from topodesign.pricing.groups import bandwidth_of
 from topodesign.schedulers.demands import asked_of
 from topodesign.schedulers.exact import METHOD

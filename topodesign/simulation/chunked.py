@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError
-from topodesign.base.units import format_bandwidth, format_size, format_time
+from topodesign.base.units import format_bandwidth, format_rate, format_size, format_time
 from topodesign.simulation.rounds import Loss
 
 
@@ -174,7 +174,7 @@ def described(run: Chunked, how: str, ways: Iterable[Iterable[int]], name: Calla
     lines = [f"{head}, by bandwidth alone {format_time(run.optimum)}"]
     if run.time:
         rate = format_bandwidth(8 * run.size / run.time)
-        lines.append(f"algorithmic bandwidth {rate} ({float(run.size / run.time) / 1e9:.6g} GB/s)")
+        lines.append(f"algorithmic bandwidth {rate} ({format_rate(run.size / run.time)})")
     if len(run.utilisation):
         mean, least, most = (f(run.utilisation) for f in (np.mean, np.min, np.max))
         lines.append(f"links transmit {mean:.1%} of the time on average, {least:.1%} to {most:.1%}")

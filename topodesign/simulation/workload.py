@@ -13,8 +13,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ParameterError, UnitError
 from topodesign.base.tables import csv_rows
 from topodesign.base.text_files import naming, read_text
-from topodesign.base.units import format_time, parse_size, parse_time
-from topodesign.pricing.crossovers import rounded_size
+from topodesign.base.units import format_time, parse_size, parse_time, rounded_size
 
 COLUMNS = ("layer", "size", "ready")
 MAX_LAYERS = 10**6

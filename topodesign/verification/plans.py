@@ -12,9 +12,9 @@ from typing import Any
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError, ScheduleError, SpecError
 from topodesign.base.records import Result
-from topodesign.base.units import format_size, format_time
+from topodesign.base.units import exact_rate, format_rate, format_size, format_time
 from topodesign.expand.library import build
-from topodesign.fabrics.fabric import Fabric, format_rate
+from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.presets import FABRICS, build_fabric
 from topodesign.plans.files import as_plan, load_plan
 from topodesign.plans.orbit import OrbitRounds
@@ -256,8 +256,8 @@ def _overloaded(fabric: Fabric, loads: IntArray, rate: Fraction) -> tuple[str, .
         most = max(sum(phase[list(links)].tolist()) for phase in loads) * rate * fabric.unit
         if most > limit.bandwidth:
             problems.append(
-                f"the links of the shared limit '{limit.name}' carry {format_rate(most)} together, more than its "
-                f"{format_rate(limit.bandwidth)}"
+                f"the links of the shared limit '{limit.name}' carry {exact_rate(most)} together, more than its "
+                f"{exact_rate(limit.bandwidth)}"
             )
     return tuple(problems[:SHOWN])
 
@@ -274,7 +274,7 @@ def _paths(plan: Plan, paths: Paths) -> Found:
         "inv_x_star": inverse,
         "algorithmic_bandwidth": paths.collective.shards(members) / inverse,
     }
-    text = f"{report.paths} paths of height {report.height}, {float(figures['algorithmic_bandwidth'] / 10**9):.3f} GB/s"
+    text = f"{report.paths} paths of height {report.height}, {format_rate(figures['algorithmic_bandwidth'])}"
     return Found((), figures, {"paths": report.paths, **{name: str(value) for name, value in figures.items()}}, text)
 
 

@@ -173,7 +173,7 @@ def verify_timed(topology: Topology, timed: Timed, claim: Fraction | None = None
     more, redundant, refilled = _replay(way.whole(timed), np.flatnonzero(real), members, numbers)
     problems += more
     if claim is not None and claim != timed.time:
-        problems.append(f"the claimed time is {claim} s, but the last send ends after {timed.time} s")
+        problems.append(f"the claimed time is {claim}s, but the last send ends after {timed.time}s")
     return TimedReport(not problems, timed.collective, timed.time, claim, tuple(problems), redundant, refilled)
 
 

@@ -14,16 +14,14 @@ import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
-from topodesign.base.units import format_time
+from topodesign.base.units import format_rate, format_time
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
-from topodesign.fabrics.fabric import Fabric, FabricLink, format_rate
+from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.wording import (
-    brief_speed,
     change_in_words,
     in_columns,
     links_in_words,
     names_in_words,
-    speed,
     with_switches,
 )
 from topodesign.pricing.flows.demands import DemandFlow, UnreachableError, demand_flow
@@ -214,7 +212,7 @@ class FlowOptimum(Result):
         rate = sum((link.bandwidth for link in links), Fraction(0))
         if not self.cut:
             return (
-                f"no cut alone: {links_in_words(links)}, {brief_speed(rate)} in all, cannot bring more blocks to where "
+                f"no cut alone: {links_in_words(links)}, {format_rate(rate)} in all, cannot bring more blocks to where "
                 "they have to go, over whatever ways"
             )
         sending = [node for node in fabric.compute if node in self.cut]
@@ -226,7 +224,7 @@ class FlowOptimum(Result):
         blocks = f"{number} blocks" if number > 1 else "block"
         verb = f"{'have' if len(links) > 1 else 'has'} to {'send out' if out else 'bring in'}"
         together = " together" if len(links) > 1 else ""
-        return f"{links_in_words(links)} of {where}, {brief_speed(rate)}{together}, {verb} {blocks}"
+        return f"{links_in_words(links)} of {where}, {format_rate(rate)}{together}, {verb} {blocks}"
 
     def _sides(self) -> frozenset[int]:
         """Return the cut as the flow sees it."""
@@ -235,7 +233,7 @@ class FlowOptimum(Result):
 
     def heading(self) -> str:
         """Return the throughput."""
-        return f"{self.collective} on {self.fabric.name}: {speed(self.bandwidth)}"
+        return f"{self.collective} on {self.fabric.name}: {format_rate(self.bandwidth)}"
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row."""
@@ -288,9 +286,13 @@ class FlowOptimum(Result):
         """Return all that was asked for, for people."""
         links = self.links()
         time = format_time(self.inverse_rate * 10**9)
-        lines = [str(self.fabric), "", f"  {self.collective}  {speed(self.bandwidth)}, 1/x* = {time} per GB of block"]
+        lines = [
+            str(self.fabric),
+            "",
+            f"  {self.collective}  {format_rate(self.bandwidth)}, 1/x* = {time} per GB of block",
+        ]
         if self.before is not None:
-            lines += ["", f"before: {speed(self.before)}; {change_in_words(self.bandwidth, self.before)} now"]
+            lines += ["", f"before: {format_rate(self.before)}; {change_in_words(self.bandwidth, self.before)} now"]
         lines += ["", f"bottleneck of {self.collective}", f"  {self.in_words()}"]
         shown = [[f"  {k.src} -> {k.dst}", format_rate(k.bandwidth), k.kind] for k in links[:_MOST_LINKS]]
         lines += in_columns(shown)

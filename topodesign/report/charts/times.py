@@ -7,9 +7,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 from topodesign.base.records import shortened
+from topodesign.base.units import rounded_size
 from topodesign.catalog.pareto import Pareto
 from topodesign.pricing.baselines import baselines
-from topodesign.pricing.crossovers import rounded_size, winners
+from topodesign.pricing.crossovers import winners
 from topodesign.report.charts.chart import Chart, Series
 
 SIZES = tuple(Fraction(2**power) for power in range(10, 31))

@@ -9,10 +9,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from topodesign.base.records import Table
-from topodesign.base.units import format_time
+from topodesign.base.units import format_rate, format_time
 from topodesign.base.wording import counted
-from topodesign.fabrics.fabric import Fabric, FabricLink, format_rate
-from topodesign.fabrics.wording import change_in_words, speed
+from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.fabrics.wording import change_in_words
 from topodesign.forest.bottleneck import bottleneck_in_words
 from topodesign.forest.fabric_optimum import FabricOptimum
 from topodesign.plans.plan import Plan
@@ -99,15 +99,16 @@ class _Told(NamedTuple):
 
 def _of_trees(found: FabricOptimum) -> _Told:
     best = found.best
-    proof = "nothing exceeds it" if found.proven else f"none is proven to reach more than {speed(best.bound)}"
+    bound = "the bottleneck" if found.proven else "proven"
+    proof = "nothing exceeds it" if found.proven else f"none is proven to reach more than {format_rate(best.bound)}"
     how = "max-flows in whole numbers find what binds; no schedule gets around it"
     return _Told(
-        f"{speed(best.bandwidth)}, and {proof} ({found.proof_covers}). "
+        f"{format_rate(best.bandwidth)}, and {proof} ({found.proof_covers}). "
         f"{counted(found.trees, 'tree')} per root are enough for it.",
         (
-            Fact("Throughput", f"{best.bandwidth} B/s", speed(best.bandwidth), how),
+            Fact("Throughput", f"{best.bandwidth} B/s", format_rate(best.bandwidth), how),
             Fact("1/x*", f"{best.inverse_rate} s", "for a byte of every shard", "the same, the other way round"),
-            Fact("Bound", f"{best.bound} B/s", speed(best.bound), "the bottleneck" if found.proven else "proven"),
+            Fact("Bound", f"{best.bound} B/s", format_rate(best.bound), bound),
             Fact("Trees per root", str(found.trees), "the fewest that reach it", "Proposition 3 of ForestColl"),
         ),
         (Section("Throughput", (_collectives(found),)),),
@@ -117,9 +118,10 @@ def _of_trees(found: FabricOptimum) -> _Told:
 def _of_flow(found: FlowOptimum) -> _Told:
     proof = "a cut that all blocks have to cross" if found.cut else "prices of links, which no flow gets around"
     return _Told(
-        f"{speed(found.bandwidth)}, and nothing exceeds it (all ways over nodes and switches, in parts of any size).",
+        f"{format_rate(found.bandwidth)}, and nothing exceeds it (all ways over nodes and switches, in parts of any "
+        "size).",
         (
-            Fact("Throughput", f"{found.bandwidth} B/s", speed(found.bandwidth), f"a flow, and {proof}"),
+            Fact("Throughput", f"{found.bandwidth} B/s", format_rate(found.bandwidth), f"a flow, and {proof}"),
             Fact("1/x*", f"{found.inverse_rate} s", "for a byte of every block", "the same, the other way round"),
         ),
     )  # fmt: skip
@@ -137,7 +139,7 @@ def _left(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], words: tupl
 
 def _collectives(found: FabricOptimum) -> Listing:
     rows = [
-        (one.collective.name, speed(one.bandwidth), str(one.bandwidth), str(one.inverse_rate))
+        (one.collective.name, format_rate(one.bandwidth), str(one.bandwidth), str(one.inverse_rate))
         for one in found.collectives
     ]
     columns = ("collective", "whole data over time", "bytes per second, exactly", "1/x*, seconds per byte of a shard")
@@ -146,7 +148,7 @@ def _collectives(found: FabricOptimum) -> Listing:
 
 def _gains(found: FlowOptimum) -> Listing:
     rows = [
-        (kind or "links of no class", speed(doubled), change_in_words(doubled, found.bandwidth))
+        (kind or "links of no class", format_rate(doubled), change_in_words(doubled, found.bandwidth))
         for kind, doubled in found.upgrades.items()
     ]
     return _left(("all links of a class", "doubled", "gain"), rows, ("all links of a class",))
@@ -164,10 +166,9 @@ def _upgrades(found: FabricOptimum) -> Listing:
     rows = []
     for one in found.upgrades:
         useful = "any factor" if one.useful_factor is None else f"{float(one.useful_factor):.4g}"
-        limit = "" if one.limit is None else speed(one.limit)
-        rows.append(
-            (one.kind or "links of no class", speed(one.doubled), change_in_words(one.doubled, now), useful, limit)
-        )
+        kind, gain = one.kind or "links of no class", change_in_words(one.doubled, now)
+        limit = "" if one.limit is None else format_rate(one.limit)
+        rows.append((kind, format_rate(one.doubled), gain, useful, limit))
     columns = ("all links of a class", "doubled", "gain", "of use up to", "then")
     return _left(columns, rows, ("all links of a class",))
 

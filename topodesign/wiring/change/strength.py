@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError
+from topodesign.base.units import format_rate
 from topodesign.forest.optimum import optimum
 from topodesign.topology.topology import Topology
 
@@ -40,7 +41,7 @@ class Strength:
         """Return it in a line."""
         if self.allreduce is None:
             return f"{self.links} links, not connected"
-        best = f"{float(self.allreduce / 10**9):.3f} GB/s"
+        best = format_rate(self.allreduce)
         return f"{self.links} links, connected until {self.connectivity} are lost, allreduce {best} at best"
 
     def record(self) -> dict[str, Any]:

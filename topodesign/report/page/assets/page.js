@@ -42,14 +42,14 @@
   }
 
   function seconds(value) {
-    for (const [unit, name] of [[1, "s"], [1e-3, "ms"], [1e-6, "\u00b5s"]]) {
-      if (value >= unit || unit === 1e-6) return `${short(value / unit, 4)} ${name}`;
+    for (const [unit, name] of [[1, "s"], [1e-3, "ms"], [1e-6, "us"]]) {
+      if (value >= unit || unit === 1e-6) return `${short(value / unit, 4)}${name}`;
     }
   }
 
   function bytes(value) {
     const power = Math.max(0, Math.min(4, Math.floor(Math.log2(Math.max(value, 1)) / 10)));
-    return `${short(value / 2 ** (10 * power), 4)} ${["B", "KiB", "MiB", "GiB", "TiB"][power]}`;
+    return `${short(value / 2 ** (10 * power), 4)}${["B", "KiB", "MiB", "GiB", "TiB"][power]}`;
   }
 
   function shown(value, label) {
