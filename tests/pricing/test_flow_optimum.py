@@ -88,6 +88,7 @@ def test_the_command_prints_the_record_and_the_text(capsys: pytest.CaptureFixtur
     result = best("dgx_a100_rails(2)", costs={"NVLink": 1, "InfiniBand": Fraction(1, 2)}, without="box0/gpu0-rail0")
     assert run([*args, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
+    assert record.pop("schema") == "topodesign/optimum/1"
     assert record == result.record()
     assert run(args) == 0
     assert capsys.readouterr().out == f"{result}\n"
