@@ -159,9 +159,7 @@ def test_plans_through_switches(collective: str, method: str) -> None:
     plan = schedule(place, collective, method=method, time_limit="5s", **more)
     assert verify(plan).ok
     assert simulate(plan, size="8kB").time <= plan.claim["time"]
-    # Sums that overtake each other in a switch make no plan that says which is which; see written().
-    if not COLLECTIVES[collective].parts[0].reduces or plan.generator.get("proof", "none") != "none":
-        assert plan.claim["time"] <= schedule(place, collective, method="tacos", **more).claim["time"]
+    assert plan.claim["time"] <= schedule(place, collective, method="tacos", **more).claim["time"]
     if collective == "allgather":  # three shards of 2 kB over a link of 2 Gb/s, and its latency for each of them
         assert plan.claim["time"] >= Fraction(3 * 16_000, 2 * GB) + Fraction(3, 10**6)
 

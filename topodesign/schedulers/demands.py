@@ -245,7 +245,10 @@ class Setting:
         return found.having(start=found.start + late, end=found.end + late) if late else found
 
     def sends(self, timed: Timed) -> list[Send] | None:
-        """Return the sends of a plan for the same; None if it sends several chunks at once, or at other times."""
+        """Return the sends of a plan for the same; None if it sends several chunks at once, or at other times.
+
+        Such is a plan in which partial sums overtake each other in a switch, and one stops there for the other.
+        """
         if timed.units != self.units or np.any(timed.hi - timed.lo != 1):
             return None
         # Forwards, as the verifier joins them: backwards sums that overtake each other in a switch would be mixed up.
@@ -259,11 +262,47 @@ class Setting:
         starts, ends = ([time * unit for time in column.tolist()] for column in (here.start, here.end))
         if any(time.denominator > 1 for time in starts) or np.any(link < 0):
             return None
+        if any(end - start > self.lasts[at] for start, end, at in zip(starts, ends, link.tolist(), strict=True)):
+            return None
         return [
             Send(first[block] + lo, at, int(start), math.ceil(end))
             for block, lo, at, start, end in zip(
                 here.block.tolist(), here.lo.tolist(), link.tolist(), starts, ends, strict=True
             )
+        ]
+
+    def gap(self, link: int, then: int) -> int | None:
+        """Return how much later a chunk has to start over a link than the same over another, to stay behind it.
+
+        What a switch passes on it passes on in turn, so a plan does not say which partial sum of a block is which
+        where one overtakes another. None where they cannot, whenever they start, and for what is copied, which is the
+        same whichever comes first.
+        """
+        if not self.backwards:
+            return None
+        grain, other = self.grain, self._bends[then]
+        apart = [
+            (into - other[switch][0], out - other[switch][1])
+            for switch, (into, out) in self._bends[link].items()
+            if switch in other
+        ]
+        most = [max(pair) for pair in apart if pair[0] != pair[1]]
+        return max(most) // grain + 1 if most else None
+
+    @cached_property
+    def _bends(self) -> list[dict[int, tuple[int, int]]]:
+        """For each link the switches on it, and when after its start a chunk is there, and has been passed on.
+
+        In ticks of the network. These are the ends of sends backwards, the starts forwards, which count there.
+        """
+        routes = self.network.routes
+        if routes is None:
+            return [{} for _ in self.lasts]
+        dst = routes.topology.dst
+        ends = (routes.offset + routes.takes).tolist()
+        return [
+            {int(dst[routes.link[at]]): (ends[at], ends[at + 1]) for at in range(begin, end - 1)}
+            for begin, end in itertools.pairwise(routes.start.tolist())
         ]
 
     @cached_property
@@ -434,32 +473,27 @@ def _quickest(setting: Setting, held: dict[int, int], free: dict[int, int], goal
     return way[::-1]
 
 
-def written(setting: Setting, choices: list[list[Send]]) -> tuple[list[Send], Timed]:
-    """Return the first sends that the verifier accepts, and their plan.
-
-    Without switches that must be the first. What switches pass on they pass on in turn, and a plan does not say which
-    partial sum is which where two of one block overtake each other in a switch: such sends make no plan.
+def written(setting: Setting, sends: list[Send]) -> Timed:
+    """Return sends as a plan that the verifier accepts.
 
     Raises
     ------
     ScheduleError
-        If there are none.
+        If it does not.
     """
-    problems = "nothing was found"
-    for sends in choices if setting.topology.switches else choices[:1]:
-        timed = setting.plan(sends)
-        report = verify_timed(setting.place, timed)
-        if report.ok:
-            return sends, timed
-        problems = str(report)
-    raise ScheduleError(f"the solver's answer is no plan, which is its fault or ours:\n{problems}")
+    timed = setting.plan(sends)
+    report = verify_timed(setting.place, timed)
+    if not report.ok:
+        raise ScheduleError(f"the solver's answer is no plan, which is its fault or ours:\n{report}")
+    return timed
 
 
 def lean(setting: Setting, sends: list[Send]) -> list[Send]:
     """Return what is needed of right sends, as early as the order in which they start allows.
 
     Of the deliveries of a chunk to a node the first counts, and none that nobody wants or sends on. Where a port is not
-    used in the order in which sends start, that order can take longer; they are left as they are then.
+    used in the order in which sends start, that order can take longer; they are left as they are then. In what is
+    returned no partial sum overtakes another of its block in a switch (:meth:`Setting.gap`).
     """
     src, dst = setting.topology.src.tolist(), setting.topology.dst.tolist()
     by: list[dict[int, Send]] = [{} for _ in setting.demands]
@@ -474,13 +508,30 @@ def lean(setting: Setting, sends: list[Send]) -> list[Send]:
                 needed.add(brought[node])
                 node = src[brought[node].link]
     held: list[dict[int, int]] = [{one.source: 0} for one in setting.demands]
+    under: list[list[Send]] = [[] for _ in setting.demands]
     free: dict[int, int] = {}
     early = []
     for one in sorted(needed, key=lambda send: (send.start, send.link)):
-        start = setting.earliest(one.link, held[one.demand][src[one.link]], free)
+        gaps = ((other.start, setting.gap(other.link, one.link)) for other in under[one.demand])
+        since = max([held[one.demand][src[one.link]], *(start + gap for start, gap in gaps if gap is not None)])
+        start = setting.earliest(one.link, since, free)
         end = held[one.demand][dst[one.link]] = setting.occupy(one.link, start, free)
         early.append(Send(one.demand, one.link, start, end))
-    return early if setting.ending(early) <= setting.ending(list(needed)) else list(needed)
+        under[one.demand].append(early[-1])
+    as_was = sorted(needed)
+    slower = setting.ending(early) > setting.ending(as_was)
+    return as_was if slower and not _overtaking(setting, as_was) else early
+
+
+def _overtaking(setting: Setting, sends: list[Send]) -> bool:
+    """Whether a partial sum overtakes another of its block in a switch."""
+    for one, other in itertools.combinations(sends, 2):
+        if one.demand == other.demand:
+            gap, back = setting.gap(one.link, other.link), setting.gap(other.link, one.link)
+            later = other.start - one.start
+            if gap is not None and back is not None and -back < later < gap:
+                return True
+    return False
 
 
 def _ways(topology: Topology) -> list[list[tuple[int, int]]]:

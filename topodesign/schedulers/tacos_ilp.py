@@ -43,8 +43,11 @@ MOST_STEPS = 64
 MOST_SENDS = 200_000
 """Largest product of chunks, links and steps of a program."""
 
-Outcome = Literal["bound", "solver", "limit", "window"]
-"""Why it ended: nothing is faster, proven; the solver says so of these steps; no time was left; windows are done."""
+Outcome = Literal["bound", "solver", "limit", "window", "greedy"]
+"""Why it ended: nothing is faster, proven; the solver says so of these steps; no time was left; windows are done.
+
+Or the plan to beat, which can send several chunks as one, was not beaten.
+"""
 
 
 @dataclass(frozen=True)
@@ -273,7 +276,7 @@ def _sound(steps: _Steps, sends: list[Send], held: list[dict[int, int]]) -> list
 
 def _make(request: Request) -> list[Plan]:
     where, setting = setting_of(request)
-    known = greedy(request, setting)
+    known, quick = greedy(request, setting)
     length = None
     if request.tick is not None:
         length = max(1, math.floor(request.tick / setting.tick))
@@ -284,9 +287,7 @@ def _make(request: Request) -> list[Plan]:
         window=request.window,
         seconds=float(SECONDS if request.time_limit is None else request.time_limit),
     )
-    found, timed = written(setting, [sends, lean(setting, known), known])
-    if found is not sends and outcome == "bound":
-        outcome = "limit"
+    timed = written(setting, sends)
     unit = setting.tick
     bound, step = least_time(setting) * unit, ticks * unit
     gap = f"at most {float(timed.time / bound - 1):.2%} slower than any of whole chunks can be"
@@ -296,6 +297,9 @@ def _make(request: Request) -> list[Plan]:
         "limit": f"the time was over, and what was missing went over the quickest ways; {gap}",
         "window": f"in windows of {request.window} steps of {format_time(step)}; {gap}",
     }[outcome]
+    if quick.time < timed.time:
+        timed, outcome = quick, "greedy"
+        said = "TACOS-Greedy's plan, with sends of several chunks or stops in switches, is faster than what was found"
     made = {
         "method": "tacos-ilp",
         "proof": "bound" if outcome == "bound" else "none",
@@ -308,12 +312,17 @@ def _make(request: Request) -> list[Plan]:
     return [Plan(where, timed, {"time": timed.time}, spec, generator=made, notes=(said,))]
 
 
-def greedy(request: Request, setting: Setting) -> list[Send]:
-    """Return the sends of TACOS-Greedy, or those over the quickest ways where these are faster."""
+def greedy(request: Request, setting: Setting) -> tuple[list[Send], Timed]:
+    """Return the sends of TACOS-Greedy, or those over the quickest ways where these are faster; and its plan.
+
+    Where its plan sends several chunks as one it is not made of such sends, and may be faster than all that are.
+    """
     (plan,) = tacos.METHOD.make(replace(request, tick=None, window=None, time_limit=None))
-    found = lean(setting, complete(setting))
-    other = setting.sends(plan.movement) if isinstance(plan.movement, Timed) else None
-    return found if other is None else min(found, lean(setting, other), key=setting.ending)
+    quick = plan.movement
+    if not isinstance(quick, Timed):
+        raise TypeError("TACOS-Greedy makes timed sends")
+    found, other = lean(setting, complete(setting)), setting.sends(quick)
+    return found if other is None else min(found, lean(setting, other), key=setting.ending), quick
 
 
 METHOD = Method(
