@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -13,9 +14,10 @@ from hypothesis import strategies as st
 from tests.floors import reached
 from tests.samples.forest import a100, cuts, duplex, fabrics, mi250, worst_ratio
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
+from topodesign.expand.library import build
 from topodesign.forest.balance import always_balanced
 from topodesign.forest.fixed import fixed_optimum, scan, smallest_trees
-from topodesign.forest.optimum import optimum, sensitivity, tree_capacities
+from topodesign.forest.optimum import optimum, sensitivity, solved, tree_capacities
 from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
 
@@ -225,3 +227,14 @@ def test_large_capacities_are_exact_or_refused() -> None:
     weights = [2**40, 1, 2**40 - 1]
     with pytest.raises(TooLargeError):
         optimum(ring, weights=weights)
+
+
+def test_what_is_remembered_is_of_the_topology_that_is_asked_for() -> None:
+    """Equal topologies share an answer, but each is told of itself, spec and all."""
+    first, other = build("torus(3,3)"), build("torus(3,3)").transpose()
+    assert first == other
+    assert first.spec != other.spec
+    for topology in (first, other):
+        assert optimum(topology).usable is topology
+    assert replace(optimum(other), usable=first) == optimum(first) == solved.__wrapped__(first, (1,) * 9)
+    assert optimum(first, weights=[1] + [0] * 8).inverse_rate != optimum(first).inverse_rate

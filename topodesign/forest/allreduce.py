@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
@@ -34,7 +35,7 @@ import numpy as np
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.forest.balance import switch_balance
 from topodesign.forest.optimum import optimum, with_capacity
-from topodesign.forest.splitting import remove_switches
+from topodesign.forest.splitting import check_balance, remove_switches
 from topodesign.solve import flow_kernels
 from topodesign.solve.certificate import Certificate, common_denominator
 from topodesign.solve.maxflow import (
@@ -62,8 +63,11 @@ Cut = tuple[Phase, frozenset[int]]
 
 _Bound = tuple[Fraction, dict[Cut, Fraction], tuple[Fraction, ...]]
 """A bound on the throughput, with the weights and prices that prove it."""
-_Reached = tuple[Fraction, tuple[Fraction, ...], dict[Phase, dict[Path, Fraction]]]
-"""A throughput, with the shares of the roots and the traffic that reach it."""
+_Halves = Mapping[Phase, tuple[Topology, tuple[int, ...], Fraction]]
+"""By phase, as a broadcast: balanced capacities, how much each compute node is the root of, and how many times as much
+that is as the fabric has."""
+_Reached = tuple[Fraction, tuple[Fraction, ...], _Halves]
+"""A throughput, with the shares of the roots and the capacities that reach it."""
 
 MOST_NODES = 128
 """Compute nodes up to which the linear program is solved."""
@@ -87,21 +91,38 @@ class AllreduceOptimum:
         What a reduce-scatter followed by an allgather reaches: N over the sum of the 1/x* of both.
     roots
         Share of the data that each compute node, ascending, is the root of.
-    traffic
-        Bandwidth over every path in use, by phase, which reaches ``throughput``; empty where that is ``composed``.
     cuts
         The sets that bind and their weights, which together with ``prices`` prove the bound.
     prices
         One for every link of the topology.
+    halves
+        What each phase has of the links, which reaches ``throughput``; empty where that is ``composed``.
     """
 
     throughput: Fraction
     bound: Fraction
     composed: Fraction
     roots: tuple[Fraction, ...]
-    traffic: Mapping[Phase, Mapping[Path, Fraction]]
     cuts: Mapping[Cut, Fraction]
     prices: tuple[Fraction, ...]
+    halves: _Halves
+
+    @cached_property
+    def traffic(self) -> Mapping[Phase, Mapping[Path, Fraction]]:
+        """Bandwidth over every path in use, by phase, from :attr:`halves` without their switches.
+
+        That costs more than all else, and by Theorem 7 it always succeeds, so that only schedules ask for it.
+        """
+        found: dict[Phase, dict[Path, Fraction]] = {}
+        for phase, (graph, share, pressure) in self.halves.items():
+            split = remove_switches(graph, share)
+            paths = found[phase] = {}
+            for amount, (begin, end) in zip(
+                split.route_amount.tolist(), pairwise(split.hop_start.tolist()), strict=True
+            ):
+                path = tuple(split.hop[begin:end].tolist())
+                paths[path if phase == "broadcast" else path[::-1]] = amount / pressure
+        return found
 
     @property
     def exact(self) -> bool:
@@ -137,7 +158,7 @@ def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
     times = [optimum(graph).inverse_rate for graph in (topology, topology.transpose())]
     composed = len(nodes) / sum(times, Fraction(0))
     throughput, roots = composed, tuple(Fraction(1, len(nodes)) for _ in nodes)
-    traffic: dict[Phase, dict[Path, Fraction]] = {}
+    halves: _Halves = {}
     bounds: list[_Bound] = []
     for found in _apart(topology, nodes, times):
         bounds.append(found)
@@ -145,15 +166,15 @@ def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
             break
     bound, cuts, prices = min(bounds, key=lambda one: one[0])
     if bound == composed or len(nodes) > MOST_NODES:
-        return AllreduceOptimum(throughput, bound, composed, roots, traffic, cuts, prices)
+        return AllreduceOptimum(throughput, bound, composed, roots, cuts, prices, halves)
     program = _Cuts(topology)
     program.settle(composed, bound)
     solution = program.program.certificate()
     bound, cuts, prices = min((bound, cuts, prices), program.bound(solution), key=lambda one: one[0])
     if bound > composed:
-        known = throughput, roots, traffic
-        throughput, roots, traffic = max(known, *program.reached(solution), key=lambda one: one[0])
-    return AllreduceOptimum(throughput, bound, composed, roots, traffic, cuts, prices)
+        known = throughput, roots, halves
+        throughput, roots, halves = max(known, *program.reached(solution), key=lambda one: one[0])
+    return AllreduceOptimum(throughput, bound, composed, roots, cuts, prices, halves)
 
 
 # -- a proof without a program ----------------------------------------------------------------------------------------
@@ -288,15 +309,13 @@ class _Cuts:
         used = balanced[0].copy()
         used[self.turned] += balanced[1]
         pressure = max(map(Fraction, used.tolist(), self.topology.capacity.tolist()))
-        traffic: dict[Phase, dict[Path, Fraction]] = {phase: {} for phase in PHASES}
+        halves: dict[Phase, tuple[Topology, tuple[int, ...], Fraction]] = {}
         for phase, graph, part in zip(PHASES, graphs, balanced, strict=True):
-            split = remove_switches(with_capacity(graph, part), share.tolist())
-            ends = pairwise(split.hop_start.tolist())
-            for amount, (begin, end) in zip(split.route_amount.tolist(), ends, strict=True):
-                path = tuple(split.hop[begin:end].tolist())
-                traffic[phase][path if phase == "broadcast" else path[::-1]] = amount / pressure
+            half = with_capacity(graph, part)
+            check_balance(half)
+            halves[phase] = half, tuple(share.tolist()), pressure
         total = int(share.sum())
-        return total / pressure, tuple(Fraction(one, total) for one in share.tolist()), traffic
+        return total / pressure, tuple(Fraction(one, total) for one in share.tolist()), halves
 
     def _parts(self, values: IntArray, scale: Fraction) -> tuple[IntArray, IntArray, IntArray]:
         """Return shares, capacities of the broadcast, and those of the reduction as links of the transpose."""

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,8 @@ from topodesign.solve.maxflow import (
 )
 from topodesign.topology.shifts import distinct_nodes
 from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
+
+_REMEMBERED = 16
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,14 @@ def optimum(topology: Topology, *, weights: Sequence[int] | None = None, names: 
     """
     demand = shard_sizes(topology, weights)
     _check_reach(topology, demand, names)
+    found = solved(topology, tuple(demand.tolist()))
+    return replace(found, usable=topology) if found.usable == topology else found
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def solved(topology: Topology, weights: tuple[int, ...]) -> Optimum:
+    """Return the optimum of these shard sizes; where links are alike both ways it is asked for again and again."""
+    demand = np.array(weights, dtype=np.int64)
     part = usable_part(topology, topology.capacity, demand)
     usable, grain = topology, Fraction(1)
     if np.any(part.capacity != topology.capacity):

@@ -85,7 +85,7 @@ def remove_switches(topology: Topology, trees: int | Sequence[int], *, fan: int 
     demand = np.full(len(nodes), trees) if isinstance(trees, int) else np.array(trees, dtype=np.int64)
     if len(demand) != len(nodes) or demand.min() < 0:
         raise ParameterError(f"the numbers of trees must be {len(nodes)}, one for each compute node, and not negative")
-    _check_balance(topology)
+    check_balance(topology)
     pieces: dict[tuple[int, int], Pieces] = {
         (u, v): [(capacity, (u, v))] for u, v, capacity in topology.links() if u != v
     }
@@ -94,8 +94,8 @@ def remove_switches(topology: Topology, trees: int | Sequence[int], *, fan: int 
     return joined(nodes, pieces)
 
 
-def _check_balance(topology: Topology) -> None:
-    """Raise TopologyError unless as much capacity goes into every switch as comes out."""
+def check_balance(topology: Topology) -> None:
+    """Raise TopologyError unless as much capacity goes into switches as comes out, TooLargeError if it is too much."""
     for switch in sorted(topology.switches):
         into, out = int(topology.in_ports[switch]), int(topology.out_ports[switch])
         if into != out:
