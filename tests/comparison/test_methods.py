@@ -9,12 +9,16 @@ import time
 from fractions import Fraction
 from typing import Any
 
+import networkx as nx
 import pytest
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.cli.main import run
 from topodesign.collectives import ALLGATHER, COLLECTIVES
 from topodesign.comparison.methods import compare_methods
+from topodesign.fabrics.part import part_of
+from topodesign.fabrics.presets import build_fabric
+from topodesign.plans.timed import Timed
 from topodesign.schedulers.method import Method, Request
 from topodesign.schedulers.scheduling import METHODS, schedule
 from topodesign.simulation.plans import simulate
@@ -150,3 +154,55 @@ def test_wrong_arguments_are_our_errors(options: dict[str, Any], words: str) -> 
 def test_places_that_are_no_place_for_a_collective() -> None:
     with pytest.raises((InfeasibleError, ParameterError, TopodesignError)):
         compare_methods("complete(1)")
+
+
+@pytest.mark.parametrize("place", ["dgx_a100(2)", "rail_spine(2,2,1)"])
+@pytest.mark.parametrize("collective", ["allreduce", "all-to-all", "broadcast", "gather"])
+def test_links_with_latencies_of_their_own(place: str, collective: str) -> None:
+    """Times are those of each plan alone, and the bound is that of the quickest way, found by others."""
+    names, sizes = ["forest", "fluid", "ring", "direct", "tacos"], ("1KiB", "64MiB")
+    asked: dict[str, Any] = {"root": 1 if COLLECTIVES[collective].rooted else None}
+    found = compare_methods(place, collective, sizes=sizes, methods=names, alpha="fabric", time_limit=2, **asked)
+    fabric = build_fabric(place)
+    graph = nx.DiGraph()
+    for (u, v, _), seconds in zip(fabric.topology.links(), fabric.link_latencies(), strict=True):
+        graph.add_edge(*((v, u) if collective == "gather" else (u, v)), weight=seconds)
+    sources = fabric.compute if asked["root"] is None else [asked["root"]]
+    ways = (nx.single_source_dijkstra_path_length(graph, source) for source in sources)
+    assert found.latency == max(way[node] for way in ways for node in fabric.compute)
+    assert found.alpha is None
+    assert "links with their own latencies" in str(found)
+    assert len([one for one in found.methods if one.times]) >= 2
+    for one in found.methods:
+        if one.times:
+            assert all(time >= bound for time, bound in zip(one.times, found.bounds, strict=True))
+        if one.times and one.method != "tacos":
+            plan = schedule(place, collective, method=one.method, **asked)
+            assert one.times == tuple(simulate(plan, size=size, alpha="fabric").time for size in sizes)
+
+
+def test_timed_sends_are_made_for_the_latencies_of_links() -> None:
+    fabric = build_fabric("dgx_a100(2)")
+    left = part_of(fabric, (), "vanish", ["box0/gpu1"])
+    for where in (fabric, left):
+        plan = schedule(where, "broadcast", method="tacos", root="box0/gpu0", alpha="fabric")
+        assert isinstance(plan.movement, Timed)
+        assert [ticks * plan.movement.tick for ticks in plan.movement.latency.tolist()] == list(where.link_latencies())
+        assert verify(plan).ok
+        assert simulate(plan).time == simulate(plan, alpha="fabric").time == plan.claim["time"]
+    with pytest.raises(ParameterError, match="says no latencies"):
+        schedule(fabric, "broadcast", method="tacos", root=0, alpha="fabric", unwind="ring")
+    for method in ("tacos", "pipeline"):
+        with pytest.raises(ParameterError, match="says no latencies"):
+            schedule("torus(2,2)", "broadcast", method=method, root=0, alpha="fabric")
+    with pytest.raises(ParameterError, match="says no latencies"):
+        compare_methods("torus(2,2)", alpha="fabric")
+
+
+def test_the_command_knows_latencies_of_links(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["methods", "dgx_a100(1)", "--alpha", "fabric", "--method", "forest", "--method", "bruck", "--json"]
+    assert run(asked) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["alpha_s"] is None
+    assert document["bound"]["times_s"][0] >= 6e-7
+    assert document["methods"][0]["times_s"][0] >= 6e-7

@@ -9,10 +9,10 @@ import click
 import topodesign
 from topodesign.cli.completion import SPEC
 from topodesign.cli.options import (
-    alpha_option,
     collective_option,
     csv_option,
     json_option,
+    own_alpha_option,
     print_csv,
     print_for_people,
     print_json,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     metavar="SIZE",
     help="Data size, such as 1MiB or 100MB; give it several times for one column each.",
 )
-@alpha_option
+@own_alpha_option
 @click.option(
     "--bandwidth",
     metavar="RATE",

@@ -186,7 +186,7 @@ def timed_options(function: _Command) -> _Command:
             help="A link is free as soon as it has transmitted; else when all data have arrived.",
         ),
         click.option("--bandwidth", metavar="RATE", help="Bandwidth of a node over all its links (100Gbps)."),
-        click.option("--alpha", metavar="TIME", help="Latency of a link (10us)."),
+        click.option("--alpha", metavar="TIME", help="Latency of a link (10us), or 'fabric' for its own."),
     ):
         function = option(function)
     return function

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
+import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,7 +18,7 @@ from topodesign.base.records import Result, Table
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time, plain_number
 from topodesign.collectives import ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, Collective, as_collective
 from topodesign.expand.places import PlaceLike, as_fabric, as_place
-from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.forest.throughput import compute_node, throughput
 from topodesign.plans.plan import Plan
 from topodesign.pricing.closed_form import distances
@@ -79,12 +82,15 @@ class MethodComparison(Result):
     sizes
         Bytes of the whole data.
     alpha, bandwidth
-        Seconds of a step, and bits per second of all links of a node (of the largest node of a fabric).
+        Seconds of a step (None: what the fabric says of each link), and bits per second of all links of a node (of the
+        largest node of a fabric).
     factor
         Bandwidth factor that no plan goes below, proved: the best of a flow or of cuts, of an allreduce the larger of
         what must leave a cut and 2 (N-1)/N of the data for every node.
     steps
         Steps that no plan goes below: the largest distance that data must go, through switches for one.
+    latency
+        Seconds that no plan goes below: of so many steps, or of the links of the quickest way where that is slowest.
     methods
         Those that made something, the fastest at the first size first, and then the others with their reasons.
     """
@@ -93,16 +99,17 @@ class MethodComparison(Result):
     nodes: int
     collective: Collective
     sizes: tuple[Fraction, ...]
-    alpha: Fraction
+    alpha: Fraction | None
     bandwidth: Fraction
     factor: Fraction
     steps: int
+    latency: Fraction
     methods: tuple[MethodResult, ...]
 
     @property
     def bounds(self) -> tuple[Fraction, ...]:
         """Seconds that no plan goes below, for each size: the larger of latency and bandwidth alone."""
-        return tuple(max(self.steps * self.alpha, self._busy(self.factor, size)) for size in self.sizes)
+        return tuple(max(self.latency, self._busy(self.factor, size)) for size in self.sizes)
 
     def over_bound(self, one: MethodResult) -> Fraction | None:
         """Return the bandwidth factor of a method over the proven bound; of timed sends their time at the last size."""
@@ -116,7 +123,11 @@ class MethodComparison(Result):
     def heading(self) -> str:
         """Return what is compared, and the bound."""
         what = f"{self.collective} of {self.nodes} nodes on {self.name}"
-        return f"{what}: no plan has fewer than {self.steps} steps or a bandwidth factor below {self.factor}"
+        least = f"fewer than {self.steps} steps or a bandwidth factor below {self.factor}"
+        if self.alpha is None:
+            first = format_time(self.latency)
+            return f"{what}, links with their own latencies: no plan ends before {first} or has {least}"
+        return f"{what}: no plan has {least}"
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row for every method and size, one for a method that made nothing."""
@@ -140,7 +151,7 @@ class MethodComparison(Result):
             "nodes": self.nodes,
             "collective": self.collective.name,
             "root": self.collective.root,
-            "alpha_s": float(self.alpha),
+            "alpha_s": None if self.alpha is None else float(self.alpha),
             "bandwidth_bps": plain_number(self.bandwidth),
             "bound": {
                 "steps": self.steps,
@@ -226,7 +237,8 @@ def compare_methods(
     sizes
         Whole data M: bytes, or text with a unit; one or several.
     alpha
-        Latency of a message: seconds, or text with a unit.
+        Latency of a message: seconds, or text with a unit; or ``fabric`` for what a fabric says of its links, of which
+        a message takes the sum of those that it goes over.
     bandwidth
         Of all links of a node, for a topology, bits per second or text with a unit; 100Gbps if None. Fabrics have their
         own.
@@ -269,7 +281,7 @@ def compare_methods(
     amounts = tuple(as_size(size) for size in several)
     if not amounts:
         raise ParameterError("at least one size is needed")
-    latency, limit = as_time(alpha), as_time(time_limit)
+    each, limit = None if alpha == OWN_LATENCIES else as_time(alpha), as_time(time_limit)
     if not 0 < limit <= MOST_SECONDS:
         raise ParameterError(f"time_limit must be above zero and at most {MOST_SECONDS} seconds")
     names = [as_choice("method", name, METHODS) for name in methods] or list(METHODS)
@@ -281,7 +293,9 @@ def compare_methods(
     if isinstance(where, Topology):
         total = 8 * NODE_BANDWIDTH if rate is None else rate
     steps, factor = _bound(fabric, asked, total, float(limit))
-    given = {"alpha": latency, "bandwidth": rate, "time_limit": limit, "ports": total / (8 * fabric.unit)}
+    latency = steps * each if each is not None else _least_latency(fabric, asked)
+    given: dict[str, Any] = {"bandwidth": rate, "time_limit": limit, "ports": total / (8 * fabric.unit)}
+    given["alpha"] = OWN_LATENCIES if each is None else each
     results = []
     for done, name in enumerate(names):
         results.append(_tried(where, asked, name, amounts, given))
@@ -289,7 +303,7 @@ def compare_methods(
             progress((done + 1) / len(names))
     results.sort(key=lambda one: (not one.times, one.times))
     nodes = len(fabric.compute)
-    return MethodComparison(_called(where), nodes, asked, amounts, latency, total, factor, steps, tuple(results))
+    return MethodComparison(_called(where), nodes, asked, amounts, each, total, factor, steps, latency, tuple(results))
 
 
 def _called(where: Topology | Fabric) -> str:
@@ -372,6 +386,35 @@ def _bound(fabric: Fabric, collective: Collective, total: Fraction, limit: float
     except (OutOfTime, TooLargeError):
         return steps, least
     return steps, max(least, total / (8 * fastest))
+
+
+def _least_latency(fabric: Fabric, collective: Collective) -> Fraction:
+    """Return the latency of the quickest way from a node to one that needs its data, where that is slowest.
+
+    Raises
+    ------
+    ParameterError
+        If the fabric says no latencies.
+    """
+    own = fabric.link_latencies()
+    common = math.lcm(*(one.denominator for one in own))
+    backwards = collective.like(REDUCE, GATHER)
+    ways: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for (u, v, _), one in zip(fabric.topology.links(), own, strict=True):
+        ways[v if backwards else u].append((u if backwards else v, int(one * common)))
+    slowest = 0
+    for source in fabric.compute if collective.root is None else (collective.root,):
+        known: dict[int, int] = {}
+        coming = [(0, source)]
+        while coming:  # Dijkstra, with integers of any size
+            time, at = heapq.heappop(coming)
+            if at not in known:
+                known[at] = time
+                for to, more in ways[at]:
+                    if to not in known:
+                        heapq.heappush(coming, (time + more, to))
+        slowest = max(slowest, *(known.get(node, 0) for node in fabric.compute))
+    return Fraction(slowest, common)
 
 
 def _node_bound(fabric: Fabric, collective: Collective, total: Fraction) -> Fraction:

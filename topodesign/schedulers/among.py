@@ -24,8 +24,6 @@ from topodesign.topology.link_table import Link, LinkTable
 from topodesign.topology.topology import Topology
 
 Made = dict[object, Rounds | None]
-ALPHA = Fraction(1, 10**5)
-"""Seconds of latency where nothing is said."""
 
 
 def among(request: Request, methods: list[Method]) -> list[Plan]:
@@ -115,10 +113,9 @@ def _through(request: Request, method: Method, one: Collective, made: Made) -> R
 
 def _time(request: Request, plan: Plan) -> Fraction:
     """Return how long a plan takes for the size, latency and bandwidth that are asked for."""
-    alpha = ALPHA if request.alpha is None else request.alpha
     rate = 8 * NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth
     cost = cost_in(plan)
-    return alpha * cost.steps + cost.bandwidth * 8 * request.size / rate
+    return request.step_alpha * cost.steps + cost.bandwidth * 8 * request.size / rate
 
 
 def _best(plans: list[Plan]) -> Rounds | None:

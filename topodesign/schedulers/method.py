@@ -14,7 +14,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import Collective
 from topodesign.expand.places import PlaceLike, as_fabric, as_place
-from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
 from topodesign.fabrics.part import Others, listed, nodes_named, part_of
 from topodesign.fabrics.ready import Ready, as_ready
@@ -29,6 +29,8 @@ from topodesign.topology.link_table import Link, LinkTable, read_link_table
 from topodesign.topology.topology import Topology
 
 Progress = Callable[[float], None]
+ALPHA = Fraction(1, 10**5)
+"""Seconds of latency where nothing is said."""
 
 OPTIONS = (
     "chunks",
@@ -94,7 +96,8 @@ class Request:
     size
         Bytes of the whole data, where the best schedule depends on them.
     alpha
-        Seconds of latency of links that the table does not name; 10 us if None.
+        Seconds of latency of links that the table does not name, or ``OWN_LATENCIES`` for what the fabric says of
+        them; 10 us if None.
     bandwidth
         Bits per second of all links of a node, for a topology; 100 Gbps if None. Fabrics have their own.
     overlap
@@ -138,7 +141,7 @@ class Request:
     traffic: Traffic | Iterable[Traffic] | None = None
     link_table: LinkTable | str | Path | None = None
     size: Fraction = Fraction(2**20)
-    alpha: Fraction | None = None
+    alpha: Fraction | str | None = None
     bandwidth: Fraction | None = None
     overlap: bool = False
     tick: Fraction | None = None
@@ -260,6 +263,19 @@ class Request:
         ring = self.unwind == "ring"
         return unwind(self.where, 1 if ring else None if degree is None else int(degree), both_ways=ring)
 
+    @property
+    def step_alpha(self) -> Fraction:
+        """Seconds of latency of a step, where all steps have the same.
+
+        Raises
+        ------
+        ParameterError
+            If it is to be that of each link: what has steps is for topologies, which say none.
+        """
+        if isinstance(self.alpha, str):
+            raise ParameterError(f"a topology says no latencies of its links; give one in place of '{self.alpha}'")
+        return ALPHA if self.alpha is None else self.alpha
+
     @cached_property
     def ready_times(self) -> tuple[Fraction, ...]:
         """Seconds from the start until each vertex of ``where`` is ready; zeros if nothing is said."""
@@ -298,14 +314,17 @@ class Request:
             if not self.plain and rate is not None:
                 raise ParameterError(f"{where.name} has bandwidths of its own; leave out --bandwidth")
             rate = 8 * where.unit * max(1, topology.degree)
+        links, own = self._table_there(where), self.alpha == OWN_LATENCIES
+        if own and isinstance(where, Fabric):
+            links = where.own_links(links)
         return link_times(
             topology,
             collective,
             units,
             size=self.size,
-            alpha=Fraction(1, 10**5) if self.alpha is None else self.alpha,
+            alpha=ALPHA if own and isinstance(where, Fabric) else self.step_alpha,
             bandwidth=8 * NODE_BANDWIDTH if rate is None else rate,
-            links=self._table_there(where),
+            links=links,
             grain=grain,
         )
 

@@ -38,7 +38,6 @@ MOST_CHUNKS = 256
 """Chunks of a tree's data that are tried."""
 MOST_TREES = 32
 """Trees per root above which fewer are tried."""
-ALPHA = Fraction(1, 10**5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,7 +307,7 @@ def _make(request: Request) -> list[Plan]:
     collective = request.among
     where, what = copying(topology, collective)
     points = frontier_of(pipelines(where, what, request.fixed_k), most_units=request.chunks)
-    alpha = ALPHA if request.alpha is None else request.alpha
+    alpha = request.step_alpha
     rate = 8 * NODE_BANDWIDTH if request.bandwidth is None else request.bandwidth
 
     def time(point: Point) -> Fraction:

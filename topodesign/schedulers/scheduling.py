@@ -13,6 +13,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
 from topodesign.collectives import Collective, as_collective
 from topodesign.expand.places import PlaceLike
+from topodesign.fabrics.fabric import OWN_LATENCIES
 from topodesign.fabrics.groups import Groups, Placement
 from topodesign.fabrics.part import Others
 from topodesign.fabrics.ready import Ready
@@ -106,7 +107,8 @@ def schedule(
         Latency and bandwidth of links that are not alike, and the amount of data for which ``spff`` is to be fastest on
         them; timed sends are for this amount on any links.
     alpha, bandwidth
-        Of links that the table does not name: latency (10 us if None), and the bandwidth of all links of a node
+        Of links that the table does not name: latency (10 us if None; ``fabric`` for what a fabric says of each), and
+        the bandwidth of all links of a node
         (100 Gbps if None; fabrics have their own). For methods that make timed sends.
     overlap
         Of timed sends: whether a link is free for the next one as soon as it has transmitted, the latency running on.
@@ -177,7 +179,7 @@ def schedule(
         traffic=traffic,
         link_table=link_table,
         size=as_size(size),
-        alpha=None if alpha is None else as_time(alpha),
+        alpha=None if alpha is None else OWN_LATENCIES if alpha == OWN_LATENCIES else as_time(alpha),
         bandwidth=None if bandwidth is None else as_bandwidth(bandwidth),
         overlap=bool(overlap),
         tick=None if tick is None else _above_zero("tick", as_time(tick)),

@@ -431,6 +431,7 @@ METHODS = either(
             "collective": text("What is done."),
             "root": nullable(integer("Of a collective that has one; else null.")),
             **WORK,
+            "alpha_s": nullable(number("Latency of a step, in seconds; null with --alpha fabric.")),
             "bound": record(
                 {**COST, "times_s": array(number(), "Seconds for each size.")}, "What no plan beats, proved."
             ),
