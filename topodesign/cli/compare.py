@@ -66,7 +66,8 @@ def command(
 
     CONTENDERS are everyday names (best, ring, tree, torus, torus2d, torus3d, hypercube, hyperx, jellyfish, slimfly,
     dragonfly, fattree: the best of the kind with -n nodes of -d ports), topologies and fabrics (specs, presets, files),
-    either with a method after an at sign, or schedule files.
+    either with a method after an at sign, or schedule files. Topologies of more than 2^17 nodes times links are priced
+    from their links without making the plan ("proof" in --json).
 
     Example: topodesign compare best torus jellyfish fattree 'torus(10,20)@ring' -n 200 -d 6
     """
