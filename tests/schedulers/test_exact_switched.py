@@ -205,6 +205,14 @@ def test_late_nodes_backwards() -> None:
     assert [checked(Setting.of(line, one, times, ready=last)) for one in (ALLGATHER, REDUCE_SCATTER)] == [7, 7]
 
 
+@pytest.mark.parametrize("collective", [COLLECTIVES["broadcast"].at(0), COLLECTIVES["reduce"].at(1)], ids=str)
+def test_late_node_behind_a_switch(collective: Collective) -> None:
+    """A chunk can set out before the node is ready that it is for: it is late by what the last link takes."""
+    line = Topology.from_links(3, [(0, 2), (2, 0), (1, 2), (2, 1)], switches=[2])
+    times = LinkTimes(Fraction(1), np.full(4, 2), np.ones(4, dtype=np.int64))
+    assert checked(Setting.of(line, collective, times, ready=(Fraction(0), Fraction(10), Fraction(0)))) == 13
+
+
 def test_groups() -> None:
     """Groups at the same time, each over its own links; each as fast as alone."""
     more: dict[str, Any] = {"size": "6kB", "alpha": "1us"}

@@ -259,7 +259,8 @@ def through_switches(network: Network) -> Network:
     topology = Topology.from_arrays(wires.nodes, ends[:, 0], ends[:, 1], switches=wires.switches)
     routes = Routes(wires, start, link, offset, network.takes[link], network.busy[link])
     opens = np.zeros(len(ways), dtype=np.int64)
-    np.maximum.at(opens, np.repeat(np.arange(len(ways)), np.diff(start)), network.opens[link])
+    # Not every link need be open when a chunk starts, only when it gets there.
+    np.maximum.at(opens, np.repeat(np.arange(len(ways)), np.diff(start)), network.opens[link] - offset)
     slowest = np.zeros(len(ways), dtype=np.int64)
     np.maximum.at(slowest, np.repeat(np.arange(len(ways)), np.diff(start)), routes.busy)
     return replace(
