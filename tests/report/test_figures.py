@@ -95,7 +95,7 @@ SHOWN: dict[str, Callable[[], Any]] = {
     "Bill": lambda: wire("circulant(6,1,2)", plain_inventory(6, 4)).bill(),
     "FailureReport": lambda: failure_impact(wire("circulant(6,1,2)", plain_inventory(6, 4)), kinds="host"),
 }
-TABLES = {"RunnersUp", "Ranking", "Survey", "Comparison", "MethodComparison", "Bill", "FailureReport"}
+TABLES = {"RunnersUp", "Ranking", "Survey", "Bill", "FailureReport"}
 """Those that are rows about several things, or none that there is a picture of."""
 
 

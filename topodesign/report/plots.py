@@ -12,6 +12,8 @@ from topodesign.base.records import Result
 from topodesign.base.spec import Spec
 from topodesign.catalog.known import Known
 from topodesign.catalog.pareto import Pareto
+from topodesign.comparison.compare import Comparison
+from topodesign.comparison.methods import MethodComparison
 from topodesign.expand.places import as_place
 from topodesign.fabrics.fabric import Fabric
 from topodesign.forest.fabric_optimum import FabricOptimum
@@ -43,7 +45,7 @@ class Plot(NamedTuple):
 
 PLOTS: dict[str, Plot] = {
     "frontier": Plot((Pareto,), frontier_chart),
-    "times": Plot((Pareto,), times_chart),
+    "times": Plot((Pareto, Comparison, MethodComparison), times_chart),
     "sizes": Plot((Known,), by_size_chart),
     "winners": Plot((Known,), winners_chart),
     "structure": Plot((Topology, Fabric), structure_drawing),
@@ -64,7 +66,8 @@ def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:
     Parameters
     ----------
     value
-        A result of :func:`topodesign.pareto` (``frontier``, ``times``), of :func:`topodesign.known_topologies`
+        A result of :func:`topodesign.pareto` (``frontier``, ``times``), of :func:`topodesign.compare` or
+        :func:`topodesign.compare_methods` (``times``), of :func:`topodesign.known_topologies`
         (``sizes``, ``winners``) or of :func:`topodesign.optimum` (``cut``); a topology (``structure``, ``distances``,
         ``loads``) or fabric (``structure``), its spec or file; or a plan (``timeline``, ``use``), its file, or the
         simulation of one. Other results that are about a plan, a topology or a place stand for that.

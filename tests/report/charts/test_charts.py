@@ -8,7 +8,18 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from topodesign import build, known_topologies, optimum, pareto, plot, price, schedule, simulate
+from topodesign import (
+    build,
+    compare,
+    compare_methods,
+    known_topologies,
+    optimum,
+    pareto,
+    plot,
+    price,
+    schedule,
+    simulate,
+)
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.forest.fabric_optimum import FabricOptimum
 from topodesign.plans.plan import Plan
@@ -28,6 +39,21 @@ def drawing(value: object, kind: str | None = None) -> Drawing:
     made = plot(value, kind).shown
     assert isinstance(made, Drawing)
     return made
+
+
+def test_what_is_compared_has_its_times_over_ascending_sizes_and_none_below_the_bound() -> None:
+    found = compare(["best", "ring"], nodes=12, degree=4, sizes=["1MiB", "1KiB"])
+    made = chart(found)
+    assert [one.name for one in made.series] == [*(one.name for one in found.contenders), "lower bound"]
+    for one, series in zip(found.contenders, made.series, strict=False):
+        assert dict(zip(series.x, series.y, strict=True)) == dict(zip(found.workload.sizes, one.times, strict=True))
+    methods = compare_methods("torus(3,3)", "allgather", methods=["spff", "ring"], sizes=["1MiB", "1KiB"])
+    shown = chart(methods, "times")
+    assert {one.name for one in shown.series} == {"spff", "ring", "lower bound"}
+    for plotted in (made, shown):
+        for line in plotted.series:
+            assert list(line.x) == [1024, 2**20]
+            assert all(y >= least for y, least in zip(line.y, plotted.series[-1].y, strict=True))
 
 
 def test_times_are_those_of_the_workload() -> None:

@@ -1,4 +1,4 @@
-"""Time of an allreduce over the size of its data, and where one topology overtakes another."""
+"""Time over the size of the data: of a frontier and where one topology overtakes another, of contenders, of methods."""
 
 from __future__ import annotations
 
@@ -9,22 +9,36 @@ from fractions import Fraction
 from topodesign.base.records import shortened
 from topodesign.base.units import rounded_size
 from topodesign.catalog.pareto import Pareto
+from topodesign.comparison.compare import Comparison
+from topodesign.comparison.methods import MethodComparison
 from topodesign.pricing.baselines import baselines
 from topodesign.pricing.crossovers import winners
-from topodesign.report.charts.chart import Chart, Series
+from topodesign.report.charts.chart import Chart, Series, Style
 
 SIZES = tuple(Fraction(2**power) for power in range(10, 31))
 """From 1 KiB to 1 GiB."""
+_MOST_COLOURED = 6
+"""Contenders that are told apart by colour."""
 
 
-def times_chart(found: Pareto) -> Chart:
-    """Return the plot of times over sizes of a frontier, with the sizes at which the fastest topology changes.
+def times_chart(found: Pareto | Comparison | MethodComparison) -> Chart:
+    """Return the plot of times over sizes.
 
     Parameters
     ----------
     found
-        What :func:`topodesign.pareto` returned; its alpha and bandwidth are used, and sizes from 1 KiB to 1 GiB.
+        What :func:`topodesign.pareto` returned: sizes from 1 KiB to 1 GiB, with those at which the fastest topology
+        changes. Or what :func:`topodesign.compare` or :func:`topodesign.compare_methods` returned: the sizes that it
+        was asked for.
     """
+    if isinstance(found, Comparison):
+        title = f"{found.contenders[0].nodes} nodes: allreduce over message size"
+        times = [(one.name, one.times) for one in found.contenders]
+        return _side_by_side(title, found.workload.sizes, times, found.workload.allreduce(found.bound), "allreduce")
+    if isinstance(found, MethodComparison):
+        what = found.collective.name
+        times = [(one.method, one.times) for one in found.methods if one.times]
+        return _side_by_side(f"{found.name}: {what} over message size", found.sizes, times, found.bounds, what)
     work = replace(found.workload, sizes=SIZES)
     series = [
         *(Series(shortened(str(one.spec)), SIZES, work.allreduce(one.cost)) for one in found.entries),
@@ -38,6 +52,25 @@ def times_chart(found: Pareto) -> Chart:
         marks=tuple((size, rounded_size(size)) for size in wins if SIZES[0] < size < SIZES[-1]),
         note="dotted: from here on another topology of the frontier is the fastest" if wins else "",
     )
+
+
+def _side_by_side(
+    title: str,
+    sizes: Sequence[Fraction],
+    times: Sequence[tuple[str, Sequence[Fraction]]],
+    bound: Sequence[Fraction],
+    collective: str,
+) -> Chart:
+    """Return the plot of what was compared at some sizes: the first few in colour, of a single size points."""
+    order = sorted(range(len(sizes)), key=sizes.__getitem__)
+    x = [sizes[place] for place in order]
+    style: Style = "line" if len(x) > 1 else "points"
+    series = [
+        Series(shortened(name), x, [y[at] for at in order], style, "ours" if place < _MOST_COLOURED else "other")
+        for place, (name, y) in enumerate(times)
+    ]
+    series.append(Series("lower bound", x, [bound[at] for at in order], style, "bound"))
+    return over_sizes(title, series, collective=collective)
 
 
 def over_sizes(
