@@ -27,10 +27,10 @@ from __future__ import annotations
 import html
 import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from topodesign.base.errors import MissingLibraryError
 
@@ -218,3 +218,15 @@ def _cell(value: object) -> str:
     if isinstance(value, Fraction) and value.denominator > 10**9:
         return f"{float(value):.6g}"
     return f"{value:.6g}" if isinstance(value, float) else shortened(str(value))
+
+
+Named: TypeAlias = Sequence[tuple[str, Sequence[Fraction]]]
+"""Names with a time for every size."""
+
+
+class SideBySide(Result):
+    """What was compared at some sizes of data, which a plot can show without knowing what it is."""
+
+    def side_by_side(self) -> tuple[str, Sequence[Fraction], Named, Sequence[Fraction], str]:
+        """Return a title, the sizes in bytes, names with their seconds, a bound in seconds, and the collective."""
+        raise NotImplementedError

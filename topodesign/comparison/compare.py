@@ -11,7 +11,7 @@ from topodesign.base.arguments import as_choice
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.deadline import OutOfTime, deadline
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.records import Result, Table, shortened
+from topodesign.base.records import Named, SideBySide, Table, shortened
 from topodesign.base.units import (
     Quantity,
     as_count,
@@ -29,7 +29,7 @@ from topodesign.topology.topology import Topology
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Result):
+class Comparison(SideBySide):
     """Contenders side by side.
 
     Attributes
@@ -56,6 +56,12 @@ class Comparison(Result):
             f"{first.nodes} nodes; allreduce; alpha {format_time(work.alpha)}, "
             f"{format_bandwidth(work.bandwidth)} per node"
         )
+
+    def side_by_side(self) -> tuple[str, Sequence[Fraction], Named, Sequence[Fraction], str]:
+        """Return what a plot shows."""
+        title = f"{self.contenders[0].nodes} nodes: allreduce over message size"
+        times = [(one.name, one.times) for one in self.contenders]
+        return title, self.workload.sizes, times, self.workload.allreduce(self.bound), "allreduce"
 
     def best(self, place: int = 0) -> Contender:
         """Return the fastest one for a size, by the place of the size."""

@@ -14,7 +14,7 @@ from typing import Any
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.deadline import OutOfTime, deadline
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError
-from topodesign.base.records import Result, Table
+from topodesign.base.records import Named, SideBySide, Table
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time, plain_number
 from topodesign.collectives import ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, Collective, as_collective
 from topodesign.expand.places import PlaceLike, as_fabric, as_place
@@ -68,7 +68,7 @@ class MethodResult:
 
 
 @dataclass(frozen=True, repr=False)
-class MethodComparison(Result):
+class MethodComparison(SideBySide):
     """What all methods make of a collective on the same place.
 
     Attributes
@@ -110,6 +110,12 @@ class MethodComparison(Result):
     def bounds(self) -> tuple[Fraction, ...]:
         """Seconds that no plan goes below, for each size: the larger of latency and bandwidth alone."""
         return tuple(max(self.latency, self._busy(self.factor, size)) for size in self.sizes)
+
+    def side_by_side(self) -> tuple[str, Sequence[Fraction], Named, Sequence[Fraction], str]:
+        """Return what a plot shows: of the methods that made something."""
+        what = self.collective.name
+        times = [(one.method, one.times) for one in self.methods if one.times]
+        return f"{self.name}: {what} over message size", self.sizes, times, self.bounds, what
 
     def over_bound(self, one: MethodResult) -> Fraction | None:
         """Return the bandwidth factor of a method over the proven bound; of timed sends their time at the last size."""

@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 
 from topodesign.base.arguments import as_choice
 from topodesign.base.errors import ParameterError
-from topodesign.base.records import Result
+from topodesign.base.records import Result, SideBySide
 from topodesign.base.spec import Spec
 from topodesign.catalog.known import Known
 from topodesign.catalog.pareto import Pareto
-from topodesign.comparison.compare import Comparison
-from topodesign.comparison.methods import MethodComparison
 from topodesign.expand.places import as_place
 from topodesign.fabrics.fabric import Fabric
 from topodesign.forest.fabric_optimum import FabricOptimum
@@ -45,7 +43,7 @@ class Plot(NamedTuple):
 
 PLOTS: dict[str, Plot] = {
     "frontier": Plot((Pareto,), frontier_chart),
-    "times": Plot((Pareto, Comparison, MethodComparison), times_chart),
+    "times": Plot((Pareto, SideBySide), times_chart),
     "sizes": Plot((Known,), by_size_chart),
     "winners": Plot((Known,), winners_chart),
     "structure": Plot((Topology, Fabric), structure_drawing),

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from topodesign.base.records import shortened
+from topodesign.base.records import SideBySide, shortened
 from topodesign.base.units import rounded_size
 from topodesign.catalog.pareto import Pareto
-from topodesign.comparison.compare import Comparison
-from topodesign.comparison.methods import MethodComparison
 from topodesign.pricing.baselines import baselines
 from topodesign.pricing.crossovers import winners
 from topodesign.report.charts.chart import Chart, Series, Style
@@ -21,7 +19,7 @@ _MOST_COLOURED = 6
 """Contenders that are told apart by colour."""
 
 
-def times_chart(found: Pareto | Comparison | MethodComparison) -> Chart:
+def times_chart(found: Pareto | SideBySide) -> Chart:
     """Return the plot of times over sizes.
 
     Parameters
@@ -31,14 +29,8 @@ def times_chart(found: Pareto | Comparison | MethodComparison) -> Chart:
         changes. Or what :func:`topodesign.compare` or :func:`topodesign.compare_methods` returned: the sizes that it
         was asked for.
     """
-    if isinstance(found, Comparison):
-        title = f"{found.contenders[0].nodes} nodes: allreduce over message size"
-        times = [(one.name, one.times) for one in found.contenders]
-        return _side_by_side(title, found.workload.sizes, times, found.workload.allreduce(found.bound), "allreduce")
-    if isinstance(found, MethodComparison):
-        what = found.collective.name
-        times = [(one.method, one.times) for one in found.methods if one.times]
-        return _side_by_side(f"{found.name}: {what} over message size", found.sizes, times, found.bounds, what)
+    if isinstance(found, SideBySide):
+        return _side_by_side(*found.side_by_side())
     work = replace(found.workload, sizes=SIZES)
     series = [
         *(Series(shortened(str(one.spec)), SIZES, work.allreduce(one.cost)) for one in found.entries),
