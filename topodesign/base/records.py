@@ -227,6 +227,8 @@ Named: TypeAlias = Sequence[tuple[str, Sequence[Fraction]]]
 class SideBySide(Result):
     """What was compared at some sizes of data, which a plot can show without knowing what it is."""
 
+    __slots__ = ()
+
+    @abstractmethod
     def side_by_side(self) -> tuple[str, Sequence[Fraction], Named, Sequence[Fraction], str]:
         """Return a title, the sizes in bytes, names with their seconds, a bound in seconds, and the collective."""
-        raise NotImplementedError
