@@ -274,12 +274,9 @@ class Setting:
     def gap(self, link: int, then: int) -> int | None:
         """Return how much later a chunk has to start over a link than the same over another, to stay behind it.
 
-        What a switch passes on it passes on in turn, so a plan does not say which partial sum of a block is which
-        where one overtakes another. None where they cannot, whenever they start, and for what is copied, which is the
-        same whichever comes first.
+        What a switch passes on it passes on in turn, so a plan does not say which of a block is which where one
+        overtakes another. None where they cannot, whenever they start.
         """
-        if not self.backwards:
-            return None
         grain, other = self.grain, self._bends[then]
         apart = [
             (into - other[switch][0], out - other[switch][1])
@@ -293,13 +290,13 @@ class Setting:
     def _bends(self) -> list[dict[int, tuple[int, int]]]:
         """For each link the switches on it, and when after its start a chunk is there, and has been passed on.
 
-        In ticks of the network. These are the ends of sends backwards, the starts forwards, which count there.
+        In ticks of the network, by the starts of sends forwards, which are the ends backwards: they count for turns.
         """
         routes = self.network.routes
         if routes is None:
             return [{} for _ in self.lasts]
         dst = routes.topology.dst
-        ends = (routes.offset + routes.takes).tolist()
+        ends = (routes.offset + routes.takes if self.backwards else routes.offset).tolist()
         return [
             {int(dst[routes.link[at]]): (ends[at], ends[at + 1]) for at in range(begin, end - 1)}
             for begin, end in itertools.pairwise(routes.start.tolist())
@@ -493,7 +490,7 @@ def lean(setting: Setting, sends: list[Send]) -> list[Send]:
 
     Of the deliveries of a chunk to a node the first counts, and none that nobody wants or sends on. Where a port is not
     used in the order in which sends start, that order can take longer; they are left as they are then. In what is
-    returned no partial sum overtakes another of its block in a switch (:meth:`Setting.gap`).
+    returned no chunk overtakes the same one in a switch (:meth:`Setting.gap`).
     """
     src, dst = setting.topology.src.tolist(), setting.topology.dst.tolist()
     by: list[dict[int, Send]] = [{} for _ in setting.demands]

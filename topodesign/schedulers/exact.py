@@ -40,7 +40,7 @@ def _timed(request: Request) -> list[Plan]:
     units = setting.units
     known, quick = greedy(request, setting)
     found = fastest(setting, known=known, **_limits(request))
-    timed, bound, proof = min(found.timed, quick, key=lambda one: one.time), found.bound, found.proof
+    timed, bound, proof = min(found.timed, quick or found.timed, key=lambda one: one.time), found.bound, found.proof
     if timed.time < found.timed.time:
         proof = "search" if timed.time == bound else "none"
     made = {"method": "exact", "proof": proof, "bound": str(bound)}

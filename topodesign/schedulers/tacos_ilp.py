@@ -35,6 +35,7 @@ from topodesign.schedulers.demands import Send, Setting, complete, lean, setting
 from topodesign.schedulers.exact_time import least_time
 from topodesign.schedulers.method import Method, Request
 from topodesign.solve.program import Entries, Program
+from topodesign.verification.timed import verify_timed
 
 SECONDS = 60
 """Time for each search, if nothing else is said."""
@@ -297,7 +298,7 @@ def _make(request: Request) -> list[Plan]:
         "limit": f"the time was over, and what was missing went over the quickest ways; {gap}",
         "window": f"in windows of {request.window} steps of {format_time(step)}; {gap}",
     }[outcome]
-    if quick.time < timed.time:
+    if quick is not None and quick.time < timed.time:
         timed, outcome = quick, "greedy"
         said = "TACOS-Greedy's plan, with sends of several chunks or stops in switches, is faster than what was found"
     made = {
@@ -312,17 +313,19 @@ def _make(request: Request) -> list[Plan]:
     return [Plan(where, timed, {"time": timed.time}, spec, generator=made, notes=(said,))]
 
 
-def greedy(request: Request, setting: Setting) -> tuple[list[Send], Timed]:
+def greedy(request: Request, setting: Setting) -> tuple[list[Send], Timed | None]:
     """Return the sends of TACOS-Greedy, or those over the quickest ways where these are faster; and its plan.
 
-    Where its plan sends several chunks as one it is not made of such sends, and may be faster than all that are.
+    Where its plan sends several chunks as one it is not made of such sends, and may be faster than all that are. It is
+    None if the verifier refuses it, as where partial sums overtake each other in a switch.
     """
     (plan,) = tacos.METHOD.make(replace(request, tick=None, window=None, time_limit=None))
     quick = plan.movement
     if not isinstance(quick, Timed):
         raise TypeError("TACOS-Greedy makes timed sends")
     found, other = lean(setting, complete(setting)), setting.sends(quick)
-    return found if other is None else min(found, lean(setting, other), key=setting.ending), quick
+    found = found if other is None else min(found, lean(setting, other), key=setting.ending)
+    return found, quick if verify_timed(setting.place, quick).ok else None
 
 
 METHOD = Method(
