@@ -74,14 +74,15 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
         fit = [one for one in does if one.auto and (one.fabrics or request.plain)]
         several = request.grouped and not request.only and (request.plain or request.among.groups is not None)
         if several:
-            grouping = [one for one in does if "group" in one.options and (one.fabrics or request.plain)]
+            grouping = [one for one in does if one.groups(collective) and (one.fabrics or request.plain)]
             fit = [one for one in fit if one.movement == "rounds"] or [
                 one for one in grouping if one.movement == "rounds" or one in fit
             ]
             fit.sort(key=lambda one: one.movement != "rounds")
         if not fit and several:
-            able = [one for one in methods.values() if one.fabrics and "group" in one.options]
-            makes = ", ".join(str(part) for one in able for part in one.collectives)
+            makes = ", ".join(
+                dict.fromkeys(str(part) for one in methods.values() if one.fabrics for part in one.grouped)
+            )
             raise InfeasibleError(
                 f"on fabrics several groups at once do {makes}, and no {collective} yet; --only makes a plan of one"
             )

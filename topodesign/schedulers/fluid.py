@@ -182,4 +182,5 @@ METHOD = Method(
     _make,
     movement="paths",
     fabrics=True,
+    in_groups=FLOWS,
 )

@@ -419,6 +419,8 @@ class Method:
         Whether it takes fabrics with switches, names and bandwidths; it then makes a fabric of any place.
     auto
         Whether ``auto`` asks it.
+    in_groups
+        What it makes in several groups at once, if it takes groups; None for all that it makes.
     timed
         The same for timed sends, if it makes them, too: where something is said of times that makes them, there are
         switches, or groups of a fabric.
@@ -431,6 +433,7 @@ class Method:
     movement: str = "rounds"
     fabrics: bool = False
     auto: bool = True
+    in_groups: tuple[Collective, ...] | None = None
     timed: Method | None = None
 
     def suited(self, request: Request) -> Method:
@@ -441,9 +444,24 @@ class Method:
             return self.timed
         return self.timed if _TIMED.intersection(request.given()) else self
 
+    @property
+    def grouped(self) -> tuple[Collective, ...]:
+        """What it makes in several groups at once."""
+        if "group" not in self.options:
+            return ()
+        return self.collectives if self.in_groups is None else self.in_groups
+
     def does(self, collective: Collective) -> bool:
         """Return whether it makes a collective, as a whole or part by part."""
-        return all(one.like(*self.collectives) for one in collective.parts) or collective.like(*self.collectives)
+        return _among(collective, self.collectives)
+
+    def groups(self, collective: Collective) -> bool:
+        """Return whether it makes a collective in several groups at once, as a whole or part by part."""
+        return _among(collective, self.grouped)
+
+
+def _among(collective: Collective, known: tuple[Collective, ...]) -> bool:
+    return all(one.like(*known) for one in collective.parts) or collective.like(*known)
 
 
 def planned(topology: Topology, movement: Rounds, method: str, **more: Any) -> Plan:

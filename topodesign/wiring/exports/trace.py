@@ -128,7 +128,7 @@ def trace_wiring(plan: WiringLike, name: str) -> WiringTrace:
     >>> from topodesign.wiring.plan.wire import wire
     >>> plan = wire("circulant(6,1,2)", plain_inventory(6, 4))
     >>> print(trace_wiring(plan, "h1:eth0"))
-    h1 eth0 - F5 - P0:5 - C01 - P0:1 - F1 - h0 eth0 (2 m)
+    h1 eth0 - F5 - P0:5 - C01 - P0:1 - F1 - h0 eth0 (3 m)
     """
     wiring, wanted = as_wiring(plan), as_text("name", name).strip()
     known = _index(wiring)
