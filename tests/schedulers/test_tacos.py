@@ -18,6 +18,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.collectives import COLLECTIVES, Collective, as_collective
 from topodesign.compiler.compilation import compile_plan
 from topodesign.expand.library import build
+from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.plans.plan import Plan
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import link_times
@@ -481,3 +482,21 @@ def test_groups_that_cannot_be() -> None:
         schedule("torus(4,4)", "allgather", method="tacos", group=["0,1", "2,3"], without="0-1")
     with pytest.raises(ParameterError, match="different sizes"):
         schedule("torus(4,4)", "allgather", method="tacos", group=["0,1", "4,5,6"])
+
+
+@pytest.mark.parametrize("chunks", [1, 2])
+@pytest.mark.parametrize("collective", ["reduce", "reduce-scatter", "allreduce", "broadcast", "allgather"])
+@pytest.mark.parametrize("slow", [1, 2])
+def test_no_part_of_a_block_overtakes_another_in_a_switch(collective: str, chunks: int, slow: int) -> None:
+    """Ports of unequal speed at one switch, where the sends found first could not be told apart."""
+    rates = [2 if node < slow else 8 for node in range(4)]
+    links = [
+        FabricLink(*ends, Fraction(10**9 * one, 8), "")
+        for node, one in enumerate(rates)
+        for ends in ((f"n{node}", "s"), ("s", f"n{node}"))
+    ]
+    star = Fabric.from_links("star", [f"n{node}" for node in range(4)], ["s"], links)
+    root = "n1" if collective in {"reduce", "broadcast"} else None
+    plan = schedule(star, collective, root=root, method="tacos", alpha="1us", size="8kB", chunks=chunks)
+    report = verify(plan)
+    assert report.ok, report

@@ -13,11 +13,15 @@ from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.expand.places import named_preset
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.plan import Plan
+from topodesign.plans.timed import Timed
+from topodesign.plans.timed_ops import in_turn
+from topodesign.schedulers.demands import complete, lean, setting_of, written
 from topodesign.schedulers.method import Method, Request
 from topodesign.schedulers.ten.greedy import Made, synthesize
 from topodesign.schedulers.ten.network import Network, grain_of, network_of, rounding
 from topodesign.schedulers.traffic import plan_traffic
 from topodesign.topology.topology import Topology
+from topodesign.verification.timed import verify_timed
 
 MOST_CHUNKS = 2**20
 _MOST_AUTO = 2**12
@@ -70,7 +74,33 @@ def _planned(request: Request, place: Topology | Fabric, units: int) -> Plan:
     ready = request.ready_times if request.unwind is None else _ready_nodes(request)
     times = request.link_times(place, collective, units, grain=grain_of(request))
     wires = network_of(topology, times, step=request.tick, ready=ready, overlap=request.overlap)
-    return _told(request, place, wires, synthesize(request, wires, collective, units), rounding(request, times.more))
+    made, further = synthesize(request, wires, collective, units), rounding(request, times.more)
+    if topology.switches and not verify_timed(topology, made.timed).ok:
+        made = made._replace(timed=_keeping_turns(replace(request, chunks=units), made.timed), before=None, copies=1)
+        further = [*further, "in faster sends that were found parts of a block overtake each other in a switch"]
+    return _told(request, place, wires, made, further)
+
+
+def _keeping_turns(request: Request, quick: Timed) -> Timed:
+    """Return sends of which none overtakes another of its block in a switch: those found, or over the quickest ways.
+
+    Parameters
+    ----------
+    request
+        What is asked, with the number of chunks.
+    quick
+        Sends whose partial sums cannot be told apart.
+    """
+    parts: list[Timed] = []
+    for part in request.collective.parts:
+        # whoever was late is there when the first part of an allreduce is over
+        asked = replace(request.asking(part), ready=None if parts else request.ready)
+        _, setting = setting_of(asked)
+        found = lean(setting, complete(setting))
+        other = setting.sends(quick) if len(request.collective.parts) == 1 else None
+        found = found if other is None else min(found, lean(setting, other), key=setting.ending)
+        parts.append(written(setting, found))
+    return in_turn(*parts) if len(parts) > 1 else parts[0]
 
 
 def _fastest(request: Request, place: Topology | Fabric) -> Plan:
