@@ -28,7 +28,8 @@ TABLE_3 = [
 SMALL = [
     "bipartite(3)", "biring(4,5)", "cayley(dihedral(5),1,5)", "cayley(metacyclic(7,3,2),1,7)", "circulant(9,1,3)",
     "cocktailparty(3)", "complete(4)", "crown(4)", "cyclemesh(2,3)", "dbjmod(2,3)", "dbjmod(3,2)", "debruijn(2,3)",
-    "diamond()", "dicirculant(8,1,3)", "foldedcube(3)", "genkautz(2,7)", "genkautz(3,10)", "halvedcube(3)",
+    "diamond()", "dicirculant(8,1,3)", "dragonflygroups(2,1)", "foldedcube(3)", "genkautz(2,7)",
+    "genkautz(3,10)", "halvedcube(3)",
     "heawoodd3()", "hypercube(3)", "johnson(4,2)", "kautz(2,2)", "kneser(5,2)", "mesh(2,3)", "octahedron()", "odd(3)",
     "paley(5)",
     "paleydigraph(7)", "petersenline()", "pg2(2)", "ag2(2)", "randomregular(9,3,1)", "shiftedring(7)", "torus(3,4)",

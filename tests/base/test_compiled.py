@@ -112,7 +112,7 @@ def moved(digraph: Topology) -> None:
 def flowed(fabric: Topology) -> None:
     optimum(fabric)
     balanced_part(fabric, fabric.capacity + 1)
-    remove_switches(with_capacity(fabric, 3 * fabric.capacity), 1)
+    remove_switches(with_capacity(fabric, fabric.nodes * fabric.capacity), 1)  # enough for a tree of every node
     if not fabric.switches:
         allreduce_optimum(fabric)
 

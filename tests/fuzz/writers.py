@@ -106,6 +106,14 @@ def _fabric(path: Path, version: int) -> None:
     _command("fabric", FABRICS[version], "-o", str(path))
 
 
+def _links(path: Path, version: int) -> None:
+    _command("links", f"circulant(8,1,{2 + version})", "-o", str(path))
+
+
+def _answer(path: Path, version: int) -> None:
+    _command("evaluate", f"circulant(8,1,{2 + version})", "-o", str(path))
+
+
 def _groups(path: Path, version: int) -> None:
     groups = ("--group", "4x2:0" if version else "4x2:1")
     _command("compile", "torus(4,2)", "--collective", "allgather", *groups, "-o", str(path))
@@ -155,6 +163,8 @@ WRITERS = (
     Writer("report/figures", "f.svg", lambda path, version: PICTURES[version].save(path)),
     Writer("report/page/page", "r.html", lambda path, version: REPORTS[version].save(path)),
     Writer("cli/fabric", "f.yaml", _fabric),
+    Writer("cli/links", "l.csv", _links),
+    Writer("cli/answers", "a.json", _answer),
     Writer("cli/simulate", "t.csv", _timeline),
     Writer(
         "cli/synthesize",
