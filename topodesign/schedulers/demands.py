@@ -347,9 +347,7 @@ def setting_of(request: Request) -> tuple[Topology | Fabric, Setting]:
     where, topology, collective = asked_of(request)
     units = 1 if request.chunks is None else as_integer("chunks", request.chunks, 1)
     times = request.link_times(where, collective, units)
-    ready = request.ready_times
-    if request.unwind is not None and isinstance(request.where, Fabric):
-        ready = tuple(time for node, time in enumerate(ready) if node not in request.where.topology.switches)
+    ready = request.ready_unwound
     return where, Setting.of(
         topology,
         collective,

@@ -284,6 +284,14 @@ class Request:
             return (Fraction(0),) * (where if isinstance(where, Topology) else where.topology).nodes
         return as_ready(self.fabric, self.ready)
 
+    @cached_property
+    def ready_unwound(self) -> tuple[Fraction, ...]:
+        """Seconds from the start until each vertex of :attr:`unwound` is ready."""
+        if self.unwind is None or isinstance(self.where, Topology):
+            return self.ready_times
+        gone = self.where.topology.switches
+        return tuple(time for node, time in enumerate(self.ready_times) if node not in gone)
+
     def link_times(
         self, where: Topology | Fabric, collective: Collective, units: int, *, grain: Fraction | None = None
     ) -> LinkTimes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
 from topodesign.base.arguments import as_integer
 from topodesign.base.errors import ParameterError
@@ -71,9 +70,8 @@ def _planned(request: Request, place: Topology | Fabric, units: int) -> Plan:
         return plan_traffic(request, place, units, None if request.without else named_preset(request.place))
     topology = place if isinstance(place, Topology) else place.topology
     collective = _there(request, place)
-    ready = request.ready_times if request.unwind is None else _ready_nodes(request)
     times = request.link_times(place, collective, units, grain=grain_of(request))
-    wires = network_of(topology, times, step=request.tick, ready=ready, overlap=request.overlap)
+    wires = network_of(topology, times, step=request.tick, ready=request.ready_unwound, overlap=request.overlap)
     made, further = synthesize(request, wires, collective, units), rounding(request, times.more)
     if topology.switches and not verify_timed(topology, made.timed).ok:
         made = made._replace(timed=_keeping_turns(replace(request, chunks=units), made.timed), before=None, copies=1)
@@ -116,12 +114,6 @@ def _fastest(request: Request, place: Topology | Fabric) -> Plan:
         units *= 2
     tried = ", ".join(f"{2**at}: {format_time(plan.claim['time'])}" for at, plan in enumerate(plans))
     return plans[best].saying(f"{2**best} chunk{'s' * (best > 0)} of a block, the fastest of these: {tried}")
-
-
-def _ready_nodes(request: Request) -> tuple[Fraction, ...]:
-    """Return when the nodes are ready, without switches."""
-    switches = request.where.topology.switches if isinstance(request.where, Fabric) else ()
-    return tuple(time for node, time in enumerate(request.ready_times) if node not in switches)
 
 
 def _there(request: Request, place: Topology | Fabric) -> Collective:
