@@ -178,6 +178,16 @@ class Result(ABC):
         return self.table().html()
 
 
+class TextResult(Result):
+    """A result whose text is more than a table; a notebook shows it as it is."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """Return the text for a notebook."""
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
 _One = TypeVar("_One", bound=Result)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.records import Result
+from topodesign.base.records import TextResult
 from topodesign.base.units import format_rate, format_time
 from topodesign.collectives import (
     ALL_TO_ALL,
@@ -26,7 +26,7 @@ from topodesign.collectives import (
     as_collective,
 )
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.wording import change_in_words
+from topodesign.fabrics.wording import change_in_words, rate_record
 from topodesign.fluid.decomposition import Decomposition, Mixture, Progress, Source
 from topodesign.fluid.likeness import Likeness, alike
 from topodesign.fluid.network import Network, network_of
@@ -191,7 +191,7 @@ def fluid_optimum(
 
 
 @dataclass(frozen=True, repr=False)
-class FluidOptimum(Result):
+class FluidOptimum(TextResult):
     """The best steady schedule of a collective on a fabric with all that its parts can do, and its proof.
 
     Attributes
@@ -337,8 +337,7 @@ class FluidOptimum(Result):
             "method": "fluid",
             "k": None,  # trees per root, which are a mixture here
             "inv_x_star": str(self.inverse_rate),
-            "algorithmic_bandwidth": str(self.bandwidth),
-            "algorithmic_bandwidth_GBps": float(self.bandwidth / 10**9),
+            **rate_record(self.bandwidth),
             "bound": str(self.bound),
             "proven": self.proven,
             "proof_covers": self.proof_covers,
@@ -358,10 +357,7 @@ class FluidOptimum(Result):
                 "bound": str(self.cost_bound),
             }
         if self.before is not None:
-            document["before"] = {
-                "algorithmic_bandwidth": str(self.before),
-                "algorithmic_bandwidth_GBps": float(self.before / 10**9),
-            }
+            document["before"] = rate_record(self.before)
         return document
 
     def __str__(self) -> str:
@@ -390,9 +386,3 @@ class FluidOptimum(Result):
             least = "" if self.cost == self.cost_bound else f" or less, at least {float(self.cost_bound or 0):.12g}"
             lines += ["", f"least cost at that speed: {float(self.cost):.12g}{least} per unit of data in a {piece}"]
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        """Return the same for a notebook."""
-        import html  # noqa: PLC0415  for notebooks alone
-
-        return f"<pre>{html.escape(str(self))}</pre>"

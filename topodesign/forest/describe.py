@@ -7,6 +7,7 @@ from typing import Any
 from topodesign.base.units import format_rate, format_time
 from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.wording import rate_record
 from topodesign.forest.multicast import Pruned, prune
 from topodesign.plans.measure import per_root, tree_figures
 from topodesign.plans.trees import Trees
@@ -28,8 +29,7 @@ def tree_record(fabric: Fabric, schedule: Trees) -> dict[str, Any]:
         "trees": len(schedule),
         "height": reached.height,
         "inv_x_star": str(reached.inverse_rate),
-        "algorithmic_bandwidth": str(reached.bandwidth),
-        "algorithmic_bandwidth_GBps": float(reached.bandwidth / 10**9),
+        **rate_record(reached.bandwidth),
         "relays": [fabric.names[switch] for switch in schedule.relays.tolist()],
         "in_network": None
         if pruned is None

@@ -10,7 +10,7 @@ from typing import Any
 
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.records import Result
+from topodesign.base.records import TextResult
 from topodesign.base.units import Quantity, as_size, as_time, format_rate, format_size, format_time, plain_number
 from topodesign.base.wording import counted
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
@@ -18,7 +18,7 @@ from topodesign.expand.places import PlaceLike, as_fabric
 from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric
 from topodesign.fabrics.part import Others, listed, part_of
 from topodesign.fabrics.shards import Shards, as_shards
-from topodesign.fabrics.wording import change_in_words, in_columns
+from topodesign.fabrics.wording import change_in_words, in_columns, rate_record
 from topodesign.fluid.fluid_optimum import FluidOptimum, fluid_optimum
 from topodesign.forest.bottleneck import bottleneck_in_words
 from topodesign.forest.throughput import (
@@ -213,7 +213,7 @@ def _before(whole: Fabric, collective: Collective, root: str | None, shards: Sha
 
 
 @dataclass(frozen=True, repr=False)
-class FabricOptimum(Result):
+class FabricOptimum(TextResult):
     """The best throughput of collectives on a fabric, what limits it, and what other choices reach.
 
     Attributes
@@ -413,8 +413,7 @@ class FabricOptimum(Result):
         best, composed = self.best_allreduce, self.best
         bandwidth = composed.bandwidth if best is None else best.bandwidth
         return {
-            "algorithmic_bandwidth": str(bandwidth),
-            "algorithmic_bandwidth_GBps": float(bandwidth / 10**9),
+            **rate_record(bandwidth),
             "bound": None if best is None else str(best.bound),
             "proven": best is not None and best.proven,
             "proof_covers": self.proof_covers,
@@ -478,19 +477,9 @@ class FabricOptimum(Result):
             lines.append(f"  * fastest of its column, with {alpha}")
         return lines
 
-    def _repr_html_(self) -> str:
-        """Return the same for a notebook."""
-        import html  # noqa: PLC0415  for notebooks alone
-
-        return f"<pre>{html.escape(str(self))}</pre>"
-
 
 def _rates(result: Throughput | Limited) -> dict[str, Any]:
-    return {
-        "inv_x_star": str(result.inverse_rate),
-        "algorithmic_bandwidth": str(result.bandwidth),
-        "algorithmic_bandwidth_GBps": float(result.bandwidth / 10**9),
-    }
+    return {"inv_x_star": str(result.inverse_rate), **rate_record(result.bandwidth)}
 
 
 def _row(result: Limited) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from topodesign.fabrics.fabric import MAX_PRICE, Fabric, Price
 from topodesign.fabrics.part import Others, part_of
 from topodesign.fabrics.price import parse_price
 from topodesign.fabrics.shards import Shards, as_shards
-from topodesign.fabrics.wording import change_in_words, in_columns
+from topodesign.fabrics.wording import change_in_words, in_columns, rate_record
 from topodesign.forest.bottleneck import bottleneck_in_words
 from topodesign.forest.covering import Cover, Covering, Item
 from topodesign.forest.throughput import Throughput, first_pass, throughput
@@ -389,12 +389,10 @@ class Purchase(Result):
             "target": None if self.target is None else str(self.target),
             "budget": None if self.budget is None else str(self.budget),
             "before": {
-                "algorithmic_bandwidth": str(self.before.bandwidth),
-                "algorithmic_bandwidth_GBps": float(self.before.bandwidth / 10**9),
+                **rate_record(self.before.bandwidth),
                 "bottleneck": bottleneck_in_words(self.fabric, self.before),
             },
-            "algorithmic_bandwidth": str(self.after.bandwidth),
-            "algorithmic_bandwidth_GBps": float(self.after.bandwidth / 10**9),
+            **rate_record(self.after.bandwidth),
             "bottleneck": bottleneck_in_words(self.upgraded, self.after),
             "cost": str(self.cost),
             "least_cost": str(self.bound),

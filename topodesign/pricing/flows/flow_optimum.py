@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.records import Result
+from topodesign.base.records import TextResult
 from topodesign.base.units import format_rate, format_time
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric, FabricLink
@@ -22,6 +22,7 @@ from topodesign.fabrics.wording import (
     in_columns,
     links_in_words,
     names_in_words,
+    rate_record,
     with_switches,
 )
 from topodesign.pricing.flows.demands import DemandFlow, UnreachableError, demand_flow
@@ -130,7 +131,7 @@ def _cost(word: str, value: Any) -> Fraction:
 
 
 @dataclass(frozen=True, repr=False)
-class FlowOptimum(Result):
+class FlowOptimum(TextResult):
     """How fast a collective can be that neither copies nor adds, and what keeps it from being faster.
 
     Attributes
@@ -256,8 +257,7 @@ class FlowOptimum(Result):
             "root": self.root,
             "k": None,  # trees per root, of which a flow has none
             "inv_x_star": str(self.inverse_rate),
-            "algorithmic_bandwidth": str(self.bandwidth),
-            "algorithmic_bandwidth_GBps": float(self.bandwidth / 10**9),
+            **rate_record(self.bandwidth),
             "bound": str(self.bandwidth),
             "proven": True,
             "proof_covers": "all ways over nodes and switches, in parts of any size",
@@ -276,10 +276,7 @@ class FlowOptimum(Result):
             costs = {kind: str(value) for kind, value in (self.costs or {}).items()}
             document["cost"] = {"of_classes": costs, "total": str(self.cost), "total_float": float(self.cost)}
         if self.before is not None:
-            document["before"] = {
-                "algorithmic_bandwidth": str(self.before),
-                "algorithmic_bandwidth_GBps": float(self.before / 10**9),
-            }
+            document["before"] = rate_record(self.before)
         return document
 
     def __str__(self) -> str:
@@ -308,12 +305,6 @@ class FlowOptimum(Result):
             unit = f"{float(self.cost):.12g}"
             lines += ["", f"least cost at that speed: {unit} per unit of data in a block"]
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        """Return the same for a notebook."""
-        import html  # noqa: PLC0415  for notebooks alone
-
-        return f"<pre>{html.escape(str(self))}</pre>"
 
 
 def best_flow(
