@@ -20,8 +20,9 @@ class OutOfTime(BaseException):
     """The time for some work is over; what set the deadline catches it."""
 
 
-_WHOLE = frozenset({"numba", "llvmlite"})
-"""Packages of which no work is left half done."""
+_WHOLE = frozenset({"numba", "llvmlite", "hypothesis"})
+"""Packages of which no work is left half done; the last one's is a callback of the garbage collector, which loses what
+is raised in it."""
 _IMPORTS = "<frozen import"
 """How the files of Python's own imports begin."""
 
