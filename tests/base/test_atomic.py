@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import stat
 import subprocess
@@ -131,6 +132,27 @@ def test_what_is_unfinished_can_be_cleared(tmp_path: Path) -> None:
 
     with pytest.raises(FileFormatError, match="No such file"):
         write_whole(tmp_path / "x", clear)
+
+
+def test_an_interrupt_is_not_hidden_by_what_fails_after_it(tmp_path: Path) -> None:
+    def fail(stream: IO[bytes]) -> None:
+        stream.write(b"half")
+        raise ValueError("a member is open")
+
+    def end(stream: IO[bytes]) -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            fail(stream)
+
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "a", end)
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        with pytest.raises(FileFormatError, match="a member is open"):  # of itself
+            write_whole(tmp_path / "a", fail)
+    assert not list(tmp_path.iterdir())
 
 
 def test_directories_appear_whole(tmp_path: Path) -> None:

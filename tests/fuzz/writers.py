@@ -13,7 +13,7 @@ import signal
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -211,15 +211,18 @@ def in_child(work: Callable[[], object]) -> int:
     """Do something in a child of this process, which has all that is loaded here; return its number."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a fork among threads: those of the test runner, which the child lets be
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))  # till the child can hear it
         child = os.fork()
-    if not child:
-        _work(work)
+        if not child:
+            _work(work, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return child
 
 
-def _work(work: Callable[[], object]) -> NoReturn:
+def _work(work: Callable[[], object], unmasked: Iterable[int]) -> NoReturn:
     status = 70
     try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, unmasked)
         listen()
         work()
         status = 0
