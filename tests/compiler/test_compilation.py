@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from topodesign.compiler.limits import Limits
 from topodesign.expand.library import build
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds_ops import is_lean
+from topodesign.runtime.check import CheckReport
 from topodesign.schedulers.spff import spff_orbit
 from topodesign.topology.topology import Topology
 
@@ -41,6 +43,7 @@ class Listing(Backend):
     name = "listing"
     ending = ".txt"
     runtimes = ("paper", "blackboard")
+    protocols = ("Simple", "LL")
 
     def limits(self, options: Options) -> Limits:
         return Limits(chunks_per_instruction=2 if options.runtime == "paper" else 1)
@@ -54,6 +57,17 @@ class Listing(Backend):
             ).encode()
             for rank, body in enumerate(program.ranks)
         }
+
+    def lint(self, program: Program, options: Options) -> Iterator[str]:
+        if len(program.ranks) > 6:
+            yield f"{options.runtime} has room for 6 ranks, not {len(program.ranks)}"
+
+    def parse(self, files: Files, options: Options) -> list[str]:
+        return [f"{options.name}: {line}" for line in b"".join(files.values()).decode().splitlines()]
+
+    def check(self, files: Files, options: Options, interleavings: int) -> CheckReport:
+        title = f"{len(self.parse(files, options))} lines"
+        return CheckReport("ok", (), (), str(options.runtime), title, interleavings=interleavings)
 
 
 @pytest.fixture
@@ -83,27 +97,15 @@ def test_a_back_end_is_a_class_and_a_line(tmp_path: Path) -> None:
     written = made.save(tmp_path / "plan.txt")
     assert [path.name for path in written] == [f"plan.{rank}.txt" for rank in range(6)]
     assert written[3].read_bytes() == made.files[".3.txt"]
-    assert made.checked().report is None
+    assert made.checked(7).report == CheckReport("ok", (), (), "paper", f"{len(lines)} lines", interleavings=7)
     with pytest.raises(ParameterError, match="unknown runtime 'msccl' of listing; known are paper, blackboard"):
         sample("listing", runtime="msccl")
+    with pytest.raises(ParameterError, match="listing has no max-size; leave that out"):
+        sample("listing", max_size="1MiB")
+    with pytest.raises(ParameterError, match="listing has no protocol 'LL128'; known are Simple, LL"):
+        sample("listing", protocol="LL128")
     trees = tree_schedule(fabric(4, 2, random.Random(1)), "broadcast", random.Random(1))  # noqa: S311
     assert len(compile_movement(trees.topology, trees, "listing").files) == 4
-
-
-@pytest.mark.parametrize("name", BACKENDS)
-def test_contract_of_back_ends(name: str) -> None:
-    backend = BACKENDS[name]
-    assert backend.name == name
-    assert backend.ending.startswith(".")
-    for runtime in backend.runtimes:
-        made = sample(name, runtime=runtime)
-        assert made.files == sample(name, runtime=runtime).files
-        assert all(rest.endswith(backend.ending) for rest in made.files)
-        checked = made.checked()
-        assert checked.report is None or checked.report.ok
-        assert runtime in repr(made)
-    with pytest.raises(ParameterError):
-        sample(name, runtime="abacus")
 
 
 def test_results_can_be_looked_at_and_saved(tmp_path: Path) -> None:

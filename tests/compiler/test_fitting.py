@@ -12,6 +12,7 @@ from tests.samples.trees import fabric, tree_schedule
 from topodesign.base.errors import InfeasibleError
 from topodesign.compiler.fitting import compile_fitting
 from topodesign.plans.plan import Plan
+from topodesign.runtime.check import CheckReport
 from topodesign.runtime.profiles import get_profile
 
 BEST = 12
@@ -43,7 +44,7 @@ def test_the_best_ones_are_taken_where_they_fit() -> None:
 def test_trees_are_halved_until_they_fit() -> None:
     asked: list[int | None] = []
     whole = compile_fitting(plan).checked().report
-    assert whole is not None
+    assert isinstance(whole, CheckReport)
     assert whole.usage is not None
     narrow = replace(get_profile("msccl"), xml_nodes_per_rank=whole.usage.xml_nodes_per_rank - 1)
     made = compile_fitting(recorded(asked), runtime=narrow)

@@ -17,7 +17,7 @@ from topodesign.base.units import Quantity, as_size
 from topodesign.base.wording import listed
 from topodesign.collectives import Collective
 from topodesign.compiler.backends import BACKENDS
-from topodesign.compiler.backends.backend import Backend, Files, Options
+from topodesign.compiler.backends.backend import Backend, Checked, Files, Options
 from topodesign.compiler.frontends import exchange, rounds, trees
 from topodesign.compiler.ir import PROTOCOLS, Program, Protocol
 from topodesign.compiler.limits import Limits
@@ -31,7 +31,6 @@ from topodesign.plans.rounds_ops import is_lean, prune
 from topodesign.plans.timed import Timed
 from topodesign.plans.trees import Trees
 from topodesign.plans.unroll import unroll_paths, unroll_timed
-from topodesign.runtime.check import CheckReport
 from topodesign.runtime.profiles import RuntimeProfile
 from topodesign.topology.topology import Topology
 from topodesign.verification.rounds import verify_rounds
@@ -133,7 +132,7 @@ class Compiled(Result):
     files
         What is written: contents by what follows the name, such as ``.xml``.
     report
-        What an independent reading of the files found; None if nothing can read them, or it was not asked for.
+        What an independent reading of the files found; None if it was not asked for.
     notes
         What there is to say about how it came about.
     """
@@ -143,7 +142,7 @@ class Compiled(Result):
     backend: Backend
     options: Options
     files: Files
-    report: CheckReport | None = None
+    report: Checked | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -219,7 +218,7 @@ class Compiled(Result):
             If something is wrong with them.
         """
         report = self.backend.check(self.files, self.options, interleavings)
-        if report is not None and not report.ok:
+        if not report.ok:
             raise CompilationError(f"the compiled program fails its check:\n{report}")
         return replace(self, report=report)
 
@@ -297,13 +296,15 @@ def compile_plan(
     options = Options(
         runtime=runtime or backend.runtimes[0],
         name=_title(plan, front_end) if name is None else name,
+        place=plan.place,
         protocol=protocol,
         inplace=inplace,
         channels=channels,
         parts=parts,
-        min_bytes=math.ceil(as_size(min_size)) if min_size else 0,
-        max_bytes=None if max_size is None else math.floor(as_size(max_size)),
+        min_size=math.ceil(as_size(min_size)) if min_size else 0,
+        max_size=None if max_size is None else math.floor(as_size(max_size)),
     )
+    backend.accept(plan, options)
     program = front_end.program(plan.topology, plan.movement, options, backend.limits(options))
     return Compiled(plan, program, backend, options, backend.emit(program, options))
 

@@ -35,7 +35,7 @@ def made(spec: str = "circulant(12,2,3)", collective: str = "allreduce", **optio
 
 def reported(compiled: Compiled) -> CheckReport:
     report = compiled.checked(interleavings=1).report
-    assert report is not None
+    assert isinstance(report, CheckReport)
     return report
 
 

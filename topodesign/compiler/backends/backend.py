@@ -1,26 +1,44 @@
-"""The contract of back ends: what one says of its target, and how it writes a program for it."""
+"""The contract of back ends: what one says of its target, how it writes a program for it, and who reads that again."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from topodesign.compiler.ir import Program, Protocol
+from topodesign.base.errors import ParameterError
+from topodesign.compiler import ir
+from topodesign.compiler.ir import PROTOCOLS, Program
 from topodesign.compiler.limits import Limits
 from topodesign.runtime.profiles import RuntimeProfile
 
 if TYPE_CHECKING:
-    from topodesign.runtime.check import CheckReport
+    from topodesign.fabrics.fabric import Fabric
+    from topodesign.plans.plan import Plan
+    from topodesign.topology.topology import Topology
 
 Files = Mapping[str, bytes]
 """What a back end writes: contents by what follows the name that the user gives, such as ``.xml`` or ``.0.et``."""
 
 
+class Checked(Protocol):
+    """What an independent reading of a program found; :class:`~topodesign.runtime.check.CheckReport` is one."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the program does what its collective promises."""
+
+    def record(self) -> dict[str, Any]:
+        """Return all of it as plain dictionaries, lists, strings and numbers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a program is compiled for.
+
+    An option that a back end does not name in ``takes`` is refused unless it has its default, so that nothing that was
+    asked for is left out in silence.
 
     Attributes
     ----------
@@ -28,6 +46,8 @@ class Options:
         Which of the target's runtimes, by its name or with limits of its own.
     name
         What the program is called.
+    place
+        Where it runs: for targets to which it matters which links there are and of what kind.
     protocol
         How a connection moves data.
     inplace
@@ -36,23 +56,28 @@ class Options:
         Connections that every message is split over, or that trees are shared out among.
     parts
         Of trees: parts of the data of a tree that follow one another.
-    min_bytes, max_bytes
+    min_size, max_size
         The smallest and the largest call that it is for, in bytes of the collective's whole data; without a largest one
         the target takes as many as it can.
     """
 
     runtime: str | RuntimeProfile
     name: str
-    protocol: Protocol = "Simple"
+    place: Topology | Fabric | None = None
+    protocol: ir.Protocol = "Simple"
     inplace: bool = False
     channels: int = 1
     parts: int = 1
-    min_bytes: int = 0
-    max_bytes: int | None = None
+    min_size: int = 0
+    max_size: int | None = None
+
+
+EVERYONES = frozenset({"runtime", "name", "place", "protocol", "inplace", "channels", "parts"})
+"""Options that every back end takes: the front ends see to them, or the back end says by itself what it cannot do."""
 
 
 class Backend(ABC):
-    """A target: its limits, and the text of a program for it.
+    """A target: its limits, the text of a program for it, and what reads that text independently.
 
     Attributes
     ----------
@@ -62,11 +87,26 @@ class Backend(ABC):
         Ending of the name of what it writes, with the dot.
     runtimes
         Names of the runtimes that read them, the first by default.
+    protocols
+        Those that it knows.
+    takes
+        Names of the :class:`Options` beside ``EVERYONES`` that it heeds.
     """
 
     name: ClassVar[str]
     ending: ClassVar[str]
     runtimes: ClassVar[tuple[str, ...]]
+    protocols: ClassVar[tuple[ir.Protocol, ...]] = PROTOCOLS
+    takes: ClassVar[frozenset[str]] = frozenset()
+
+    def refuse(self, plan: Plan, options: Options) -> None:  # noqa: B027 (most take whatever a front end makes)
+        """Refuse, before any work, a plan that the target cannot do: its collective, its kind or its place.
+
+        Raises
+        ------
+        InfeasibleError, ParameterError
+            If it is so; the message says what the target can do instead.
+        """
 
     @abstractmethod
     def limits(self, options: Options) -> Limits:
@@ -81,19 +121,34 @@ class Backend(ABC):
         """
 
     @abstractmethod
+    def lint(self, program: Program, options: Options) -> Iterator[str]:
+        """Yield every limit and rule of the target that a program breaks, with the rank and the numbers."""
+
+    @abstractmethod
     def emit(self, program: Program, options: Options) -> Files:
-        """Return the files, the same bytes every time, after checking every limit of the target.
+        """Return the files, the same bytes every time.
 
         Raises
         ------
         InfeasibleError
-            If the program exceeds a limit; the message names it.
+            If :meth:`lint` finds something; the message is the first of it.
         ParameterError
             If an option is out of range.
         """
 
-    def check(self, files: Files, options: Options, interleavings: int) -> CheckReport | None:  # noqa: ARG002
-        """Return what an independent reading of the files finds, None where nothing can read them.
+    @abstractmethod
+    def parse(self, files: Files, options: Options) -> object:
+        """Return what the reader of the target, which shares no code with :meth:`emit`, makes of the files.
+
+        Raises
+        ------
+        TopodesignError
+            If the target would not load them.
+        """
+
+    @abstractmethod
+    def check(self, files: Files, options: Options, interleavings: int) -> Checked:
+        """Read the files as the target does and execute them: whether they do what the collective promises.
 
         Parameters
         ----------
@@ -102,6 +157,23 @@ class Backend(ABC):
         options
             What they were made for.
         interleavings
-            Orders of execution to try.
+            Orders of execution to try beside what is decided for all of them.
         """
-        return None
+
+    def accept(self, plan: Plan, options: Options) -> None:
+        """Refuse a plan or options that are not for this target.
+
+        Raises
+        ------
+        InfeasibleError, ParameterError
+            If they are not; the message says what is.
+        """
+        if options.protocol not in self.protocols:
+            raise ParameterError(
+                f"{self.name} has no protocol {options.protocol!r}; known are {', '.join(self.protocols)}"
+            )
+        for option in fields(Options):
+            given = option.default is not MISSING and getattr(options, option.name) != option.default
+            if given and option.name not in EVERYONES | self.takes:
+                raise ParameterError(f"{self.name} has no {option.name.replace('_', '-')}; leave that out")
+        self.refuse(plan, options)

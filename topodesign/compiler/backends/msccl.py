@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.compiler.backends.backend import Backend, Files, Options
 from topodesign.compiler.ir import Buffer, Instruction, Kind, Program, RankProgram, Region
 from topodesign.compiler.limits import HELP, Limits
+from topodesign.runtime.parse import Program as Parsed
 from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import (
     LARGEST_SIZE,
@@ -24,6 +26,7 @@ from topodesign.runtime.profiles import (
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
+    from topodesign.plans.plan import Plan
     from topodesign.runtime.check import CheckReport
 
 _TYPES = {
@@ -47,11 +50,18 @@ class Msccl(Backend):
     name = "msccl"
     ending = ".xml"
     runtimes = tuple(PROFILES)
+    takes = frozenset({"min_size", "max_size"})
+
+    def refuse(self, plan: Plan, options: Options) -> None:
+        """Refuse collectives for which the runtime has no word, and more channels than it has."""
+        profile = get_profile(options.runtime)
+        profile.coll(plan.collective)
+        for broken in _over(profile, "channels", profile.channels, options.channels):
+            raise InfeasibleError(broken)
 
     def limits(self, options: Options) -> Limits:
         """Return what the runtime's profile says of a program that a front end makes."""
         profile = get_profile(options.runtime)
-        _limit(profile, "channels", profile.channels, options.channels)
         return Limits(
             chunks_per_instruction=profile.chunks_per_step,
             instructions_per_block=profile.steps_per_threadblock,
@@ -61,23 +71,30 @@ class Msccl(Backend):
             channels=profile.channels,
         )
 
+    def lint(self, program: Program, options: Options) -> Iterator[str]:
+        """Yield every limit of the runtime's profile that the program exceeds."""
+        return lint(program, get_profile(options.runtime))
+
     def emit(self, program: Program, options: Options) -> Files:
         """Return the XML."""
         text = to_xml(
             program,
             profile=get_profile(options.runtime),
             name=options.name,
-            min_bytes=options.min_bytes,
-            max_bytes=options.max_bytes,
+            min_bytes=options.min_size,
+            max_bytes=options.max_size,
         )
         return {self.ending: text.encode()}
+
+    def parse(self, files: Files, options: Options) -> Parsed:
+        """Read the XML as the runtime does."""
+        return parse_xml(files[self.ending].decode(), get_profile(options.runtime))
 
     def check(self, files: Files, options: Options, interleavings: int) -> CheckReport:
         """Read the XML as the runtime does, and decide whether it then does what it should."""
         from topodesign.runtime.check import check_program  # noqa: PLC0415  NumPy, which help does without
 
-        profile = get_profile(options.runtime)
-        return check_program(parse_xml(files[self.ending].decode(), profile), profile, interleavings=interleavings)
+        return check_program(self.parse(files, options), get_profile(options.runtime), interleavings=interleavings)
 
 
 def to_xml(
@@ -110,6 +127,8 @@ def to_xml(
         raise ParameterError(
             f"the name {name[:40]!r} must be of letters, digits and _.,()+- and at most {profile.value_length} long"
         )
+    for broken in lint(program, profile):
+        raise InfeasibleError(broken)
     limit = _max_bytes(program, profile, min_bytes, max_bytes)
     algo = etree.Element(
         "algo",
@@ -135,7 +154,6 @@ def to_xml(
             s_chunks=str(body.scratch),
         )
         _write_threadblocks(gpu, rank, body, others)
-    _check_limits(program, algo, profile)
     return etree.tostring(algo, encoding="unicode", pretty_print=True)
 
 
@@ -276,32 +294,43 @@ def _write_step(
     )
 
 
-def _check_limits(program: Program, algo: _Element, profile: RuntimeProfile) -> None:
-    """Raise InfeasibleError for the first limit of the profile that the XML exceeds."""
-    _limit(profile, "channels", profile.channels, program.channels)
-    _limit(profile, "ranks", profile.children_per_node, len(algo))
-    shared = 1 + len(algo)
-    for rank, gpu in enumerate(algo):
-        body = program.ranks[rank]
-        _limit(profile, "threadblocks per rank", profile.threadblocks_per_rank, len(gpu), rank)
-        _limit(profile, "threadblocks running at once", profile.resident_threadblocks, len(gpu), rank)
-        most = min(profile.steps_per_threadblock, profile.children_per_node)
-        _limit(profile, "steps per threadblock, nops included", most, max(map(len, gpu), default=0), rank)
-        nodes = shared + len(gpu) + sum(map(len, gpu))
-        _limit(profile, "XML nodes that one rank reads", profile.xml_nodes_per_rank, nodes, rank)
-        for channel in range(program.channels):
-            here = [block for block in body.threadblocks if block.channel == channel]
-            for word, peers in (("send", [b.send for b in here]), ("receive", [b.receive for b in here])):
-                busy = len(peers) - peers.count(None)
-                limit = profile.threadblocks_per_channel
-                _limit(profile, f"threadblocks that {word} on a channel", limit, busy, rank)
+def lint(program: Program, profile: RuntimeProfile) -> Iterator[str]:
+    """Yield every limit of the profile that a program exceeds."""
+    yield from _over(profile, "channels", profile.channels, program.channels)
+    yield from _over(profile, "ranks", profile.children_per_node, len(program.ranks))
+    for rank, body in enumerate(program.ranks):
+        steps = [sum(max(1, len(one.depends)) for one in block.instructions) for block in body.threadblocks]
+        nodes = 1 + len(program.ranks) + len(steps) + sum(steps)
         ones = [one for block in body.threadblocks for one in block.instructions]
-        _limit(profile, "chunks per step", profile.chunks_per_step, max((one.count for one in ones), default=0), rank)
         offsets = [region.offset for one in ones for region in (one.source, one.target) if region is not None]
-        _limit(profile, "as the largest chunk offset", profile.largest_offset, max(offsets, default=0), rank)
+        for what, most, number in (
+            ("threadblocks per rank", profile.threadblocks_per_rank, len(steps)),
+            ("threadblocks running at once", profile.resident_threadblocks, len(steps)),
+            (
+                "steps per threadblock, nops included",
+                min(profile.steps_per_threadblock, profile.children_per_node),
+                max(steps, default=0),
+            ),
+            ("XML nodes that one rank reads", profile.xml_nodes_per_rank, nodes),
+            *_busiest(profile, body),
+            ("chunks per step", profile.chunks_per_step, max((one.count for one in ones), default=0)),
+            ("as the largest chunk offset", profile.largest_offset, max(offsets, default=0)),
+        ):
+            yield from _over(profile, what, most, number, rank)
 
 
-def _limit(profile: RuntimeProfile, what: str, most: int, number: int, rank: int | None = None) -> None:
+def _busiest(profile: RuntimeProfile, body: RankProgram) -> Iterator[tuple[str, int, int]]:
+    """Yield what the busiest channel of a rank has of threadblocks that send, and of such that receive."""
+    for word, ends in (
+        ("send", [(block.channel, block.send) for block in body.threadblocks]),
+        ("receive", [(block.channel, block.receive) for block in body.threadblocks]),
+    ):
+        busy = Counter(channel for channel, peer in ends if peer is not None)
+        most = max(busy.values(), default=0)
+        yield f"threadblocks that {word} on a channel", profile.threadblocks_per_channel, most
+
+
+def _over(profile: RuntimeProfile, what: str, most: int, number: int, rank: int | None = None) -> Iterator[str]:
     if number > most:
         who = "the program" if rank is None else f"rank {rank}"
-        raise InfeasibleError(f"the runtime {profile.name} allows {most} {what}, and {who} needs {number}; {HELP}")
+        yield f"the runtime {profile.name} allows {most} {what}, and {who} needs {number}; {HELP}"
