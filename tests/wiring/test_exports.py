@@ -13,6 +13,7 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import pytest
@@ -35,6 +36,8 @@ from topodesign.wiring.exports.cables import COLOURS, cables
 from topodesign.wiring.exports.formats import READERS, export_wiring
 from topodesign.wiring.exports.labels import PAGE_HEIGHT, PAGE_WIDTH, PER_SHEET, sheets
 from topodesign.wiring.exports.read_back import import_wiring
+from topodesign.wiring.exports.switch import to_sonic
+from topodesign.wiring.exports.switch_commands import listed_pairs, read_scpi_lists, scpi_lists
 from topodesign.wiring.inventory.inventory import Mode, PanelKind
 from topodesign.wiring.inventory.lengths import distance, format_metres, length
 from topodesign.wiring.plan.circuits import circuits, topology_of
@@ -558,3 +561,82 @@ def test_a_switch_without_a_circuit_is_told_of(file_format: str, tmp_path: Path)
     assert export_wiring(plan, file_format, tmp_path / "one") == ()
     (note,) = export_wiring(replace(plan, inventory=inventory), file_format, tmp_path / "both")
     assert "'P1' gets no circuit" in note
+
+
+def expanded(text: str) -> list[str]:
+    """The circuits that a list of SONiC's means: ``1A-2B,4A..6A-7B..9B``, as the tests of sonic-mgmt read it."""
+    found = []
+    for part in text.split(","):
+        if ".." in part:
+            a, b = ([int(end[:-1]) for end in side.split("..")] for side in part.split("-"))
+            assert a[1] - a[0] == b[1] - b[0] > 0
+            found += [f"{x}A-{y}B" for x, y in zip(range(a[0], a[1] + 1), range(b[0], b[1] + 1), strict=True)]
+        else:
+            found.append(part)
+    return found
+
+
+@given(pairs=st.sets(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1))
+def test_lists_and_ranges_mean_their_circuits(pairs: set[tuple[int, int]]) -> None:
+    assert sorted(expanded(listed_pairs(pairs))) == sorted(f"{a}A-{b}B" for a, b in pairs)
+    assert sorted(read_scpi_lists(scpi_lists(pairs, 9)) or []) == sorted((a, b + 9) for a, b in pairs)
+
+
+def test_commands_for_switches_remove_what_is_stale_take_lists_and_label_ports(tmp_path: Path) -> None:
+    plan = plan_of(TESTBED, kind="ocs", breakout=True)
+    names = set(json.loads(to_sonic(plan)["P1.json"])["OCS_CROSS_CONNECT"])
+
+    def lines(name: str, file_format: str = "sonic", **style: Any) -> list[str]:
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}"
+        export_wiring(plan, file_format, path, **style)
+        assert import_wiring(plan, file_format, path).same
+        return (path / name).read_text().splitlines()
+
+    first, command = lines("P1.sh", batch=True)
+    assert first == "#!/bin/sh -e"
+    match = re.fullmatch("sudo config ocs cross-connect add (.*) update", command)
+    assert match is not None
+    assert set(expanded(match[1])) == names
+    match = re.fullmatch("sudo config ocs cross-connect add (.*) overwrite", lines("P1.sh", only=True)[1])
+    assert match is not None
+    assert set(expanded(match[1])) == names
+    labelled = lines("P1.sh", labels=True)
+    assert labelled[1:3] == ["sudo config ocs port label 1A h0:eth0/1:Tx", "sudo config ocs port label 1B h0:eth0/1:Rx"]
+    assert len(labelled) == 1 + 2 * 48 + 48
+    a, b = min(names).split("-")
+    spelled = lines("P1.sh", spelling="yang", labels=True)
+    assert spelled[1] == "sudo config ocs-port update 1A --label h0:eth0/1:Tx"
+    assert f"sudo config ocs-cross-connect add {a}-{b} --a-side {a} --b-side {b}" in spelled
+    (line,) = lines("P1.scpi", "scpi", only=True)
+    (batch,) = lines("P1.scpi", "scpi", batch=True)
+    assert line == batch.replace(":ADD", ":ONLY")
+
+
+def test_a_script_generated_from_yang_leaves_only_its_circuits(tmp_path: Path) -> None:
+    plan = plan_of(TESTBED, kind="ocs")
+    names = sorted(json.loads(to_sonic(plan)["P1.json"])["OCS_CROSS_CONNECT"])
+    there = [names[0], "1A-99B", "99A-2B"]
+    (tmp_path / "switch").write_text("".join(f"{name}\n" for name in there))
+    stubs = {
+        "sudo": '"$@"',
+        "sonic-db-cli": f"while read id; do echo 'OCS_CROSS_CONNECT|'$id; done < {tmp_path}/switch",
+        "config": f'case $2 in delete) echo "$3" >> {tmp_path}/gone ;; add) echo "$3" >> {tmp_path}/made ;; esac',
+    }
+    for name, text in stubs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    export_wiring(plan, "sonic", tmp_path / "out", only=True, spelling="yang")
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-e", str(tmp_path / "out" / "P1.sh")], env=environment, check=True, timeout=30)
+    assert sorted((tmp_path / "gone").read_text().split()) == ["1A-99B", "99A-2B"]
+    assert sorted((tmp_path / "made").read_text().split()) == names
+
+
+@pytest.mark.parametrize(
+    ("file_format", "style"),
+    [("patches", {"only": True}), ("scpi", {"labels": True}), ("sonic", {"batch": True, "spelling": "yang"})],
+)
+def test_styles_that_a_format_lacks_are_refused(file_format: str, style: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(ParameterError):
+        export_wiring(plan_of(TESTBED, kind="ocs"), file_format, tmp_path / "x", **style)
+    assert not list(tmp_path.iterdir())

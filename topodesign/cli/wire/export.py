@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from topodesign.cli.wire.options import style_options
 from topodesign.wiring.exports.formats import FORMATS, export_wiring
 
 _WIDTH = 2 + max(map(len, FORMATS))
@@ -27,8 +29,9 @@ _HELP = (
     metavar="PATH",
     help="Where: a file; for sonic, scpi and labels a new directory, or for labels a file that ends in .pdf.",
 )
-def command(plan: Path, file_format: str, output: Path) -> None:
+@style_options
+def command(plan: Path, file_format: str, output: Path, **style: Any) -> None:
     """Write a plan in one of the formats."""
-    for note in export_wiring(plan, file_format, output):
+    for note in export_wiring(plan, file_format, output, **style):
         click.echo(note, err=True)
     click.echo(f"wrote {output}", err=True)

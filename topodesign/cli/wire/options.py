@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import click
 
 from topodesign.wiring.change.strength import MOST_NODES
+from topodesign.wiring.exports.switch_commands import SPELLINGS
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 throughput_option = click.option(
     "--throughput/--no-throughput",
@@ -14,3 +20,22 @@ throughput_option = click.option(
 seed_option = click.option(
     "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Of the search."
 )
+spelling_option = click.option(
+    "--spelling",
+    type=click.Choice(SPELLINGS),
+    default="ocs",
+    show_default=True,
+    help="Of SONiC's commands: 'config ocs cross-connect', or as generated from YANG 'config ocs-cross-connect'.",
+)
+
+
+def style_options(command: _Command) -> _Command:
+    """Add the options that say how commands for switches are written."""
+    for option in (
+        spelling_option,
+        click.option("--labels", is_flag=True, help="Label ports of SONiC switches by the lanes cabled there."),
+        click.option("--batch", is_flag=True, help="One command for all circuits of a switch, with lists and ranges."),
+        click.option("--only", is_flag=True, help="Remove what else is in a switch."),
+    ):
+        command = option(command)
+    return command

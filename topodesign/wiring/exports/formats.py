@@ -8,13 +8,15 @@ from typing import NamedTuple, TypeAlias
 
 from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.atomic import check_not_input, write_directory, write_whole
+from topodesign.base.errors import ParameterError
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.graphs import from_graph, to_dot, to_graphml, to_node_link
 from topodesign.wiring.exports.labels import to_pdf, to_svg
 from topodesign.wiring.exports.netbox import from_netbox, to_netbox
 from topodesign.wiring.exports.patches import from_patches, to_patches
 from topodesign.wiring.exports.racks import to_racks
-from topodesign.wiring.exports.switch import from_scpi, from_sonic, idle, to_scpi, to_sonic
+from topodesign.wiring.exports.switch import PLAIN, SwitchStyle, from_scpi, from_sonic, idle, to_scpi, to_sonic
+from topodesign.wiring.exports.switch_commands import SPELLINGS, Spelling
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -33,6 +35,8 @@ class Format(NamedTuple):
         Makes its content of a plan.
     read
         Returns the links that a file (or directory) says, its nodes numbered as in the plan; None if it is not read.
+    commands
+        Makes the content instead where a style of commands is asked for; None if it has no commands.
     notes
         Says in words what of the plan is not in it; None if there is never anything to say.
     pdf
@@ -43,6 +47,7 @@ class Format(NamedTuple):
     write: Callable[[WiringPlan], Content]
     read: Callable[[Path, WiringPlan], Topology] | None = None
     pdf: Callable[[WiringPlan], Content] | None = None
+    commands: Callable[[WiringPlan, SwitchStyle], Content] | None = None
     notes: Callable[[WiringPlan], tuple[str, ...]] | None = None
 
 
@@ -50,9 +55,15 @@ FORMATS: dict[str, Format] = {
     "patches": Format("list of all cables and circuits (CSV)", to_patches, from_patches),
     "netbox": Format("cables for NetBox's bulk import (CSV)", to_netbox, from_netbox),
     "sonic": Format(
-        "cross-connects of SONiC circuit switches: CONFIG_DB (JSON) and commands", to_sonic, from_sonic, notes=idle
+        "cross-connects of SONiC circuit switches: CONFIG_DB (JSON) and commands",
+        to_sonic,
+        from_sonic,
+        commands=to_sonic,
+        notes=idle,
     ),
-    "scpi": Format("commands for circuit switches as Polatis makes them", to_scpi, from_scpi, notes=idle),
+    "scpi": Format(
+        "commands for circuit switches as Polatis makes them", to_scpi, from_scpi, commands=to_scpi, notes=idle
+    ),
     "dot": Format("drawing for Graphviz", to_dot),
     "graphml": Format("graph; also a topology for other commands, as is json (node-link)", to_graphml, from_graph),
     "json": Format("the same graph as node-link data", to_node_link, from_graph),
@@ -65,7 +76,16 @@ READERS = {name: known.read for name, known in FORMATS.items() if known.read is 
 """What reads back those that are."""
 
 
-def export_wiring(plan: WiringLike, file_format: str, path: str | Path) -> tuple[str, ...]:
+def export_wiring(
+    plan: WiringLike,
+    file_format: str,
+    path: str | Path,
+    *,
+    only: bool = False,
+    batch: bool = False,
+    labels: bool = False,
+    spelling: Spelling = "ocs",
+) -> tuple[str, ...]:
     """Write a plan in one of the ``FORMATS``, whole or not at all.
 
     Parameters
@@ -77,6 +97,14 @@ def export_wiring(plan: WiringLike, file_format: str, path: str | Path) -> tuple
     path
         The file to write. ``sonic``, ``scpi`` and ``labels`` make a new directory with a file for every switch or
         sheet; ``labels`` one PDF if the path ends in .pdf.
+    only
+        Of ``sonic`` and ``scpi``: commands that remove what else is in the switch.
+    batch
+        Of ``sonic`` and ``scpi``: one command for all circuits of a switch.
+    labels
+        Of ``sonic``: ports get the name of the lane that is cabled there.
+    spelling
+        Of ``sonic``: ``ocs`` for ``config ocs cross-connect``, ``yang`` for ``config ocs-cross-connect``.
 
     Returns
     -------
@@ -86,8 +114,8 @@ def export_wiring(plan: WiringLike, file_format: str, path: str | Path) -> tuple
     Raises
     ------
     ParameterError
-        If there is no such format, the file would take the place of the plan's own, or it cannot hold the plan; the
-        message says why.
+        If there is no such format, it has no such commands, the file would take the place of the plan's own, or it
+        cannot hold the plan; the message says why.
     FileFormatError
         If it cannot be written, or there is a directory with something in it.
 
@@ -107,8 +135,14 @@ def export_wiring(plan: WiringLike, file_format: str, path: str | Path) -> tuple
     if not isinstance(plan, WiringPlan):
         check_not_input(target, as_path(plan))
     known = FORMATS[as_choice("format", file_format, FORMATS)]
-    write = known.pdf if known.pdf is not None and target.suffix.lower() == ".pdf" else known.write
-    content = write(wiring)
+    style = SwitchStyle(only, batch, labels, as_choice("spelling", spelling, SPELLINGS))
+    if style != PLAIN:
+        if known.commands is None:
+            raise ParameterError(f"{file_format} has no commands; only, batch, labels and spelling are for switches")
+        content = known.commands(wiring, style)
+    else:
+        write = known.pdf if known.pdf is not None and target.suffix.lower() == ".pdf" else known.write
+        content = write(wiring)
     if isinstance(content, dict):
         write_directory(target, content)
     else:

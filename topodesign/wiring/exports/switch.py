@@ -1,4 +1,4 @@
-"""Commands for optical circuit switches: SONiC's configuration and command line, and SCPI as Polatis switches take it.
+"""Files for optical circuit switches: SONiC's configuration and command line, and SCPI as Polatis switches take it.
 
 Both know ports by number: side A of port 12 is ``12A`` to SONiC, and 12 in SCPI. Side B of port 12 is ``12B``, and in
 SCPI 12 and the number of ports of the switch, for the ports that light leaves by follow those that it enters by.
@@ -8,63 +8,147 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from topodesign.base.atomic import file_name
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import read_text
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory.inventory import Panel
+from topodesign.wiring.exports.switch_commands import (
+    Pair,
+    Spelling,
+    pair_name,
+    read_scpi_lists,
+    scpi_add,
+    scpi_only,
+    sonic_add,
+    sonic_delete,
+    sonic_label,
+)
+from topodesign.wiring.inventory.inventory import Panel, interface_name
 from topodesign.wiring.plan.circuits import Circuit, circuits, topology_of
 from topodesign.wiring.plan.plan import WiringPlan
 
 TABLE = "OCS_CROSS_CONNECT"
 CONFIG_ENDING, COMMANDS_ENDING, SCPI_ENDING = ".json", ".sh", ".scpi"
 _PAIR = re.compile(r"([1-9][0-9]{0,8})A-([1-9][0-9]{0,8})B")
-_LIST = r"\(@([0-9]{1,9}(?:,[0-9]{1,9})*)\)"
-_ADD = re.compile(rf":?oxc:swit(?:ch)?:conn(?:ect)?:add\s+{_LIST}\s*,\s*{_LIST}\s*;?", re.IGNORECASE)
+_ADD = re.compile(r":?oxc:swit(?:ch)?:conn(?:ect)?:(?:add|only)\s+(.*)", re.IGNORECASE)
+_NONE = re.compile(r":?oxc:swit(?:ch)?:disc(?:onnect)?:all", re.IGNORECASE)
+_PORTS = "OCS_PORT"
+_UNSAFE = re.compile(r"[^A-Za-z0-9_./:-]")
 
 
-def to_sonic(plan: WiringPlan) -> dict[str, str]:
+class SwitchStyle(NamedTuple):
+    """How commands for switches are written.
+
+    Attributes
+    ----------
+    only
+        Remove what else is there.
+    batch
+        One command for all circuits of a switch, with lists and ranges.
+    labels
+        Give ports of SONiC switches the name of the lane that is cabled there.
+    spelling
+        Of SONiC's commands, see :mod:`topodesign.wiring.exports.switch_commands`.
+    """
+
+    only: bool = False
+    batch: bool = False
+    labels: bool = False
+    spelling: Spelling = "ocs"
+
+
+PLAIN = SwitchStyle()
+"""A command for each circuit, which leaves the others there."""
+
+
+def to_sonic(plan: WiringPlan, style: SwitchStyle = PLAIN) -> dict[str, str]:
     """Return the files of every circuit switch: a table for CONFIG_DB, and the same as commands.
 
     ``NAME.json`` has ``{"OCS_CROSS_CONNECT": {"1A-2B": {"a_side": "1A", "b_side": "2B"}}}``, which ``config load``
-    takes; ``NAME.sh`` a ``config ocs cross-connect add 1A-2B update`` for each, which moves ports that are in use. (So
-    sonic-mgmt says it. Images whose commands are generated from the YANG model have others: load the table there.)
+    takes, and which leaves there what else is; ``NAME.sh`` a ``config ocs cross-connect add 1A-2B update`` for each,
+    which moves ports that are in use.
 
     Raises
     ------
     ParameterError
-        If there is no circuit switch, or a port is not labelled by a number.
+        If there is no circuit switch, a port is not labelled by a number, or lists are asked for where they are not
+        known.
     """
+    if style.batch and style.spelling == "yang":
+        raise ParameterError("commands spelled as 'yang' take one circuit at a time; leave batch out")
     files = {}
     for panel, made in _switches(plan):
-        pairs = [(f"{_number(panel, circuit.a[1])}A", f"{_number(panel, circuit.b[1])}B") for circuit in made]
-        table = {f"{a}-{b}": {"a_side": a, "b_side": b} for a, b in pairs}
-        commands = "".join(f"sudo config ocs cross-connect add {a}-{b} update\n" for a, b in pairs)
-        files[panel.name + CONFIG_ENDING] = json.dumps({TABLE: table}, indent=4) + "\n"
-        files[panel.name + COMMANDS_ENDING] = "#!/bin/sh -e\n" + commands
+        pairs = pairs_of(panel, made)
+        table: dict[str, dict[str, dict[str, str]]] = {
+            TABLE: {pair_name((a, b)): {"a_side": f"{a}A", "b_side": f"{b}B"} for a, b in pairs}
+        }
+        commands = _sonic_commands(pairs, style)
+        if style.labels:
+            labels = _labels(plan, panel)
+            table = {_PORTS: {side: {"label": label} for side, label in labels.items()}} | table
+            commands = [*(sonic_label(side, label, style.spelling) for side, label in labels.items()), *commands]
+        files[panel.name + CONFIG_ENDING] = json.dumps(table, indent=4) + "\n"
+        files[panel.name + COMMANDS_ENDING] = shell_script(commands)
     return files
 
 
-def to_scpi(plan: WiringPlan) -> dict[str, str]:
+def shell_script(commands: Iterable[str]) -> str:
+    """Return commands as a script for the shell of a switch, which stops at the first that fails."""
+    return "#!/bin/sh -e\n" + "".join(f"{'' if line.startswith('for ') else 'sudo '}{line}\n" for line in commands)
+
+
+def _sonic_commands(pairs: list[Pair], style: SwitchStyle) -> list[str]:
+    if style.only and pairs and style.spelling == "ocs":
+        return sonic_add(pairs, "ocs", mode="overwrite")
+    adds = sonic_add(pairs, style.spelling, batch=style.batch)
+    if not style.only:
+        return adds
+    delete = sonic_delete([(0, 0)], style.spelling)[0].replace(pair_name((0, 0)), '"${id#*|}"')
+    wanted = "|".join([*map(pair_name, pairs), "-"])
+    stale = f'case "${{id#*|}}" in {wanted}) ;; *) sudo {delete} ;; esac'
+    return [f"for id in $(sonic-db-cli CONFIG_DB keys '{TABLE}|*'); do {stale}; done", *adds]
+
+
+def _labels(plan: WiringPlan, panel: Panel) -> dict[str, str]:
+    """Return a label for both sides of every port of a switch that a lane is cabled to."""
+    found: dict[str, str] = {}
+    for port in panel.ports:
+        end = plan.end.get((panel.name, port.label))
+        if end is not None:
+            lanes = next(port.lanes for port in plan.inventory.host[end.host].ports if port.name == end.port)
+            name = _UNSAFE.sub("_", f"{end.host}:{interface_name(end.port, end.lane, lanes)}")
+            number = port_number(panel, port.label)
+            found |= {f"{number}A": f"{name}:Tx", f"{number}B": f"{name}:Rx"}
+    return found
+
+
+def to_scpi(plan: WiringPlan, style: SwitchStyle = PLAIN) -> dict[str, str]:
     """Return the commands of every circuit switch, one a circuit: ``:OXC:SWITch:CONNect:ADD (@1),(@18)``.
 
     Raises
     ------
     ParameterError
-        If there is no circuit switch, or the labels of a switch's ports are not the numbers from 1 on.
+        If there is no circuit switch, the labels of a switch's ports are not the numbers from 1 on, or something is
+        asked for that only SONiC has.
     """
+    if style.labels or style.spelling != "ocs":
+        raise ParameterError("labels and another spelling are for format sonic; scpi has neither")
     files = {}
     for panel, made in _switches(plan):
-        size = ports_of(panel)
-        lines = [
-            f":OXC:SWITch:CONNect:ADD (@{_number(panel, a)}),(@{size + _number(panel, b)})\n" for (_, a), (_, b) in made
-        ]
-        files[panel.name + SCPI_ENDING] = "".join(lines)
+        size, pairs = ports_of(panel), pairs_of(panel, made)
+        lines = [scpi_only(pairs, size)] if style.only else scpi_add(pairs, size, batch=style.batch)
+        files[panel.name + SCPI_ENDING] = "".join(f"{line}\n" for line in lines)
     return files
+
+
+def pairs_of(panel: Panel, made: Iterable[Circuit]) -> list[Pair]:
+    """Return circuits of a switch by the numbers of its ports."""
+    return [(port_number(panel, circuit.a[1]), port_number(panel, circuit.b[1])) for circuit in made]
 
 
 def from_sonic(path: Path, plan: WiringPlan) -> Topology:
@@ -108,23 +192,24 @@ def from_scpi(path: Path, plan: WiringPlan) -> Topology:
     for panel, text in _switch_files(path, plan, SCPI_ENDING):
         size = ports_of(plan.inventory.panel[panel])
         for number, line in enumerate(text.splitlines(), start=1):
-            match = _ADD.fullmatch(line.strip())
-            if line.strip() and match is None:
+            said = line.strip().rstrip(";")
+            if not said or _NONE.fullmatch(said):
+                continue
+            match = _ADD.fullmatch(said)
+            pairs = None if match is None else read_scpi_lists(match[1])
+            if pairs is None:
                 raise FileFormatError(
                     f"{panel}{SCPI_ENDING}, line {number}: expected :OXC:SWITch:CONNect:ADD (@1),(@18)"
                 )
-            if match is None:
-                continue
-            ins, outs = ([int(port) for port in ports.split(",")] for ports in match.groups())
-            if len(ins) != len(outs) or not all(0 < port <= size for port in ins) or min(outs) <= size:
+            if not all(0 < a <= size < b for a, b in pairs):
                 raise FileFormatError(f"{panel}{SCPI_ENDING}, line {number}: not from ports 1 to {size} to those after")
-            made += [Circuit((panel, str(a)), (panel, str(b - size))) for a, b in zip(ins, outs, strict=True)]
+            made += [Circuit((panel, str(a)), (panel, str(b - size))) for a, b in pairs]
     return topology_of(made, plan)
 
 
 def ports_of(panel: Panel) -> int:
     """Return the number of ports of a switch, all of which must be in the inventory to know it."""
-    if sorted(_number(panel, port.label) for port in panel.ports) != list(range(1, len(panel.ports) + 1)):
+    if sorted(port_number(panel, port.label) for port in panel.ports) != list(range(1, len(panel.ports) + 1)):
         raise ParameterError(f"SCPI numbers all ports of a switch: those of '{panel.name}' must be labelled from 1 on")
     return len(panel.ports)
 
@@ -148,7 +233,14 @@ def _switches(plan: WiringPlan) -> list[tuple[Panel, list[Circuit]]]:
     return [(plan.inventory.panel[name], found) for name, found in made.items()]
 
 
-def _number(panel: Panel, label: str) -> int:
+def port_number(panel: Panel, label: str) -> int:
+    """Return the number of a port of a switch.
+
+    Raises
+    ------
+    ParameterError
+        If its label is none.
+    """
     if not (label.isascii() and label.isdecimal() and len(label) <= 9 and not label.startswith("0")):
         raise ParameterError(f"switches number their ports; '{label}' of '{panel.name}' is no number")
     return int(label)
