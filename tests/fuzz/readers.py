@@ -38,10 +38,11 @@ from topodesign.simulation.workload import load_workload
 from topodesign.topology.files import LinkFormat, read_topology, write_links
 from topodesign.topology.link_table import read_link_table
 from topodesign.wiring.check.observed import read_dumps, read_light, read_lldp, read_switch
-from topodesign.wiring.exports.netbox import from_netbox, to_netbox
+from topodesign.wiring.exports.netbox import from_netbox, to_netbox_cables
 from topodesign.wiring.exports.patches import from_patches, to_patches
 from topodesign.wiring.exports.switch import from_scpi, to_scpi, to_sonic
 from topodesign.wiring.inventory.files import read_inventory
+from topodesign.wiring.netbox.tables import read_cables
 from topodesign.wiring.plan.files import load_wiring, plan_text
 
 
@@ -175,5 +176,11 @@ READERS = (
         lambda path: from_scpi(path.parent, SWITCHED),
     ),
     Reader("wiring/exports/patches", "e.csv", to_patches(WIRING).encode, lambda path: from_patches(path, WIRING)),
-    Reader("wiring/exports/netbox", "n.csv", to_netbox(WIRING).encode, lambda path: from_netbox(path, WIRING)),
+    Reader("wiring/exports/netbox", "n.csv", to_netbox_cables(WIRING).encode, lambda path: from_netbox(path, WIRING)),
+    Reader(
+        "wiring/netbox/tables",
+        "c.csv",
+        to_netbox_cables(WIRING).encode,
+        lambda path: read_cables(path, WIRING.inventory.panel.__contains__),
+    ),
 )

@@ -150,8 +150,8 @@ def test_two_swapped_patches_are_found(plan: WiringPlan, data: st.DataObject, tm
 
 def test_netbox_has_the_columns_of_its_form_and_values_it_knows(tmp_path: Path) -> None:
     table = rows(exported(plan_of(TESTBED, breakout=True), "netbox", tmp_path))
-    ends = [f"side_{side}_{what}" for side in "ab" for what in ("device", "type", "name")]
-    assert list(table[0]) == [*ends, "type", "status", "label", "color", "length", "length_unit"]
+    ends = [f"side_{side}_{what}" for side in "ab" for what in ("site", "device", "type", "name")]
+    assert list(table[0]) == [*ends, "profile", "type", "status", "label", "color", "length", "length_unit"]
     assert len(table) == 12 * 4 + 12 * 4
     types = Counter((row["side_a_type"], row["side_b_type"]) for row in table)
     assert types == {("dcim.interface", "dcim.rearport"): 48, ("dcim.frontport", "dcim.frontport"): 48}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -105,13 +106,14 @@ def named_columns(
     Raises
     ------
     FileFormatError
-        If it is not CSV, lacks a column or has one twice, or a row has more or fewer cells; with the line.
+        If it is not CSV, lacks a column or has any twice, or a row has more or fewer cells; with the line.
     """
     rows = csv_rows(text)
     first, names = next(rows, (1, []))
     header = [name_of(cell) for cell in names]
-    for column in columns:
-        if header.count(column) != 1:
+    count = Counter(header)
+    for column in (*columns, *filter(None, header)):
+        if count[column] != 1:
             raise FileFormatError(f"line {first}: the column {column} must be there once")
     for line, cells in rows:
         if len(cells) != len(header):

@@ -27,7 +27,7 @@ _HELP = (
     type=click.Path(path_type=Path),
     required=True,
     metavar="PATH",
-    help="Where: a file; for sonic, scpi and labels a new directory, or for labels a file that ends in .pdf.",
+    help="Where: a file; for netbox, sonic, scpi and labels a new directory, or a file .csv (netbox) or .pdf (labels).",
 )
 @style_options
 def command(plan: Path, file_format: str, output: Path, **style: Any) -> None:

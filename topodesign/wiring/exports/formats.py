@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -12,7 +12,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.graphs import from_graph, to_dot, to_graphml, to_node_link
 from topodesign.wiring.exports.labels import to_pdf, to_svg
-from topodesign.wiring.exports.netbox import from_netbox, to_netbox
+from topodesign.wiring.exports.netbox import from_netbox, to_netbox, to_netbox_cables
 from topodesign.wiring.exports.patches import from_patches, to_patches
 from topodesign.wiring.exports.racks import to_racks
 from topodesign.wiring.exports.switch import PLAIN, SwitchStyle, from_scpi, from_sonic, idle, to_scpi, to_sonic
@@ -39,21 +39,26 @@ class Format(NamedTuple):
         Makes the content instead where a style of commands is asked for; None if it has no commands.
     notes
         Says in words what of the plan is not in it; None if there is never anything to say.
-    pdf
-        Makes the content instead where the path ends in .pdf; None if there is no such thing.
+    others
+        Make the content instead where the path has one of these endings.
     """
 
     summary: str
     write: Callable[[WiringPlan], Content]
     read: Callable[[Path, WiringPlan], Topology] | None = None
-    pdf: Callable[[WiringPlan], Content] | None = None
     commands: Callable[[WiringPlan, SwitchStyle], Content] | None = None
+    others: Mapping[str, Callable[[WiringPlan], Content]] = {}
     notes: Callable[[WiringPlan], tuple[str, ...]] | None = None
 
 
 FORMATS: dict[str, Format] = {
     "patches": Format("list of all cables and circuits (CSV)", to_patches, from_patches),
-    "netbox": Format("cables for NetBox's bulk import (CSV)", to_netbox, from_netbox),
+    "netbox": Format(
+        "files that fill NetBox, in order (or its cables alone, CSV)",
+        to_netbox,
+        from_netbox,
+        others={".csv": to_netbox_cables},
+    ),
     "sonic": Format(
         "cross-connects of SONiC circuit switches: CONFIG_DB (JSON) and commands",
         to_sonic,
@@ -67,7 +72,9 @@ FORMATS: dict[str, Format] = {
     "dot": Format("drawing for Graphviz", to_dot),
     "graphml": Format("graph; also a topology for other commands, as is json (node-link)", to_graphml, from_graph),
     "json": Format("the same graph as node-link data", to_node_link, from_graph),
-    "labels": Format("sheets of 65 cable labels on A4 (SVG, or PDF if PATH ends in .pdf)", to_svg, pdf=to_pdf),
+    "labels": Format(
+        "sheets of 65 cable labels on A4 (SVG, or PDF if PATH ends in .pdf)", to_svg, others={".pdf": to_pdf}
+    ),
     "racks": Format("a page of work for every rack (HTML)", to_racks),
 }
 """The formats by name."""
@@ -95,8 +102,8 @@ def export_wiring(
     file_format
         ``patches``, ``netbox``, ``sonic``, ``scpi``, ``dot``, ``graphml``, ``json``, ``labels`` or ``racks``.
     path
-        The file to write. ``sonic``, ``scpi`` and ``labels`` make a new directory with a file for every switch or
-        sheet; ``labels`` one PDF if the path ends in .pdf.
+        The file to write. ``netbox``, ``sonic``, ``scpi`` and ``labels`` make a new directory, with a file for every
+        import, switch or sheet; ``netbox`` the cables alone if the path ends in .csv, ``labels`` one PDF if in .pdf.
     only
         Of ``sonic`` and ``scpi``: commands that remove what else is in the switch.
     batch
@@ -141,8 +148,7 @@ def export_wiring(
             raise ParameterError(f"{file_format} has no commands; only, batch, labels and spelling are for switches")
         content = known.commands(wiring, style)
     else:
-        write = known.pdf if known.pdf is not None and target.suffix.lower() == ".pdf" else known.write
-        content = write(wiring)
+        content = known.others.get(target.suffix.lower(), known.write)(wiring)
     if isinstance(content, dict):
         write_directory(target, content)
     else:

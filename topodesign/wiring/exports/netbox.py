@@ -1,87 +1,86 @@
-"""NetBox: the CSV that its bulk import of cables takes (Connections, Cables, Import).
+"""NetBox: a plan as the files that fill an empty one, or its cables alone (Connections, Cables, Import).
 
-How things are modelled there, and have to be before the import:
+Devices and ports are as :mod:`topodesign.wiring.netbox.model` has them. Beyond the fixed cables there is:
 
-* A host is a device; a lane is an interface, named as the port where that has one lane and ``port/lane`` else.
-* A panel or circuit switch is a device. Each of its ports is a rear port of that name, which takes the fixed cable, and
-  front ports on it: of simplex panel ports two, named with ``A`` and ``B`` after the label, else one of the same name.
-* A patch cord is a cable between front ports; a duplex one between simplex ports is two with the same label. A circuit
-  is a cable, too, since NetBox has nothing else that its traces follow.
+* A patch cord is a cable between front ports. In a simplex plan it goes from a side ``A`` to a side ``B``; in a duplex
+  plan, in which a panel port has one front port, it is one cable, too, so that its length counts once.
+* A circuit is a cable as well, since NetBox has nothing else that its traces follow.
+
+Fixed cabling that the inventory has is ``connected``, all else ``planned``. Every cable has a profile, without which
+NetBox 4.5 and later trace none through a rear port of two positions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.base.tables import named_columns, write_csv
+from topodesign.base.errors import FileFormatError
+from topodesign.base.tables import named_columns
 from topodesign.base.text_files import read_text
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import COLOURS, Cable, cables
-from topodesign.wiring.inventory.inventory import Fixed, Inventory, interface_name, lanes_of
+from topodesign.wiring.inventory.inventory import Fixed, Mode, interface_name, lanes_of
 from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.netbox.model import CONNECTED, as_objects, cable_ends, front_ports, site_of
+from topodesign.wiring.netbox.objects import FRONT, INTERFACE, REAR, CableEnd, NetboxCable
+from topodesign.wiring.netbox.tables import cable_file, cable_table, import_files
 from topodesign.wiring.plan.circuits import Circuit, recabled, topology_of
 from topodesign.wiring.plan.plan import WiringPlan
 
-COLUMNS = (
-    "side_a_device",
-    "side_a_type",
-    "side_a_name",
-    "side_b_device",
-    "side_b_type",
-    "side_b_name",
-    "type",
-    "status",
-    "label",
-    "color",
-    "length",
-    "length_unit",
-)
-INTERFACE, FRONT, REAR = "dcim.interface", "dcim.frontport", "dcim.rearport"
-_TYPE = "smf-os2"
-
-Lanes = Mapping[tuple[str, str], int]
-"""Number of lanes of a port by host and port."""
-_End = tuple[str, str, str]
+COLUMNS = ("side_a_device", "side_a_type", "side_a_name", "side_b_device", "side_b_type", "side_b_name")
+_PROFILES = {1: "single-1c1p", 2: "single-1c2p"}
 
 
-def to_netbox(plan: WiringPlan) -> str:
-    """Return the CSV.
+def to_netbox(plan: WiringPlan) -> dict[str, str]:
+    """Return the import files by their names, which sort in the order of the imports.
 
     Raises
     ------
     ParameterError
-        If a name has a comma, at which NetBox would take it for two, or a duplex patch joins a simplex panel port to a
-        duplex one, which is one cable at the one end and two at the other.
+        If NetBox cannot hold a name or a speed, as :func:`topodesign.wiring.netbox.model.as_objects`.
     """
+    return import_files(replace(as_objects(plan.inventory, plan.mode), cables=tuple(netbox_cables(plan))))
+
+
+def to_netbox_cables(plan: WiringPlan) -> str:
+    """Return the CSV of the cables alone, for a NetBox that has the devices.
+
+    Raises
+    ------
+    ParameterError
+        If a name has a comma, at which NetBox would take it for two.
+    """
+    room = plan.inventory
+    places = {name: site_of(room.place(name).site) for name in (*room.host, *room.panel)}
+    return cable_table(netbox_cables(plan), places)
+
+
+def netbox_cables(plan: WiringPlan) -> Iterator[NetboxCable]:
+    """Yield the cables of a plan as NetBox has them."""
     lanes = {(host.name, port.name): port.lanes for host in plan.inventory.hosts for port in host.ports}
-    rows: list[tuple[object, ...]] = [COLUMNS]
+    there = set(plan.inventory.cabling)
     for cable in cables(plan):
-        length = format_metres(cable.length)
-        tail = (_TYPE, "planned", cable.name, COLOURS[cable.colour], length, "m" if length else "")
-        for a, b in _terminations(plan, cable, lanes):
-            wrong = next((name for name in (*a, *b) if "," in name), None)
-            if wrong is not None:
-                raise ParameterError(f"NetBox takes a comma for the end of a name; rename {wrong!r}")
-            rows.append((*a, *b, *tail))
-    return write_csv(rows)
+        status, positions = "planned", 1
+        if cable.a.lane is not None:
+            fixed = Fixed(cable.a.device, cable.a.port, cable.a.lane, cable.b.device, cable.b.port)
+            a, b = cable_ends(fixed, lanes[fixed.host, fixed.port])
+            status = CONNECTED if fixed in there else status
+            port = plan.inventory.panel_port[fixed.panel, fixed.panel_port]
+            positions = len(front_ports(fixed.panel, port, plan.mode))
+        else:
+            a, b = _patch_ends(plan, cable)
+        profile, colour, metres = _PROFILES[positions], COLOURS[cable.colour], format_metres(cable.length)
+        yield NetboxCable(cable.name, status, (a,), (b,), profile, colour, metres)
 
 
-def _terminations(plan: WiringPlan, cable: Cable, lanes: Lanes) -> Iterator[tuple[_End, _End]]:
-    """Yield the ends of the rows of a cable: one, or one a fibre for a duplex patch between simplex ports."""
-    a, b = cable.a, cable.b
-    if a.lane is not None:
-        yield (a.device, INTERFACE, interface_name(a.port, a.lane, lanes[a.device, a.port])), (b.device, REAR, b.port)
-        return
-    modes = {plan.inventory.panel_port[end.device, end.port].mode for end in (a, b)}
-    if len(modes) > 1:
-        raise ParameterError(f"cable {cable.name} joins a simplex to a duplex port, for which NetBox has no cable")
-    if modes == {"duplex"}:
-        yield (a.device, FRONT, a.port), (b.device, FRONT, b.port)
-        return
-    for side, other in ("AB", "BA") if plan.mode == "duplex" else ("AB",):
-        yield (a.device, FRONT, f"{a.port}{side}"), (b.device, FRONT, f"{b.port}{other}")
+def _patch_ends(plan: WiringPlan, cable: Cable) -> tuple[CableEnd, CableEnd]:
+    sides = ("A", "B") if plan.mode == "simplex" else ("", "")
+    a, b = (
+        CableEnd(end.device, FRONT, f"{end.port}{side}") for end, side in zip((cable.a, cable.b), sides, strict=True)
+    )
+    return a, b
 
 
 def from_netbox(path: Path, plan: WiringPlan) -> Topology:
@@ -101,8 +100,8 @@ def from_netbox(path: Path, plan: WiringPlan) -> Topology:
         for host in plan.inventory.hosts
         for port, lane in lanes_of(host)
     }
-    fibres = dict(_front_ports(plan.inventory))
-    for line, row in named_columns(read_text(path, (".csv",)), COLUMNS):
+    fibres = dict(_front_ports(plan))
+    for line, row in named_columns(read_text(cable_file(path), (".csv",)), COLUMNS):
         a, b = (row["side_a_device"], row["side_a_name"]), (row["side_b_device"], row["side_b_name"])
         types = row["side_a_type"], row["side_b_type"]
         if types == (INTERFACE, REAR) and a in lanes:
@@ -116,15 +115,15 @@ def from_netbox(path: Path, plan: WiringPlan) -> Topology:
     return topology_of(made, recabled(plan, fixed))
 
 
-def _front_ports(inventory: Inventory) -> Iterator[tuple[tuple[str, str], tuple[str, str, str]]]:
-    """Yield panel and name of every front port, with panel, label and sides."""
-    for panel in inventory.panels:
-        for port in panel.ports:
-            if port.mode == "duplex":
-                yield (panel.name, port.label), (panel.name, port.label, "AB")
-            else:
-                for side in "AB":
-                    yield (panel.name, f"{port.label}{side}"), (panel.name, port.label, side)
+def _front_ports(plan: WiringPlan) -> Iterator[tuple[tuple[str, str], tuple[str, str, str]]]:
+    """Yield panel and name of every front port that there may be, with panel, label and sides; the plan's own last."""
+    modes: tuple[Mode, ...] = ("duplex", "simplex") if plan.mode == "simplex" else ("simplex", "duplex")
+    for mode in modes:
+        for panel in plan.inventory.panels:
+            for port in panel.ports:
+                ends = front_ports(panel.name, port, mode)
+                for front, side in zip(ends, "AB" if len(ends) > 1 else ["AB"], strict=True):
+                    yield (panel.name, front.name), (panel.name, port.label, side)
 
 
 def _made(a: tuple[str, str, str], b: tuple[str, str, str], line: int) -> list[Circuit]:

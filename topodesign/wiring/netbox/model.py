@@ -1,0 +1,445 @@
+"""An inventory as objects of NetBox, and back.
+
+How things are modelled:
+
+* A host is a device; a lane is an interface, named as the port where that has one lane and ``port/lane`` else, and then
+  labelled with the port.
+* A panel or circuit switch is a device. Each of its ports is a rear port of that name, which takes the fixed cable. A
+  simplex port that a plan may patch fibre by fibre has two positions there and two front ports, named with ``A`` and
+  ``B`` after the label; else it has one position and one front port of the same name. A blocked port is marked as
+  connected.
+* Fixed cabling that exists is a connected cable from interface to rear port.
+
+What NetBox has no field for is in lines ``key: value`` of comments: units that a rack has twice and the field of a
+panel at the device, coordinates at the rack, name, slack and stock of the inventory at the sites; whether a port is
+simplex, and its loss, in the description of its rear port.
+
+A room that was entered by others is read, too: a device with rear ports is a panel, any other with optical interfaces a
+host. An interface is a port with MPO-12 connector if its type has four lanes on parallel fibres, or if its cable ends
+at several rear ports, in which case they are its lanes. A port that is cabled to what is no host is blocked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import TypeVar
+
+from topodesign.base.errors import FileFormatError, ParameterError
+from topodesign.base.units import Quantity, as_bandwidth, format_bandwidth
+from topodesign.wiring.inventory.inventory import (
+    LANES,
+    PANEL_KINDS,
+    Connector,
+    Fixed,
+    Host,
+    Inventory,
+    InventoryError,
+    Mode,
+    Panel,
+    PanelKind,
+    PanelPort,
+    Place,
+    Port,
+    interface_name,
+    lanes_of,
+)
+from topodesign.wiring.netbox.objects import (
+    FRONT,
+    INTERFACE,
+    REAR,
+    CableEnd,
+    Device,
+    FrontPort,
+    Interface,
+    NetboxCable,
+    NetboxObjects,
+    RearPort,
+)
+
+NO_SITE = "(no site)"
+"""The name of the site of what an inventory puts in none; NetBox wants one."""
+
+NO_RACK = "no rack"
+"""The rack of a device that NetBox has in none; an inventory wants one."""
+
+HOST = "host"
+ROLES: dict[str, str] = {"host": "00bcd4", "patch panel": "9e9e9e", "ocs": "673ab7"}
+"""The roles of devices that are made here, with a colour each."""
+
+CONNECTED = "connected"
+MOST_UNITS = 100
+"""Units of the tallest rack that NetBox knows."""
+
+_SWITCHES = {"ocs", "circuit switch", "optical circuit switch"}
+_MOST_LETTERS = 64
+_SORTS = {
+    1: "1000base-x-sfp",
+    10: "10gbase-x-sfpp",
+    25: "25gbase-x-sfp28",
+    50: "50gbase-x-sfp56",
+    100: "100gbase-x-qsfp28",
+    200: "200gbase-x-qsfp56",
+    400: "400gbase-x-qsfpdd",
+    800: "800gbase-x-osfp",
+}
+_SORT = re.compile(r"([0-9]{1,4}(?:\.[0-9])?)(g?)base-")
+_PARALLEL = re.compile(r"[0-9]gbase-(sr4|dr4|vr4|psm4)\b")
+_SHOWN = re.compile(r"\(([0-9]{1,4}(?:\.[0-9])?)(g?)m?e\)")  # as an export shows it: sfp28 (25ge)
+_NO_PORT = ("virtual", "bridge", "lag", "link aggregation", "ieee", "wireless")
+_COPPER = ("t", "k", "c")
+_PARTS = tuple(map(str, range(1, LANES["MPO-12"] + 1)))
+_GIGA = 10**9
+_KILO = 1000
+
+
+def exact(value: Fraction) -> str:
+    """Return a number as a decimal where it is one, else as a fraction."""
+    places = next((n for n in range(13) if (value * 10**n).denominator == 1), None)
+    if not places:
+        return str(value)
+    digits = f"{abs(value.numerator) * 10**places // value.denominator:0{places + 1}}"
+    return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
+
+
+def interface_sort(speed: Fraction) -> str:
+    """Return NetBox's type of an interface of a speed in bits per second."""
+    giga = speed / _GIGA
+    return _SORTS.get(int(giga), "other") if giga.denominator == 1 else "other"
+
+
+def site_of(site: str) -> str:
+    """Return the name of a site in NetBox."""
+    return site or NO_SITE
+
+
+def front_ports(panel: str, port: PanelPort, mode: Mode | None) -> list[FrontPort]:
+    """Return the front ports of a panel port in a plan of a mode; None where there is none yet."""
+    sides = "AB" if port.mode == "simplex" and mode != "duplex" else ""
+    return [
+        FrontPort(panel, f"{port.label}{side}", ((port.label, position),), port.blocked)
+        for position, side in enumerate(sides or [""], start=1)
+    ]
+
+
+def as_objects(inventory: Inventory, mode: Mode | None = None) -> NetboxObjects:
+    """Return the objects that an inventory is in NetBox, without those that only a plan has.
+
+    Parameters
+    ----------
+    inventory
+        What there is.
+    mode
+        Of the plan for it, if there is one: in a duplex plan, all panel ports have one front port.
+
+    Raises
+    ------
+    ParameterError
+        If NetBox cannot hold it: names that it takes for others, or speeds that are no whole kilobits per second.
+    """
+    stands = [inventory.place(name) for name in (*inventory.host, *inventory.panel)]
+    sites = dict.fromkeys(site_of(place.site) for place in stands)
+    sites |= dict.fromkeys(map(site_of, inventory.racks))
+    racks = dict.fromkeys((site_of(place.site), place.rack) for place in stands)
+    places = {
+        (site_of(site), rack): f"x: {exact(x)}m\ny: {exact(y)}m"
+        for site, racks_there in inventory.racks.items()
+        for rack, (x, y) in racks_there.items()
+    }
+    rears, fronts = [], []
+    for panel in inventory.panels:
+        for port in panel.ports:
+            ends = front_ports(panel.name, port, mode)
+            loss = "" if port.loss_db is None else f", loss {exact(port.loss_db)}dB"
+            rears.append(RearPort(panel.name, port.label, len(ends), port.blocked, f"{port.mode}{loss}"))
+            fronts += ends
+    lanes = {(host.name, port.name): port.lanes for host in inventory.hosts for port in host.ports}
+    found = NetboxObjects(
+        dict.fromkeys(sites, _about(inventory)),
+        {rack: places.get(rack, "") for rack in racks | places},
+        tuple(_devices(inventory)),
+        tuple(_interface(host, port, lane) for host in inventory.hosts for port, lane in lanes_of(host)),
+        tuple(rears),
+        tuple(fronts),
+        tuple(_fixed_cable(fixed, lanes[fixed.host, fixed.port]) for fixed in inventory.cabling),
+    )
+    _check_names(found)
+    return found
+
+
+def _about(inventory: Inventory) -> str:
+    """Return the comments of sites."""
+    if inventory.name != inventory.name.strip() or not inventory.name.isprintable():
+        raise ParameterError(f"the inventory is called {inventory.name!r}; NetBox takes no blanks around; rename it")
+    lines = [f"inventory: {inventory.name}"] if inventory.name else []
+    lines += [f"slack: {exact(inventory.slack)}m"] if inventory.slack else []
+    for kind, lengths in inventory.stock.items():
+        lines.append(f"stock {kind}: {' '.join(f'{exact(one)}m' for one in lengths)}")
+    return "\n".join(lines)
+
+
+def _devices(inventory: Inventory) -> Iterator[Device]:
+    taken: set[Place] = set()
+    for name in (*inventory.host, *inventory.panel):
+        place, panel = inventory.place(name), inventory.panel.get(name)
+        fits = 1 <= place.unit <= MOST_UNITS and place not in taken
+        taken.add(place)
+        lines = [] if fits else [f"unit: {place.unit}"]
+        lines += [f"field: {panel.field}"] if panel is not None and panel.field != name else []
+        role = HOST if panel is None else panel.kind
+        position = place.unit if fits else None
+        yield Device(name, role, site_of(place.site), place.rack, position, "\n".join(lines))
+
+
+def _interface(host: Host, port: Port, lane: int) -> Interface:
+    kbps = port.speed / _KILO
+    if kbps.denominator != 1:
+        words = f"NetBox tells speeds in whole kilobits per second, not {format_bandwidth(port.speed)}"
+        raise ParameterError(f"{host.name} {port.name}: {words}")
+    name = interface_name(port.name, lane, port.lanes)
+    return Interface(host.name, name, port.name if port.lanes > 1 else "", interface_sort(port.speed), kbps.numerator)
+
+
+def _fixed_cable(fixed: Fixed, lanes: int) -> NetboxCable:
+    a, b = cable_ends(fixed, lanes)
+    return NetboxCable("", CONNECTED, (a,), (b,))
+
+
+def cable_ends(fixed: Fixed, lanes: int) -> tuple[CableEnd, CableEnd]:
+    """Return where a fixed cable ends: at the interface of a port with so many lanes, and at the rear port."""
+    lane = CableEnd(fixed.host, INTERFACE, interface_name(fixed.port, fixed.lane, lanes))
+    return lane, CableEnd(fixed.panel, REAR, fixed.panel_port)
+
+
+def _check_names(objects: NetboxObjects) -> None:
+    """Look for names that NetBox would take for another, or not at all."""
+    names = [*objects.sites, *(rack for _, rack in objects.racks), *(device.name for device in objects.devices)]
+    names += [one.name for part in (objects.interfaces, objects.rear_ports, objects.front_ports) for one in part]
+    for name in names:
+        check_name(name)
+    spelt: dict[tuple[str, str], str] = {}
+    for device in objects.devices:
+        other = spelt.setdefault((device.site, device.name.lower()), device.name)
+        if other != device.name:
+            raise ParameterError(f"NetBox takes {device.name!r} and {other!r} for the same name; rename one")
+    for part in (objects.interfaces, objects.front_ports):
+        twice = [one for one, count in Counter((one.device, one.name) for one in part).items() if count > 1]
+        if twice:
+            words = f"NetBox would have {twice[0][1]!r} of {twice[0][0]!r} twice, for two ports; rename one"
+            raise ParameterError(words)
+
+
+def check_name(name: str) -> None:
+    """Look at a name that goes to NetBox.
+
+    Raises
+    ------
+    ParameterError
+        If NetBox would take it for another.
+    """
+    if "," in name:
+        raise ParameterError(f"NetBox takes a comma for the end of a name; rename {name!r}")
+    if not name or not name.isprintable() or name != name.strip() or len(name) > _MOST_LETTERS:
+        raise ParameterError(f"NetBox takes names of up to {_MOST_LETTERS} letters without blanks around; not {name!r}")
+
+
+def inventory_of(objects: NetboxObjects, *, roles: Collection[str] = (), speed: Quantity | None = None) -> Inventory:
+    """Return the inventory that NetBox's objects make.
+
+    Parameters
+    ----------
+    objects
+        Of one room.
+    roles
+        Only devices of these roles count; all if there are none.
+    speed
+        Only ports of this speed over all lanes count; text such as ``100Gbps``, or bits per second.
+
+    Raises
+    ------
+    FileFormatError
+        If they make none; the message says what is missing or contradicts.
+    """
+    wanted = {role.lower() for role in roles}
+    chosen = [device for device in objects.devices if not wanted or device.role.lower() in wanted]
+    devices = {device.name: device for device in chosen}
+    if len(devices) < len(chosen):
+        twice = next(device.name for device in chosen if device is not devices[device.name])
+        raise FileFormatError(f"there are two devices {twice!r}; read one site only")
+    if not devices:
+        known = ", ".join(sorted({device.role for device in objects.devices})) or "none"
+        raise FileFormatError(
+            f"there are no devices{' of the roles given' if wanted else ''}; roles there are: {known}"
+        )
+    room = _Room(objects, devices, None if speed is None else as_bandwidth(speed))
+    hosts, panels = tuple(room.hosts()), tuple(room.panels())
+    if not hosts or not panels:
+        what = "host (a device with optical interfaces)" if not hosts else "panel (a device with rear ports)"
+        raise FileFormatError(f"there is no {what} among {len(devices)} devices; which site and which roles are meant?")
+    about = _said("\n".join(objects.sites.values()))
+    kinds = [key for key in about if key.startswith("stock ")]
+    stock = {kind.removeprefix("stock "): tuple(_quantity(one, "m") for one in about[kind].split()) for kind in kinds}
+    racks: defaultdict[str, dict[str, tuple[Fraction, Fraction]]] = defaultdict(dict)
+    for (site, rack), comments in objects.racks.items():
+        said = _said(comments)
+        if {"x", "y"} <= said.keys():
+            racks[_site(site)][rack] = (_quantity(said["x"], "m"), _quantity(said["y"], "m"))
+    try:
+        return Inventory(
+            hosts,
+            panels,
+            tuple(room.cabling()),
+            stock,
+            dict(racks),
+            _quantity(about.get("slack", "0m"), "m"),
+            about.get("inventory", ""),
+        )
+    except InventoryError as error:
+        raise FileFormatError(f"{error.part}.{error.name}: {error.message}{_advice(error)}") from None
+    except ParameterError as error:
+        raise FileFormatError(str(error)) from None
+
+
+def _advice(error: InventoryError) -> str:
+    return "; read the ports of one speed only" if error.name == "ports.speed" else ""
+
+
+class _Room:
+    """Objects by device, and what each end is cabled to."""
+
+    def __init__(self, objects: NetboxObjects, devices: Mapping[str, Device], speed: Fraction | None) -> None:
+        self.devices = devices
+        self.speed = speed
+        self.interfaces = _by_device(objects.interfaces)
+        self.rears = _by_device(objects.rear_ports)
+        self.fronts: defaultdict[tuple[str, str], list[FrontPort]] = defaultdict(list)
+        for front in objects.front_ports:
+            for rear in dict.fromkeys(rear for rear, _ in front.behind):
+                self.fronts[front.device, rear].append(front)
+        self.cables = [cable for cable in objects.cables if cable.status == CONNECTED]
+        self.far: dict[CableEnd, tuple[CableEnd, ...]] = {}
+        for cable in self.cables:
+            self.far |= dict.fromkeys(cable.a, cable.b) | dict.fromkeys(cable.b, cable.a)
+        self.lanes: dict[CableEnd, list[tuple[str, int]]] = {}
+
+    def hosts(self) -> Iterator[Host]:
+        """Yield the hosts, and note which lanes their interfaces are."""
+        for device in self.devices.values():
+            ports = tuple(self._ports(device)) if not self._is_panel(device) else ()
+            if ports or device.role == HOST:
+                yield Host(device.name, *_place(device), ports)
+
+    def panels(self) -> Iterator[Panel]:
+        """Yield the panels; those ports are blocked that are taken by what is no lane of a host."""
+        for device in filter(self._is_panel, self.devices.values()):
+            role = device.role.lower().replace("-", " ")
+            kind: PanelKind = "ocs" if role in _SWITCHES else "patch panel"
+            field = _said(device.comments).get("field", device.name)
+            ports = tuple(map(self._panel_port, self.rears[device.name]))
+            yield Panel(device.name, *_place(device), kind, ports, field)
+
+    def cabling(self) -> Iterator[Fixed]:
+        """Yield the fixed cabling."""
+        for cable in self.cables:
+            for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
+                lanes = [lane for end in near for lane in self.lanes.get(end, ())]
+                if lanes and self._at_panels(far):
+                    for (port, lane), end in zip(lanes, far, strict=False):
+                        yield Fixed(near[0].device, port, lane, end.device, end.name)
+
+    def _is_panel(self, device: Device) -> bool:
+        return device.role in PANEL_KINDS or (device.role != HOST and device.name in self.rears)
+
+    def _at_panels(self, ends: Sequence[CableEnd]) -> bool:
+        return all(end.kind == REAR and end.device in self.devices for end in ends)
+
+    def _ports(self, device: Device) -> Iterator[Port]:
+        whole: dict[str, list[tuple[int, Interface]]] = {}
+        split: dict[str, list[tuple[int, Interface]]] = {}
+        for one in self.interfaces[device.name]:
+            port, _, part = one.name.rpartition("/")
+            if one.label and port == one.label and part in _PARTS and not one.ignored:
+                split.setdefault(port, []).append((int(part), one))
+                whole.setdefault(port, [])  # its place in the order
+            elif _is_optical(one) and not one.ignored:
+                whole.setdefault(one.name, []).append((0, one))
+        for port, parts in (whole | split).items():
+            first = parts[0][1]
+            connector: Connector = "MPO-12" if port in split or self._is_parallel(device, first) else "LC"
+            speed = _speed(first) / (1 if port in split else LANES[connector])
+            if self.speed not in {None, speed * LANES[connector]}:
+                continue
+            for number, one in parts:
+                end = CableEnd(device.name, INTERFACE, one.name)
+                self.lanes[end] = [(port, number)] if number else [(port, i + 1) for i in range(LANES[connector])]
+            yield Port(port, connector, speed)
+
+    def _is_parallel(self, device: Device, one: Interface) -> bool:
+        far = self.far.get(CableEnd(device.name, INTERFACE, one.name), ())
+        return len(far) > 1 or (not far and _PARALLEL.search(one.sort) is not None)
+
+    def _panel_port(self, rear: RearPort) -> PanelPort:
+        fronts = self.fronts[rear.device, rear.name]
+        words = rear.description.split(", ")
+        mode: Mode = "simplex" if words[0] == "simplex" or len(fronts) > 1 else "duplex"
+        loss = next((_quantity(word[5:], "dB") for word in words if word.startswith("loss ")), None)
+        foreign = not all(end in self.lanes for end in self.far.get(CableEnd(rear.device, REAR, rear.name), ()))
+        for front in fronts:
+            far = self.far.get(CableEnd(front.device, FRONT, front.name), ())
+            foreign |= not all(end.kind == FRONT and end.device in self.devices for end in far)
+        return PanelPort(rear.name, mode, foreign or rear.marked or any(front.marked for front in fronts), loss)
+
+
+_Component = TypeVar("_Component", Interface, RearPort)
+
+
+def _by_device(components: Sequence[_Component]) -> defaultdict[str, list[_Component]]:
+    found: defaultdict[str, list[_Component]] = defaultdict(list)
+    for one in components:
+        found[one.device].append(one)
+    return found
+
+
+def _is_optical(one: Interface) -> bool:
+    """Return whether an interface can be one of fibre, by its type: physical, and not of copper."""
+    return not one.sort.startswith(_NO_PORT) and not one.sort.partition("base-")[2].startswith(_COPPER)
+
+
+def _speed(one: Interface) -> Fraction:
+    """Return the speed of an interface in bits per second, as told or else by its type."""
+    if one.kbps:
+        return Fraction(one.kbps * _KILO)
+    match = _SORT.match(one.sort) or _SHOWN.search(one.sort)
+    if match is None:
+        words = "neither its speed nor a type that tells it; enter the speed, or read devices of fewer roles"
+        raise FileFormatError(f"interface {one.name!r} of {one.device!r} has {words}")
+    return Fraction(match[1]) * (_GIGA if match[2] else _GIGA // _KILO)
+
+
+def _place(device: Device) -> tuple[str, str, int]:
+    said = _said(device.comments).get("unit", "")
+    unit = int(said) if re.fullmatch("[0-9]{1,9}", said) else device.position
+    return _site(device.site), device.rack or NO_RACK, 1 if unit is None else unit
+
+
+def _site(name: str) -> str:
+    return "" if name == NO_SITE else name
+
+
+def _said(comments: str) -> dict[str, str]:
+    """Return what lines ``key: value`` say; the first of a key counts."""
+    said: dict[str, str] = {}
+    for line in comments.splitlines():
+        key, colon, value = line.partition(": ")
+        if colon:
+            said.setdefault(key.strip(), value.strip())
+    return said
+
+
+def _quantity(said: str, unit: str) -> Fraction:
+    match = re.fullmatch(rf"(-?[0-9]{{1,12}}(?:\.[0-9]{{1,12}}|/[1-9][0-9]{{0,12}})?){unit}", said)
+    if match is None:
+        raise FileFormatError(f"{said[:40]!r} in a comment or description of NetBox is no number of {unit}")
+    return Fraction(match[1])

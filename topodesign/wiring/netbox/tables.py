@@ -1,0 +1,341 @@
+"""NetBox in CSV: the files that its bulk import takes, and those that its lists are exported to.
+
+The import files are numbered in the order in which they have to be imported. An export ("All data (CSV)") has other
+columns; both are read, from a directory with files named as either calls them: ``06-devices.csv`` or
+``netbox_devices.csv``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from topodesign.base.errors import FileFormatError
+from topodesign.base.tables import csv_rows, named_columns, write_csv
+from topodesign.base.text_files import naming, read_text
+from topodesign.wiring.netbox.model import CONNECTED, ROLES, check_name
+from topodesign.wiring.netbox.objects import (
+    FRONT,
+    INTERFACE,
+    REAR,
+    CableEnd,
+    Device,
+    FrontPort,
+    Interface,
+    NetboxCable,
+    NetboxObjects,
+    RearPort,
+)
+
+Row = dict[str, str]
+
+CABLE_COLUMNS = (
+    "side_a_site",
+    "side_a_device",
+    "side_a_type",
+    "side_a_name",
+    "side_b_site",
+    "side_b_device",
+    "side_b_type",
+    "side_b_name",
+    "profile",
+    "type",
+    "status",
+    "label",
+    "color",
+    "length",
+    "length_unit",
+)
+CABLES = "cables"
+_TYPE = "smf-os2"
+_MAKER = "generic"
+_USUAL_UNITS = 42
+_COLUMNS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "sites": (("name",),),
+    "racks": (("site", "name"),),
+    "devices": (("name", "role", "site"),),
+    "interfaces": (("device", "name", "type"),),
+    "rear-ports": (("device", "name", "positions"),),
+    "front-ports": (("device", "name", "mappings"), ("device", "name", "rear_port")),
+    CABLES: (
+        ("side_a_device", "side_a_type", "side_a_name", "side_b_device", "side_b_type", "side_b_name"),
+        ("device_a", "termination_a", "device_b", "termination_b", "status"),
+    ),
+}
+"""The columns that a table needs, of import files and of exports, in small letters with _ for blanks."""
+
+_SLUG = re.compile("[^a-z0-9_]+")
+_YES = {"true", "yes"}
+_MOST_DIGITS = 12
+
+
+def cable_table(cables: Iterable[NetboxCable], sites: dict[str, str]) -> str:
+    """Return the import file of cables.
+
+    Parameters
+    ----------
+    cables
+        Each with one end at either side, since the form takes no more.
+    sites
+        Of every device.
+
+    Raises
+    ------
+    ParameterError
+        If NetBox would take a name for another.
+    """
+    rows: list[tuple[object, ...]] = [CABLE_COLUMNS]
+    for cable in cables:
+        ends = []
+        for end in (cable.a[0], cable.b[0]):
+            check_name(end.device)
+            check_name(end.name)
+            ends += [sites[end.device], *end]
+        unit = "m" if cable.length else ""
+        tail = (cable.profile, _TYPE, cable.status, cable.label, cable.colour, cable.length, unit)
+        rows.append((*ends, *tail))
+    return write_csv(rows)
+
+
+def import_files(objects: NetboxObjects) -> dict[str, str]:
+    """Return the import files by their names, which sort in the order of the imports.
+
+    Raises
+    ------
+    ParameterError
+        As :func:`cable_table`.
+    """
+    sites = {device.name: device.site for device in objects.devices}
+    roles = dict.fromkeys(device.role for device in objects.devices)
+    tallest: dict[tuple[str, str], int] = {}
+    for device in objects.devices:
+        rack = (device.site, device.rack)
+        tallest[rack] = max(tallest.get(rack, _USUAL_UNITS), device.position or 0)
+    slugs = _slugs(objects.sites)
+    tables: dict[str, list[tuple[object, ...]]] = {
+        "sites": [
+            ("name", "slug", "status", "comments"),
+            *((name, slugs[name], "active", text) for name, text in objects.sites.items()),
+        ],
+        "racks": [
+            ("site", "name", "status", "width", "u_height", "comments"),
+            *(
+                (site, name, "active", 19, tallest.get((site, name), _USUAL_UNITS), text)
+                for (site, name), text in objects.racks.items()
+            ),
+        ],
+        "manufacturers": [("name", "slug"), (_MAKER, _MAKER)],
+        "device-roles": [
+            ("name", "slug", "color", "vm_role"),
+            *((role, _slug(role), ROLES[role], "false") for role in roles),
+        ],
+        "device-types": [
+            ("manufacturer", "model", "slug", "u_height", "is_full_depth"),
+            *((_MAKER, role, _slug(role), 1, "false") for role in roles),
+        ],
+        "devices": [
+            ("name", "role", "manufacturer", "device_type", "status", "site", "rack", "position", "face", "comments"),
+            *(
+                (
+                    *(one.name, one.role, _MAKER, one.role, "active", one.site, one.rack),
+                    *("" if one.position is None else one.position, "" if one.position is None else "front"),
+                    one.comments,
+                )
+                for one in objects.devices
+            ),
+        ],
+        "interfaces": [
+            ("device", "name", "label", "type", "speed"),
+            *((one.device, one.name, one.label, one.sort, one.kbps) for one in objects.interfaces),
+        ],
+        "rear-ports": [
+            ("device", "name", "type", "positions", "mark_connected", "description"),
+            *(
+                (one.device, one.name, "lc", one.positions, _flag(one.marked), one.description)
+                for one in objects.rear_ports
+            ),
+        ],
+        "front-ports": [
+            ("device", "name", "type", "positions", "rear_port", "rear_port_position", "mark_connected"),
+            *((one.device, one.name, "lc", 1, *one.behind[0], _flag(one.marked)) for one in objects.front_ports),
+        ],
+    }
+    texts = {name: write_csv(rows) for name, rows in tables.items()} | {CABLES: cable_table(objects.cables, sites)}
+    return {f"{number:02}-{name}.csv": text for number, (name, text) in enumerate(texts.items(), start=1)}
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _slug(name: str) -> str:
+    return _SLUG.sub("-", name.lower()).strip("-") or "site"
+
+
+def _slugs(names: Iterable[str]) -> dict[str, str]:
+    """Return a slug for every name, no two alike."""
+    slugs: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        base = _slug(name)
+        slugs[name] = next(slug for i in range(len(taken) + 1) if (slug := f"{base}-{i}" if i else base) not in taken)
+        taken.add(slugs[name])
+    return slugs
+
+
+def read_tables(path: Path) -> NetboxObjects:
+    """Read the CSV files of a directory: import files, or exports of NetBox's lists.
+
+    Raises
+    ------
+    FileFormatError
+        If there is none of a kind that is needed, or one cannot be read; the message names the file and the line.
+    """
+    if not path.is_dir():
+        raise FileFormatError(f"{path}: this is not a directory")
+    tables: dict[str, list[Row]] = {}
+    for file in sorted(path.iterdir()):
+        kind = _kind(file)
+        if kind in tables:
+            raise FileFormatError(f"{path}: there are two files of {kind}, {file.name} and another")
+        if kind is not None:
+            with naming(file):
+                tables[kind] = _rows(file, kind)
+    for kind in ("devices", "interfaces", "rear-ports", "front-ports"):
+        if kind not in tables:
+            words = f"there is no file of {kind}, such as netbox_{kind}.csv; expected {', '.join(_COLUMNS)}"
+            raise FileFormatError(f"{path}: {words}")
+    shown = {
+        (row["device"], f"{row['name']} ({row['label']})"): row["name"]
+        for row in tables["interfaces"]
+        if row.get("label")
+    }
+    panels = {row["device"] for row in tables["rear-ports"]}
+    cables = (cable_of(row, panels.__contains__) for row in tables.get(CABLES, ()))
+    return NetboxObjects(
+        {row["name"]: row.get("comments", "") for row in tables.get("sites", ())},
+        {(row["site"], row["name"]): row.get("comments", "") for row in tables.get("racks", ())},
+        tuple(map(_device, tables["devices"])),
+        tuple(map(_interface, tables["interfaces"])),
+        tuple(map(_rear_port, tables["rear-ports"])),
+        tuple(map(_front_port, tables["front-ports"])),
+        tuple(replace(cable, a=_unlabelled(cable.a, shown), b=_unlabelled(cable.b, shown)) for cable in cables),
+    )
+
+
+def read_cables(path: Path, is_panel: Callable[[str], bool]) -> list[NetboxCable]:
+    """Read a file of cables: the import file, or NetBox's export of the list.
+
+    Parameters
+    ----------
+    path
+        Of the CSV.
+    is_panel
+        Whether a device is one, since an export does not tell a rear port from a front port: what a host is cabled to
+        is a rear port.
+
+    Raises
+    ------
+    FileFormatError
+        If it cannot be read; the message names the line.
+    """
+    return [cable_of(row, is_panel) for row in _rows(path, CABLES)]
+
+
+def cable_file(path: Path) -> Path:
+    """Return the file of cables that a path is, or that is in the directory that it is."""
+    if not path.is_dir():
+        return path
+    found = [file for file in sorted(path.iterdir()) if _kind(file) == CABLES]
+    if len(found) != 1:
+        raise FileFormatError(f"{path}: there is not one file of cables, such as netbox_cables.csv")
+    return found[0]
+
+
+def _kind(file: Path) -> str | None:
+    """Return what a file has by its name, None if it is not wanted."""
+    stem = file.stem.lower().replace(" ", "-").replace("_", "-")
+    found = re.fullmatch(rf"(?:[0-9]+-|netbox-)?({'|'.join(_COLUMNS)})", stem)
+    return found[1] if found is not None and file.suffix.lower() == ".csv" else None
+
+
+def _rows(path: Path, kind: str) -> list[Row]:
+    """Return the rows of a table, its columns in small letters, in the order of their numbers where these are told."""
+    text = read_text(path, (".csv",))
+    header = {_column(cell) for cell in next(csv_rows(text), (0, []))[1]}
+    wanted = next((columns for columns in _COLUMNS[kind] if header.issuperset(columns)), None)
+    if wanted is None:
+        words = " or ".join(", ".join(columns) for columns in _COLUMNS[kind])
+        raise FileFormatError(f"line 1: a table of {kind} has the columns {words} (export all data)")
+    rows = [row for _, row in named_columns(text, wanted, _column)]
+    if "id" in header:
+        rows.sort(key=lambda row: (len(row["id"]), row["id"]))
+    return rows
+
+
+def _column(cell: str) -> str:
+    return cell.strip().lower().replace(" ", "_")
+
+
+def _device(row: Row) -> Device:
+    position = row.get("position", "").partition(".")[0]
+    number = int(position) if _is_number(position) else None
+    return Device(row["name"], row["role"], row["site"], row.get("rack", ""), number, row.get("comments", ""))
+
+
+def _interface(row: Row) -> Interface:
+    kbps = row.get("speed_(kbps)", row.get("speed", ""))
+    number = int(kbps) if _is_number(kbps) else None
+    ignored = row.get("management_only", row.get("mgmt_only", "")).lower() in _YES
+    return Interface(row["device"], row["name"], row.get("label", ""), row["type"].lower(), number, ignored)
+
+
+def _rear_port(row: Row) -> RearPort:
+    positions = int(row["positions"]) if _is_number(row["positions"]) else 1
+    marked = row.get("mark_connected", "").lower() in _YES
+    return RearPort(row["device"], row["name"], positions, marked, row.get("description", ""))
+
+
+def _front_port(row: Row) -> FrontPort:
+    if "mappings" in row:
+        pairs = [one.rpartition(":") for one in row["mappings"].split(", ") if one]
+        behind = tuple((rear, int(place)) for rear, _, place in pairs if _is_number(place))
+    else:
+        place = row.get("rear_port_position", "")
+        behind = ((row["rear_port"], int(place) if _is_number(place) else 1),)
+    return FrontPort(row["device"], row["name"], behind, row.get("mark_connected", "").lower() in _YES)
+
+
+def _is_number(cell: str) -> bool:
+    return cell.isascii() and cell.isdecimal() and len(cell) <= _MOST_DIGITS
+
+
+def cable_of(row: Row, is_panel: Callable[[str], bool]) -> NetboxCable:
+    """Return the cable of a row of either kind of table."""
+    if "side_a_device" in row:
+        ends: list[tuple[CableEnd, ...]] = [
+            (CableEnd(row[f"side_{side}_device"], row[f"side_{side}_type"], row[f"side_{side}_name"]),) for side in "ab"
+        ]
+    else:
+        devices = [row[f"device_{side}"].split(", ") for side in "ab"]
+        panels = [all(map(is_panel, several)) for several in devices]
+        kinds = [(FRONT if all(panels) else REAR) if panel else INTERFACE for panel in panels]
+        ends = [
+            tuple(
+                CableEnd(device, kind, name) for device, name in _paired(names, row[f"termination_{side}"].split(", "))
+            )
+            for side, names, kind in zip("ab", devices, kinds, strict=True)
+        ]
+    status = row.get("status", "").lower() or CONNECTED
+    return NetboxCable(row.get("label", ""), status, ends[0], ends[1], row.get("profile", ""))
+
+
+def _paired(devices: list[str], names: list[str]) -> list[tuple[str, str]]:
+    """Return device and name of each end; NetBox tells a device once that several are at."""
+    return list(zip(devices * len(names) if len(devices) == 1 else devices, names, strict=False))
+
+
+def _unlabelled(ends: tuple[CableEnd, ...], shown: Mapping[tuple[str, str], str]) -> tuple[CableEnd, ...]:
+    return tuple(end._replace(name=shown.get((end.device, end.name), end.name)) for end in ends)
