@@ -157,6 +157,10 @@ CASES = {
         wire plan circulant(12,2,3) --mode simplex --inventory inventory_testbed.yaml -o testbed.json
         wire plan biring(2,12) --inventory inventory_testbed.yaml --place
         wire plan biring(4,12) --inventory inventory_testbed.yaml
+        wire plan torus(8,4) --inventory inventory_pods.yaml -o pods.json
+        wire loss pods.json
+        wire show pods.json
+        wire loss testbed.json
         wire diff testbed.json torus(3,4)
         wire diff testbed.json torus(3,4) --no-throughput
         wire check testbed.json --lldp observed_testbed.csv
@@ -285,7 +289,14 @@ def test_documents_are_what_their_schemas_say(area: str) -> None:
     seen: set[str] = set()
     with empty_directory():
         topodesign.copy_examples(
-            ["workload_moe.yaml", "workload_resnet50.csv", "inventory_testbed.yaml", "observed_testbed.csv"], "."
+            [
+                "workload_moe.yaml",
+                "workload_resnet50.csv",
+                "inventory_testbed.yaml",
+                "inventory_pods.yaml",
+                "observed_testbed.csv",
+            ],
+            ".",
         )
         for line in filter(None, map(str.strip, CASES[area].splitlines())):
             command, found = document(line)

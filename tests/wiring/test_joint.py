@@ -19,7 +19,7 @@ from tests.wiring.test_plan import traced, wanted
 from topodesign import build
 from topodesign.base.errors import InfeasibleError
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode, Panel, PanelPort, Port
+from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode, Panel, PanelPort, Port, Trunk
 from topodesign.wiring.plan.cycles import spread_cycles
 from topodesign.wiring.plan.decompose import unit_links, without_loops
 from topodesign.wiring.plan.joint import in_order_of_need
@@ -70,9 +70,44 @@ def random_case(seed: int) -> tuple[Topology, Inventory, Mode]:
     return topology, inventory, mode
 
 
+def random_rows(seed: int) -> tuple[Topology, Inventory, Mode]:
+    """Hosts in two pods: panels for one of them, for both, or behind panels of either, some of their ports spare."""
+    rng = np.random.default_rng(seed)
+    topology, inventory, mode = random_case(seed)
+    hosts = tuple(replace(host, pod=str(rng.choice(["a", "b"]))) for host in inventory.hosts)
+    panels: list[Panel] = []
+    trunks: list[Trunk] = []
+    for panel in inventory.panels:
+        more = rng.integers(0, 4)
+        ports = (*panel.ports, *(PanelPort(f"x{number}", "simplex") for number in range(more)))
+        kind = rng.choice(["all", "a", "b", "behind"], p=[0.3, 0.15, 0.15, 0.4])
+        panels.append(
+            replace(
+                panel, ports=ports, spare=int(rng.integers(0, 1 + more)), pods=(kind,) if kind in {"a", "b"} else ()
+            )
+        )
+        for pod in ("a", "b") if kind == "behind" else ():
+            near = f"{panel.name}{pod}"
+            led = [port for port in ports if (rng.random() < 0.5) == (pod == "a")]
+            led = [
+                port for port in led if all(port.label != one.panel_port or panel.name != one.panel for one in trunks)
+            ]
+            panels.append(replace(panel, name=near, kind="patch panel", ports=ports, field=near, pods=(pod,)))
+            trunks += [Trunk(panel.name, port.label, near, port.label) for port in led]
+    return topology, Inventory(hosts, tuple(panels), trunks=tuple(trunks)), mode
+
+
 def plannable(topology: Topology, inventory: Inventory, mode: Mode) -> bool:
     """Whether a mixed-integer program written link by link and host by host has a solution."""
-    nodes, hosts, panels = topology.nodes, list(inventory.hosts), list(inventory.panels)
+    nodes, hosts = topology.nodes, list(inventory.hosts)
+    plugged = {(trunk.panel, trunk.panel_port): trunk.near for trunk in inventory.trunks}
+    led = {(trunk.near, trunk.near_port) for trunk in inventory.trunks}
+    ends = [
+        (panel, port.label) for panel in inventory.panels for port in panel.ports if (panel.name, port.label) not in led
+    ]
+    panels = [panel for panel in inventory.panels if any(panel is one for one, _ in ends)]
+    # ports of a panel where hosts plug in at the same one
+    groups = Counter((panels.index(panel), plugged.get((panel.name, label), panel.name)) for panel, label in ends)
     unit = [(u, v) for u, v, count in topology.links() for _ in range(count) if mode == "simplex" or u < v]
     spot = {(node, host): node * len(hosts) + host for node in range(nodes) for host in range(len(hosts))}
     first = len(spot)
@@ -80,7 +115,11 @@ def plannable(topology: Topology, inventory: Inventory, mode: Mode) -> bool:
         (link, panel): first + link * len(panels) + panel for link in range(len(unit)) for panel in range(len(panels))
     }
     first += len(on)
-    lane = {(node, panel): first + node * len(panels) + panel for node in range(nodes) for panel in range(len(panels))}
+    lane = {
+        (node, group): first + node * len(groups) + number
+        for node in range(nodes)
+        for number, group in enumerate(groups)
+    }
     # what is summed, with factors, and between which bounds
     rows: list[tuple[dict[int, int], int, int]] = [
         *(({spot[node, host]: 1 for host in range(len(hosts))}, 1, 1) for node in range(nodes)),
@@ -92,14 +131,24 @@ def plannable(topology: Topology, inventory: Inventory, mode: Mode) -> bool:
         sides = [[place for place, ends in enumerate(unit) if node == ends[end]] for end in (0, 1)]
         sides = [sides[0] + sides[1]] if mode == "duplex" else sides
         for panel in range(len(panels)):
-            rows += [({on[link, panel]: 1 for link in side} | {lane[node, panel]: -1}, -99, 0) for side in sides]
+            here = {lane[node, group]: -1 for group in groups if group[0] == panel}
+            rows += [({on[link, panel]: 1 for link in side} | here, -99, 0) for side in sides]
             if inventory.cabling:
                 have = {spot[node, i]: -cabled[host.name, panels[panel].name] for i, host in enumerate(hosts)}
-                rows.append((have | {lane[node, panel]: 1}, -99, 0))
+                rows.append((have | dict.fromkeys(here, 1), -99, 0))
+        for group in groups:
+            pods = inventory.panel[group[1]].pods
+            have = {spot[node, i]: -host.lanes for i, host in enumerate(hosts) if not pods or host.pod in pods}
+            rows.append((have | {lane[node, group]: 1}, -99, 0))
         have = {spot[node, i]: -host.lanes for i, host in enumerate(hosts)}
-        rows.append((have | {lane[node, panel]: 1 for panel in range(len(panels))}, -99, 0))
+        rows.append((have | {lane[node, group]: 1 for group in groups}, -99, 0))
+    for group, count in groups.items():
+        rows.append(({lane[node, group]: 1 for node in range(nodes)}, 0, count))
     for number, panel_ in enumerate(panels):
-        rows.append(({lane[node, number]: 1 for node in range(nodes)}, 0, len(panel_.ports)))
+        most = sum(count for group, count in groups.items() if group[0] == number) - panel_.spare
+        if not inventory.cabling:
+            terms = {lane[node, group]: 1 for node in range(nodes) for group in groups if group[0] == number}
+            rows.append((terms, 0, max(most, 0)))
     entries = [(row, column, factor) for row, (terms, _, _) in enumerate(rows) for column, factor in terms.items()]
     row_of, column_of, factors = zip(*entries, strict=True)
     size = first + len(lane)
@@ -130,6 +179,28 @@ def test_a_plan_is_found_exactly_where_there_is_one(first: int) -> None:
             with pytest.raises(InfeasibleError, match=r"impossible|too few"):
                 make_plan(topology, inventory, mode=mode)
     assert verdicts[True] >= BLOCK // 2
+    assert verdicts[False] >= 1
+
+
+@pytest.mark.parametrize(
+    "first", [0, 20, *(pytest.param(first, marks=pytest.mark.thorough) for first in range(40, 300, BLOCK))]
+)
+def test_pods_trunks_and_spares_leave_a_plan_exactly_where_there_is_one(first: int) -> None:
+    verdicts = Counter[bool]()
+    for seed in range(first, first + BLOCK):
+        topology, inventory, mode = random_rows(seed)
+        there = plannable(topology, inventory, mode)
+        verdicts[there] += 1
+        if there:
+            plan = make_plan(topology, inventory, mode=mode)
+            assert traced(plan) == wanted(topology)
+            for fixed in plan.fixed:
+                pods = inventory.panel[inventory.plugged_at(fixed.panel, fixed.panel_port)[0]].pods
+                assert not pods or inventory.host[fixed.host].pod in pods
+        else:
+            with pytest.raises(InfeasibleError, match=r"impossible|too few"):
+                make_plan(topology, inventory, mode=mode)
+    assert verdicts[True] >= 1
     assert verdicts[False] >= 1
 
 

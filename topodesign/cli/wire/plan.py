@@ -34,6 +34,12 @@ from topodesign.wiring.plan.wire import wire
     help="Patch the two fibres of a lane separately or together.  [default: duplex if the topology is]",
 )
 @click.option("--place", is_flag=True, help="Choose which host is which node, to need less fibre.")
+@click.option(
+    "--speed",
+    metavar="RATE",
+    help="Of the lanes to use, where they have several.  [default: the fastest with which there is a plan]",
+)
+@click.option("--idle", is_flag=True, help="Cable hosts that are no nodes, too, where panels have room.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all searches.")
 @click.option(
     "--time-limit",
@@ -49,11 +55,15 @@ def command(
     output: Path | None,
     mode: Mode | None,
     place: bool,
+    speed: str | None,
+    idle: bool,
     seed: int,
     time_limit: str,
     as_json: bool,
-) -> None:
+) -> int:
     """Plan which patches make a topology, and what has to be bought.
+
+    Exit status 1 if a link loses more light than its optics stand, as far as the inventory says.
 
     TOPOLOGY is a spec such as 'circulant(12,2,3)' (quote it), or a file of links (.json, .csv, .graphml).
 
@@ -64,18 +74,22 @@ def command(
         check_not_input(output, Path(topology))
     wanted, room = as_topology(topology), read_inventory(inventory)
     tell_of_names(wanted)
-    unplaced = plan = wire(wanted, room, mode=mode, seed=seed, time_limit=time_limit)
+    unplaced = plan = wire(wanted, room, mode=mode, speed=speed, idle=idle, seed=seed, time_limit=time_limit)
     if place:
-        plan = wire(wanted, room, mode=plan.mode, place=True, seed=seed, time_limit=time_limit)
+        plan = wire(
+            wanted, room, mode=plan.mode, place=True, speed=plan.speed, idle=idle, seed=seed, time_limit=time_limit
+        )
     record = plan.record()
+    status = 0 if plan.loss_budget().ok else 1
     if output is not None:
         save_wiring(plan, output)
     if as_json:
         print_json(record, plan.to_records())
-        return
+        return status
     say(str(plan))
     before = unplaced.bill().metres if place else None
     if before is not None:
         say(f"  {format_metres(before)} m in the order of the inventory")
     if output is not None:
         click.echo(f"wrote {output}", err=True)
+    return status

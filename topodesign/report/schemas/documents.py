@@ -48,6 +48,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "examples": (commands.EXAMPLES, 1),
     "schema": (commands.SCHEMA, 1),
     "wire plan": (wirings.PLAN, 1),
+    "wire loss": (wirings.LOSS, 1),
     "wire show": (wirings.SHOW, 1),
     "wire import": (wirings.IMPORT, 1),
     "wire diff": (wirings.DIFF, 1),

@@ -17,6 +17,25 @@ from topodesign.report.schemas.shapes import (
     word,
 )
 
+LOSS = record(
+    {
+        "ok": flag("Whether no link is known to lose more than its optics stand."),
+        "known": flag("Whether all losses and all budgets are known."),
+        "links": array(
+            record(
+                {
+                    "cable": text("The patch or circuit."),
+                    "from": text("Host."),
+                    "to": text("Host."),
+                    "loss_db": fraction("What is lost from optic to optic, in dB, as far as it is known."),
+                    "budget_db": nullable(fraction("What the optics stand, in dB; null where unknown.")),
+                    "unknown": texts("Parts whose loss is not known and not counted."),
+                }
+            ),
+            "Cross-connects, that with the least left first.",
+        ),
+    }
+)
 PLAN = record(
     {
         "spec": nullable(text("What names and rebuilds the topology; null for links that have no spec.")),
@@ -33,6 +52,7 @@ PLAN = record(
                     "cabled": integer("Ports with a host behind."),
                     "patched": integer("Ports that the plan uses."),
                     "blocked": integer("Ports that the inventory excludes."),
+                    "leading": integer("Ports that lead to one of another panel."),
                 }
             ),
             "Panels and switches.",
@@ -53,6 +73,7 @@ PLAN = record(
             "Bill of materials.",
         ),
         "cable_m": nullable(fraction("Metres in all; null where they are not known.")),
+        "loss": nullable(LOSS, "What links lose; null where no port has a budget."),
     }
 )
 SHOW = either(

@@ -174,7 +174,7 @@ def rewire(
     found = stages(change, None if downtime else most_dark)
     if not is_told(throughput, topology.nodes):
         return Rewiring(change, found, None)
-    speed = before.inventory.hosts[0].ports[0].speed
+    speed = before.speed
     told = []
     for number, stage in enumerate(found):
         if progress is not None:

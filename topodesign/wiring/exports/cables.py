@@ -1,8 +1,9 @@
 """The cables of a plan as people handle them: names, labels of both ends, polarity, length, colour.
 
-There are two kinds. *Fixed* cables join a lane of a host to a panel port: the transmitter to side A, the receiver to
-side B; those of an MPO-12 port are the legs ``F1-1`` to ``F1-4`` of the breakout cable ``F1``, which has one plug at
-the host. *Cross-connects* join panel ports: patch cords on a patch panel, circuits (without a cable) in a switch.
+*Fixed* cables join a lane of a host to a panel port: the transmitter to side A, the receiver to side B; those of an
+MPO port are the legs ``F1-1``, ``F1-2`` and so on of the breakout cable ``F1``, which has one plug at the host.
+*Trunks*, which are there, lead that port on to the one that can be patched. *Cross-connects* join panel ports: patch
+cords on a patch panel, circuits (without a cable) in a switch.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from fractions import Fraction
 from itertools import groupby
 from typing import Literal
 
-from topodesign.wiring.inventory.inventory import Fixed, Inventory, Place, Port, lanes_of
+from topodesign.wiring.exports.polarity import fibres_of_lane
+from topodesign.wiring.inventory.inventory import Fixed, Inventory, Place, lanes_of
 from topodesign.wiring.inventory.lengths import FIXED, PATCH, CableType, length
 from topodesign.wiring.plan.bill import fixed_lengths
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.plan import WiringPlan
 
-Kind = Literal["fixed", "patch", "circuit"]
+Kind = Literal["fixed", "trunk", "patch", "circuit"]
 
 COLOURS = {
     "blue": "0000ff",
@@ -38,7 +40,6 @@ COLOURS = {
 """The twelve fibre colours of TIA-598 in their order, with a hexadecimal RGB value each."""
 
 _NAMES = tuple(COLOURS)
-MPO_FIBRES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +85,19 @@ class Cable:
     name
         Unique in the plan.
     kind, sort
-        What it is, and the type of cable, or None of a circuit.
+        What it is, and the type of cable, or None of a circuit and of a trunk.
     a, b
-        Its ends: host and panel of a fixed cable; of a cross-connect, the panel ports that light goes from and to.
+        Its ends: host and panel of a fixed cable; of a trunk, the port where hosts plug in and the one behind it; of a
+        cross-connect, the panel ports that light goes from and to.
     polarity
         Which fibre goes where.
     colour
         The TIA-598 colour for the number of the lane on its host: that of the fixed cable, or the one that transmits.
     sends, receives
-        Labels of the host lanes that a cross-connect joins (of duplex ones, each does both); empty for fixed cables.
+        Labels of the host lanes that a cross-connect joins (of duplex ones, each does both); empty for others.
     length
         Metres, of a leg those of its breakout cable; None where the inventory does not say where the racks are, of
-        fixed cables that exist, and of a circuit.
+        fixed cables that exist, of a trunk and of a circuit.
     """
 
     name: str
@@ -138,8 +140,8 @@ class Plug:
 
 
 def plugs(plan: WiringPlan) -> Iterator[Plug]:
-    """Yield all that is plugged in, cable by cable."""
-    for breakout, group in groupby(cables(plan), key=_breakout):
+    """Yield all that is plugged in, cable by cable; trunks are in already."""
+    for breakout, group in groupby((cable for cable in cables(plan) if cable.kind != "trunk"), key=breakout_of):
         legs = list(group)
         if breakout is not None:
             yield _common_plug(breakout, legs)
@@ -152,26 +154,40 @@ def plugs(plan: WiringPlan) -> Iterator[Plug]:
 
 
 def cables(plan: WiringPlan) -> Iterator[Cable]:
-    """Yield the fixed cables, port by port, then the cross-connects."""
+    """Yield the fixed cables, port by port, then the trunks behind them, then the cross-connects."""
     inventory = plan.inventory
     colour = _lane_colours(inventory)
     port = {(host.name, port.name): port for host in inventory.hosts for port in host.ports}
     metres = fixed_lengths(inventory, plan.fixed)
     number = {port: row for row, port in enumerate(metres, start=1)}
     for fixed in sorted(plan.fixed, key=lambda one: (number[one.host, one.port], one.lane)):
-        a, b = _host_end(inventory, fixed), _panel_end(inventory, fixed.panel, fixed.panel_port, "A+B")
+        a, b = _host_end(inventory, fixed), _panel_end(inventory, *_plugged_at(inventory, fixed), "A+B")
         here = port[fixed.host, fixed.port]
         name = f"F{number[fixed.host, fixed.port]}" + (f"-{fixed.lane}" if here.lanes > 1 else "")
         shade = colour[fixed.host, fixed.port, fixed.lane]
-        polarity, size = _fixed_polarity(here, fixed.lane), metres[fixed.host, fixed.port]
+        polarity, size = fibres_of_lane(here, fixed.lane), metres[fixed.host, fixed.port]
         yield Cable(name, "fixed", FIXED[here.connector], a, b, polarity, shade, "", "", size)
+    used = {(fixed.panel, fixed.panel_port): fixed for fixed in plan.fixed}
+    for row, trunk in enumerate(inventory.trunks, start=1):
+        end = used.get((trunk.panel, trunk.panel_port))
+        if end is not None:
+            a, b = (
+                _panel_end(inventory, *place, "A+B")
+                for place in ((trunk.near, trunk.near_port), (trunk.panel, trunk.panel_port))
+            )
+            shade = colour[end.host, end.port, end.lane]
+            yield Cable(f"T{row}", "trunk", None, a, b, "A to A, B to B", shade, "", "", None)
     for connect in plan.connects:
         yield _cross_connect(inventory, connect, colour[connect.a.host, connect.a.port, connect.a.lane])
 
 
-def _breakout(cable: Cable) -> str | None:
+def breakout_of(cable: Cable) -> str | None:
     """Return the name of the breakout cable that a leg belongs to, or None."""
-    return cable.name.partition("-")[0] if cable.sort == "MPO-12 breakout" else None
+    return cable.name.partition("-")[0] if cable.sort is not None and cable.sort.endswith("breakout") else None
+
+
+def _plugged_at(inventory: Inventory, fixed: Fixed) -> tuple[str, str]:
+    return inventory.plugged_at(fixed.panel, fixed.panel_port)
 
 
 def _common_plug(name: str, legs: Sequence[Cable]) -> Plug:
@@ -210,13 +226,6 @@ def _host_end(inventory: Inventory, end: Fixed | End) -> Termination:
 
 def _panel_end(inventory: Inventory, panel: str, port: str, side: str) -> Termination:
     return Termination(inventory.place(panel), panel, port, None, side)
-
-
-def _fixed_polarity(port: Port, lane: int) -> str:
-    """Return which fibre goes where; lane i of an MPO-12 sends on fibre i and receives on fibre 13 - i."""
-    if port.connector == "LC":
-        return "Tx to A, Rx to B"
-    return f"Tx fibre {lane} to A, Rx fibre {MPO_FIBRES + 1 - lane} to B"
 
 
 def _lane_colours(inventory: Inventory) -> dict[tuple[str, str, int], str]:

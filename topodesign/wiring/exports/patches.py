@@ -6,6 +6,7 @@ the host lanes behind them. Lengths are in metres.
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from pathlib import Path
 
 from topodesign.base.errors import FileFormatError
@@ -66,12 +67,15 @@ def from_patches(path: Path, plan: WiringPlan) -> Topology:
         If what it says cannot be cabled so.
     """
     fixed: list[Fixed] = []
+    led: dict[tuple[str, str], tuple[str, str]] = {}
     made: list[Circuit] = []
     for line, row in named_columns(read_text(path, (".csv",)), COLUMNS):
         a, b = (row["a_device"], row["a_port"]), (row["b_device"], row["b_port"])
         sides = row["a_side"], row["b_side"]
         if row["kind"] == "fixed" and _is_number(row["a_lane"]):
             fixed.append(Fixed(*a, int(row["a_lane"]), *b))
+        elif row["kind"] == "trunk" and sides == ("A+B", "A+B"):
+            led[a] = b
         elif row["kind"] in {"patch", "circuit"} and sides == ("A", "B"):
             made.append(Circuit(a, b))
         elif row["kind"] in {"patch", "circuit"} and sides == ("A+B", "A+B"):
@@ -79,7 +83,8 @@ def from_patches(path: Path, plan: WiringPlan) -> Topology:
         else:
             what = f"kind {row['kind']!r}, lane {row['a_lane']!r}, sides {sides}"
             raise FileFormatError(f"line {line}: no cable has {what}")
-    return topology_of(made, recabled(plan, fixed))
+    behind = [Fixed(*one[:3], *led.get(one[3:], one[3:])) for one in map(astuple, fixed)]
+    return topology_of(made, recabled(plan, behind))
 
 
 def _is_number(cell: str) -> bool:

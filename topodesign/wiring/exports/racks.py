@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from html import escape
 
-from topodesign.wiring.exports.cables import COLOURS, Plug, plugs
+from topodesign.wiring.exports.cables import COLOURS, Plug, breakout_of, plugs
 from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -40,7 +40,7 @@ def to_racks(plan: WiringPlan) -> str:
     racks: dict[Rack, list[Plug]] = {}
     for plug in plugs(plan):
         a, b = plug.cable.a.place[:2], plug.cable.b.place[:2]
-        listed = a != b or plug.end == "a" or plug.cable.sort == "MPO-12 breakout"
+        listed = a != b or plug.end == "a" or breakout_of(plug.cable) is not None
         if listed and plug.cable.kind != "circuit":
             racks.setdefault(a if plug.end == "a" else b, []).append(plug)
     order = sorted(racks)

@@ -15,7 +15,7 @@ from typing import Any
 from topodesign.base.arguments import as_text
 from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result, Table, table_of
-from topodesign.wiring.exports.cables import Cable, cables
+from topodesign.wiring.exports.cables import Cable, breakout_of, cables
 from topodesign.wiring.inventory.inventory import interface_name
 from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.plan.cross_connects import End, fibres
@@ -168,18 +168,18 @@ def _index(plan: WiringPlan) -> dict[str, tuple[Way, ...]]:
 
 def _patched(plan: WiringPlan) -> Iterator[tuple[Way, list[str]]]:
     """Yield the way of each cross-connect, with all names of what is on it."""
-    fixed, cross = _cables(plan)
+    lead, cross = _cables(plan)
     for connect in plan.connects:
         begin, end = fibres(connect)
-        here, there, patch = fixed[begin[:2]], fixed[end[:2]], cross[connect.cable]
-        through = (here.name, _port(*begin), patch.name, _port(*end), there.name)
-        way = Way(_lane(plan, connect.a), through, _lane(plan, connect.b), _metres(here, patch, there))
-        yield way, [*_names(here, patch, there), *_ends(connect.a, begin.side), *_ends(connect.b, end.side)]
+        here, there, patch = lead[begin[:2]], lead[end[:2]], cross[connect.cable]
+        through = (*_led(here, *begin), patch.name, *reversed(_led(there, *end)))
+        way = Way(_lane(plan, connect.a), through, _lane(plan, connect.b), _metres(*here, patch, *there))
+        yield way, [*_names(*here, patch, *there), *_ends(connect.a, begin.side), *_ends(connect.b, end.side)]
 
 
 def _open(plan: WiringPlan) -> Iterator[tuple[Way, list[str]]]:
     """Yield the ways that end at a panel, with all names of what is on them."""
-    fixed, _ = _cables(plan)
+    lead, _ = _cables(plan)
     patched = {place for connect in plan.connects for place in fibres(connect)}
     for key, end in plan.end.items():
         for side in ("A", "B") if plan.mode == "simplex" else ("AB",):
@@ -187,16 +187,27 @@ def _open(plan: WiringPlan) -> Iterator[tuple[Way, list[str]]]:
                 continue
             note = {"A": "free to send", "B": "free to receive", "AB": "free"}[side]
             note = note if end.host in plan.node else "free: the host is no node"
-            cable = fixed[key]
-            way = Way(_lane(plan, end), (cable.name, _port(*key, side)), "", _metres(cable), note)
-            yield way, [*_names(cable), *_ends(end, side)]
+            some = lead[key]
+            way = Way(_lane(plan, end), _led(some, *key, side), "", _metres(*some), note)
+            yield way, [*_names(*some), *_ends(end, side)]
 
 
-def _cables(plan: WiringPlan) -> tuple[dict[tuple[str, str], Cable], dict[str, Cable]]:
-    """Return fixed cables by their panel port and cross-connects by name."""
+def _cables(plan: WiringPlan) -> tuple[dict[tuple[str, str], tuple[Cable, ...]], dict[str, Cable]]:
+    """Return the cables from a host to a panel port by that port, and cross-connects by name."""
     known = list(cables(plan))
-    fixed = {(cable.b.device, cable.b.port): cable for cable in known if cable.kind == "fixed"}
-    return fixed, {cable.name: cable for cable in known if cable.kind != "fixed"}
+    fixed: dict[tuple[str, str], tuple[Cable, ...]] = {
+        (cable.b.device, cable.b.port): (cable,) for cable in known if cable.kind == "fixed"
+    }
+    for cable in known:
+        if cable.kind == "trunk":
+            fixed[cable.b.device, cable.b.port] = (*fixed[cable.a.device, cable.a.port], cable)
+    return fixed, {cable.name: cable for cable in known if cable.kind in {"patch", "circuit"}}
+
+
+def _led(some: tuple[Cable, ...], panel: str, label: str, side: str) -> tuple[str, ...]:
+    """Return the names of cables from a host to a panel port, and of the ports after each."""
+    first = [name for cable in some[:-1] for name in (cable.name, _port(cable.b.device, cable.b.port, side))]
+    return (*first, some[-1].name, _port(panel, label, side))
 
 
 def _ends(end: End, side: str) -> Iterator[str]:
@@ -213,8 +224,9 @@ def _names(*some: Cable) -> Iterator[str]:
     """Yield the names of cables, of breakout cables of which they are legs, and what their labels say."""
     for cable in some:
         yield from (cable.name, cable.a.label, cable.b.label)
-        if cable.sort == "MPO-12 breakout":  # what its plug at the host says
-            yield from (cable.name.partition("-")[0], f"{cable.a.where}-{cable.a.port}")
+        breakout = breakout_of(cable)
+        if breakout is not None:  # what its plug at the host says
+            yield from (breakout, f"{cable.a.where}-{cable.a.port}")
 
 
 def _metres(*some: Cable) -> str:

@@ -125,7 +125,7 @@ def state_strength(plan: WiringPlan, state: State) -> Strength:
     """Return connectivity and the best throughput of any schedule for a state."""
     if state.topology is None:
         return Strength(0, 0, None, None)
-    return strength(state.topology, plan.inventory.hosts[0].ports[0].speed)
+    return strength(state.topology, plan.speed)
 
 
 def lost_and_left(plan: WiringPlan, failure: Failure) -> tuple[list[CrossConnect], list[CrossConnect]]:

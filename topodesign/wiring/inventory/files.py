@@ -16,6 +16,10 @@ An inventory in YAML is
         ports: [{name: eth0, connector: MPO-12, speed: 4x25Gbps}]
     panels:
       - {name: P1, kind: patch panel, site: lab, rack: r2, unit: 40, ports: [{label: "[1-48]", mode: simplex}]}
+    trunks:                                        # optional: ports of a panel that hosts reach at another one
+      - {panel: ocs1, port: "[1-48]", near: P1, near_port: "[1-48]", loss: 0.5dB}
+    losses:                                        # optional: what light loses, for the loss budget
+      {connector: 0.3dB, fibre: 0.4dB, splice: 0.1dB, splices: 2}
     cabling:                                       # optional: planned if it is missing
       - {host: "h[01-12]", port: eth0, lane: 1, panel: P1, panel_port: "[1-45:4]"}
     port_table: ports.csv                          # optional: more devices, as below
@@ -23,16 +27,23 @@ An inventory in YAML is
 A *range* ``[first-last]`` or ``[first-last:step]`` in a text stands for a text for each number, with zeros in front as
 ``first`` has them. Fields of an entry that have ranges go together and must be of the same length.
 
-``site``, ``unit`` (1) and ``lane`` (1) may be left out. The connector is ``LC`` (one lane) or ``MPO-12`` (four); the
-``speed`` is that of the whole port. A panel is a ``patch panel`` or an ``ocs`` (circuit switch); patch panels of the
-same ``field`` can be patched to each other. Panel ports are ``simplex`` or ``duplex`` and may have a ``loss``, such as
-``1.2dB``; ``blocked: [17, "[20-24]"]`` of a panel lists labels of ports that must not be used.
+``site``, ``unit`` (1) and ``lane`` (1) may be left out. The connector is ``LC`` (one lane), ``MPO-12`` (four),
+``MPO-16`` (eight) or ``MPO-24`` (twelve); the ``speed`` is that of the whole port. A port may have a ``polarity`` (of
+the array cable in it by TIA-568: A, B or C; A if unsaid) and a ``budget``, the loss that its optic stands. A host may
+have a ``pod``, and a panel ``pods``, to whose hosts alone it is within reach. A panel is a ``patch panel`` or an
+``ocs`` (circuit switch); patch panels of the same ``field`` can be patched to each other. Panel ports are ``simplex``
+or ``duplex`` and may have a ``loss``, such as
+``1.2dB``; ``blocked: [17, "[20-24]"]`` of a panel lists labels of ports that must not be used, ``spare: 4`` keeps so
+many of its ports free, and ``circuit: 1.5dB`` is what light loses inside a circuit switch. Of ``losses``, those of
+``connector`` are for panel ports without a loss of their own, ``fibre`` is for a kilometre, and ``splices`` for each
+fixed cable.
 
 A *port table* is a CSV file with a header and a port in each row, and can be an inventory by itself. Its columns are
 ``device``, ``kind`` (``host``, ``patch panel`` or ``ocs``), ``rack`` and ``port`` (its name or label); for hosts
 ``connector`` and ``speed``, and for those that are cabled ``panel`` and ``panel_ports``, the labels for all lanes with
 blanks between; for panels ``mode``; and where they are needed ``site``, ``unit``, ``field``, ``blocked`` (``yes`` or
-``no``) and ``loss``. What the first row of a device says of it, the others repeat or leave empty.
+``no``), ``loss``, ``pod``, ``pods`` (with blanks between), ``spare``, ``circuit``, ``polarity`` and ``budget``. What
+the first row of a device says of it, the others repeat or leave empty.
 """
 
 from __future__ import annotations
@@ -64,15 +75,20 @@ from topodesign.wiring.inventory.file_fields import (
 from topodesign.wiring.inventory.inventory import (
     LANES,
     MODES,
+    NOTHING_KNOWN,
     PANEL_KINDS,
+    POLARITIES,
     Fixed,
     Host,
     Inventory,
     InventoryError,
+    Losses,
     Panel,
     PanelKind,
     PanelPort,
+    Polarity,
     Port,
+    Trunk,
 )
 from topodesign.wiring.inventory.lengths import CableType
 
@@ -87,8 +103,12 @@ _PATH = 4096  # letters that the path of a file may have
 _CABLE_TYPES: tuple[CableType, ...] = get_args(CableType)
 _KINDS: tuple[Literal["host"] | PanelKind, ...] = ("host", *PANEL_KINDS)
 _DEVICE = ("site", "rack", "unit")
+_TRUNK = ("panel", "panel_port", "near", "near_port")
+_OF_DEVICES = ("kind", "field", "pod", "pods", "spare", "circuit")
 _COLUMNS = ("device", "kind", "rack", "port")
-_MORE_COLUMNS = ("site", "unit", "connector", "speed", "panel", "panel_ports", "field", "mode", "blocked", "loss")
+_OF_HOSTS = ("connector", "speed", "panel", "panel_ports", "pod", "polarity", "budget")
+_OF_PANELS = ("field", "mode", "blocked", "loss", "pods", "spare", "circuit")
+_MORE_COLUMNS = ("site", "unit", *_OF_HOSTS, *_OF_PANELS)
 
 
 def as_inventory(value: InventoryLike) -> Inventory:
@@ -145,6 +165,8 @@ def read_inventory(path: str | Path) -> Inventory:
             draft.racks,
             draft.slack,
             draft.name or path.stem,
+            tuple(draft.trunks),
+            draft.losses,
         )
     except InventoryError as error:
         part = (error.part, error.row)
@@ -163,6 +185,8 @@ class _Draft:
     racks: dict[str, dict[str, tuple[Fraction, Fraction]]] = field(default_factory=dict)
     slack: Fraction = Fraction(0)
     name: str = ""
+    trunks: list[Trunk] = field(default_factory=list)
+    losses: Losses = NOTHING_KNOWN
     origin: dict[tuple[str, int, str | None], str] = field(default_factory=dict)
 
     def came_from(self, path: Path, part: str, line: int, ports: dict[str, int] | None = None) -> None:
@@ -177,7 +201,7 @@ class _Draft:
 
 def _read_yaml(path: Path, content: str, draft: _Draft) -> Path | None:
     """Read a YAML file into a draft; returns the port table that it names."""
-    more = ("name", "slack", "stock", "racks", "hosts", "panels", "cabling", "port_table")
+    more = ("name", "slack", "stock", "racks", "hosts", "panels", "trunks", "losses", "cabling", "port_table")
     document = fields(parse_yaml(content), "inventory", (), more)
     draft.name = text(document["name"], "name") if "name" in document else ""
     draft.slack = metres(document["slack"], "slack") if "slack" in document else Fraction(0)
@@ -190,12 +214,23 @@ def _read_yaml(path: Path, content: str, draft: _Draft) -> Path | None:
             raise FileFormatError(f"line {entry['rack'].line}: racks.rack: there are two racks '{rack}'")
         x, y = (metres(entry[name], f"racks.{name}", signed=True) for name in ("x", "y"))
         draft.racks[site][rack] = (x, y)
-    for entry in _entries(document, "hosts", ("name", "rack", "ports"), ("site", "unit")):
+    for entry in _entries(document, "hosts", ("name", "rack", "ports"), ("site", "unit", "pod")):
         ports = [(port["name"].line, _host_port(port, "hosts.ports")) for port in _ports(entry, "hosts")]
-        draft.hosts.append(Host(text(entry["name"], "hosts.name"), *_place(entry, "hosts"), tuple(p for _, p in ports)))
+        name, pod = text(entry["name"], "hosts.name"), _text(entry, "hosts", "pod", "")
+        draft.hosts.append(Host(name, *_place(entry, "hosts"), tuple(port for _, port in ports), pod))
         draft.came_from(path, "hosts", entry["name"].line, {port.name: line for line, port in ports})
-    for entry in _entries(document, "panels", ("name", "kind", "rack", "ports"), ("site", "unit", "field", "blocked")):
+    optional = ("site", "unit", "field", "blocked", "pods", "spare", "circuit")
+    for entry in _entries(document, "panels", ("name", "kind", "rack", "ports"), optional):
         _read_panel(path, entry, draft)
+    for entry in _entries(document, "trunks", _TRUNK, ("loss",)):
+        panel, label, near, at = (text(entry[name], f"trunks.{name}") for name in _TRUNK)
+        draft.trunks.append(Trunk(panel, label, near, at, _loss(entry, "trunks", "loss")))
+        draft.came_from(path, "trunks", entry["panel"].line)
+    if "losses" in document:
+        entry = fields(document["losses"], "losses", (), ("connector", "fibre", "splice", "splices"))
+        connector, fibre, splice = (_loss(entry, "losses", name) for name in ("connector", "fibre", "splice"))
+        count = whole(entry["splices"], "losses.splices", 0) if "splices" in entry else 0
+        draft.losses = Losses(connector, fibre, splice, count)
     for entry in _entries(document, "cabling", ("host", "port", "panel", "panel_port"), ("lane",)):
         lane = whole(entry["lane"], "cabling.lane", 1) if "lane" in entry else 1
         host, port, *end = (text(entry[name], f"cabling.{name}") for name in ("host", "port", "panel", "panel_port"))
@@ -219,7 +254,10 @@ def _entries(document: Entry, part: str, required: tuple[str, ...], optional: tu
 
 
 def _ports(entry: Entry, part: str) -> Iterator[Entry]:
-    required, optional = (("name", "connector", "speed"), ()) if part == "hosts" else (("label", "mode"), ("loss",))
+    required: tuple[str, ...] = ("name", "connector", "speed")
+    optional: tuple[str, ...] = ("polarity", "budget")
+    if part == "panels":
+        required, optional = ("label", "mode"), ("loss",)
     for value in items(entry["ports"], f"{part}.ports"):
         yield from expand(fields(value, f"{part}.ports", required, optional), f"{part}.ports")
 
@@ -239,7 +277,11 @@ def _read_panel(path: Path, entry: Entry, draft: _Draft) -> None:
     kind = choice(entry["kind"], PANEL_KINDS, "panels.kind")
     name = text(entry["name"], "panels.name")
     group = _text(entry, "panels", "field", name)
-    draft.panels.append(Panel(name, *_place(entry, "panels"), kind, (*ports.values(), *again), group))
+    said = items(entry["pods"], "panels.pods") if "pods" in entry else ()
+    pods = tuple(pod for one in said for pod in texts(one, "panels.pods"))
+    spare, circuit = _spare(entry, "panels")
+    places = (*ports.values(), *again)
+    draft.panels.append(Panel(name, *_place(entry, "panels"), kind, places, group, pods, spare, circuit))
     draft.came_from(path, "panels", entry["name"].line, lines)
 
 
@@ -252,13 +294,16 @@ def _read_table(path: Path, content: str, draft: _Draft) -> None:
         _check_agreement(name, rows)
         kind = choice(rows[0]["kind"], _KINDS, "kind")
         if kind == "host":
-            _no_columns(rows, ("field", "mode", "blocked", "loss"), "a host")
+            _no_columns(rows, _OF_PANELS, "a host")
             ports = tuple(_host_port({**row, "name": row["port"]}, "") for row in rows)
-            draft.hosts.append(Host(name, *_place(rows[0], ""), ports))
+            draft.hosts.append(Host(name, *_place(rows[0], ""), ports, _text(rows[0], "", "pod", "")))
         else:
-            _no_columns(rows, ("connector", "speed", "panel", "panel_ports"), "a panel")
+            _no_columns(rows, _OF_HOSTS, "a panel")
             places = tuple(_panel_port({**row, "label": row["port"]}, "") for row in rows)
-            draft.panels.append(Panel(name, *_place(rows[0], ""), kind, places, _text(rows[0], "", "field", name)))
+            pods = tuple(_text(rows[0], "", "pods", "").split())
+            group = _text(rows[0], "", "field", name)
+            spare, circuit = _spare(rows[0], "")
+            draft.panels.append(Panel(name, *_place(rows[0], ""), kind, places, group, pods, spare, circuit))
         lines = {row["port"].value: row["port"].line for row in rows}
         draft.came_from(path, "hosts" if kind == "host" else "panels", rows[0]["device"].line, lines)
         if kind == "host":
@@ -268,7 +313,7 @@ def _read_table(path: Path, content: str, draft: _Draft) -> None:
 
 def _check_agreement(name: str, rows: Sequence[Entry]) -> None:
     for row in rows[1:]:
-        for column in (*_DEVICE, "kind", "field"):
+        for column in (*_DEVICE, *_OF_DEVICES):
             if column in row and (column not in rows[0] or row[column].value != rows[0][column].value):
                 raise FileFormatError(f"line {row[column].line}: {column}: the first row of '{name}' says otherwise")
 
@@ -295,14 +340,27 @@ def _no_columns(rows: Sequence[Entry], columns: tuple[str, ...], what: str) -> N
 def _host_port(entry: Entry, where: str) -> Port:
     connector = choice(_given(entry, where, "connector"), LANES, _field(where, "connector"))
     rate = speed(_given(entry, where, "speed"), _field(where, "speed"))
-    return Port(text(entry["name"], _field(where, "name")), connector, rate / LANES[connector])
+    polarity: Polarity = (
+        choice(entry["polarity"], POLARITIES, _field(where, "polarity")) if "polarity" in entry else "A"
+    )
+    name = text(entry["name"], _field(where, "name"))
+    return Port(name, connector, rate / LANES[connector], polarity, _loss(entry, where, "budget"))
 
 
 def _panel_port(entry: Entry, where: str) -> PanelPort:
     mode = choice(_given(entry, where, "mode"), MODES, _field(where, "mode"))
-    loss = decibels(entry["loss"], _field(where, "loss")) if "loss" in entry else None
     blocked = "blocked" in entry and choice(entry["blocked"], ("yes", "no"), _field(where, "blocked")) == "yes"
-    return PanelPort(text(entry["label"], _field(where, "label")), mode, blocked, loss)
+    return PanelPort(text(entry["label"], _field(where, "label")), mode, blocked, _loss(entry, where, "loss"))
+
+
+def _spare(entry: Entry, where: str) -> tuple[int, Fraction | None]:
+    """Return the ports of a panel that stay free, and what a circuit loses."""
+    spare = whole(entry["spare"], _field(where, "spare"), 0) if "spare" in entry else 0
+    return spare, _loss(entry, where, "circuit")
+
+
+def _loss(entry: Entry, where: str, name: str) -> Fraction | None:
+    return decibels(entry[name], _field(where, name)) if name in entry else None
 
 
 def _place(entry: Entry, where: str) -> tuple[str, str, int]:

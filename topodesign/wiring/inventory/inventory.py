@@ -1,32 +1,35 @@
 """What there is to wire with: hosts and their ports, panels, cables, and where everything stands.
 
 A *lane* is one transmitter and one receiver: a port with an LC connector is one lane, an MPO-12 port four (the breakout
-of 100 Gbps into four times 25 Gbps). Lanes are numbered from 1. A *panel* joins its ports to each other, by patch cords
-or as a circuit switch (``ocs``). A panel port takes the two fibres of a lane: the transmitter's on side A, the
-receiver's on side B. At a ``simplex`` port the two sides are patched separately, at a ``duplex`` port only together.
+of 100 Gbps into four times 25 Gbps), an MPO-16 port eight. Lanes are numbered from 1. A *panel* joins its ports to
+each other, by patch cords or as a circuit switch (``ocs``). A panel port takes the two fibres of a lane: the
+transmitter's on side A, the receiver's on side B. At a ``simplex`` port the two sides are patched separately, at a
+``duplex`` port only together. A *pod* is a part of the room that some panels are for; a *trunk* leads a port of a panel
+to another panel, where hosts plug in: so a switch is reached through panels in the rows.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
 from topodesign.base.errors import ParameterError
-from topodesign.base.units import format_bandwidth
 
-Connector = Literal["LC", "MPO-12"]
+Connector = Literal["LC", "MPO-12", "MPO-16", "MPO-24"]
+Polarity = Literal["A", "B", "C"]
 Mode = Literal["simplex", "duplex"]
 PanelKind = Literal["patch panel", "ocs"]
 
-LANES: dict[Connector, int] = {"LC": 1, "MPO-12": 4}
+LANES: dict[Connector, int] = {"LC": 1, "MPO-12": 4, "MPO-16": 8, "MPO-24": 12}
 """Lanes of a port by its connector."""
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 PANEL_KINDS: tuple[PanelKind, ...] = get_args(PanelKind)
+POLARITIES: tuple[Polarity, ...] = get_args(Polarity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +41,21 @@ class Port:
     name
         Unique on its host.
     connector
-        ``LC`` (one lane) or ``MPO-12`` (four lanes).
+        ``LC`` (one lane), ``MPO-12`` (four lanes), ``MPO-16`` (eight) or ``MPO-24`` (twelve).
     speed
         Bits per second of each lane.
+    polarity
+        The type of the array cable that is plugged in, by TIA-568: ``A`` straight, ``B`` reversed, ``C`` with the
+        fibres of each pair exchanged.
+    budget_db
+        The loss in dB that its optic stands from end to end, or None if unknown.
     """
 
     name: str
     connector: Connector
     speed: Fraction
+    polarity: Polarity = "A"
+    budget_db: Fraction | None = None
 
     @property
     def lanes(self) -> int:
@@ -55,13 +65,14 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A machine that can be a node: where it stands (site, rack and rack unit) and its ports."""
+    """A machine that can be a node: where it stands (site, rack and rack unit), its ports, and its pod if any."""
 
     name: str
     site: str
     rack: str
     unit: int
     ports: tuple[Port, ...]
+    pod: str = ""
 
     @property
     def lanes(self) -> int:
@@ -105,6 +116,12 @@ class Panel:
         In the order in which they are to be used.
     field
         Patch panels of one field can be patched to each other; a panel is a field of its own if nothing is said.
+    pods
+        Those whose hosts reach it; all hosts do if none is named.
+    spare
+        Ports that a plan leaves free, for repairs.
+    circuit_db
+        Loss in dB of a circuit through a switch, or None if unknown.
     """
 
     name: str
@@ -114,6 +131,9 @@ class Panel:
     kind: PanelKind
     ports: tuple[PanelPort, ...]
     field: str
+    pods: tuple[str, ...] = ()
+    spare: int = 0
+    circuit_db: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +145,69 @@ class Fixed:
     lane: int
     panel: str
     panel_port: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trunk:
+    """What a port of a panel is led to: hosts plug into port ``near_port`` of ``near`` to reach it.
+
+    Attributes
+    ----------
+    panel, panel_port
+        Where links are switched or patched.
+    near, near_port
+        Of a patch panel; the port joins nothing else.
+    loss_db
+        Of the trunk in dB with all that is between the two ports, or None if unknown.
+    """
+
+    panel: str
+    panel_port: str
+    near: str
+    near_port: str
+    loss_db: Fraction | None = None
+
+
+class Losses(NamedTuple):
+    """What light loses, in dB, where nothing closer is said; None if unknown.
+
+    Attributes
+    ----------
+    connector
+        A mated pair of connectors, as at a panel port without a loss of its own.
+    fibre
+        A kilometre of fibre.
+    splice
+        A splice.
+    splices
+        How many there are in a fixed cable.
+    """
+
+    connector: Fraction | None = None
+    fibre: Fraction | None = None
+    splice: Fraction | None = None
+    splices: int = 0
+
+
+NOTHING_KNOWN = Losses()
+
+
+class Zone(NamedTuple):
+    """Panel ports of a field that the same pods reach.
+
+    Attributes
+    ----------
+    field
+        Of their panels.
+    pods
+        None if all hosts reach them.
+    panel
+        Their panel, if some of its ports stay free and others of its ports are reached by other pods; else empty.
+    """
+
+    field: str
+    pods: tuple[str, ...]
+    panel: str = ""
 
 
 class Place(NamedTuple):
@@ -141,7 +224,7 @@ class InventoryError(ParameterError):
     Parameters
     ----------
     part
-        ``hosts``, ``panels`` or ``cabling``.
+        ``hosts``, ``panels``, ``trunks`` or ``cabling``.
     row
         Position in that part.
     name
@@ -168,7 +251,8 @@ class Inventory:
     Attributes
     ----------
     hosts
-        At least one, with different names; all lanes have the same speed, since a link between two speeds stays dark.
+        At least one, with different names. Lanes may have different speeds, but those of a plan have one, since a link
+        between two speeds stays dark.
     panels
         At least one, with names that differ from each other and from the hosts'.
     cabling
@@ -181,6 +265,10 @@ class Inventory:
         Metres added to the length of every cable; not below zero.
     name
         What the inventory is called.
+    trunks
+        Panel ports that are reached at other panels.
+    losses
+        What light loses.
 
     Raises
     ------
@@ -197,14 +285,16 @@ class Inventory:
     racks: Mapping[str, Mapping[str, tuple[Fraction, Fraction]]] = field(default_factory=dict)
     slack: Fraction = Fraction(0)
     name: str = ""
+    trunks: tuple[Trunk, ...] = ()
+    losses: Losses = NOTHING_KNOWN
 
     def __post_init__(self) -> None:
         """Take copies, so that nobody changes it from outside, and check it."""
-        for name in ("hosts", "panels", "cabling"):
+        for name in ("hosts", "panels", "cabling", "trunks"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "stock", {kind: tuple(lengths) for kind, lengths in self.stock.items()})
         object.__setattr__(self, "racks", {site: dict(places) for site, places in self.racks.items()})
-        for problem in (*_host_problems(self), *_panel_problems(self), *_cabling_problems(self)):
+        for problem in _problems(self):
             raise problem
         for kind, lengths in self.stock.items():
             if not lengths or min(lengths) <= 0:
@@ -241,6 +331,55 @@ class Inventory:
             fields[panel.field] = (*fields.get(panel.field, ()), panel)
         return fields
 
+    @cached_property
+    def trunk_at(self) -> dict[tuple[str, str], Trunk]:
+        """Trunks by the panel and port that they lead to."""
+        return {(one.panel, one.panel_port): one for one in self.trunks}
+
+    @cached_property
+    def near(self) -> dict[tuple[str, str], tuple[str, str]]:
+        """The panel and port where hosts plug in to reach a panel port that has a trunk."""
+        return {(one.panel, one.panel_port): (one.near, one.near_port) for one in self.trunks}
+
+    @cached_property
+    def zones(self) -> dict[Zone, tuple[tuple[str, str], ...]]:
+        """Panel ports that can be used, by field and the pods that reach them, in the order of the inventory."""
+        led = set(self.near.values())
+        ports = [
+            key
+            for key, port in self.panel_port.items()
+            if not port.blocked and not self.panel_port[self.plugged_at(*key)].blocked and key not in led
+        ]
+        reach: dict[str, set[tuple[str, ...]]] = {}
+        for key in ports:
+            reach.setdefault(key[0], set()).add(self.pods_of(*key))
+        zones: dict[Zone, list[tuple[str, str]]] = {}
+        for key in ports:
+            panel = self.panel[key[0]]
+            alone = panel.name if panel.spare and len(reach[panel.name]) > 1 else ""
+            zones.setdefault(Zone(panel.field, self.pods_of(*key), alone), []).append(key)
+        return {zone: tuple(some) for zone, some in zones.items()}
+
+    @cached_property
+    def speeds(self) -> tuple[Fraction, ...]:
+        """Bits per second of lanes, the fastest first."""
+        return tuple(sorted({port.speed for host in self.hosts for port in host.ports}, reverse=True))
+
+    def plugged_at(self, panel: str, port: str) -> tuple[str, str]:
+        """Return the panel and the port where a cable from a host to a panel port ends."""
+        return self.near.get((panel, port), (panel, port))
+
+    def pods_of(self, panel: str, port: str) -> tuple[str, ...]:
+        """Return the pods whose hosts reach a panel port, none if all do."""
+        return self.panel[self.plugged_at(panel, port)[0]].pods
+
+    def at_speed(self, speed: Fraction) -> Inventory:
+        """Return what there is for links of a speed: without ports of other speeds and their cabling."""
+        hosts = [replace(host, ports=tuple(port for port in host.ports if port.speed == speed)) for host in self.hosts]
+        there = {(host.name, port.name) for host in hosts for port in host.ports}
+        cabling = tuple(one for one in self.cabling if (one.host, one.port) in there)
+        return replace(self, hosts=tuple(hosts), cabling=cabling)
+
     def place(self, device: str) -> Place:
         """Return where a host or a panel stands."""
         found = self.host.get(device) or self.panel[device]
@@ -259,11 +398,17 @@ def interface_name(port: str, lane: int, lanes: int) -> str:
     return port if lanes == 1 else f"{port}/{lane}"
 
 
+def _problems(inventory: Inventory) -> Iterator[InventoryError]:
+    yield from _host_problems(inventory)
+    yield from _panel_problems(inventory)
+    yield from _trunk_problems(inventory)
+    yield from _cabling_problems(inventory)
+
+
 def _host_problems(inventory: Inventory) -> Iterator[InventoryError]:
     if not inventory.hosts:
         yield InventoryError("hosts", 0, "name", "there are no hosts")
     seen: set[str] = set()
-    speed: Fraction | None = None
     for row, host in enumerate(inventory.hosts):
         if host.name in seen:
             yield InventoryError("hosts", row, "name", f"there are two hosts '{host.name}'")
@@ -271,13 +416,6 @@ def _host_problems(inventory: Inventory) -> Iterator[InventoryError]:
         twice = _repeated(port.name for port in host.ports)
         if twice is not None:
             yield InventoryError("hosts", row, "ports.name", f"host '{host.name}' has two ports '{twice}'", twice)
-        for port in host.ports:
-            speed = speed or port.speed
-            if port.speed != speed:
-                words = (
-                    f"'{port.name}' has {format_bandwidth(port.speed)} a lane, ports before {format_bandwidth(speed)}"
-                )
-                yield InventoryError("hosts", row, "ports.speed", f"mixed speeds: {words}", port.name)
 
 
 def _panel_problems(inventory: Inventory) -> Iterator[InventoryError]:
@@ -295,12 +433,35 @@ def _panel_problems(inventory: Inventory) -> Iterator[InventoryError]:
             yield InventoryError("panels", row, "ports.label", words, twice)
         if panel.field != panel.name and (panel.kind == "ocs" or panel.field in switches):
             yield InventoryError("panels", row, "field", "a circuit switch is a field of its own")
+        if not 0 <= panel.spare <= len(panel.ports):
+            words = f"panel '{panel.name}' has {len(panel.ports)} ports, of which {panel.spare} cannot stay free"
+            yield InventoryError("panels", row, "spare", words)
+
+
+def _trunk_problems(inventory: Inventory) -> Iterator[InventoryError]:
+    used: set[tuple[str, str]] = set()
+    for row, trunk in enumerate(inventory.trunks):
+        ends = {"panel": (trunk.panel, trunk.panel_port), "near": (trunk.near, trunk.near_port)}
+        for name, end in ends.items():
+            if end[0] not in inventory.panel:
+                yield InventoryError("trunks", row, name, f"there is no panel '{end[0]}'")
+            elif end not in inventory.panel_port:
+                yield InventoryError("trunks", row, f"{name}_port", f"panel '{end[0]}' has no port '{end[1]}'")
+            elif end in used:
+                yield InventoryError("trunks", row, f"{name}_port", f"port '{end[1]}' of '{end[0]}' has two trunks")
+            used.add(end)
+        if trunk.near in inventory.panel and inventory.panel[trunk.near].kind == "ocs":
+            words = f"hosts plug into patch panels; '{trunk.near}' is a circuit switch"
+            yield InventoryError("trunks", row, "near", words)
+        if trunk.near in inventory.panel and trunk.panel == trunk.near:
+            yield InventoryError("trunks", row, "near", f"both ends are at panel '{trunk.panel}'")
 
 
 def _cabling_problems(inventory: Inventory) -> Iterator[InventoryError]:
     lanes = {(host.name, port.name, lane) for host in inventory.hosts for port, lane in lanes_of(host)}
     ports = {(host.name, port.name) for host in inventory.hosts for port in host.ports}
     used: set[tuple[str, ...] | tuple[str, str, int]] = set()
+    led = {near: panel for panel, near in inventory.near.items()}
     for row, fixed in enumerate(inventory.cabling):
         lane, end = (fixed.host, fixed.port, fixed.lane), (fixed.panel, fixed.panel_port)
         if fixed.host not in inventory.host:
@@ -314,7 +475,15 @@ def _cabling_problems(inventory: Inventory) -> Iterator[InventoryError]:
         elif end not in inventory.panel_port:
             words = f"panel '{fixed.panel}' has no port '{fixed.panel_port}'"
             yield InventoryError("cabling", row, "panel_port", words)
-        elif inventory.panel_port[end].blocked:
+        elif end in led:
+            panel, port = led[end]
+            words = f"port '{fixed.panel_port}' of '{fixed.panel}' leads to port '{port}' of '{panel}'; name that one"
+            yield InventoryError("cabling", row, "panel_port", words)
+        elif inventory.pods_of(*end) and inventory.host[fixed.host].pod not in inventory.pods_of(*end):
+            pods, pod = ", ".join(inventory.pods_of(*end)), inventory.host[fixed.host].pod
+            words = f"pod '{pod}' does not reach port '{fixed.panel_port}' of '{fixed.panel}'; pods {pods} do"
+            yield InventoryError("cabling", row, "panel", words)
+        elif inventory.panel_port[end].blocked or inventory.panel_port[inventory.plugged_at(*end)].blocked:
             yield InventoryError("cabling", row, "panel_port", f"port '{fixed.panel_port}' is blocked")
         elif lane in used:
             words = f"lane {fixed.lane} of '{fixed.host}', '{fixed.port}' is cabled twice"

@@ -8,12 +8,17 @@ from typing import Literal
 from topodesign.base.errors import InfeasibleError
 from topodesign.wiring.inventory.inventory import Connector, Inventory, Mode
 
-CableType = Literal["LC simplex", "LC duplex", "MPO-12 breakout"]
+CableType = Literal["LC simplex", "LC duplex", "MPO-12 breakout", "MPO-16 breakout", "MPO-24 breakout"]
 
 UNIT = Fraction(4445, 100000)
 """Height of a rack unit in metres (IEC 60297: 44.45 mm)."""
 
-FIXED: dict[Connector, CableType] = {"LC": "LC duplex", "MPO-12": "MPO-12 breakout"}
+FIXED: dict[Connector, CableType] = {
+    "LC": "LC duplex",
+    "MPO-12": "MPO-12 breakout",
+    "MPO-16": "MPO-16 breakout",
+    "MPO-24": "MPO-24 breakout",
+}
 """The type of a fixed cable by the connector of the host's port; at the panel it ends in LC connectors."""
 
 PATCH: dict[Mode, CableType] = {"simplex": "LC simplex", "duplex": "LC duplex"}

@@ -106,7 +106,8 @@ def fixed_lengths(inventory: Inventory, fixed: Sequence[Fixed]) -> dict[tuple[st
     metres: dict[tuple[str, str], Fraction | None] = {}
     for one in fixed:
         port = one.host, one.port
-        leg = length(inventory, one.host, one.panel, FIXED[connector[port]])
+        near, _ = inventory.plugged_at(one.panel, one.panel_port)
+        leg = length(inventory, one.host, near, FIXED[connector[port]])
         longest = metres.get(port, leg)
         metres[port] = None if leg is None or longest is None else max(leg, longest)
     return metres

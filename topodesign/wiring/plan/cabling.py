@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from topodesign.base.errors import InfeasibleError
-from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode, Panel, lanes_of
+from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode, Zone, lanes_of
 from topodesign.wiring.inventory.lengths import distance
 
 
-def usable(inventory: Inventory, mode: Mode) -> dict[str, int]:
-    """Return the number of panel ports of each field that a plan of a mode can use.
+def usable(inventory: Inventory, mode: Mode) -> dict[Zone, list[tuple[str, str]]]:
+    """Return the panel ports of each zone that a plan of a mode can use, in the order of the inventory.
 
-    A blocked port never can be; a duplex port cannot in a simplex plan.
+    A blocked port never can be; a duplex port cannot in a simplex plan. Of every panel as many ports as it shall spare
+    stay free, the last ones; where these are in several zones, all are listed, see :func:`most_of_panels`.
     """
-    return {
-        field: sum(1 for panel in panels for _ in _ports(panel, mode)) for field, panels in inventory.fields.items()
-    }
+    most = most_of_panels(inventory, mode)
+    zones: dict[Zone, list[tuple[str, str]]] = {zone: [] for zone in inventory.zones}
+    for zone, ports in inventory.zones.items():
+        for key in ports:
+            if mode == "duplex" or inventory.panel_port[key].mode == "simplex":
+                most[key[0]] -= not zone.panel
+                if most[key[0]] >= 0:
+                    zones[zone].append(key)
+    return zones
+
+
+def most_of_panels(inventory: Inventory, mode: Mode) -> dict[str, int]:
+    """Return how many ports of each panel a plan of a mode can use."""
+    open_, able = Counter[str](), Counter[str]()
+    for key in (key for ports in inventory.zones.values() for key in ports):
+        open_[key[0]] += 1
+        able[key[0]] += mode == "duplex" or inventory.panel_port[key].mode == "simplex"
+    return {panel.name: max(min(able[panel.name], open_[panel.name] - panel.spare), 0) for panel in inventory.panels}
+
+
+def reaches(host: Host, zone: Zone) -> bool:
+    """Return whether a host can be cabled to a zone."""
+    return not zone.pods or host.pod in zone.pods
 
 
 def plan_cabling(
-    inventory: Inventory, used: Sequence[str], lanes: Sequence[int], mode: Mode
+    inventory: Inventory, used: Sequence[str], lanes: Sequence[int], mode: Mode, *, idle: bool = False
 ) -> tuple[Fixed, ...] | None:
-    """Plan fixed cabling that is alike for every host, its lanes spread evenly over the fields of panels.
+    """Plan fixed cabling that is alike for every host, its lanes spread evenly over the zones that all hosts reach.
 
-    Every host of the inventory gets all of its lanes cabled if the panels have room, else only the hosts used, or as
-    many lanes as are needed. Such cabling can carry any topology of that degree.
+    Every host gets all of its lanes cabled if the panels have room, or as many as are needed. Such cabling can carry
+    any topology of that degree.
 
     Parameters
     ----------
@@ -38,6 +59,8 @@ def plan_cabling(
         Lanes that each of them needs, at most as many as it has.
     mode
         Of the plan; in a duplex plan the lanes come in pairs where panels have room, which can always be split.
+    idle
+        Cable the other hosts of the inventory, too, if the panels have room.
 
     Returns
     -------
@@ -49,74 +72,76 @@ def plan_cabling(
     InfeasibleError
         If the panels have too few ports.
     """
-    room = usable(inventory, mode)
-    needed = dict(zip(used, lanes, strict=True))
-    if sum(room.values()) < sum(lanes):
-        raise InfeasibleError(_too_few(inventory, room, len(used), sum(lanes), mode))
-    fields = _even(inventory, needed, room, mode)
-    return None if fields is None else tuple(assign_lanes(inventory, fields, mode))
-
-
-def _even(
-    inventory: Inventory, needed: dict[str, int], room: dict[str, int], mode: Mode
-) -> dict[str, list[str]] | None:
-    """Return the fields of each host's lanes, the same for all hosts; None if there is no room for that."""
-    most = max(needed.values(), default=0)
-    for hosts in (inventory.hosts, tuple(inventory.host[name] for name in needed)):
-        for width in range(min(host.lanes for host in hosts), most - 1, -1):
-            fields = _share(width, {field: ports // len(hosts) for field, ports in room.items()}, mode)
-            if fields is not None:
-                return {host.name: fields for host in hosts}
+    room = {zone: len(ports) for zone, ports in usable(inventory, mode).items()}
+    there = sum(most_of_panels(inventory, mode).values())
+    if there < sum(lanes):
+        raise InfeasibleError(_too_few(inventory, there, len(used), sum(lanes), mode))
+    hosts = [inventory.host[name] for name in used]
+    for cabled in (inventory.hosts, hosts) if idle else (hosts,):
+        shares = {
+            zone: ports // len(cabled)
+            for zone, ports in room.items()
+            if not zone.panel and all(reaches(host, zone) for host in (cabled if zone.pods else ()))
+        }
+        for width in range(min(host.lanes for host in cabled), max(lanes, default=0) - 1, -1):
+            zones = _share(width, shares, mode)
+            if zones is not None:
+                return tuple(assign_lanes(inventory, {host.name: zones for host in cabled}, mode))
     return None
 
 
-def _share(width: int, most: dict[str, int], mode: Mode) -> list[str] | None:
-    """Spread lanes over fields as evenly as their limits allow, in a duplex plan by twos where that is possible."""
+def _share(width: int, most: dict[Zone, int], mode: Mode) -> list[Zone] | None:
+    """Spread lanes over zones as evenly as their limits allow, in a duplex plan by twos where that is possible."""
     taken = dict.fromkeys(most, 0)
     for step in (2, 1) if mode == "duplex" else (1,):
         while width >= step:
-            open_ = [field for field in most if taken[field] + step <= most[field]]
+            open_ = [zone for zone in most if taken[zone] + step <= most[zone]]
             if not open_:
                 break
             taken[min(open_, key=taken.__getitem__)] += step
             width -= step
-    return [field for field, count in taken.items() for _ in range(count)] if width == 0 else None
+    return [zone for zone, count in taken.items() for _ in range(count)] if width == 0 else None
 
 
-def assign_lanes(inventory: Inventory, fields: dict[str, list[str]], mode: Mode) -> Iterator[Fixed]:
-    """Yield the cabling of hosts with lanes on some fields: each goes to the nearest panel of it with a port left."""
-    ports = {panel.name: list(_ports(panel, mode))[::-1] for panel in inventory.panels}
+def assign_lanes(inventory: Inventory, zones: Mapping[str, Sequence[Zone]], mode: Mode) -> Iterator[Fixed]:
+    """Yield the cabling of hosts with lanes in some zones: each goes to the nearest panel of it with a port left."""
+    left: dict[Zone, dict[str, list[tuple[str, str]]]] = {}
+    for zone, ports in usable(inventory, mode).items():
+        by_panel = left.setdefault(zone, {})
+        for key in reversed(ports):
+            by_panel.setdefault(inventory.plugged_at(*key)[0], []).append(key)
     for host in inventory.hosts:
-        near = {field: iter(nearest(inventory, host, field)) for field in set(fields.get(host.name, ()))}
-        panel = {field: next(panels) for field, panels in near.items()}
-        for (port, lane), field in zip(lanes_of(host), fields.get(host.name, ()), strict=False):
-            while not ports[panel[field].name]:
-                panel[field] = next(near[field])
-            yield Fixed(host.name, port.name, lane, panel[field].name, ports[panel[field].name].pop())
+        mine = zones.get(host.name, ())
+        near = {zone: iter(nearest(inventory, host, left[zone])) for zone in dict.fromkeys(mine)}
+        panel = {zone: next(panels) for zone, panels in near.items()}
+        for (port, lane), zone in zip(lanes_of(host), mine, strict=False):
+            while not left[zone][panel[zone]]:
+                panel[zone] = next(near[zone])
+            yield Fixed(host.name, port.name, lane, *left[zone][panel[zone]].pop())
 
 
-def nearest(inventory: Inventory, host: Host, field: str) -> list[Panel]:
-    """Return the panels of a field, the nearest to a host first, those at an unknown distance last."""
-    panels = inventory.fields[field]
-    if len(panels) == 1:
-        return list(panels)
-    runs = {panel.name: distance(inventory, host.name, panel.name) for panel in panels}
-    return sorted(panels, key=lambda panel: (runs[panel.name] is None, runs[panel.name] or 0))
+def nearest(inventory: Inventory, host: Host, panels: Iterable[str]) -> list[str]:
+    """Return panels, the nearest to a host first, in the order of the inventory, those at an unknown distance last."""
+    there = set(panels)
+    ordered = [panel.name for panel in inventory.panels if panel.name in there]
+    if len(ordered) == 1:
+        return ordered
+    runs = {name: distance(inventory, host.name, name) for name in ordered}
+    return sorted(ordered, key=lambda name: (runs[name] is None, runs[name] or 0))
 
 
-def _ports(panel: Panel, mode: Mode) -> Iterator[str]:
-    for port in panel.ports:
-        if not port.blocked and (mode == "duplex" or port.mode == "simplex"):
-            yield port.label
-
-
-def _too_few(inventory: Inventory, room: dict[str, int], hosts: int, lanes: int, mode: Mode) -> str:
-    blocked = sum(port.blocked for panel in inventory.panels for port in panel.ports)
-    closed = sum(len(panel.ports) for panel in inventory.panels) - blocked - sum(room.values())
+def _too_few(inventory: Inventory, room: int, hosts: int, lanes: int, mode: Mode) -> str:
+    led = len(inventory.trunks)
+    spare = sum(panel.spare for panel in inventory.panels)
+    open_ = sum(map(len, inventory.zones.values()))
+    blocked = len(inventory.panel_port) - led - open_
+    closed = sum(inventory.panel_port[key].mode != "simplex" for ports in inventory.zones.values() for key in ports)
     aside = [f"{blocked} are blocked"] if blocked else []
-    aside += [f"{closed} are duplex, which a {mode} plan cannot use"] if closed else []
-    words = f"; {' and '.join(aside)}" if aside else ""
-    return f"too few panel ports: {hosts} hosts need {lanes}, there are {sum(room.values())}{words}"
+    aside += [f"{closed} are duplex, which a {mode} plan cannot use"] if closed and mode == "simplex" else []
+    aside += [f"{spare} stay free as spares"] if spare else []
+    aside += [f"{led} only lead to others"] if led else []
+    words = f"; {', '.join(aside[:-1])}{' and ' if len(aside) > 1 else ''}{aside[-1]}" if aside else ""
+    return f"too few panel ports: {hosts} hosts need {lanes}, there are {room}{words}"
 
 
 def lanes_by_field(inventory: Inventory, fixed: Sequence[Fixed], mode: Mode) -> dict[tuple[str, str], list[Fixed]]:

@@ -18,7 +18,10 @@ Format version 1, an object with
 ``inventory``
     ``name``, ``slack``, ``hosts`` (``name, site, rack, unit, ports`` with rows ``[name, connector, speed]``),
     ``panels`` (``name, site, rack, unit, kind, field, ports`` with rows ``[label, mode, blocked, loss_db]``),
-    ``cabling`` (rows as in ``fixed``), ``stock`` (lengths by type), ``racks`` (``[x, y]`` by site and rack).
+    ``cabling`` (rows as in ``fixed``), ``stock`` (lengths by type), ``racks`` (``[x, y]`` by site and rack). Where they
+    say something: ``pod`` of a host, ``polarity`` and ``budget_db`` behind the speed of its ports, ``pods``, ``spare``
+    and ``circuit_db`` of a panel, ``trunks`` (rows ``[panel, port, near panel, its port, loss_db]``) and ``losses``
+    (``[connector, fibre, splice, splices]``, in dB).
 
 Fractions are text ``"p/q"``. The same plan gives the same bytes. Keys that are not known are refused, for people edit
 these files.
@@ -44,13 +47,17 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.inventory.inventory import (
     LANES,
     MODES,
+    NOTHING_KNOWN,
     PANEL_KINDS,
+    POLARITIES,
     Fixed,
     Host,
     Inventory,
+    Losses,
     Panel,
     PanelPort,
     Port,
+    Trunk,
 )
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.plan import WiringPlan
@@ -221,7 +228,10 @@ def _topology(data: dict[str, Any]) -> Topology:
 
 def _inventory(data: object) -> Inventory:
     kinds = {"name": str, "slack": str, "hosts": list, "panels": list, "cabling": list, "stock": dict, "racks": dict}
-    fields = _keys(data, kinds, "inventory")
+    fields = _keys(data, kinds, "inventory", ("trunks", "losses"))
+    trunks = fields.get("trunks", [])
+    if not isinstance(trunks, list):
+        raise FileFormatError("inventory.trunks must be a list")
     return Inventory(
         tuple(_host(host, f"inventory.hosts[{number}]") for number, host in enumerate(fields["hosts"])),
         tuple(_panel(panel, f"inventory.panels[{number}]") for number, panel in enumerate(fields["panels"])),
@@ -230,21 +240,60 @@ def _inventory(data: object) -> Inventory:
         {site: _places(racks, f"inventory.racks.{site}") for site, racks in fields["racks"].items()},
         _fraction(fields["slack"], "inventory.slack"),
         fields["name"],
+        tuple(_trunk(row, f"inventory.trunks[{number}]") for number, row in enumerate(trunks)),
+        _losses(fields["losses"], "inventory.losses") if "losses" in fields else NOTHING_KNOWN,
     )
 
 
+def _trunk(row: object, where: str) -> Trunk:
+    panel, port, near, near_port, loss = _row(row, (str, str, str, str, object), where)
+    return Trunk(panel, port, near, near_port, _loss(loss, where))
+
+
+def _losses(row: object, where: str) -> Losses:
+    *values, splices = _row(row, (object, object, object, int), where)
+    connector, fibre, splice = (_loss(value, where) for value in values)
+    if splices < 0:
+        raise FileFormatError(f"{where}: there cannot be {splices} splices")
+    return Losses(connector, fibre, splice, splices)
+
+
+def _loss(value: object, where: str) -> Fraction | None:
+    if value is None:
+        return None
+    loss = _fraction(value, where)
+    if loss < 0:
+        raise FileFormatError(f"{where}: a loss cannot be below zero")
+    return loss
+
+
 def _host(data: object, where: str) -> Host:
-    fields = _keys(data, {"name": str, "site": str, "rack": str, "unit": int, "ports": list}, where)
+    fields = _keys(data, {"name": str, "site": str, "rack": str, "unit": int, "ports": list}, where, ("pod",))
     ports = []
     for number, row in enumerate(fields["ports"]):
-        name, connector, speed = _row(row, (str, str, str), f"{where}.ports[{number}]")
-        ports.append(Port(name, _choice(connector, tuple(LANES), f"{where}.ports[{number}]"), _fraction(speed, where)))
-    return Host(fields["name"], fields["site"], fields["rack"], fields["unit"], tuple(ports))
+        place = f"{where}.ports[{number}]"
+        more = isinstance(row, list) and len(row) > 3
+        name, connector, speed, *said = _row(row, (str, str, str, *((str, object) if more else ())), place)
+        known = _choice(connector, tuple(LANES), place), _fraction(speed, place)
+        ports.append(
+            Port(name, *known, _choice(said[0], POLARITIES, place), _loss(said[1], place))
+            if more
+            else Port(name, *known)
+        )
+    pod = fields.get("pod", "")
+    if not _is(pod, str):
+        raise FileFormatError(f"{where}: 'pod' must be printable text")
+    return Host(fields["name"], fields["site"], fields["rack"], fields["unit"], tuple(ports), pod)
 
 
 def _panel(data: object, where: str) -> Panel:
     kinds = {"name": str, "site": str, "rack": str, "unit": int, "kind": str, "field": str, "ports": list}
-    fields = _keys(data, kinds, where)
+    fields = _keys(data, kinds, where, ("pods", "spare", "circuit_db"))
+    pods, spare = fields.get("pods", []), fields.get("spare", 0)
+    if not isinstance(pods, list) or not all(_is(pod, str) for pod in pods):
+        raise FileFormatError(f"{where}: 'pods' must be a list of printable text")
+    if not _is(spare, int):
+        raise FileFormatError(f"{where}: 'spare' must be an integer")
     ports = []
     for number, row in enumerate(fields["ports"]):
         place = f"{where}.ports[{number}]"
@@ -255,7 +304,8 @@ def _panel(data: object, where: str) -> Panel:
         ports.append(PanelPort(label, _choice(mode, MODES, place), blocked, loss))
     kind = _choice(fields["kind"], PANEL_KINDS, f"{where}.kind")
     name, site, rack, unit = (fields[key] for key in ("name", "site", "rack", "unit"))
-    return Panel(name, site, rack, unit, kind, tuple(ports), fields["field"])
+    circuit = _loss(fields.get("circuit_db"), f"{where}.circuit_db")
+    return Panel(name, site, rack, unit, kind, tuple(ports), fields["field"], tuple(pods), spare, circuit)
 
 
 def _cabling(rows: list[Any], where: str) -> tuple[Fixed, ...]:
@@ -294,7 +344,7 @@ def _row(data: object, kinds: Sequence[type], where: str) -> list[Any]:
 
 def _is(value: object, kind: type) -> bool:
     """Whether a value is of a type and, if it is text, can be printed: files and labels hold no control characters."""
-    return type(value) is kind and (not isinstance(value, str) or value.isprintable())
+    return kind is object or (type(value) is kind and (not isinstance(value, str) or value.isprintable()))
 
 
 def _choice(value: str, known: Iterable[Any], where: str) -> Any:
@@ -322,7 +372,8 @@ def _inventory_text(inventory: Inventory) -> str:
             "site": host.site,
             "rack": host.rack,
             "unit": host.unit,
-            "ports": [[port.name, port.connector, str(port.speed)] for port in host.ports],
+            "ports": [_port_row(port) for port in host.ports],
+            **({"pod": host.pod} if host.pod else {}),
         }
         for host in inventory.hosts
     ]
@@ -338,6 +389,9 @@ def _inventory_text(inventory: Inventory) -> str:
                 [port.label, port.mode, port.blocked, None if port.loss_db is None else str(port.loss_db)]
                 for port in panel.ports
             ],
+            **({"pods": panel.pods} if panel.pods else {}),
+            **({"spare": panel.spare} if panel.spare else {}),
+            **({} if panel.circuit_db is None else {"circuit_db": str(panel.circuit_db)}),
         }
         for panel in inventory.panels
     ]
@@ -354,7 +408,24 @@ def _inventory_text(inventory: Inventory) -> str:
         "stock": json.dumps({kind: [str(value) for value in values] for kind, values in inventory.stock.items()}),
         "racks": json.dumps(racks),
     }
+    if inventory.trunks:
+        fields["trunks"] = _lines(
+            (one.panel, one.panel_port, one.near, one.near_port, _loss_text(one.loss_db)) for one in inventory.trunks
+        )
+    if inventory.losses != NOTHING_KNOWN:
+        connector, fibre, splice, splices = inventory.losses
+        fields["losses"] = json.dumps([*map(_loss_text, (connector, fibre, splice)), splices])
     return "{\n" + ",\n".join(f'"{key}": {value}' for key, value in fields.items()) + "\n}"
+
+
+def _port_row(port: Port) -> list[str | None]:
+    row: list[str | None] = [port.name, port.connector, str(port.speed)]
+    plain = port.polarity == "A" and port.budget_db is None
+    return row if plain else [*row, port.polarity, _loss_text(port.budget_db)]
+
+
+def _loss_text(loss: Fraction | None) -> str | None:
+    return None if loss is None else str(loss)
 
 
 def _fixed_row(fixed: Fixed) -> tuple[str, str, int, str, str]:

@@ -2,11 +2,13 @@
 
 Hosts with the same lanes are alike, so that which *kind* of host a node gets is what counts. With whole numbers
 
-    x[e, f]   links of a pair of nodes on field f of panels       l[u, f]   lanes of node u cabled to field f
+    x[e, f]   links of a pair of nodes on field f of panels       l[u, z]   lanes of node u cabled to zone z
     y[u, c]   whether node u gets a host of kind c
 
-a plan exists exactly if all links are somewhere, no node has more of them on a field than lanes, in either direction,
-and lanes and kinds are not more than there are; where the cabling exists, l follows from y.
+a plan exists exactly if all links are somewhere, no node has more of them on a field than lanes in its zones, in either
+direction, no lane is in a zone that the host does not reach, and lanes and kinds are not more than there are; where the
+cabling exists, l follows from y. Orders of many hosts are hard to search, so that the order of the inventory has the
+first word.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.solve.program import NO_BOUND, Entries
 from topodesign.solve.whole import find_whole
 from topodesign.topology.topology import IntArray, Topology
-from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode
-from topodesign.wiring.plan.cabling import assign_lanes, lanes_by_field, usable
+from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode, Zone
+from topodesign.wiring.plan.cabling import assign_lanes, lanes_by_field, most_of_panels, reaches, usable
 from topodesign.wiring.plan.cycles import spread_cycles
 from topodesign.wiring.plan.decompose import unit_edges, unit_links, without_loops
 
@@ -72,38 +74,35 @@ def choose_together(
     """
     duplex = mode == "duplex"
     src, dst = unit_edges(topology) if duplex else unit_links(without_loops(topology))
-    fields = list(inventory.fields)
-    room = usable(inventory, mode)
-    have = _lanes(inventory, fields, mode)
-    part = None
-    if not inventory.cabling:
-        most = [room[field] for field in fields]
-        part = _fill(most, len(src)) if duplex else spread_cycles(topology.nodes, src, dst, most, seed)
-    if part is not None:
-        out, into = (np.bincount(ends, minlength=topology.nodes) for ends in (src, dst))
-        needed = out + into if duplex else np.maximum(out, into)
-        names = (
-            tuple(hosts)
-            if hosts is not None
-            else in_order_of_need(needed, {name: sum(some) for name, some in have.items()})
-        )
-    else:
-        kinds = list(dict.fromkeys(have[name] for name in (hosts or have)))
-        there = Counter(have[name] for name in (hosts or have))
+    out, into = (np.bincount(ends, minlength=topology.nodes) for ends in (src, dst))
+    needed = out + into if duplex else np.maximum(out, into)
+    have = _lanes(inventory, mode)
+    most = {name: sum(lanes) if inventory.cabling else max(lanes, default=0) for name, lanes in have.items()}
+    first = tuple(hosts) if hosts is not None else in_order_of_need(needed, most)
+    if not inventory.cabling and not any(zone.pods for zone in inventory.zones):
+        count = Counter[str]()
+        for zone, ports in usable(inventory, mode).items():
+            count[zone.field] += len(ports)
+        room = [count[field] for field in inventory.fields]
+        part = _fill(room, len(src)) if duplex else spread_cycles(topology.nodes, src, dst, room, seed)
+        if part is not None:
+            return Choice(first, _cabling(inventory, mode, first, (src, dst, part), None), src, dst, part)
+    orders = [hosts] if hosts is not None or inventory.cabling or len(set(have.values())) == 1 else [first, None]
+    found = None
+    for order in orders:
+        kinds = list(dict.fromkeys(have[name] for name in (order or have)))
         program = _Program(topology.nodes, src, dst, np.array(kinds, dtype=np.int64), duplex=duplex)
-        program.links(len(fields))
-        if inventory.cabling:
-            program.lanes_of_kinds()
-        else:
-            program.lanes_anywhere([room[field] for field in fields])
-        program.hosts([there[kind] for kind in kinds], None if hosts is None else [have[name] for name in hosts])
-        found = find_whole(*program.whole(), seconds=seconds, seed=seed)
-        if found.values is None:
-            raise InfeasibleError(_why_not(inventory, hosts, seconds, proven=found.proven))
-        part, chosen = program.read(found.values)
-        names = tuple(hosts) if hosts is not None else _names(have, [kinds[kind] for kind in chosen])
-    fixed = inventory.cabling or _cabling(inventory, mode, names, (src, dst, part))
-    return Choice(names, fixed, src, dst, part)
+        program.of_inventory(inventory, mode)
+        there = Counter(have[name] for name in (order or have))
+        program.hosts([there[kind] for kind in kinds], None if order is None else [have[name] for name in order])
+        found = find_whole(*program.whole(), seconds=seconds / len(orders), seed=seed)
+        if found.values is not None:
+            part, chosen = program.read(found.values)
+            names = tuple(order) if order is not None else _names(have, [kinds[kind] for kind in chosen])
+            lanes = None if inventory.cabling else found.values[program.lane]
+            fixed = inventory.cabling or _cabling(inventory, mode, names, (src, dst, part), lanes)
+            return Choice(names, fixed, src, dst, part)
+    raise InfeasibleError(_why_not(inventory, hosts, seconds, proven=found is not None and found.proven))
 
 
 def in_order_of_need(needed: IntArray, have: dict[str, int]) -> tuple[str, ...]:
@@ -145,6 +144,19 @@ class _Program:
         self.bounds: list[tuple[IntArray, IntArray]] = []
         self.columns = self.rows = 0
 
+    def of_inventory(self, inventory: Inventory, mode: Mode) -> None:
+        """Have all links on fields of an inventory, within its cabling or what can be cabled."""
+        fields, zones = list(inventory.fields), list(inventory.zones)
+        self.links(len(fields))
+        if inventory.cabling:
+            self.lanes_of_kinds()
+            return
+        ports = usable(inventory, mode)
+        self.lanes_in_zones([len(ports[zone]) for zone in zones], [fields.index(zone.field) for zone in zones])
+        most = most_of_panels(inventory, mode)
+        for panel in dict.fromkeys(zone.panel for zone in zones if zone.panel):
+            self.lanes_together([zone.panel == panel for zone in zones], most[panel])
+
     def links(self, fields: int) -> None:
         """Have all links on some field."""
         self.x = self._new(np.repeat(self.count[:, None], fields, axis=1))
@@ -159,21 +171,39 @@ class _Program:
         for side in self.sides:
             self._add(-NO_BOUND, np.zeros(row.size, dtype=np.int64), [*((self.x, row[end], 1) for end in side), *lanes])
 
-    def lanes_anywhere(self, most: list[int]) -> None:
-        """Have no more links at a node than lanes cabled, and no more lanes than hosts and panels have."""
-        fields = len(most)
-        lane = self._new(np.broadcast_to(np.array(most), (self.nodes, fields)))
+    def lanes_in_zones(self, most: list[int], field: list[int]) -> None:
+        """Have no more links at a node than lanes cabled, and these where and as many as its host and the panels have.
+
+        Parameters
+        ----------
+        most
+            Panel ports of each zone.
+        field
+            The field of each zone.
+        """
+        zones, fields = len(most), self.x.shape[1]
+        self.lane = self._new(np.broadcast_to(np.array(most), (self.nodes, zones)))
         row = np.arange(self.nodes * fields).reshape(self.nodes, fields)
         for side in self.sides:
             self._add(
                 -NO_BOUND,
                 np.zeros(row.size, dtype=np.int64),
-                [*((self.x, row[end], 1) for end in side), (lane, row, -1)],
+                [*((self.x, row[end], 1) for end in side), (self.lane, row[:, field], -1)],
             )
         node = np.arange(self.nodes)[:, None]
-        total = self.kinds.sum(axis=1)[None]
-        self._add(-NO_BOUND, np.zeros(self.nodes, dtype=np.int64), [(lane, node, 1), (self.y, node, -total)])
-        self._add(-NO_BOUND, np.array(most), [(lane, np.arange(fields)[None], 1)])
+        total = self.kinds.max(axis=1)
+        self._add(-NO_BOUND, np.zeros(self.nodes, dtype=np.int64), [(self.lane, node, 1), (self.y, node, -total[None])])
+        self._add(-NO_BOUND, np.array(most), [(self.lane, np.arange(zones)[None], 1)])
+        some = np.flatnonzero((self.kinds < total[:, None]).any(axis=0))  # zones that not all hosts reach
+        if some.size:
+            place = np.arange(self.nodes * some.size).reshape(self.nodes, some.size)
+            reach = self.kinds[:, some]
+            lanes = (self.y[:, None, :], place[:, :, None], -reach.T[None])
+            self._add(-NO_BOUND, np.zeros(place.size, dtype=np.int64), [(self.lane[:, some], place, 1), lanes])
+
+    def lanes_together(self, zones: list[bool], most: int) -> None:
+        """Have no more lanes in some zones together."""
+        self._add(-NO_BOUND, np.array([most]), [(self.lane[:, zones], np.zeros(1, dtype=np.int64), 1)])
 
     def hosts(self, there: list[int], given: list[tuple[int, ...]] | None) -> None:
         """Have a host at every node, and no kind more often than it is there; that of a given host where it is."""
@@ -215,12 +245,18 @@ class _Program:
         self.rows += len(high)
 
 
-def _lanes(inventory: Inventory, fields: list[str], mode: Mode) -> dict[str, tuple[int, ...]]:
-    """Return the lanes of each host: by field where they are cabled, or else in all."""
+def _lanes(inventory: Inventory, mode: Mode) -> dict[str, tuple[int, ...]]:
+    """Return the lanes of each host: by field where they are cabled, or else all of them for each zone it reaches."""
     if not inventory.cabling:
-        return {host.name: (host.lanes,) for host in inventory.hosts}
+        return {
+            host.name: tuple(host.lanes if reaches(host, zone) else 0 for zone in inventory.zones)
+            for host in inventory.hosts
+        }
     groups = lanes_by_field(inventory, inventory.cabling, mode)
-    return {host.name: tuple(len(groups.get((host.name, field), ())) for field in fields) for host in inventory.hosts}
+    return {
+        host.name: tuple(len(groups.get((host.name, field), ())) for field in inventory.fields)
+        for host in inventory.hosts
+    }
 
 
 def _fill(room: list[int], pairs: int) -> IntArray:
@@ -252,9 +288,25 @@ def _names(have: dict[str, tuple[int, ...]], wanted: list[tuple[int, ...]]) -> t
 
 
 def _cabling(
-    inventory: Inventory, mode: Mode, names: Sequence[str], links: tuple[IntArray, IntArray, IntArray]
+    inventory: Inventory,
+    mode: Mode,
+    names: Sequence[str],
+    links: tuple[IntArray, IntArray, IntArray],
+    most: IntArray | None,
 ) -> tuple[Fixed, ...]:
-    """Return cabling with as many lanes of a host on each field as its links there need."""
+    """Return cabling with as many lanes of a host on each field as its links there need.
+
+    Parameters
+    ----------
+    inventory, mode
+        What it is for.
+    names
+        The host of each node.
+    links
+        Sources, destinations and fields.
+    most
+        Lanes of each node in each zone; None where every zone is a field.
+    """
     src, dst, part = links
     fields, nodes = list(inventory.fields), len(names)
     shape = nodes, len(fields)
@@ -262,10 +314,13 @@ def _cabling(
         np.bincount(end * len(fields) + part, minlength=nodes * len(fields)).reshape(shape) for end in (src, dst)
     )
     lanes = out + into if mode == "duplex" else np.maximum(out, into)
-    cabled = {
-        name: [field for field, count in zip(fields, row, strict=True) for _ in range(count)]
-        for name, row in zip(names, lanes.tolist(), strict=True)
-    }
+    cabled: dict[str, list[Zone]] = {name: [] for name in names}
+    for node, name in enumerate(names):
+        left = dict(zip(fields, lanes[node].tolist(), strict=True))
+        for place, zone in enumerate(inventory.zones):
+            count = left[zone.field] if most is None else min(left[zone.field], int(most[node, place]))
+            left[zone.field] -= count
+            cabled[name] += [zone] * count
     return tuple(assign_lanes(inventory, cabled, mode))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from topodesign.solve.assignment import guess_places
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode
 from topodesign.wiring.inventory.lengths import FIXED, PATCH, CableType, length, racks_without_place
-from topodesign.wiring.plan.cabling import lanes_by_field, nearest
+from topodesign.wiring.plan.cabling import lanes_by_field, nearest, reaches
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import SECONDS, make_plan
@@ -33,13 +34,20 @@ _FAR = 10**9  # millimetres; for what no cable reaches
 
 
 def place_hosts(
-    topology: Topology, inventory: Inventory, *, mode: Mode | None = None, seed: int = 0, seconds: float = SECONDS
+    topology: Topology,
+    inventory: Inventory,
+    *,
+    mode: Mode | None = None,
+    speed: Fraction | None = None,
+    idle: bool = False,
+    seed: int = 0,
+    seconds: float = SECONDS,
 ) -> WiringPlan:
     """Plan the wiring of a topology with the order of hosts that needs least fibre, as far as is found.
 
     Parameters
     ----------
-    topology, inventory, mode
+    topology, inventory, mode, speed, idle
         As for :func:`topodesign.wiring.plan.planner.make_plan`.
     seed
         Of all random choices: the same seed gives the same plan.
@@ -57,7 +65,8 @@ def place_hosts(
         As :func:`make_plan` does, and if the racks of some cable have no coordinates or the stock no cable long enough.
     """
     require_at_least("seed", seed, 0)
-    plain = make_plan(topology, inventory, mode=mode, seed=seed, seconds=seconds)
+    plain = make_plan(topology, inventory, mode=mode, speed=speed, idle=idle, seed=seed, seconds=seconds)
+    inventory = plain.inventory
     best, least = plain, plain.bill().metres
     if least is None:
         lacking = "".join(f"; no coordinates of rack {rack}" for rack in racks_without_place(inventory)[:1])
@@ -70,7 +79,7 @@ def place_hosts(
         _exchange(problem, spots, rng)
         names = tuple(inventory.hosts[spot].name for spot in spots[: topology.nodes])
         try:
-            found = make_plan(topology, cabled, mode=plain.mode, hosts=names, seed=seed, seconds=_MOMENT)
+            found = make_plan(topology, cabled, mode=plain.mode, hosts=names, idle=idle, seed=seed, seconds=_MOMENT)
             found = replace(found, inventory=inventory)
             needed = found.bill().metres
         except InfeasibleError:  # other hosts may have too few lanes, or stand too far away
@@ -117,15 +126,17 @@ def _problem(plan: WiringPlan) -> _Problem:
     groups = lanes_by_field(inventory, plan.fixed, plan.mode)
     between = np.zeros((spots, spots), dtype=np.int64)
     homes = []
-    for field, panels in inventory.fields.items():
+    for field in dict.fromkeys(zone.field for zone in inventory.zones):
+        panels = inventory.fields[field]
+        home = [_home(inventory, host, field, groups) for host in inventory.hosts]
+        homes.append([inventory.plugged_at(*key)[0] for key in home])
         number = {panel.name: row for row, panel in enumerate(panels)}
-        home = np.array([number[_home(inventory, host, field, groups)] for host in inventory.hosts])
-        homes.append([panels[row].name for row in home])
+        at_panel = np.array([number[panel] for panel, _ in home])
         lanes = max((len(group) for (_, name), group in groups.items() if name == field), default=0)
         if panels[0].kind != "ocs":
             kind = PATCH[plan.mode]
             table = np.array([[_millimetres(inventory, a.name, b.name, kind) for b in panels] for a in panels])
-            between += lanes * table[home][:, home]
+            between += lanes * table[at_panel][:, at_panel]
     at = np.zeros((spots, spots), dtype=np.int64)
     if not inventory.cabling and {fixed.host for fixed in plan.fixed} != inventory.host.keys():
         at[: topology.nodes] = [
@@ -141,12 +152,17 @@ def _fixed_millimetres(inventory: Inventory, host: Host, panels: list[str]) -> i
     return sum(max(_millimetres(inventory, host.name, panel, kind) for panel in panels) for kind in kinds)
 
 
-def _home(inventory: Inventory, host: Host, field: str, groups: dict[tuple[str, str], list[Fixed]]) -> str:
-    """Return the panel of a field that a host is cabled to, or would be."""
+def _home(inventory: Inventory, host: Host, field: str, groups: dict[tuple[str, str], list[Fixed]]) -> tuple[str, str]:
+    """Return the panel port of a field that a host is cabled to, or one of those nearest to it."""
     lanes = groups.get((host.name, field))
     if lanes:
-        return lanes[0].panel
-    return nearest(inventory, host, field)[0].name
+        return lanes[0].panel, lanes[0].panel_port
+    ports = [
+        key for zone, some in inventory.zones.items() if zone.field == field and reaches(host, zone) for key in some
+    ]
+    ports = ports or [key for zone, some in inventory.zones.items() if zone.field == field for key in some]
+    near = nearest(inventory, host, [inventory.plugged_at(*key)[0] for key in ports])[0]
+    return next(key for key in ports if inventory.plugged_at(*key)[0] == near)
 
 
 def _millimetres(inventory: Inventory, a: str, b: str, kind: CableType) -> int:

@@ -16,9 +16,12 @@ from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode
 from topodesign.wiring.inventory.lengths import racks_without_place
 from topodesign.wiring.plan.bill import Bill, bill_of
 from topodesign.wiring.plan.cross_connects import CrossConnect, End, Spare
+from topodesign.wiring.plan.losses import LossBudget, losses_of
 
 _MOST_LISTED = 12
 """Spare lanes, trunks and racks that a summary names."""
+
+_ASIDE = {"blocked": "blocked", "leading": "lead to others"}
 
 _MOST_ROWS = 60
 """Cross-connects that a table shows; the records have them all."""
@@ -60,6 +63,11 @@ class WiringPlan(Result):
     def node(self) -> dict[str, int]:
         """Nodes by the name of their host."""
         return {host: node for node, host in enumerate(self.hosts)}
+
+    @cached_property
+    def speed(self) -> Fraction:
+        """Bits per second of each lane that is used."""
+        return self.inventory.speeds[0]
 
     @cached_property
     def end(self) -> dict[tuple[str, str], End]:
@@ -108,6 +116,16 @@ class WiringPlan(Result):
         """
         return bill_of(self.inventory, self.fixed, self.connects)
 
+    def loss_budget(self) -> LossBudget:
+        """Return what every link loses, against what its optics stand, as far as the inventory says.
+
+        Raises
+        ------
+        InfeasibleError
+            As :meth:`bill`.
+        """
+        return losses_of(self.inventory, self.fixed, self.connects)
+
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row a cross-connect, in the order of the plan."""
         return [
@@ -142,7 +160,7 @@ class WiringPlan(Result):
         InfeasibleError
             As :meth:`bill`.
         """
-        bill = self.bill()
+        bill, losses = self.bill(), self.loss_budget()
         return {
             "spec": None if self.topology.spec is None else str(self.topology.spec),
             "alias": self.topology.alias,
@@ -155,6 +173,7 @@ class WiringPlan(Result):
             "trunks": [{"from": self.hosts[u], "to": self.hosts[v], "links": count} for u, v, count in self.trunks],
             "bill": [row | {"length_m": _text(row["length_m"])} for row in bill.to_records()],
             "cable_m": _text(bill.metres),
+            "loss": losses.record() if losses.budgeted else None,
         }
 
     def __str__(self) -> str:
@@ -162,27 +181,33 @@ class WiringPlan(Result):
         lines = [f"{self.topology.nodes} nodes, {self.mode}: {len(self.connects)} cross-connects, checked"]
         lines += [] if self.topology.alias is None else [f"{self.topology.alias}: {self.topology.spec}"]
         for row in self._panels():
-            blocked = f", {row['blocked']} blocked" if row["blocked"] else ""
+            more = "".join(f", {row[name]} {words}" for name, words in _ASIDE.items() if row[name])
             lines.append(
-                f"panel {row['panel']}: {row['ports']} ports, {row['cabled']} cabled, {row['patched']} patched{blocked}"
+                f"panel {row['panel']}: {row['ports']} ports, {row['cabled']} cabled, {row['patched']} patched{more}"
             )
         arrow = "--" if self.mode == "duplex" else "->"
         trunks = [f"{self.hosts[u]} {arrow} {self.hosts[v]} x{count}" for u, v, count in self.trunks]
         for name, entries in (("spare lanes", list(map(str, self.spare))), ("trunks", trunks)):
             lines += [f"{len(entries)} {name}: {_listed(entries)}"] if entries else []
         try:
-            bill = self.bill()
+            bill, losses = self.bill(), self.loss_budget()
         except InfeasibleError as error:
             return "\n".join([*lines, f"bill of materials: {error}"])
         lacking = racks_without_place(self.inventory) if bill.metres is None else []
         where = [f"  no coordinates in the inventory: {_listed([f'rack {rack}' for rack in lacking])}"]
-        return "\n".join([*lines, str(bill), *(where if lacking else [])])
+        light = [losses.heading()] if losses.budgeted else []
+        return "\n".join([*lines, str(bill), *(where if lacking else []), *light])
 
     def _panels(self) -> list[dict[str, Any]]:
-        """Return how many ports of each panel are patched, cabled, blocked and there."""
+        """Return how many ports of each panel are there, cabled, patched, blocked, and lead to others."""
         ends = {(end.panel, end.panel_port) for connect in self.connects for end in (connect.a, connect.b)}
         patched = Counter(panel for panel, _ in ends)
-        cabled = Counter(fixed.panel for fixed in self.fixed)
+        led = Counter(near for near, _ in self.inventory.near.values())
+        cabled = Counter(
+            panel
+            for fixed in self.fixed
+            for panel in {fixed.panel, self.inventory.plugged_at(fixed.panel, fixed.panel_port)[0]}
+        )
         return [
             {
                 "panel": panel.name,
@@ -190,6 +215,7 @@ class WiringPlan(Result):
                 "cabled": cabled[panel.name],
                 "patched": patched[panel.name],
                 "blocked": sum(port.blocked for port in panel.ports),
+                "leading": led[panel.name],
             }
             for panel in self.inventory.panels
         ]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
 
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.units import format_bandwidth
 from topodesign.topology.topology import IntArray, Topology
 from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode
 from topodesign.wiring.plan.cabling import lanes_by_field, plan_cabling
@@ -32,6 +34,8 @@ def make_plan(
     *,
     mode: Mode | None = None,
     hosts: Sequence[str] | None = None,
+    speed: Fraction | None = None,
+    idle: bool = False,
     seed: int = 0,
     seconds: float = SECONDS,
 ) -> WiringPlan:
@@ -53,6 +57,11 @@ def make_plan(
         ``simplex``, ``duplex``, or None for duplex where the topology is.
     hosts
         Name of the host of each node; if None the first hosts of the inventory, or others where these will not do.
+    speed
+        Bits per second of the lanes to use; if None the fastest of the inventory with which there is a plan. The plan's
+        inventory has the lanes of that speed alone.
+    idle
+        Cable hosts that are no nodes, too, where the cabling is planned and panels have room.
     seed, seconds
         Of the searches.
 
@@ -62,7 +71,8 @@ def make_plan(
         If there are too few hosts, lanes or ports, a duplex plan is asked for a topology that is not duplex, or there
         is no plan or none was found; the message says which, and whether that is proven.
     ParameterError
-        If the topology has switches, or ``hosts`` are not different hosts of the inventory, one a node.
+        If the topology has switches, ``hosts`` are not different hosts of the inventory, one a node, or no lane has
+        the speed.
     """
     if topology.switches:
         raise ParameterError("a wiring plan joins hosts directly; the topology has switches")
@@ -70,8 +80,38 @@ def make_plan(
     mode = mode or ("duplex" if topology.is_duplex else "simplex")
     if mode == "duplex" and not topology.is_duplex:
         raise InfeasibleError(_not_duplex(topology))
+    if speed is not None and speed not in inventory.speeds:
+        there = " and ".join(map(format_bandwidth, inventory.speeds)) or "no lanes"
+        raise ParameterError(f"no lane has {format_bandwidth(speed)}; there are {there}")
+    speeds = inventory.speeds if speed is None else (speed,)
+    if len(inventory.speeds) < 2:
+        return _plan(topology, inventory, mode, hosts, idle=idle, seed=seed, seconds=seconds)
+    why = []
+    for one in speeds:
+        room = inventory.at_speed(one)
+        if inventory.cabling and not room.cabling:
+            why.append(f"no lane of {format_bandwidth(one)} is cabled")
+            continue
+        try:
+            return _plan(topology, room, mode, hosts, idle=idle, seed=seed, seconds=seconds / len(speeds))
+        except InfeasibleError as error:
+            why.append(f"with {format_bandwidth(one)} a lane, {error}")
+    raise InfeasibleError("; ".join(why))
+
+
+def _plan(
+    topology: Topology,
+    inventory: Inventory,
+    mode: Mode,
+    hosts: Sequence[str] | None,
+    *,
+    idle: bool,
+    seed: int,
+    seconds: float,
+) -> WiringPlan:
+    """Plan with lanes of one speed."""
     try:
-        choice = _choose(topology, inventory, mode, hosts, seed=seed, seconds=seconds)
+        choice = _choose(topology, inventory, mode, hosts, idle=idle, seed=seed, seconds=seconds)
     except InfeasibleError as error:
         one_way = any(port.mode == "simplex" and not port.blocked for port in inventory.panel_port.values())
         if mode == "simplex" or not one_way or not _can_be_simplex(topology, inventory, hosts, seed):
@@ -91,7 +131,14 @@ def make_plan(
 
 
 def _choose(
-    topology: Topology, inventory: Inventory, mode: Mode, hosts: Sequence[str] | None, *, seed: int, seconds: float
+    topology: Topology,
+    inventory: Inventory,
+    mode: Mode,
+    hosts: Sequence[str] | None,
+    *,
+    idle: bool,
+    seed: int,
+    seconds: float,
 ) -> Choice:
     """Choose hosts, cabling and split: one after the other, or else together."""
     needed = lanes_needed(topology)
@@ -104,7 +151,7 @@ def _choose(
     if hosts is not None:
         _check_lanes(hosts, needed, lanes, f"cabled to panel ports that a {mode} plan can use")
     names = tuple(hosts) if hosts is not None else in_order_of_need(needed, lanes)
-    fixed = inventory.cabling or plan_cabling(inventory, names, needed.tolist(), mode)
+    fixed = inventory.cabling or plan_cabling(inventory, names, needed.tolist(), mode, idle=idle)
     if fixed is None:
         return choose_together(topology, inventory, mode, hosts, seconds=seconds, seed=seed)
     groups = lanes_by_field(inventory, fixed, mode)
@@ -119,7 +166,7 @@ def _choose(
 def _can_be_simplex(topology: Topology, inventory: Inventory, hosts: Sequence[str] | None, seed: int) -> bool:
     """Whether a plan in simplex mode is quickly found."""
     try:
-        _choose(topology, inventory, "simplex", hosts, seed=seed, seconds=_MOMENT)
+        _choose(topology, inventory, "simplex", hosts, idle=False, seed=seed, seconds=_MOMENT)
     except InfeasibleError:
         return False
     return True

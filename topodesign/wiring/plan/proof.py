@@ -24,8 +24,11 @@ def check_plan(plan: WiringPlan) -> None:
     """
     check_hosts(plan)
     inventory = replace(plan.inventory, cabling=plan.fixed)
+    if len(inventory.speeds) > 1:
+        raise TopologyError("a plan is for lanes of one speed")
     if plan.inventory.cabling and set(plan.fixed) != set(plan.inventory.cabling):
         raise TopologyError("the plan has other fixed cabling than the inventory")
+    _check_spare(plan)
     names = Counter(connect.cable for connect in plan.connects)
     if len(names) < len(plan.connects):
         raise TopologyError(f"there are two cables '{names.most_common(1)[0][0]}'")
@@ -44,6 +47,16 @@ def check_plan(plan: WiringPlan) -> None:
                 raise TopologyError(f"port '{end.panel_port}' of '{end.panel}' cannot be patched one way")
         if connect.mode != plan.mode:
             raise TopologyError(f"cable '{connect.cable}' is {connect.mode} in a {plan.mode} plan")
+
+
+def _check_spare(plan: WiringPlan) -> None:
+    """Check that a planned cabling leaves as many ports of each panel free as it shall."""
+    taken = Counter(fixed.panel for fixed in plan.fixed)
+    led = set(plan.inventory.near.values())
+    for panel in () if plan.inventory.cabling else plan.inventory.panels:
+        there = sum(not port.blocked and (panel.name, port.label) not in led for port in panel.ports)
+        if taken[panel.name] and there - taken[panel.name] < panel.spare:
+            raise TopologyError(f"panel '{panel.name}' has fewer than {panel.spare} ports left free")
 
 
 def check_hosts(plan: WiringPlan) -> None:

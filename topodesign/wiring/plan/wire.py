@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import ParameterError
-from topodesign.base.units import Quantity, as_time
+from topodesign.base.units import Quantity, as_bandwidth, as_time
 from topodesign.expand.library import TopologyLike, as_topology
 from topodesign.wiring.inventory.files import InventoryLike, as_inventory
 from topodesign.wiring.inventory.inventory import MODES, Mode
@@ -22,6 +22,8 @@ def wire(
     mode: Mode | None = None,
     place: bool = False,
     hosts: Sequence[str] | None = None,
+    speed: Quantity | None = None,
+    idle: bool = False,
     seed: int = 0,
     time_limit: Quantity = SECONDS,
 ) -> WiringPlan:
@@ -41,6 +43,11 @@ def wire(
     hosts
         Name of the host of each node, where that is settled; else the first hosts of the inventory, or others where
         these will not do.
+    speed
+        Of the lanes to use, where they have several: text such as ``25Gbps``, or bits per second; if None the fastest
+        with which there is a plan.
+    idle
+        Cable hosts that are no nodes, too, where the cabling is planned and panels have room.
     seed
         Of all searches: the same seed gives the same plan.
     time_limit
@@ -57,10 +64,10 @@ def wire(
         If the inventory does not have what is needed, or no plan was found; the message says what is missing, and
         whether it is proven that there is no plan.
     ParameterError
-        If the topology has switches, or ``hosts`` are not different hosts of the inventory, or are given beside
-        ``place``.
+        If the topology has switches, ``hosts`` are not different hosts of the inventory, or are given beside
+        ``place``, or no lane has the speed.
     UnitError
-        If the time is none.
+        If the time or the speed is none.
     SpecError, FileFormatError
         If the topology or the inventory cannot be read.
 
@@ -83,7 +90,8 @@ def wire(
     seconds = float(as_time(time_limit))
     if mode is not None:
         mode = as_choice("mode", mode, MODES)
+    rate = None if speed is None else as_bandwidth(speed)
     wanted, room = as_topology(topology), as_inventory(inventory)
     if place:
-        return place_hosts(wanted, room, mode=mode, seed=seed, seconds=seconds)
-    return make_plan(wanted, room, mode=mode, hosts=hosts, seed=seed, seconds=seconds)
+        return place_hosts(wanted, room, mode=mode, speed=rate, idle=idle, seed=seed, seconds=seconds)
+    return make_plan(wanted, room, mode=mode, hosts=hosts, speed=rate, idle=idle, seed=seed, seconds=seconds)

@@ -1,0 +1,227 @@
+"""Rooms as they are: pods, trunks, spare ports, several speeds, idle hosts, array cables, and the light they lose."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.samples.inventories import SPEED, inventory_of
+from tests.wiring.test_plan import traced, wanted
+from topodesign import build, read_inventory, trace_wiring, wire
+from topodesign.base.errors import InfeasibleError, ParameterError, TopologyError
+from topodesign.base.shipped import copy_examples
+from topodesign.cli.main import run
+from topodesign.wiring.exports.formats import export_wiring
+from topodesign.wiring.exports.polarity import ROWS, far_fibre, fibres_at_host, fibres_of_lane
+from topodesign.wiring.exports.read_back import import_wiring
+from topodesign.wiring.inventory.inventory import (
+    LANES,
+    POLARITIES,
+    Fixed,
+    Inventory,
+    Losses,
+    Polarity,
+    Port,
+    Trunk,
+)
+from topodesign.wiring.inventory.lengths import distance
+from topodesign.wiring.plan.files import load_wiring, save_wiring
+from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.proof import check_plan
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Inventory:
+    [path] = copy_examples(["inventory_pods.yaml"], tmp_path_factory.mktemp("rows"))
+    return read_inventory(path)
+
+
+@pytest.fixture(scope="module")
+def plan(rows: Inventory) -> WiringPlan:
+    return wire("circulant(32,3,4,5)", rows)
+
+
+def test_links_within_a_row_stay_in_it_and_others_go_through_the_switch(rows: Inventory, plan: WiringPlan) -> None:
+    assert traced(plan) == wanted(plan.topology)
+    assert {connect.a.panel for connect in plan.connects} == {"PA", "PB", "ocs"}
+    for connect in plan.connects:
+        pods = {rows.host[end.host].pod for end in (connect.a, connect.b)}
+        assert len(pods) == 1 or connect.a.panel == "ocs"
+
+
+def test_a_trunk_is_part_of_the_way(plan: WiringPlan, tmp_path: Path) -> None:
+    connect = next(one for one in plan.connects if one.a.panel == "ocs")
+    [way] = trace_wiring(plan, connect.cable).ways
+    near = [plan.inventory.plugged_at(end.panel, end.panel_port) for end in (connect.a, connect.b)]
+    assert way.through[1] == ":".join(near[0])
+    assert way.through[-2] == ":".join(near[1])
+    assert [name[0] for name in way.through] == ["F", "X", "T", "o", "C", "o", "T", "X", "F"]
+    assert way in trace_wiring(plan, way.through[2]).ways  # by the name of the trunk
+    export_wiring(plan, "patches", tmp_path / "patches.csv")
+    assert import_wiring(plan, "patches", tmp_path / "patches.csv").same
+
+
+def test_cables_go_to_the_panel_where_hosts_plug_in(plan: WiringPlan) -> None:
+    sizes = {item.length for item in plan.bill().items if item.kind == "MPO-16 breakout"}
+    runs = {distance(plan.inventory, fixed.host, "XA" if fixed.host[0] == "a" else "XB") for fixed in plan.fixed}
+    assert all(run is not None and any(size is not None and size >= run + 3 for size in sizes) for run in runs)
+    assert sizes == {Fraction(7)}  # the switch in the other row would need 10 m
+
+
+def test_plan_files_keep_everything(rows: Inventory, plan: WiringPlan, tmp_path: Path) -> None:
+    save_wiring(plan, tmp_path / "plan.json")
+    again = load_wiring(tmp_path / "plan.json")
+    assert again == plan
+    assert again.inventory.losses == rows.losses
+    assert again.inventory.trunks == rows.trunks
+    assert {port.polarity for host in again.inventory.hosts for port in host.ports} == {"B"}
+
+
+def test_the_fastest_lanes_are_used_if_they_do(rows: Inventory) -> None:
+    assert rows.speeds == (Fraction(50 * 10**9), Fraction(10 * 10**9))
+    fast, slow = (wire("uniring(1,32)", rows, speed=speed) for speed in (None, "10Gbps"))
+    assert (fast.speed, slow.speed) == rows.speeds
+    assert {fixed.port for fixed in fast.fixed} == {"fab0"}
+    assert {fixed.port for fixed in slow.fixed} == {"mgmt0"}
+    with pytest.raises(ParameterError, match="no lane has 25Gbps; there are 50Gbps and 10Gbps"):
+        wire("torus(8,4)", rows, speed="25Gbps")
+    with pytest.raises(InfeasibleError, match=r"with 50Gbps a lane, .*; with 10Gbps a lane, too few ports"):
+        wire("complete(32)", rows)
+    with pytest.raises(TopologyError, match="one speed"):
+        check_plan(replace(fast, inventory=rows))
+
+
+def test_lanes_that_are_cabled_decide_the_speed() -> None:
+    room = inventory_of(4, 2, (20,))
+    hosts = tuple(replace(host, ports=(*host.ports, Port("fast", "LC", 2 * SPEED))) for host in room.hosts)
+    cabling = tuple(
+        Fixed(f"h{host}", f"eth{lane}", 1, "P0", str(2 * host + lane + 1)) for host, lane in product(range(4), range(2))
+    )
+    made = wire("biring(2,4)", replace(room, hosts=hosts, cabling=cabling))
+    assert made.speed == SPEED
+    assert made.fixed == cabling
+
+
+def test_idle_hosts_are_cabled_only_if_asked() -> None:
+    room = inventory_of(8, 2, (20,))
+    assert {fixed.host for fixed in wire("biring(2,6)", room).fixed} == {f"h{host}" for host in range(6)}
+    assert len(wire("biring(2,6)", room, idle=True).fixed) == 16
+    assert len(wire("biring(2,6)", inventory_of(8, 2, (14,)), idle=True).fixed) == 12  # no room for all
+
+
+def test_spare_ports_stay_free() -> None:
+    room = inventory_of(6, 2, (8, 8))
+    kept = replace(room, panels=tuple(replace(panel, spare=2) for panel in room.panels))
+    made = wire("biring(2,6)", kept)
+    assert traced(made) == wanted(made.topology)
+    assert max(Counter(fixed.panel for fixed in made.fixed).values()) == 6
+    more = replace(room, panels=tuple(replace(panel, spare=3) for panel in room.panels))
+    with pytest.raises(InfeasibleError, match="6 hosts need 12, there are 10; 6 stay free as spares"):
+        wire("biring(2,6)", more)
+    with pytest.raises(TopologyError, match="fewer than 3 ports left free"):
+        check_plan(replace(made, inventory=more))
+
+
+def test_what_no_order_of_hosts_can_do_is_proven(rows: Inventory) -> None:
+    alone = replace(rows, panels=rows.panels[:2], trunks=())  # nothing joins the rows
+    with pytest.raises(InfeasibleError, match=r"impossible: .* which is proven"):
+        wire("biring(2,32)", alone)
+
+
+@given(st.sampled_from(list(LANES)), st.sampled_from(POLARITIES), st.data())
+def test_array_cables_lose_no_fibre(connector: str, polarity: Polarity, data: st.DataObject) -> None:
+    kind = next(known for known in LANES if known == connector)
+    fibres = range(1, ROWS[kind][0] * ROWS[kind][1] + 1)
+    there = [far_fibre(kind, polarity, fibre) for fibre in fibres]
+    assert sorted(there) == list(fibres)
+    assert [far_fibre(kind, polarity, fibre) for fibre in there] == list(fibres)  # each type is its own reverse
+    used = [fibre for lane in range(1, LANES[kind] + 1) for fibre in fibres_at_host(kind, lane)]
+    assert len(set(used)) == 2 * LANES[kind]
+    assert set(used) <= set(fibres)
+    lane = data.draw(st.integers(1, LANES[kind]))
+    words = fibres_of_lane(Port("p", kind, SPEED, polarity), lane)
+    assert ("Tx fibre" in words) == (kind != "LC")
+
+
+def test_fibres_of_the_standards() -> None:
+    """Four lanes send on 1 to 4 and receive on 12 to 9 (IEEE 802.3, 86.10.3.3); the types as TIA-568.3 lists them."""
+    assert [fibres_at_host("MPO-12", lane) for lane in range(1, 5)] == [(1, 12), (2, 11), (3, 10), (4, 9)]
+    assert [far_fibre("MPO-12", "B", fibre) for fibre in (1, 2, 12)] == [12, 11, 1]
+    assert [far_fibre("MPO-12", "C", fibre) for fibre in (1, 2, 11, 12)] == [2, 1, 12, 11]
+    assert fibres_of_lane(Port("q", "MPO-12", SPEED, "B"), 1) == "Tx fibre 1 comes out at 12: A, Rx fibre 12 at 1: B"
+
+
+def test_losses_add_up(plan: WiringPlan) -> None:
+    """Worked by hand: 7 m of fibre at 3 dB/km each way, ports of 0.3 (behind: 0.2) dB, trunks 0.3, the circuit 1.2."""
+    found = {link.cable: link for link in plan.loss_budget().links}
+    for connect in plan.connects:
+        cables = 2 * 7 * Fraction(3, 1000)
+        across = 2 * Fraction("0.8") + Fraction("1.2")
+        beside = 2 * Fraction("0.3") + 3 * Fraction(3, 1000)
+        link = found[connect.cable]
+        assert link.loss == cables + (across if connect.a.panel == "ocs" else beside)
+        assert (link.budget, link.unknown) == (Fraction("3.5"), ())
+
+
+def test_a_budget_that_does_not_hold(plan: WiringPlan, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hosts = [
+        replace(host, ports=tuple(replace(port, budget_db=Fraction(2)) for port in host.ports)) if number == 0 else host
+        for number, host in enumerate(plan.inventory.hosts)
+    ]
+    weak = replace(plan, inventory=replace(plan.inventory, hosts=tuple(hosts)))
+    over = weak.loss_budget().over
+    assert over
+    assert {plan.inventory.hosts[0].name} <= {name for link in over for name in (link.sender, link.receiver)}
+    assert all(plan.inventory.hosts[0].name in {link.sender, link.receiver} for link in over)
+    save_wiring(weak, tmp_path / "weak.json")
+    assert run(["wire", "loss", str(tmp_path / "weak.json")]) == 1
+    assert f"{len(over)} of 96 links lose more than their optics stand" in capsys.readouterr().out
+    unknown = replace(weak, inventory=replace(weak.inventory, losses=Losses()))
+    assert unknown.loss_budget().links[0].unknown == ("fibre",)
+    assert not unknown.loss_budget().known
+
+
+def test_the_plan_command_says_whether_the_light_suffices(
+    rows: Inventory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [path] = copy_examples(["inventory_pods.yaml"], tmp_path)
+    command = ["wire", "plan", "torus(8,4)", "--inventory", str(path), "-o", str(tmp_path / "plan.json")]
+    assert run(command) == 0
+    assert "all within the loss budget: C01 loses 2.84 dB of 3.5 dB" in capsys.readouterr().out
+    path.write_text(path.read_text().replace("budget: 3.5dB", "budget: 2.5dB"))
+    assert run(command) == 1
+    assert "64 of 64 links lose more" in capsys.readouterr().out
+    assert (tmp_path / "plan.json").exists()
+
+
+def test_port_tables_say_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "ports.csv"
+    path.write_text(
+        "device,kind,rack,port,connector,speed,mode,pod,pods,spare,circuit,polarity,budget\n"
+        "h,host,r,e,MPO-24,12x50Gbps,,north,,,,C,2dB\n"
+        "P,ocs,r,1,,,simplex,,north south,1,1.5dB,,\n"
+        "P,,r,2,,,simplex,,,,,,\n".replace("P,,r,2", "P,ocs,r,2")
+    )
+    inventory = read_inventory(path)
+    assert inventory.hosts[0].pod == "north"
+    assert inventory.hosts[0].ports == (Port("e", "MPO-24", 50 * Fraction(10**9), "C", Fraction(2)),)
+    [panel] = inventory.panels
+    assert (panel.pods, panel.spare, panel.circuit_db) == (("north", "south"), 1, Fraction(3, 2))
+
+
+def test_trunks_lead_somewhere_else() -> None:
+    room = inventory_of(4, 2, (8, 8), kind="patch panel")
+    led = replace(room, trunks=tuple(Trunk("P0", str(port), "P1", str(port)) for port in range(1, 9)))
+    made = wire("biring(2,4)", led)
+    assert {fixed.panel for fixed in made.fixed} == {"P0"}
+    with pytest.raises(ParameterError, match="port '1' of 'P1' leads to port '1' of 'P0'; name that one"):
+        replace(led, cabling=(Fixed("h0", "eth0", 1, "P1", "1"),))
+    with pytest.raises(InfeasibleError, match="there are 8; 8 only lead to others"):
+        wire(build("biring(2,5)"), replace(led, hosts=inventory_of(5, 2, (1,)).hosts))

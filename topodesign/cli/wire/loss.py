@@ -1,0 +1,30 @@
+"""``topodesign wire loss``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from topodesign.cli.options import json_option, print_json, say
+from topodesign.wiring.plan.files import load_wiring
+
+
+@click.command(name="loss")
+@click.argument("plan", type=click.Path(path_type=Path))
+@json_option
+def command(plan: Path, as_json: bool) -> int:
+    """Hold the loss of every link against what its optics stand.
+
+    The inventory says the losses: of panel ports, trunks and circuits, of a connector, a kilometre of fibre and a
+    splice, and the budget of a host's ports. What it does not say is not counted, and named. Exit status 1 if a link
+    loses too much.
+
+    Example: topodesign wire loss plan.json
+    """
+    losses = load_wiring(plan).loss_budget()
+    if as_json:
+        print_json(losses.record(), losses.to_records())
+    else:
+        say(str(losses))
+    return 0 if losses.ok else 1
