@@ -30,6 +30,7 @@ LAYERS = (
     "pricing",
     "verification",
     "simulation",
+    "execution",
     "fluid",
     "forest",
     "schedulers",

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from topodesign.compiler.fitting import compile_fitting as compile_fitting
     from topodesign.compiler.several import compile_groups as compile_groups
     from topodesign.compiler.several import compile_roots as compile_roots
+    from topodesign.execution.run import run_plan as run_plan
     from topodesign.expand.library import as_topology as as_topology
     from topodesign.expand.library import build as build
     from topodesign.expand.places import as_fabric as as_fabric
@@ -156,6 +157,7 @@ _HOMES = {
     "read_inventory": "wiring.inventory.files",
     "report_page": "report.page.page",
     "rewire": "wiring.change.rewire",
+    "run_plan": "execution.run",
     "Rounds": "plans.rounds",
     "save_plan": "plans.files",
     "save_wiring": "wiring.plan.files",

@@ -115,6 +115,9 @@ CASES = {
         simulate trees.npz --without box0/gpu0>box0/nvswitch
         simulate paths.npz
         simulate timed.npz
+        run rounds.npz --sweep 1KiB..4MiB --factor 64 --iterations 3
+        run wrong_rounds.npz --no-verify --size 1KiB --iterations 1
+        run together.npz --size 1KiB --iterations 1
         compile circulant(12,2,3) --inplace -o program.xml
         compile star.yaml --collective allgather -o trees.xml
         compile torus(4,4) --collective allgather --group 4x4:0 -o programs
@@ -173,8 +176,8 @@ CASES = {
 }
 """Command lines whose documents have to meet every variant and every key of the schemas of their commands."""
 
-BY_THE_CLOCK = ("frontier.unsettled[].",)
-"""Keys that are met or not as the machine is slow or fast."""
+BY_THE_CLOCK = ("frontier.unsettled[].", "run.runs[].own.")
+"""Keys that are met or not as the machine is slow or fast, or whether it has MPI."""
 FILES_MADE = {
     "links.csv": "src,dst\n0,1\n1,2\n2,0\n",
     "limited.yaml": "nodes: [a, b]\nlinks: [{from: a, to: b, bandwidth: 2GB/s, duplex: true}]\n"

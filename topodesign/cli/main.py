@@ -37,6 +37,7 @@ COMMANDS = {
     "verify": "Check a schedule or an MSCCL program.",
     "simulate": "Time a schedule, with failed links or a training step.",
     "compile": "Compile a schedule to an MSCCL program.",
+    "run": "Run a schedule with real data, by threads or MPI.",
     "plot": "Draw frontiers, times, topologies, plans and bottlenecks.",
     "report": "Write one page with an answer, its reasons and plots.",
     "examples": "List and copy example fabrics, inventories and workloads.",

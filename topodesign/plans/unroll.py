@@ -151,8 +151,8 @@ def unroll_paths(paths: Paths, chunks: int = 1) -> tuple[Topology, Rounds]:
     chunk = np.arange(chunks)[:, None]
     low = lo[path] * chunks + chunk * paths.weight[path]
     blocks = paths.block
-    collective = _renumbered(paths.collective, number)
-    blocks = _block_numbers(paths.collective, blocks, number)
+    collective = renumbered(paths.collective, number)
+    blocks = block_numbers(paths.collective, blocks, number)
     narrow = (np.tile(column, chunks).astype(np.int32) for column in (src, dst, blocks[path]))
     rounds = Rounds(
         collective,
@@ -187,15 +187,15 @@ def unroll_timed(topology: Topology, timed: Timed) -> tuple[Topology, Rounds]:
     computes = np.ones(topology.nodes, dtype=np.bool_)
     computes[list(topology.switches)] = False
     number = np.cumsum(computes) - 1
-    block = _block_numbers(rounds.collective, rounds.block, number)
+    block = block_numbers(rounds.collective, rounds.block, number)
     src, dst, blocks = (column.astype(np.int32) for column in (number[rounds.src], number[rounds.dst], block))
     rounds = rounds.having(
-        collective=_renumbered(rounds.collective, number), nodes=int(computes.sum()), src=src, dst=dst, block=blocks
+        collective=renumbered(rounds.collective, number), nodes=int(computes.sum()), src=src, dst=dst, block=blocks
     )
     return Topology.from_arrays(rounds.nodes, *np.unique(np.stack((src, dst)), axis=1).astype(np.int64)), rounds
 
 
-def _renumbered(collective: Collective, number: IntArray) -> Collective:
+def renumbered(collective: Collective, number: IntArray) -> Collective:
     """Return a collective among nodes that have other numbers."""
     if collective.groups is not None:
         roots = None if collective.roots is None else number[list(collective.roots)].tolist()
@@ -205,7 +205,7 @@ def _renumbered(collective: Collective, number: IntArray) -> Collective:
     return collective if collective.root is None else collective.at(int(number[collective.root]))
 
 
-def _block_numbers(collective: Collective, block: NDArray[np.integer[Any]], number: IntArray) -> IntArray:
+def block_numbers(collective: Collective, block: NDArray[np.integer[Any]], number: IntArray) -> IntArray:
     """Return the numbers of blocks whose nodes have other numbers."""
     nodes, count = len(number), int(number.max()) + 1
     numbers: IntArray = number[block // nodes] * count + number[block % nodes] if collective.pairwise else number[block]

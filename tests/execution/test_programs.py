@@ -1,0 +1,208 @@
+"""Programs of ranks do what plans say: results are NumPy's own, whatever the plan and the size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.floors import reached
+from tests.samples.schedules import COLLECTIVES, valid
+from topodesign import schedule, verify
+from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
+from topodesign.collectives import as_collective
+from topodesign.collectives.collective import EVERYONE
+from topodesign.execution import program, transfers
+from topodesign.execution.program import Do, programs_of
+from topodesign.execution.threads import run_once, run_trial
+from topodesign.execution.transfers import Transfers, transfers_of
+from topodesign.execution.trial import Trial
+from topodesign.execution.workspace import Workspace, extent_of, shares_of
+from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.timed import Timed
+from topodesign.plans.together import Together
+
+Blocks = dict[tuple[int, int], Any]
+
+
+def spaces_of(made: Sequence[Transfers], size: int, dtype: str) -> list[Workspace]:
+    extent, _ = extent_of(made, Fraction(size), np.dtype(dtype).itemsize)
+    return [Workspace(one, extent, shares_of(made), dtype) for one in programs_of(made)]
+
+
+def begin_and_end(
+    made: Sequence[Transfers], size: int, random: np.random.Generator
+) -> tuple[list[Blocks], list[Blocks]]:
+    """Random integers that ranks begin with, and what NumPy makes of them: from what collectives say they are."""
+    extent, _ = extent_of(made, Fraction(size), 4)
+    ranks = made[0].ranks
+    begin: list[Blocks] = [{} for _ in range(ranks)]
+    end: list[Blocks] = [{} for _ in range(ranks)]
+    for stream, one in enumerate(made):
+        for single in one.collective.single:
+            members = single.members(ranks)
+            blocks = single.blocks(members, ranks)
+            source, _ = single.places(single.movements[0], blocks, ranks)
+            _, goal = single.places(single.movements[-1], blocks, ranks)
+            share, _ = one.collective.shares(blocks, ranks, len(one.collective.members(ranks)))
+            for block, a, b, count in zip(*map(np.ndarray.tolist, (blocks, source, goal, share)), strict=True):
+                froms = members.tolist() if a == EVERYONE else [a]
+                values = random.integers(-1000, 1000, (len(froms), extent.elements[stream] * count))
+                for rank, own in zip(froms, values, strict=True):
+                    begin[rank][stream, block] = own
+                for rank in members.tolist() if b == EVERYONE else [b]:
+                    end[rank][stream, block] = values.sum(axis=0)
+    return begin, end
+
+
+def wrong_blocks(made: Sequence[Transfers], size: int, seed: int = 0) -> int:
+    """Run once and return how many blocks of results are not NumPy's."""
+    begin, end = begin_and_end(made, size, np.random.default_rng(seed))
+    spaces = spaces_of(made, size, "int32")
+    for space, own in zip(spaces, begin, strict=True):
+        space.put(own)
+    run_once(spaces)
+    wrong = 0
+    for space, wanted in zip(spaces, end, strict=True):
+        got = space.results()
+        assert got.keys() == wanted.keys()
+        wrong += sum(not np.array_equal(got[key], wanted[key]) for key in wanted)
+    return wrong
+
+
+@given(st.integers(0, 2**32), st.sampled_from(COLLECTIVES), st.sampled_from([1, 40, 999, 20_000]))
+@settings(max_examples=60)
+def test_random_plans_give_what_numpy_gives(seed: int, name: str, size: int) -> None:
+    """With partial sums that are sent, begun anew and sent again, and deliveries of what is there already."""
+    random = np.random.default_rng(seed)
+    topology, rounds = valid(random, name)
+    assert wrong_blocks(transfers_of(Plan(topology, rounds)), size, seed) == 0
+
+
+PLANS: list[tuple[str, str, dict[str, Any]]] = [
+    ("circulant(12,2,3)", "allreduce", {}),
+    ("genkautz(4,11)", "reduce-scatter", {}),
+    ("torus(3,3)", "all-to-all", {}),
+    ("kautz(2,1)", "gather", {"root": 2}),
+    ("kautz(2,1)", "scatter", {"root": 2}),
+    ("biring(2,5)", "broadcast", {"root": 1, "method": "pipeline"}),
+    ("torus(3,3)", "reduce", {"root": 4}),
+    ("torus(6,5)", "allgather", {"method": "spff"}),
+    ("dgx_a100(1)", "allreduce", {}),
+    ("dgx_a100(2)", "allgather", {}),
+    ("dgx_a100(2)", "all-to-all", {}),
+    ("torus(3,3)", "allreduce", {"method": "tacos"}),
+    ("dgx_a100(1)", "allgather", {"method": "tacos"}),
+    ("torus(4,4)", "allreduce", {"group": ("4x4:0",)}),
+    ("circulant(12,2,3)", "all-to-all", {"group": ("0,1,2,3", "4,5,6,7,8,9")}),
+    ("circulant(6,1,2)", "allgather", {"only": ("0,2,4",), "others": "forward"}),
+]
+
+
+@pytest.mark.parametrize(("place", "collective", "options"), PLANS)
+def test_plans_of_every_kind(place: str, collective: str, options: dict[str, Any]) -> None:
+    plan = schedule(place, collective, **options)
+    for parts in (
+        (1, 3) if plan.kind in {"trees", "paths"} and not getattr(plan.movement, "concurrent", False) else (1,)
+    ):
+        made = transfers_of(plan, parts)
+        for size in (7, 5000):
+            assert wrong_blocks(made, size) == 0
+
+
+def test_several_collectives_at_the_same_time() -> None:
+    plan = schedule("torus(3,3)", "allreduce", method="tacos")
+    assert isinstance(plan.movement, Timed)
+    streams = plan.movement.having(size=Fraction(4096)), plan.movement.having(size=Fraction(1024))
+    made = transfers_of(Plan(plan.place, Together(streams, (0, 0))))
+    assert [one.share for one in made] == [Fraction(4, 5), Fraction(1, 5)]
+    assert wrong_blocks(made, 7000) == 0
+
+
+def trial_of(made: Sequence[Transfers], size: int, dtype: str = "float32", iterations: int = 2) -> Trial:
+    extent, _ = extent_of(made, Fraction(size), np.dtype(dtype).itemsize)
+    programs = dict(enumerate(programs_of(made)))
+    return Trial(programs, made[0].ranks, extent, shares_of(made), dtype, 0, iterations, None)
+
+
+@pytest.mark.floor(seen=60)
+@given(st.integers(0, 2**32), st.sampled_from(COLLECTIVES), st.sampled_from(["drop", "turn", "again", "late"]))
+@settings(max_examples=150)
+def test_damaged_plans_have_wrong_results(seed: int, name: str, damage: str) -> None:
+    """What is left out, sent elsewhere, twice or too late shows in the results, unless the verifier finds nothing."""
+    random = np.random.default_rng(seed)
+    topology, rounds = valid(random, name)
+    row = int(random.integers(len(rounds)))
+    columns = {key: column.copy() for key, column in rounds.columns().items()}
+    if damage == "drop":
+        damaged = rounds.rows(np.arange(len(rounds)) != row)
+    elif damage == "again":
+        damaged = rounds.rows(np.append(np.arange(len(rounds)), row))
+    elif damage == "turn":
+        columns["block"][row] = (columns["block"][row] + 1) % rounds.nodes
+        damaged = rounds.having(**columns)
+    else:
+        columns["step"][row] = rounds.steps if rounds.step[row] > rounds.reduce_steps else rounds.reduce_steps
+        damaged = rounds.having(**columns)
+    plan = Plan(topology, damaged)
+    outcome = run_trial(trial_of(transfers_of(plan), 4096), lambda _: None)
+    if outcome.wrong:
+        assert not verify(plan).ok
+        assert " instead of " in outcome.first
+        reached("seen")
+
+
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_nothing_can_be_left_out_of_a_plan_without_waste(name: str) -> None:
+    plan = schedule("circulant(5,1,2)", name)
+    assert isinstance(plan.movement, Rounds)
+    for row in range(len(plan.movement)):
+        kept = plan.movement.rows(np.arange(len(plan.movement)) != row)
+        made = transfers_of(Plan(plan.place, kept))
+        assert wrong_blocks(made, 400) > 0
+        assert run_trial(trial_of(made, 400, iterations=1), lambda _: None).wrong > 0
+
+
+def test_a_rank_waits_only_for_what_it_needs() -> None:
+    """Node 2 passes on the block of node 1 before the later one of node 0 is there, which the plan has there first."""
+    rows = [(1, 0, 2, 0), (1, 1, 2, 1), (2, 2, 3, 1), (3, 2, 3, 0)]
+    step, src, dst, block = (np.array(column, dtype=np.int32) for column in zip(*rows, strict=True))
+    ends = np.zeros(4, dtype=np.int64), np.ones(4, dtype=np.int64)
+    rounds = Rounds(as_collective("allgather"), 4, 1, 3, 0, step, src, dst, block, *ends)
+    made = transfers_of(Plan(schedule("complete(4)", "allgather").place, rounds))
+    own = list(programs_of(made))[2]
+    blocks = {
+        do: [(own.sends if do is Do.SEND else own.receives)[at].block.tolist() for kind, at in own.order if kind is do]
+        for do in Do
+    }
+    assert [do for do, _ in own.order] == [Do.RECEIVE, Do.SEND, Do.RECEIVE, Do.SEND]
+    assert blocks[Do.RECEIVE] == blocks[Do.SEND] == [[1], [0]]
+
+
+def test_what_a_link_carries_in_a_step_is_one_message() -> None:
+    plan = schedule("circulant(12,2,3)", "allreduce")
+    assert isinstance(plan.movement, Rounds)
+    sends = set(zip(*(getattr(plan.movement, name).tolist() for name in ("step", "src", "dst")), strict=True))
+    assert sum(len(one.sends) for one in programs_of(transfers_of(plan))) == len(sends)
+
+
+def test_what_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InfeasibleError, match="unequal"):
+        transfers_of(schedule("dgx_a100(1)", "allgather", shards=[2, 1, 1, 1, 1, 1, 1, 1]))
+    with pytest.raises(ScheduleError, match="parts that follow one another are of trees"):
+        transfers_of(schedule("torus(3,3)", "allgather"), 2)
+    with pytest.raises(InfeasibleError, match="adds or copies in these trees"):
+        transfers_of(schedule("dgx_h100(2)", "allgather", method="in-network"))
+    monkeypatch.setattr(transfers, "_KINDS", {})
+    with pytest.raises(ScheduleError, match="nobody knows how to run Rounds"):
+        transfers_of(schedule("torus(3,3)", "allgather"))
+    monkeypatch.undo()
+    monkeypatch.setattr(program, "MOST_UNITS", 1)
+    with pytest.raises(TooLargeError, match="units"):
+        list(programs_of(transfers_of(schedule("torus(3,3)", "allgather"))))

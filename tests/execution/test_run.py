@@ -1,0 +1,172 @@
+"""``run_plan`` and ``topodesign run`` on threads: what they say of times and rates, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from topodesign import Plan, Rounds, run_plan, save_plan, schedule
+from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
+from topodesign.cli.main import run
+from topodesign.collectives import COLLECTIVES
+from topodesign.execution.rates import bus_factor
+from topodesign.execution.trial import Outcome
+from topodesign.execution.workspace import TYPES, Workspace, by_place, coefficients
+
+
+def test_rates_are_those_of_nccl_tests() -> None:
+    """Of n ranks: 2(n-1)/n for an allreduce, 1 where a root sends or gets all of one block, else (n-1)/n."""
+    assert {name: bus_factor(one, 8) for name, one in COLLECTIVES.items()} == {
+        "allgather": Fraction(7, 8),
+        "reduce-scatter": Fraction(7, 8),
+        "allreduce": Fraction(7, 4),
+        "broadcast": 1,
+        "reduce": 1,
+        "scatter": Fraction(7, 8),
+        "gather": Fraction(7, 8),
+        "all-to-all": Fraction(7, 8),
+    }
+    outcome = Outcome((3 * 10**9, 10**9, 2 * 10**9), 0, "")
+    assert [outcome.median, outcome.least, outcome.most] == [Fraction(2), Fraction(1), Fraction(3)]
+    assert Outcome((10**9, 2 * 10**9), 0, "").median == Fraction(3, 2)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_sums_are_exact_in_every_type(dtype: str) -> None:
+    """The largest that can occur, as the sum of all, is an integer of the type."""
+    for ranks in (2, 64, 1024):
+        factor = coefficients(ranks, 3)
+        assert factor.min() >= 1
+        total = int(factor.sum()) * 251
+        assert int(np.array(total, dtype=TYPES[dtype])) == total < 2**24
+    assert by_place(0, 3, 5, 9).tolist() == by_place(0, 3, 0, 9)[5:].tolist()
+    result = run_plan(schedule("torus(3,2)"), size=5000, iterations=1, warmup=0, dtype=dtype)
+    assert result.right
+
+
+def test_what_a_result_says() -> None:
+    plan = schedule("circulant(12,2,3)")
+    result = run_plan(plan, size=["1000B", "48KiB", "480KiB"], iterations=3, warmup=0)
+    assert [one.size for one in result.runs] == [1008, 48 * 1024, 480 * 1024]
+    assert result.bus == Fraction(11, 6)
+    assert len(result.times) == 3
+    for row, one in zip(result.to_records(), result.runs, strict=True):
+        assert row["time_s"] == sorted(one.outcome.times)[1] / Fraction(10**9)
+        assert row["algorithm_bandwidth"] * row["time_s"] == one.size
+        assert row["bus_bandwidth"] == Fraction(11, 6) * row["algorithm_bandwidth"]
+    text = str(result)
+    for words in ("12 threads of one process", "1kB is padded to 1008B", "not a fabric", "11/6", ": right"):
+        assert words in text
+    if result.fit is not None:  # times of threads may say anything
+        assert (result.fit.steps, result.fit.y) == (Fraction(4), Fraction(11, 6))
+        assert result.model is not None
+        assert result.model.startswith("topodesign pareto -n 12 -d 4 --alpha ")
+        assert result.model in text
+
+
+@pytest.mark.parametrize(
+    ("place", "collective", "options", "cost"),
+    [
+        ("torus(3,3)", "allgather", {"method": "tacos"}, None),
+        ("torus(3,3)", "allgather", {"method": "forest"}, None),
+        ("dgx_a100(1)", "allgather", {}, "no one bandwidth"),
+    ],
+)
+def test_fits_are_of_plans_with_one_latency_and_bandwidth(
+    place: str, collective: str, options: dict[str, Any], cost: str | None
+) -> None:
+    result = run_plan(schedule(place, collective, **options), size=[999, 2**16, 2**20], iterations=1, warmup=1)
+    if cost is None:
+        assert result.fit is not None or any("do not grow" in note for note in result.notes)
+    else:
+        assert result.fit is None
+        assert any(cost in note for note in result.notes)
+
+
+def damaged(plan: Plan) -> Plan:
+    assert isinstance(plan.movement, Rounds)
+    return replace(plan, movement=plan.movement.rows(np.arange(len(plan.movement)) > 0))
+
+
+def test_a_wrong_plan_is_refused_or_seen() -> None:
+    plan = damaged(schedule("torus(3,3)", "allgather"))
+    with pytest.raises(InfeasibleError, match="was not run"):
+        run_plan(plan)
+    result = run_plan(plan, size=900, iterations=2, verified=False)
+    assert not result.right
+    assert "WRONG" in str(result)
+    assert " instead of " in str(result)
+
+
+def test_what_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = schedule("torus(3,3)", "allgather")
+    wrongs: list[dict[str, Any]] = [{"iterations": 0}, {"dtype": "float16"}, {"transport": "pigeons"}, {"size": 0}]
+    for wrong in [*wrongs, {"parts": 2}, {"size": []}]:
+        with pytest.raises((ParameterError, ValueError)):
+            run_plan(plan, **wrong)
+    monkeypatch.setenv("TOPODESIGN_MAX_MEMORY", "1MiB")
+    with pytest.raises(FileFormatError, match=r"the data of 9 ranks in one process would need about .*MiB"):
+        run_plan(plan, size="1MiB")
+    with pytest.raises(FileFormatError):
+        run_plan(tmp_path / "nothing.npz")
+
+
+def test_a_failing_rank_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = threading.active_count()
+    place = Workspace.wrong
+
+    def fail(self: Any, factor: Any) -> Any:
+        if self.program.rank == 2:
+            raise MemoryError("no more")
+        return place(self, factor)
+
+    monkeypatch.setattr(Workspace, "wrong", fail)
+    with pytest.raises(MemoryError, match="no more"):
+        run_plan(schedule("torus(3,3)"), size=900)
+    assert threading.active_count() == before
+
+
+def test_an_interrupt_ends_all_threads() -> None:
+    before = threading.active_count()
+
+    def interrupt(_share: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_plan(schedule("torus(3,3)"), size=900, progress=interrupt)
+    assert threading.active_count() == before
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = schedule("torus(3,3)", "allgather")
+    save_plan("plan.npz", plan)
+    save_plan("wrong.npz", damaged(plan))
+    assert run(["run", "plan.npz", "--sweep", "1KiB..64KiB", "--iterations", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["asked_bytes"] for one in found["runs"]] == [2**10, 2**12, 2**14, 2**16]
+    assert found["right"]
+    assert run(["run", "torus(3,3)", "--collective", "all-to-all", "--size", "1KiB", "--iterations", "1"]) == 0
+    assert "all-to-all of 9 nodes on torus(3,3)" in capsys.readouterr().out
+    assert run(["run", "wrong.npz"]) == 1
+    assert "the plan is wrong, and was not run" in capsys.readouterr().err
+    assert run(["run", "wrong.npz", "--no-verify", "--size", "1KiB"]) == 1
+    assert "every result was checked: WRONG" in capsys.readouterr().out
+    for words, said in (
+        (["plan.npz", "--sweep", "1KiB"], "no range of sizes such as 1KiB..64MiB"),
+        (["plan.npz", "--sweep", "2KiB..1KiB"], "should go upwards"),
+        (["plan.npz", "--sweep", "1B..1PB", "--factor", "2"], "would need about"),
+        (["plan.npz", "--sweep", "1KiB..2KiB", "--size", "1KiB"], "leave --size out"),
+        (["plan.npz", "--factor", "2"], "--factor is of --sweep"),
+        (["plan.npz", "--collective", "allreduce"], "is a schedule already, which decides --collective"),
+        (["plan.npz", "--size", "many"], "size"),
+    ):
+        assert run(["run", *words]) == 2
+        assert said in capsys.readouterr().err

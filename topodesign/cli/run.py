@@ -1,0 +1,180 @@
+"""``topodesign run``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+import topodesign
+from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
+from topodesign.cli.completion import SPEC
+from topodesign.cli.options import (
+    collective_option,
+    group_options,
+    json_option,
+    method_options,
+    print_json,
+    progress_bar,
+    say,
+    tree_options,
+)
+from topodesign.cli.sources import names_schedule
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from topodesign.collectives import Collective
+    from topodesign.execution.run import Transport
+    from topodesign.plans.plan import Plan
+
+_MOST_SIZES = 64
+
+
+def _sweep(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[Fraction, Fraction] | None:
+    """Read sizes such as ``1KiB..64MiB``."""
+    if value is None:
+        return None
+    from topodesign.base.units import parse_size  # noqa: PLC0415  not for help
+
+    first, dots, last = value.partition("..")
+    if not dots:
+        raise click.BadParameter(f"{value!r:.60} is no range of sizes such as 1KiB..64MiB.")
+    ends = parse_size(first), parse_size(last)
+    if ends[0] > ends[1]:
+        raise click.BadParameter(f"{value!r:.60} should go upwards.")
+    return ends
+
+
+@click.command(name="run")
+@click.argument("source", type=SPEC)
+@collective_option
+@method_options
+@tree_options
+@group_options
+@click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    default=("1MiB",),
+    show_default=True,
+    metavar="SIZE",
+    help="Data size, such as 1MiB or 100MB; give it several times for one row each.",
+)
+@click.option(
+    "--sweep",
+    callback=_sweep,
+    metavar="A..B",
+    help="Sizes from A to B, each --factor times the one before; latency and bandwidth are fitted to their times.",
+)
+@click.option("--factor", type=click.IntRange(2, 1024), default=4, show_default=True, help="Of --sweep.")
+@click.option(
+    "--iterations", type=click.IntRange(1, 10**6), default=20, show_default=True, help="How often each size is timed."
+)
+@click.option(
+    "--warmup", type=click.IntRange(0, 10**6), default=5, show_default=True, help="How often it is run before that."
+)
+@click.option(
+    "--dtype",
+    type=click.Choice(["float32", "float64", "int32", "int64"]),
+    default="float32",
+    show_default=True,
+    help="Type of the elements.",
+)
+@click.option(
+    "--parts",
+    type=click.IntRange(1, 10**6),
+    default=1,
+    show_default=True,
+    help="Of trees and paths: parts of the data of each that follow one another.",
+)
+@click.option(
+    "--transport",
+    type=click.Choice(["auto", "threads", "mpi"]),
+    default="auto",
+    show_default=True,
+    help="What carries messages; auto takes MPI where mpirun has started this, and threads elsewhere.",
+)
+@click.option(
+    "--verify/--no-verify",
+    "verified",
+    default=True,
+    show_default=True,
+    help="Refuse a plan that is wrong, or run it to see what comes of it.",
+)
+@json_option
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    source: str,
+    collective: Collective,
+    sizes: tuple[str, ...],
+    sweep: tuple[Fraction, Fraction] | None,
+    factor: int,
+    transport: str,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Run a plan: move real bytes between threads, or between processes under mpirun, and check every result.
+
+    SOURCE is a schedule file (.npz), which decides on the collective and how it is done, or a spec (quote it), a file
+    of links or a fabric, which is scheduled first. A rank is a node. By itself this starts a thread for each; started
+    by mpirun -n N it is one of N processes, and MPI's own collective is timed beside it; pip install 'topodesign[mpi]'.
+
+    Rates are those that nccl-tests prints. Exit status 1 if the plan or a result is wrong.
+
+    Examples: topodesign run ring.npz --size 64MiB,
+    mpirun -n 12 topodesign run ring.npz --sweep 1KiB..64MiB
+    """
+    from topodesign.execution.mpi import ElsewhereError, is_started, speaks  # noqa: PLC0415  NumPy, which help does without
+
+    given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    run = {name: options.pop(name) for name in ("iterations", "warmup", "dtype", "parts", "verified")}
+    if sweep is not None and "sizes" in given:
+        raise ParameterError("--sweep says which sizes; leave --size out")
+    if sweep is None and "factor" in given:
+        raise ParameterError("--factor is of --sweep; leave it out")
+    how: Transport = "mpi" if transport == "mpi" or (transport == "auto" and is_started()) else "threads"
+
+    def plan() -> Plan:
+        if not names_schedule(source):
+            return topodesign.schedule(source, collective, **options)
+        decided = sorted(given & {"collective", *options})
+        if decided:
+            words = ", ".join(f"--{name.replace('_', '-')}" for name in decided)
+            raise ParameterError(f"{source} is a schedule already, which decides {words}; leave that out")
+        return topodesign.load_plan(source)
+
+    try:
+        with progress_bar("running") as progress:
+            result = topodesign.run_plan(
+                plan,
+                size=sizes if sweep is None else _swept(*sweep, factor),
+                transport=how,
+                progress=progress,
+                **run,
+            )
+    except ElsewhereError as error:
+        context.exit(1 if error.infeasible else 2)
+    except TopodesignError as error:
+        if how == "mpi" and not speaks():  # rank 0 says the same
+            context.exit(1 if isinstance(error, InfeasibleError) else 2)
+        raise
+    if result.rank:
+        context.exit(0 if result.right else 1)
+    if as_json:
+        print_json(result.record(), result.record()["runs"])
+    else:
+        say(str(result))
+    return 0 if result.right else 1
+
+
+def _swept(first: Fraction, last: Fraction, factor: int) -> list[Fraction]:
+    sizes = [first]
+    while sizes[-1] * factor <= last:
+        sizes.append(sizes[-1] * factor)
+        if len(sizes) > _MOST_SIZES:
+            raise ParameterError(f"a sweep has {_MOST_SIZES} sizes at most; take a larger --factor")
+    return sizes

@@ -1,0 +1,432 @@
+"""What each rank has to do: messages to send and to receive, and in which order, for any size of the data.
+
+What goes from one rank to another in the same instants is one message. A rank has its own messages alone, and no
+barrier: it takes its sends in the order in which the plan has them, and before each it waits for the messages that
+bring what it sends, and for no others. So it goes on as soon as these have come, however far the rest is.
+
+That cannot deadlock, whatever the plan: a send waits only for messages that the plan has there when it starts, so
+their senders have begun with them earlier, and the earliest send that is stuck would wait for none that is. Nor can it
+mix data up: what a message brings is put in its place after all that the plan has there before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from topodesign.base.errors import TooLargeError
+from topodesign.collectives.collective import EVERYONE
+from topodesign.execution.transfers import Transfers
+from topodesign.topology.topology import IntArray
+
+MOST_UNITS = 2**31
+"""Units of a block, so that their products fit into 64 bits."""
+
+
+class Do(IntEnum):
+    """What a rank does with a message."""
+
+    SEND = 0
+    RECEIVE = 1
+    FINISH = 2
+    """Wait until a message is sent, since what it was sent from will be written to."""
+
+
+@dataclass(frozen=True, eq=False)
+class Message:
+    """A message as its sender or its receiver has it.
+
+    Attributes
+    ----------
+    peer
+        The other rank.
+    tag
+        Its number among those from the one to the other.
+    stream, block, lo, hi
+        Which units of which blocks it has, one after the other; int64 arrays.
+    adds
+        Whether the receiver adds it to what it has.
+    special
+        Of a message that is sent: that partial sums of it begin anew at the sender, at zero. Of one that is received:
+        that nothing was in its place before, so that it may be put there at any time.
+    """
+
+    peer: int
+    tag: int
+    stream: IntArray
+    block: IntArray
+    lo: IntArray
+    hi: IntArray
+    adds: bool
+    special: bool
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A block that a rank has at the start or must have in the end.
+
+    Attributes
+    ----------
+    stream, block
+        Which.
+    sources
+        The ranks whose contributions it is the sum of; one where nothing is added.
+    """
+
+    stream: int
+    block: int
+    sources: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """All that one rank has to do.
+
+    Attributes
+    ----------
+    rank, ranks
+        Which of how many.
+    sends, receives
+        Its messages.
+    order
+        Pairs (what to do, place of the message in ``sends`` or ``receives``).
+    inputs, outputs
+        What it has at the start, and what it must have in the end.
+    stream, block, lo, hi
+        The units that it has memory for: int64 arrays, ascending, that neither overlap nor touch.
+    """
+
+    rank: int
+    ranks: int
+    sends: tuple[Message, ...]
+    receives: tuple[Message, ...]
+    order: tuple[tuple[Do, int], ...]
+    inputs: tuple[Piece, ...]
+    outputs: tuple[Piece, ...]
+    stream: IntArray
+    block: IntArray
+    lo: IntArray
+    hi: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """The rows of all sends, those of a message one after the other, and each message's first row, ends and instants.
+
+    Attributes
+    ----------
+    ranks, units
+        How many ranks there are, and units of a block of every stream.
+    rows
+        int64 of shape (4, rows): stream, block, lo, hi.
+    first
+        Where the rows of every message begin, and their number at the end.
+    src, dst, start, end, adds, tag
+        One entry for every message.
+    """
+
+    ranks: int
+    units: tuple[int, ...]
+    rows: IntArray
+    first: IntArray
+    src: IntArray
+    dst: IntArray
+    start: IntArray
+    end: IntArray
+    adds: IntArray
+    tag: IntArray
+
+
+def programs_of(transfers: Sequence[Transfers]) -> Iterator[Program]:
+    """Yield the programs of all ranks, in their order.
+
+    Parameters
+    ----------
+    transfers
+        Those of a plan, as :func:`~topodesign.execution.transfers.transfers_of` gives them.
+
+    Raises
+    ------
+    TooLargeError
+        If blocks are cut into too many units.
+    """
+    if max(one.units for one in transfers) >= MOST_UNITS:
+        raise TooLargeError(f"blocks cut into {MOST_UNITS} units or more are not run; make a plan with fewer")
+    table = _messages(transfers)
+    ranks = transfers[0].ranks
+    by_sender, by_receiver = (_places(column, ranks) for column in (table.src, table.dst))
+    inputs, outputs = _pieces(transfers)
+    for rank in range(ranks):
+        yield _program(table, rank, (by_sender[rank], by_receiver[rank]), (inputs[rank], outputs[rank]))
+
+
+def _places(column: IntArray, count: int) -> list[IntArray]:
+    """Return where each of the numbers below a count is in a column."""
+    order = np.argsort(column, kind="stable")
+    return np.split(order, np.searchsorted(column[order], np.arange(1, count)))
+
+
+def _messages(transfers: Sequence[Transfers]) -> _Table:
+    """Return all messages, with neighbouring units of a block as one row."""
+    names = ("src", "dst", "start", "end", "part", "block", "lo", "hi")
+    columns = {name: np.concatenate([getattr(one, name) for one in transfers]) for name in names}
+    stream = np.repeat(np.arange(len(transfers)), [len(one.src) for one in transfers])
+    adds = np.concatenate(
+        [np.array([m.adds for m in one.collective.movements], dtype=np.int64)[one.part] for one in transfers]
+    )
+    keys = (columns["src"], columns["dst"], columns["start"], columns["end"], stream, columns["part"])
+    order = np.lexsort((columns["hi"], columns["lo"], columns["block"], *keys[::-1]))
+    sorted_keys = np.stack(keys)[:, order]
+    rows = np.stack((stream, columns["block"], columns["lo"], columns["hi"]))[:, order]
+    new = np.append(True, np.any(sorted_keys[:, 1:] != sorted_keys[:, :-1], axis=0))[: len(order)]
+    joins = ~new & np.append(False, (rows[1, 1:] == rows[1, :-1]) & (rows[2, 1:] == rows[3, :-1]))[: len(order)]
+    begins = np.flatnonzero(~joins)
+    high = rows[3][np.append(begins[1:], len(order)) - 1] if len(begins) else rows[3]
+    kept = np.stack((*rows[:3, begins], high))
+    first = np.flatnonzero(new[begins])
+    src, dst, start, end = sorted_keys[:4, begins[first]]
+    pair = src * transfers[0].ranks + dst
+    group = np.flatnonzero(np.diff(pair, prepend=-1))
+    tag = np.arange(len(pair)) - np.repeat(group, np.diff(group, append=len(pair)))
+    return _Table(
+        transfers[0].ranks,
+        tuple(one.units for one in transfers),
+        kept,
+        np.append(first, len(begins)),
+        src,
+        dst,
+        start,
+        end,
+        adds[order][begins[first]],
+        tag.astype(np.int64),
+    )
+
+
+def _pieces(transfers: Sequence[Transfers]) -> tuple[list[list[Piece]], list[list[Piece]]]:
+    """Return what every rank has at the start, and what it must have in the end."""
+    ranks = transfers[0].ranks
+    inputs: list[list[Piece]] = [[] for _ in range(ranks)]
+    outputs: list[list[Piece]] = [[] for _ in range(ranks)]
+    for stream, one in enumerate(transfers):
+        members = one.collective.members(ranks)
+        blocks = one.collective.blocks(members, ranks)
+        team = one.collective.teams(ranks)
+        everyone = {number: np.flatnonzero(team == number).tolist() for number in range(int(team.max()) + 1)}
+        owners = team[one.collective.owners(blocks, ranks)].tolist()
+        sources, _ = one.collective.places(one.collective.movements[0], blocks, ranks)
+        _, goals = one.collective.places(one.collective.movements[-1], blocks, ranks)
+        for block, own, source, goal in zip(blocks.tolist(), owners, sources.tolist(), goals.tolist(), strict=True):
+            froms = everyone[own] if source == EVERYONE else [source]
+            for rank in froms:
+                inputs[rank].append(Piece(stream, block, (rank,)))
+            for rank in everyone[own] if goal == EVERYONE else [goal]:
+                outputs[rank].append(Piece(stream, block, tuple(froms)))
+    return inputs, outputs
+
+
+def _program(
+    table: _Table,
+    rank: int,
+    own: tuple[IntArray, IntArray],
+    pieces: tuple[list[Piece], list[Piece]],
+) -> Program:
+    """Return the program of one rank.
+
+    Parameters
+    ----------
+    own
+        The messages that it sends and that it receives.
+    pieces
+        Its inputs and its outputs.
+    """
+    sent, received = own
+    messages = np.concatenate((sent, received))
+    counts = np.diff(table.first)[messages]
+    row = np.arange(int(counts.sum())) + np.repeat(table.first[messages] - (np.cumsum(counts) - counts), counts)
+    bounds = np.concatenate(([0], np.cumsum(counts))).tolist()
+    stream, block, lo, hi = table.rows[:, row]
+    whole = np.array(
+        [(one.stream, one.block, 0, table.units[one.stream]) for both in pieces for one in both], dtype=np.int64
+    )
+    memory = _joined(np.concatenate((np.stack((stream, block, lo, hi)), whole.reshape(-1, 4).T), axis=1))
+    cells = _cells(np.stack((stream, block, lo, hi)), max(table.units))
+    spans = [cells[:, a:b].T.tolist() for a, b in pairwise(bounds)]
+    filled = {(one.stream, one.block) for one in pieces[0]}
+    held = np.array([(s, b) in filled for s, b in zip(stream.tolist(), block.tolist(), strict=True)], dtype=np.bool_)
+    acts = zip(
+        spans,
+        np.concatenate((table.start[sent], table.end[received])).tolist(),
+        table.adds[messages].astype(bool).tolist(),
+        (bool(held[a:b].any()) for a, b in pairwise(bounds)),
+        strict=True,
+    )
+    order, special = _Ordering([_Act(*one) for one in acts], len(sent)).settle()
+    peers = np.concatenate((table.dst[sent], table.src[received])).tolist()
+    made = [
+        Message(
+            peers[at],
+            int(table.tag[message]),
+            stream[a:b],
+            block[a:b],
+            lo[a:b],
+            hi[a:b],
+            bool(table.adds[message]),
+            at in special,
+        )
+        for at, (message, a, b) in enumerate(zip(messages.tolist(), bounds[:-1], bounds[1:], strict=True))
+    ]
+    return Program(
+        rank,
+        table.ranks,
+        tuple(made[: len(sent)]),
+        tuple(made[len(sent) :]),
+        tuple(order),
+        tuple(pieces[0]),
+        tuple(pieces[1]),
+        memory[0],
+        memory[1],
+        memory[2],
+        memory[3],
+    )
+
+
+def _joined(rows: IntArray) -> IntArray:
+    """Return rows (stream, block, lo, hi) as few that do not touch, ascending."""
+    rows = rows[:, np.lexsort(rows[::-1])]
+    if not rows.shape[1]:
+        return rows
+    same = np.append(False, np.all(rows[:2, 1:] == rows[:2, :-1], axis=0))
+    group = np.cumsum(~same)
+    # Within a block, what ends last so far; blocks are kept apart by an offset.
+    wide = int(rows[3].max()) + 1
+    high = np.maximum.accumulate(group * wide + rows[3]) - group * wide
+    new = ~same | np.append(True, rows[2, 1:] > high[:-1])
+    begins = np.flatnonzero(new)
+    ends = np.append(begins[1:], rows.shape[1]) - 1
+    return np.stack((*rows[:3, begins], high[ends]))
+
+
+def _cells(rows: IntArray, most: int) -> IntArray:
+    """Return from which to which cell every row goes, where the ends of all rows cut blocks into cells."""
+    blocks, place = np.unique(rows[:2], axis=1, return_inverse=True)
+    del blocks
+    place = place.ravel()
+    wide = most + 1
+    ends = np.unique(np.concatenate((place * wide + rows[2], place * wide + rows[3])))
+    return np.stack([np.searchsorted(ends, place * wide + column) for column in rows[2:]])
+
+
+class _Act(NamedTuple):
+    """A message that a rank sends or receives.
+
+    Attributes
+    ----------
+    spans
+        Cells that it reads or writes, as pairs of the first and the one after the last.
+    instant
+        When it is sent, or is there.
+    adds
+        Whether its data are added up.
+    held
+        Whether the rank has data of its own in some of its blocks from the start.
+    """
+
+    spans: list[list[int]]
+    instant: int
+    adds: bool
+    held: bool
+
+
+class _Ordering:
+    """In which order a rank does what the plan has at certain instants.
+
+    Parameters
+    ----------
+    acts
+        Its messages.
+    sends
+        The first so many are sent; the rest is received.
+    """
+
+    def __init__(self, acts: list[_Act], sends: int) -> None:
+        self._acts, self._sends = acts, sends
+        cells = max((stop for act in acts for _, stop in act.spans), default=0)
+        # What is there at an instant can be sent at it: deliveries come before sends.
+        self._events = sorted(range(len(acts)), key=lambda at: (acts[at].instant, at < sends, at))
+        self._turn = {at: number for number, at in enumerate(self._events)}
+        self._waiting: list[list[int]] = [[] for _ in range(cells)]
+        self._taken = [0] * cells
+        """How many of those waiting for a cell have their place in the order."""
+        self._readers: list[list[int]] = [[] for _ in range(cells)]
+        self._placed: set[int] = set()
+        self._finished: set[int] = set()
+        self._order: list[tuple[Do, int]] = []
+
+    def _cells_of(self, at: int) -> Iterable[int]:
+        return (cell for first, stop in self._acts[at].spans for cell in range(first, stop))
+
+    def settle(self) -> tuple[list[tuple[Do, int]], set[int]]:
+        """Return the order and the messages that are special, as :class:`Message` says."""
+        special = self._special()
+        for at in self._events:
+            if at >= self._sends:
+                for cell in self._cells_of(at):
+                    self._waiting[cell].append(at)
+                continue
+            self._require(other for cell in self._cells_of(at) for other in self._unplaced(cell))
+            self._order.append((Do.SEND, at))
+            if at in special:
+                continue  # it is copied, so that nobody has to wait for its end
+            for cell in self._cells_of(at):
+                self._readers[cell].append(at)
+        self._require(range(self._sends, len(self._acts)))
+        return self._order, special
+
+    def _unplaced(self, cell: int) -> list[int]:
+        return self._waiting[cell][self._taken[cell] :]
+
+    def _require(self, wanted: Iterable[int]) -> None:
+        """Put deliveries into the order, and before them those that the plan has earlier at the same cells."""
+        stack = [at for at in wanted if at not in self._placed]
+        chosen = set(stack)
+        while stack:
+            at = stack.pop()
+            for cell in self._cells_of(at):
+                for other in self._unplaced(cell):
+                    if other not in chosen and self._turn[other] < self._turn[at]:
+                        chosen.add(other)
+                        stack.append(other)
+        for at in sorted(chosen, key=self._turn.__getitem__):
+            for cell in self._cells_of(at):
+                self._taken[cell] += 1
+                for reader in self._readers[cell]:
+                    if reader not in self._finished:
+                        self._finished.add(reader)
+                        self._order.append((Do.FINISH, reader))
+                self._readers[cell].clear()
+            self._placed.add(at)
+            self._order.append((Do.RECEIVE, at - self._sends))
+
+    def _special(self) -> set[int]:
+        """Return the sends of partial sums that begin anew, and the deliveries to where nothing was."""
+        last_added: dict[int, int] = {}
+        touched: set[int] = set()
+        special = set()
+        for at in self._events:
+            for cell in self._cells_of(at):
+                if at >= self._sends and self._acts[at].adds:
+                    last_added[cell] = self._turn[at]
+        for at in self._events:
+            cells = set(self._cells_of(at))
+            if at < self._sends:
+                if self._acts[at].adds and any(last_added.get(cell, -1) > self._turn[at] for cell in cells):
+                    special.add(at)
+            elif not (self._acts[at].adds or self._acts[at].held or cells & touched):
+                special.add(at)
+            touched |= cells
+        return special

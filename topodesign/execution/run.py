@@ -1,0 +1,595 @@
+"""``run_plan``: move the real bytes of a plan, check every result, and say how fast it was."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from topodesign.base.arguments import as_choice, as_integer
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.memory import check_memory
+from topodesign.base.records import Table, TextResult
+from topodesign.base.units import Quantity, as_size, format_rate, format_size, format_time
+from topodesign.base.wording import counted
+from topodesign.execution.fit import Fit, fitted_model
+from topodesign.execution.program import Program, programs_of
+from topodesign.execution.rates import bus_factor
+from topodesign.execution.transfers import Transfers, transfers_of
+from topodesign.execution.trial import Outcome, Trial
+from topodesign.execution.workspace import TYPES, bytes_of, coefficients, extent_of, shares_of
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
+from topodesign.plans.files import as_plan
+from topodesign.plans.measure import cost_of
+from topodesign.plans.plan import Plan
+from topodesign.plans.timed import Timed
+from topodesign.plans.together import Together
+from topodesign.plans.unroll import unroll_timed
+from topodesign.simulation.plans import simulate
+from topodesign.verification.plans import verify
+
+if TYPE_CHECKING:
+    from topodesign.execution.mpi import World
+
+Transport = Literal["threads", "mpi"]
+TRANSPORTS: tuple[Transport, ...] = ("threads", "mpi")
+MOST_ITERATIONS = 10**6
+LEAST_FITTED = 3
+"""Sizes from which on a latency and a bandwidth are fitted: two of them any pair of times meets."""
+_SWITCH = 5e-5
+"""Seconds after which Python's threads take turns; by default a rank may wait for a hundred times as long."""
+
+
+@dataclass(frozen=True)
+class SizeRun:
+    """What came of one size.
+
+    Attributes
+    ----------
+    asked, size
+        Bytes that were asked for and that were moved: so many that all blocks are equal, in whole elements.
+    outcome
+        Times and errors.
+    """
+
+    asked: Fraction
+    size: int
+    outcome: Outcome
+
+
+@dataclass(frozen=True, repr=False)
+class RunResult(TextResult):
+    """How fast a plan was and whether all results were right.
+
+    Attributes
+    ----------
+    title
+        The plan in words.
+    collective, kind, spec
+        What was done, how data move, and what rebuilds the place, or None.
+    ranks, rank
+        Threads or processes, one for every node; and which of them this is, 0 for all threads.
+    transport
+        ``threads`` or ``mpi``.
+    library
+        What carried the messages.
+    dtype, warmup, iterations
+        Of every size: type of the elements, and iterations without and with their time taken.
+    messages
+        From rank to rank in one iteration, those without elements included.
+    bus
+        Bus bandwidth over algorithm bandwidth; None of several collectives at the same time.
+    runs
+        One for every size.
+    fit
+        Latency and bandwidth from their times; None if there are none.
+    model
+        The command that looks for topologies with them; None without.
+    notes
+        What there is to say about all of it.
+    """
+
+    title: str
+    collective: str
+    kind: str
+    spec: str | None
+    ranks: int
+    rank: int
+    transport: Transport
+    library: str
+    dtype: str
+    warmup: int
+    iterations: int
+    messages: int
+    bus: Fraction | None
+    runs: tuple[SizeRun, ...]
+    fit: Fit | None
+    model: str | None
+    notes: tuple[str, ...]
+
+    @property
+    def right(self) -> bool:
+        """Whether every element of every result was what it must be."""
+        return not any(one.outcome.wrong for one in self.runs)
+
+    @property
+    def times(self) -> tuple[Fraction, ...]:
+        """The median time for every size, in seconds."""
+        return tuple(one.outcome.median for one in self.runs)
+
+    def _rates(self, one: SizeRun, outcome: Outcome) -> tuple[Fraction, Fraction | None]:
+        rate = one.size / max(outcome.median, Fraction(1, 10**9))
+        return rate, None if self.bus is None else rate * self.bus
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for every size: times in seconds, rates in bytes per second."""
+        rows = []
+        for one in self.runs:
+            algorithm, bus = self._rates(one, one.outcome)
+            row: dict[str, Any] = {
+                "size_bytes": one.size,
+                "time_s": one.outcome.median,
+                "least_s": one.outcome.least,
+                "most_s": one.outcome.most,
+                "algorithm_bandwidth": algorithm,
+                "bus_bandwidth": bus,
+                "wrong": one.outcome.wrong,
+            }
+            if one.outcome.own is not None:
+                row |= {"own_time_s": one.outcome.own.median, "own_bus_bandwidth": self._rates(one, one.outcome.own)[1]}
+            rows.append(row)
+        return rows
+
+    def heading(self) -> str:
+        """Return what was run."""
+        return self.title
+
+    def table(self) -> Table:
+        """Return a row for every size."""
+        own = any(one.outcome.own is not None for one in self.runs)
+        wrong = not self.right
+        columns = ("size", "time", "min", "max", "algbw", "busbw", *(["MPI busbw", "time/MPI"] if own else []))
+        rows = []
+        for one in self.runs:
+            found = one.outcome
+            cells = [
+                format_size(one.asked),
+                *(format_time(time) for time in (found.median, found.least, found.most)),
+                *(_rate(rate) for rate in self._rates(one, found)),
+            ]
+            if own and found.own is not None:
+                ratio = float(found.median / max(found.own.median, Fraction(1, 10**9)))
+                cells += [_rate(self._rates(one, found.own)[1]), f"{ratio:.2f}"]
+            rows.append((*cells, *([f"{found.wrong} wrong"] if wrong else [])))
+        return Table("", (*columns, *(["results"] if wrong else [])), tuple(rows))
+
+    def __str__(self) -> str:
+        """Return what was run, the table, what the rates are, the fit and the notes."""
+        who = f"{self.ranks} {'threads of one process' if self.transport == 'threads' else 'MPI processes'}"
+        times = f"{counted(self.iterations, 'iteration')} after {self.warmup} that are not timed"
+        lines = [
+            self.title,
+            f"{who} ({self.library}), {self.dtype}, {times}; {counted(self.messages, 'message')} in each",
+            self.table().text(),
+            "every result was checked: right" if self.right else "every result was checked: WRONG",
+        ]
+        lines += [] if self.fit is None else [f"fit: {self.fit}"]
+        lines += [] if self.model is None else [f"  {self.model}"]
+        return "\n".join([*lines, *self.notes])
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        fit = self.fit
+        return {
+            "title": self.title,
+            "collective": self.collective,
+            "kind": self.kind,
+            "spec": self.spec,
+            "ranks": self.ranks,
+            "transport": self.transport,
+            "library": self.library,
+            "dtype": self.dtype,
+            "warmup": self.warmup,
+            "iterations": self.iterations,
+            "messages": self.messages,
+            "bus_factor": None if self.bus is None else str(self.bus),
+            "right": self.right,
+            "runs": [
+                {
+                    "size_bytes": one.size,
+                    "asked_bytes": float(one.asked),
+                    **self._measured(one, one.outcome),
+                    "own": None if one.outcome.own is None else self._measured(one, one.outcome.own),
+                }
+                for one in self.runs
+            ],
+            "fit": None
+            if fit is None
+            else {
+                "alpha_s": float(fit.alpha),
+                "bandwidth_bps": float(fit.bandwidth),
+                "steps": str(fit.steps),
+                "bandwidth": str(fit.y),
+                "residual_rms": fit.mean_square,
+                "residual_largest": fit.largest,
+                "command": self.model,
+            },
+            "notes": list(self.notes),
+        }
+
+    def _measured(self, one: SizeRun, outcome: Outcome) -> dict[str, Any]:
+        algorithm, bus = self._rates(one, outcome)
+        return {
+            "time_s": float(outcome.median),
+            "least_s": float(outcome.least),
+            "most_s": float(outcome.most),
+            "algorithm_bandwidth_GBps": float(algorithm) / 10**9,
+            "bus_bandwidth_GBps": None if bus is None else float(bus) / 10**9,
+            "wrong_elements": outcome.wrong,
+            "first_wrong": outcome.first or None,
+        }
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """All that a plan says, lowered; without the plan itself."""
+
+    title: str
+    collective: str
+    kind: str
+    spec: str | None
+    transfers: tuple[Transfers, ...]
+    programs: tuple[Program, ...]
+    cost: tuple[Fraction, Fraction] | None
+    place: tuple[int, int]
+    notes: tuple[str, ...]
+
+
+def run_plan(
+    plan: Plan | str | Path | Callable[[], Plan],
+    *,
+    size: Quantity | Iterable[Quantity] = "1MiB",
+    iterations: int = 20,
+    warmup: int = 5,
+    dtype: str = "float32",
+    parts: int = 1,
+    transport: Transport = "threads",
+    verified: bool = True,
+    progress: Callable[[float], None] | None = None,
+) -> RunResult:
+    """Run a plan with real data, and check every element of every result of every iteration.
+
+    A rank is a node, in ascending order. It has its own sends alone, sends what several blocks need over a link at a
+    time as one message, and goes on as soon as what it needs next has come. What is added up is added by NumPy.
+
+    Parameters
+    ----------
+    plan
+        Any, or its file, or a function that makes one, which rank 0 calls.
+    size
+        Whole data M, or several of them: bytes, or text with a unit. As much more is moved as makes blocks equal.
+    iterations, warmup
+        How often each size is run, and how often before without taking the time.
+    dtype
+        Type of the elements: float32, float64, int32 or int64.
+    parts
+        Of trees and paths: chunks that the data of each is cut into, which follow one another.
+    transport
+        ``threads``: one for every rank, in this process; or ``mpi``: this process is one of as many as the plan has
+        nodes, all of which call this, and get the same result.
+    verified
+        Whether a plan that the verifier refuses is refused; without it the results say what is wrong.
+    progress
+        Told the share that is done, on rank 0.
+
+    Returns
+    -------
+    RunResult
+        Times, rates and errors; with three sizes or more the latency and bandwidth that fit them.
+
+    Raises
+    ------
+    InfeasibleError
+        If the plan is wrong, or needs switches that add or copy.
+    MissingLibraryError
+        If MPI is asked for, and mpi4py is not installed.
+    ParameterError
+        If a number is out of range, or there is another number of processes.
+    FileFormatError
+        If the plan cannot be read, or its data need more memory than the limit.
+    ElsewhereError
+        On other ranks where rank 0 raises one of these.
+
+    Examples
+    --------
+    >>> from topodesign import run_plan, schedule
+    >>> result = run_plan(schedule("biring(2,4)"), size=["1KiB", "64KiB"], iterations=2)
+    >>> result.right, [one.size for one in result.runs], result.bus
+    (True, [1024, 65536], Fraction(3, 2))
+    """
+    how = as_choice("transport", transport, TRANSPORTS)
+    several = isinstance(size, Iterable) and not isinstance(size, str)
+    sizes = [as_size(one) for one in (size if several else [size])]  # type: ignore[arg-type, union-attr]
+    if not sizes:
+        raise ParameterError("there is no size; give at least one")
+    rounds = as_integer("iterations", iterations, 1, MOST_ITERATIONS)
+    before = as_integer("warmup", warmup, 0, MOST_ITERATIONS)
+    kind = as_choice("dtype", dtype, TYPES)
+    chunks = as_integer("parts", parts, 1, 10**6)
+    tell = progress or (lambda _: None)
+
+    def prepare() -> _Prepared:
+        return _prepared(plan, chunks, sizes, kind, alone=how == "mpi", verified=verified)
+
+    if how == "threads":
+        return _on_threads(prepare(), sizes, _Settings(kind, before, rounds), tell)
+    from topodesign.execution.mpi import World  # noqa: PLC0415  starts MPI
+
+    return _under_mpi(World(), prepare, sizes, _Settings(kind, before, rounds), tell)
+
+
+@dataclass(frozen=True)
+class _Carrier:
+    """What carried the messages: see :class:`RunResult`; with a note on what its times mean."""
+
+    transport: Transport
+    library: str
+    rank: int
+    messages: int
+    note: str
+
+
+@dataclass(frozen=True)
+class _Settings:
+    dtype: str
+    warmup: int
+    iterations: int
+
+
+def _prepared(
+    plan: Plan | str | Path | Callable[[], Plan],
+    parts: int,
+    sizes: list[Fraction],
+    dtype: str,
+    *,
+    alone: bool,
+    verified: bool,
+) -> _Prepared:
+    """Return what a plan says to every rank, if it may be run; ``alone`` says that each has a process of its own."""
+    made = as_plan(plan() if callable(plan) else plan)
+    notes = []
+    if verified:
+        report = verify(made)
+        if not report.ok:
+            problems = "".join(f"\n  {one}" for one in report.problems)
+            raise InfeasibleError(f"the plan is wrong, and was not run:{problems}")
+    else:
+        notes.append("the plan was not verified before")
+    transfers = transfers_of(made, parts)
+    coefficients(transfers[0].ranks, 0)
+    programs = tuple(programs_of(transfers))
+    width = np.dtype(TYPES[dtype]).itemsize
+    shares = shares_of(transfers)
+    for size in sizes:
+        extent, _ = extent_of(transfers, size, width)
+        needed = [bytes_of(one, extent, shares, width) for one in programs]
+        whose = "the data of a rank" if alone else f"the data of {len(programs)} ranks in one process"
+        check_memory(max(needed) if alone else sum(needed), f"{format_size(size)}: {whose}")
+    try:
+        cost = _cost(made, parts) if len(set(sizes)) >= LEAST_FITTED else None
+    except InfeasibleError as error:
+        cost = None
+        notes.append(f"no latency and bandwidth are fitted: {error}")
+    topology = made.topology
+    return _Prepared(
+        made.heading(),
+        made.collective.name,
+        made.kind,
+        made.spec,
+        transfers,
+        programs,
+        cost,
+        (topology.nodes, topology.degree),
+        tuple(notes),
+    )
+
+
+def _cost(plan: Plan, parts: int) -> tuple[Fraction, Fraction]:
+    """Return how often a plan takes the latency, and how often M/B.
+
+    Raises
+    ------
+    InfeasibleError
+        If there is no one latency or bandwidth.
+    """
+    place, topology = plan.place, plan.topology
+    bandwidth = NODE_BANDWIDTH
+    if isinstance(place, Fabric):
+        egress = np.bincount(topology.src, topology.capacity, topology.nodes)
+        if topology.switches or len(np.unique(egress)) > 1:
+            raise InfeasibleError("the nodes of this fabric have no one bandwidth; take a plan on a topology")
+        bandwidth = 8 * place.unit * int(egress[0])
+    if isinstance(plan.movement, Together):
+        raise InfeasibleError("several collectives at the same time have no size in common")
+    if isinstance(plan.movement, Timed):
+        cost = cost_of(*unroll_timed(plan.topology, plan.movement))
+        steps, y = Fraction(cost.steps), cost.bandwidth
+    else:
+        chunks = parts if plan.kind in {"trees", "paths"} else None
+        size, rate = Fraction(2**40), None if isinstance(place, Fabric) else bandwidth
+        busy, late = (simulate(plan, size=size, alpha=alpha, bandwidth=rate, chunks=chunks).time for alpha in (0, 1))
+        steps, y = late - busy, busy * bandwidth / (8 * size)
+    if not steps or not y:
+        raise InfeasibleError("nothing is sent")
+    return steps, y
+
+
+def _trials(
+    prepared: _Prepared, sizes: list[Fraction], settings: _Settings, programs: Mapping[int, Program]
+) -> list[tuple[Fraction, int, Trial]]:
+    return [(asked, *_trial(prepared.transfers, asked, settings, programs)) for asked in sizes]
+
+
+def _trial(
+    transfers: tuple[Transfers, ...], asked: Fraction, settings: _Settings, programs: Mapping[int, Program]
+) -> tuple[int, Trial]:
+    extent, whole = extent_of(transfers, asked, np.dtype(TYPES[settings.dtype]).itemsize)
+    collective = transfers[0].collective if len(transfers) == 1 else None
+    trial = Trial(
+        programs,
+        transfers[0].ranks,
+        extent,
+        shares_of(transfers),
+        settings.dtype,
+        settings.warmup,
+        settings.iterations,
+        collective,
+    )
+    return whole, trial
+
+
+def _on_threads(
+    prepared: _Prepared, sizes: list[Fraction], settings: _Settings, tell: Callable[[float], None]
+) -> RunResult:
+    from topodesign.execution.threads import run_trial  # noqa: PLC0415  one of the transports
+
+    runs = []
+    with _taking_turns():
+        for number, (asked, whole, trial) in enumerate(
+            _trials(prepared, sizes, settings, dict(enumerate(prepared.programs)))
+        ):
+
+            def told(share: float, done: int = number) -> None:
+                tell((done + share) / len(sizes))
+
+            runs.append(SizeRun(asked, whole, run_trial(trial, told)))
+    cores = counted(_cores(), "core")
+    note = f"threads of one machine measure its memory, its {cores} and Python, not a fabric: mpirun runs it on hosts"
+    messages = sum(len(one.sends) for one in prepared.programs)
+    return _result(prepared, tuple(runs), settings, _Carrier("threads", f"NumPy {np.__version__}", 0, messages, note))
+
+
+def _under_mpi(
+    world: World,
+    prepare: Callable[[], _Prepared],
+    sizes: list[Fraction],
+    settings: _Settings,
+    tell: Callable[[float], None],
+) -> RunResult:
+    def checked() -> _Prepared:
+        found = prepare()
+        world.check(len(found.programs))
+        return found
+
+    first = world.first(checked)
+    try:
+        head = world.share(None if first is None else replace(first, programs=()))
+        program = world.deal(None if first is None else list(first.programs))
+        messages = world.share(None if first is None else sum(len(one.sends) for one in first.programs))
+        runs = []
+        for number, (asked, whole, trial) in enumerate(_trials(head, sizes, settings, {world.rank: program})):
+
+            def told(share: float, done: int = number) -> None:
+                if world.rank == 0:
+                    tell((done + share) / len(sizes))
+
+            runs.append(SizeRun(asked, whole, world.run_trial(trial, told)))
+        hosts = world.hosts()
+    except BaseException as error:  # noqa: BLE001  whatever it is, the others wait for this rank
+        world.end_all(error)
+    note = (
+        "all ranks are on one machine: the times are those of its memory and cores, not of a fabric"
+        if hosts == 1
+        else f"ranks are on {hosts} machines; MPI decides over which way a message goes, not the plan's links"
+    )
+    return _result(head, tuple(runs), settings, _Carrier("mpi", world.name, world.rank, messages, note))
+
+
+def _result(
+    prepared: _Prepared,
+    runs: tuple[SizeRun, ...],
+    settings: _Settings,
+    carrier: _Carrier,
+) -> RunResult:
+    transfers = prepared.transfers
+    bus, words = _bus(transfers)
+    said = [words, *prepared.notes, *_padding(transfers, runs)]
+    said += [f"WRONG: {one.outcome.first}" for one in runs if one.outcome.wrong][:3]
+    fit = None
+    if prepared.cost is not None and len({one.size for one in runs}) >= LEAST_FITTED:
+        try:
+            fit = fitted_model(*prepared.cost, [(one.size, one.outcome.median) for one in runs])
+        except InfeasibleError as error:
+            said.append(f"no latency and bandwidth are fitted: {error}")
+    nodes, degree = prepared.place
+    return RunResult(
+        prepared.title,
+        prepared.collective,
+        prepared.kind,
+        prepared.spec,
+        transfers[0].ranks,
+        carrier.rank,
+        carrier.transport,
+        carrier.library,
+        settings.dtype,
+        settings.warmup,
+        settings.iterations,
+        carrier.messages,
+        bus,
+        runs,
+        fit,
+        None if fit is None else f"topodesign pareto -n {nodes} -d {degree} {fit.options()}",
+        (*said, carrier.note),
+    )
+
+
+def _bus(transfers: tuple[Transfers, ...]) -> tuple[Fraction | None, str]:
+    """Return the factor of the bus bandwidth, and what there is to say about rates."""
+    if len(transfers) > 1:
+        return None, "algbw: the data of all collectives over the time of all; they have no busbw"
+    collective, ranks = transfers[0].collective, transfers[0].ranks
+    members = max(len(one.members(ranks)) for one in collective.single)
+    factor = bus_factor(collective, members)
+    groups = "" if collective.groups is None else " of each group"
+    return factor, (
+        f"algbw: all data{groups} over the median time; busbw: that times {factor}, as in nccl-tests for "
+        f"{members} ranks"
+    )
+
+
+def _padding(transfers: tuple[Transfers, ...], runs: tuple[SizeRun, ...]) -> list[str]:
+    """Say which sizes are larger than those that were asked for."""
+    grown = [one for one in runs if one.size != one.asked]
+    if not grown:
+        return []
+    one = grown[0]
+    shards = transfers[0].collective.shards(len(transfers[0].collective.members(transfers[0].ranks)))
+    more = f", and {counted(len(grown) - 1, 'other size')} likewise" if len(grown) > 1 else ""
+    padded = f"{format_size(one.asked)} is padded to {format_size(one.size)}"
+    return [f"{padded}, whole elements in {counted(shards, 'equal block')}{more}"]
+
+
+def _rate(rate: Fraction | None) -> str:
+    return "" if rate is None else format_rate(Fraction(f"{float(rate):.4g}"))
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def _taking_turns() -> Iterator[None]:
+    """Let threads take turns often, so that a message does not wait for another rank's work."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)

@@ -1,0 +1,150 @@
+"""The transport inside one process: a thread for every rank, and a queue for what is sent to it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+
+from topodesign.execution.program import Do
+from topodesign.execution.trial import Outcome, Trial
+from topodesign.execution.workspace import Array, Workspace, coefficients
+
+_Parcel = tuple[int, int, Array]
+"""Who sends, the tag, and the elements; they stay as they are until all ranks are done."""
+
+
+class _StoppedError(Exception):
+    """Another rank has failed, or the program is to end."""
+
+
+class Exchange:
+    """The queues of all ranks.
+
+    Parameters
+    ----------
+    spaces
+        The memory of every rank.
+    """
+
+    def __init__(self, spaces: Sequence[Workspace]) -> None:
+        self._spaces = spaces
+        self._queues: list[SimpleQueue[_Parcel | None]] = [SimpleQueue() for _ in spaces]
+        # What is sent is copied once, since the sender goes on before the receiver has it.
+        self._copies = [[one.spare() if one.straight else one.buffer for one in space.sends] for space in spaces]
+
+    def move(self, rank: int) -> None:
+        """Do all that a rank has to do; all ranks do at the same time, each in its thread."""
+        space, queue, copies = self._spaces[rank], self._queues[rank], self._copies[rank]
+        arrived: dict[tuple[int, int], Array] = {}
+        for do, at in space.order:
+            if do is Do.SEND:
+                slot = space.sends[at]
+                parcel = (rank, slot.message.tag, slot.gather(copies[at]))
+                self._queues[slot.message.peer].put(parcel)
+            elif do is Do.RECEIVE:
+                slot = space.receives[at]
+                key = (slot.message.peer, slot.message.tag)
+                while key not in arrived:
+                    one = queue.get()
+                    if one is None:
+                        raise _StoppedError
+                    arrived[one[0], one[1]] = one[2]
+                slot.place(arrived.pop(key))
+
+    def stop(self) -> None:
+        """Wake all ranks, which end then."""
+        for queue in self._queues:
+            queue.put(None)
+
+
+class Crew:
+    """Threads that do something together, and of which none is left when one fails or the program is told to end.
+
+    Parameters
+    ----------
+    count
+        How many.
+    wake
+        Ends what they may be waiting for.
+    """
+
+    def __init__(self, count: int, wake: Callable[[], None]) -> None:
+        self._count, self._wake = count, wake
+        self._barrier = threading.Barrier(count)
+        self._failures: list[BaseException] = []
+
+    def meet(self) -> None:
+        """Wait for all others."""
+        self._barrier.wait()
+
+    def run(self, work: Callable[[int], None]) -> None:
+        """Do the work of every rank, and raise what the first to fail has raised."""
+
+        def guarded(rank: int) -> None:
+            try:
+                work(rank)
+            except (_StoppedError, threading.BrokenBarrierError):
+                pass
+            except BaseException as error:  # noqa: BLE001  raised again below
+                self._failures.append(error)
+                self._end()
+
+        threads = [threading.Thread(target=guarded, args=(rank,), daemon=True) for rank in range(self._count)]
+        started = []
+        try:
+            for one in threads:
+                one.start()
+                started.append(one)
+            for one in started:
+                one.join()
+        except BaseException:
+            self._end()
+            for one in started:
+                one.join()
+            raise
+        if self._failures:
+            raise self._failures[0]
+
+    def _end(self) -> None:
+        self._barrier.abort()
+        self._wake()
+
+
+def run_once(spaces: Sequence[Workspace]) -> None:
+    """Do all that the programs say, once, with what is in the memory of the ranks."""
+    exchange = Exchange(spaces)
+    Crew(len(spaces), exchange.stop).run(exchange.move)
+
+
+def run_trial(trial: Trial, progress: Callable[[float], None]) -> Outcome:
+    """Run a trial in one process; see :class:`~topodesign.execution.trial.Trial`."""
+    spaces = [trial.workspace(rank) for rank in range(trial.ranks)]
+    exchange = Exchange(spaces)
+    crew = Crew(trial.ranks, exchange.stop)
+    rounds = trial.warmup + trial.iterations
+    begun, ended = ([[0] * trial.ranks for _ in range(rounds)] for _ in range(2))
+    wrong = [(0, "")] * trial.ranks
+
+    def work(rank: int) -> None:
+        for number in range(rounds):
+            factor = coefficients(trial.ranks, number)
+            spaces[rank].fill(factor)
+            crew.meet()
+            begun[number][rank] = time.perf_counter_ns()
+            exchange.move(rank)
+            ended[number][rank] = time.perf_counter_ns()
+            crew.meet()
+            count, first = spaces[rank].wrong(factor)
+            wrong[rank] = (wrong[rank][0] + count, wrong[rank][1] or first)
+            if rank == 0:
+                progress((number + 1) / rounds)
+
+    crew.run(work)
+    times = [max(last) - min(first) for first, last in zip(begun, ended, strict=True)]
+    return Outcome(
+        tuple(times[trial.warmup :]),
+        sum(count for count, _ in wrong),
+        next((first for _, first in wrong if first), ""),
+    )

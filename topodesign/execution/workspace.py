@@ -1,0 +1,331 @@
+"""The memory of one rank for one size of the data: where units lie, what goes in and out of messages, what is right.
+
+A block of n elements cut into u units has unit i from element ``i * n // u`` on, so that every size can be cut, into
+parts that differ by an element at most; a message without elements is not sent.
+
+What ranks begin with is made so that anything that is lost, counted twice or put elsewhere shows in the results: an
+element is the product of a number that depends on its place in the data and one that depends on the rank and on the
+iteration. So sums are known without adding, and all numbers on the way are integers that every type holds exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.errors import TooLargeError
+from topodesign.execution.program import MOST_UNITS, Do, Message, Piece, Program
+from topodesign.execution.transfers import Transfers
+from topodesign.topology.topology import IntArray
+
+Array = NDArray[Any]
+
+TYPES: Mapping[str, type] = MappingProxyType(
+    {"float32": np.float32, "float64": np.float64, "int32": np.int32, "int64": np.int64}
+)
+"""Types of elements by name."""
+_EXACT = 2**24
+"""Integers below are exact in all of them."""
+_PLACES = 251
+"""Different numbers by place; a prime, so that no stride of a plan hides a shift."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How many elements blocks have.
+
+    Attributes
+    ----------
+    elements
+        Of the blocks of every stream that are as large as a share, see
+        :meth:`~topodesign.collectives.collective.Collective.shares`.
+    units
+        Units of a block of every stream.
+    """
+
+    elements: tuple[int, ...]
+    units: tuple[int, ...]
+
+
+def extent_of(transfers: Sequence[Transfers], size: Fraction, width: int) -> tuple[Extent, int]:
+    """Return the least extent with at least so much data, and how many bytes it really is.
+
+    Parameters
+    ----------
+    transfers
+        Of the plan.
+    size
+        Bytes of the whole data, of all collectives together.
+    width
+        Bytes of an element.
+    """
+    elements, whole = [], 0
+    for one in transfers:
+        shards = one.collective.shards(len(one.collective.members(one.ranks)))
+        elements.append(-(-size * one.share // (shards * width)))
+        whole += elements[-1] * shards * width
+    return Extent(tuple(map(int, elements)), tuple(one.units for one in transfers)), int(whole)
+
+
+def shares_of(transfers: Sequence[Transfers]) -> tuple[Mapping[int, int], ...]:
+    """Return for each stream how many shares its blocks have, where that is not one for all."""
+    found: list[dict[int, int]] = []
+    for one in transfers:
+        members = one.collective.members(one.ranks)
+        blocks = one.collective.blocks(members, one.ranks)
+        share, _ = one.collective.shares(blocks, one.ranks, len(members))
+        pairs = zip(blocks.tolist(), share.tolist(), strict=True)
+        found.append({block: count for block, count in pairs if count != 1})
+    return tuple(found)
+
+
+def coefficients(ranks: int, iteration: int) -> IntArray:
+    """Return the factor of every rank in an iteration: small enough for all sums, and known to every rank.
+
+    Raises
+    ------
+    TooLargeError
+        If there are so many ranks that sums would not be exact.
+    """
+    most = _EXACT // (_PLACES * ranks)
+    if most < 2:
+        raise TooLargeError(f"{ranks} ranks are too many for sums that short floats hold exactly")
+    return np.random.default_rng(iteration).integers(1, most + 1, size=ranks)
+
+
+def by_place(stream: int, block: int, first: int, last: int) -> IntArray:
+    """Return the numbers, from 1, of the elements of a block between two of them."""
+    place = np.arange(first, last, dtype=np.uint64) + np.uint64((block * 40_503 + stream * 7_919) % 2**32)
+    place *= np.uint64(0x9E3779B97F4A7C15)
+    place >>= np.uint64(40)
+    return (place % np.uint64(_PLACES)).astype(np.int64) + 1
+
+
+class Workspace:
+    """The memory of one rank.
+
+    Parameters
+    ----------
+    program
+        What the rank does.
+    extent, shares
+        How many elements blocks have.
+    dtype
+        Type of the elements, a name of ``TYPES``.
+
+    Attributes
+    ----------
+    memory
+        All elements that the rank has.
+    order
+        What it does, without messages that have no elements.
+    """
+
+    def __init__(
+        self, program: Program, extent: Extent, shares: Sequence[Mapping[int, int]], dtype: str = "float32"
+    ) -> None:
+        self.program = program
+        self._extent, self._shares = extent, shares
+        elements = self._elements(program.stream, program.block)
+        units = np.array(extent.units, dtype=np.int64)[program.stream]
+        self._low = _cut(program.lo, elements, units)
+        length = _cut(program.hi, elements, units) - self._low
+        self._begin = np.cumsum(length) - length
+        self._blocks = int(program.block.max(initial=0)) + 1
+        self._keys = self._key(program.stream, program.block, program.lo)
+        kind = TYPES[dtype]
+        self.memory: Array = np.zeros(int(length.sum()), dtype=kind)
+        self._pattern: Array = np.empty_like(self.memory)
+        for stream, block, low, at, count in zip(
+            *(column.tolist() for column in (program.stream, program.block, self._low, self._begin, length)),
+            strict=True,
+        ):
+            self._pattern[at : at + count] = by_place(stream, block, low, low + count)
+        self._outputs = [(one, self._whole(one)) for one in program.outputs]
+        self._inputs = [(one, self._whole(one)) for one in program.inputs]
+        most = max((where.stop - where.start for _, where in self._outputs), default=0)
+        self._wanted: Array = np.empty(most, dtype=kind)
+        self.sends = [Slots(self, message, sent=True) for message in program.sends]
+        self.receives = [Slots(self, message, sent=False) for message in program.receives]
+        empty = {
+            (do, at)
+            for do, slots in ((Do.SEND, self.sends), (Do.FINISH, self.sends), (Do.RECEIVE, self.receives))
+            for at, one in enumerate(slots)
+            if not one.count
+        }
+        self.order = [step for step in program.order if step not in empty]
+
+    # -- where things are ---------------------------------------------------------------------------------------------
+
+    def _elements(self, stream: IntArray, block: IntArray) -> IntArray:
+        """Return how many elements blocks have."""
+        elements = np.array(self._extent.elements, dtype=np.int64)[stream]
+        for number, shares in enumerate(self._shares):
+            if shares:
+                pairs = zip(stream.tolist(), block.tolist(), strict=True)
+                share = [shares.get(one, 1) if own == number else 1 for own, one in pairs]
+                elements = elements * np.array(share, dtype=np.int64)
+        return elements
+
+    def spans(self, message: Message) -> list[tuple[int, int]]:
+        """Return from where to where in the memory a message's units lie, what follows on another as one."""
+        elements = self._elements(message.stream, message.block)
+        units = np.array(self._extent.units, dtype=np.int64)[message.stream]
+        place = np.searchsorted(self._keys, self._key(message.stream, message.block, message.lo), side="right") - 1
+        shift = self._begin[place] - self._low[place]
+        first, last = _cut(message.lo, elements, units) + shift, _cut(message.hi, elements, units) + shift
+        some = first < last
+        found: list[tuple[int, int]] = []
+        for begin, end in zip(first[some].tolist(), last[some].tolist(), strict=True):
+            if found and found[-1][1] == begin:
+                found[-1] = (found[-1][0], end)
+            else:
+                found.append((begin, end))
+        return found
+
+    def _whole(self, piece: Piece) -> slice:
+        stream, block = np.array([piece.stream], dtype=np.int64), np.array([piece.block], dtype=np.int64)
+        place = int(np.searchsorted(self._keys, self._key(stream, block, np.zeros(1, dtype=np.int64))[0]))
+        begin = int(self._begin[place])
+        return slice(begin, begin + int(self._elements(stream, block)[0]))
+
+    def _key(self, stream: IntArray, block: IntArray, unit: IntArray) -> IntArray:
+        """Return numbers that ascend as streams, blocks and units do."""
+        keys: IntArray = (stream * self._blocks + block) * MOST_UNITS + unit
+        return keys
+
+    # -- what is in it ------------------------------------------------------------------------------------------------
+
+    def fill(self, factor: IntArray) -> None:
+        """Put in what the rank begins with, and zeros elsewhere; ``factor`` are the :func:`coefficients`."""
+        self.memory.fill(0)
+        own = int(factor[self.program.rank])
+        for _, where in self._inputs:
+            np.multiply(self._pattern[where], own, out=self.memory[where], casting="unsafe")
+
+    def wrong(self, factor: IntArray) -> tuple[int, str]:
+        """Return how many elements of the results are not what they must be, and the first of them in words."""
+        count, first = 0, ""
+        for piece, where in self._outputs:
+            wanted = self._wanted[: where.stop - where.start]
+            np.multiply(self._pattern[where], int(factor[list(piece.sources)].sum()), out=wanted, casting="unsafe")
+            got = self.memory[where]
+            if np.array_equal(got, wanted):
+                continue
+            places = np.flatnonzero(got != wanted)
+            count += len(places)
+            at = int(places[0])
+            first = first or (
+                f"rank {self.program.rank} has {got[at]} instead of {wanted[at]} in element {at} of block {piece.block}"
+            )
+        return count, first
+
+    def put(self, values: Mapping[tuple[int, int], Array]) -> None:
+        """Put in other data: the rank's contribution by stream and block."""
+        self.memory.fill(0)
+        for piece, where in self._inputs:
+            self.memory[where] = values[piece.stream, piece.block]
+
+    def results(self) -> dict[tuple[int, int], Array]:
+        """Return what there is of the blocks that the rank must have in the end, by stream and block."""
+        return {(piece.stream, piece.block): self.memory[where].copy() for piece, where in self._outputs}
+
+
+class Slots:
+    """Where the data of one message lie at a rank.
+
+    Parameters
+    ----------
+    space
+        The memory.
+    message
+        One of the program's.
+    sent
+        Whether it is one that the rank sends.
+
+    Attributes
+    ----------
+    message
+        The same.
+    count
+        Elements.
+    straight
+        Whether its elements follow one another in memory and may be sent from there, or be received there at any time:
+        ``buffer`` is that place then.
+    """
+
+    def __init__(self, space: Workspace, message: Message, *, sent: bool) -> None:
+        self.message = message
+        spans = space.spans(message)
+        self.count = sum(end - begin for begin, end in spans)
+        free = not message.special if sent else message.special
+        self.straight = free and len(spans) == 1
+        self._views = [space.memory[begin:end] for begin, end in spans]
+        self._kind = space.memory.dtype
+        ends = np.cumsum([len(view) for view in self._views]).tolist()
+        self._parts = [(end - len(view), end) for view, end in zip(self._views, ends, strict=True)]
+        self._clears = sent and message.special
+        self._adds = message.adds
+
+    @cached_property
+    def buffer(self) -> Array:
+        """What is sent, or received: of as many elements."""
+        return self._views[0] if self.straight else self.spare()
+
+    def spare(self) -> Array:
+        """Return memory for another copy of the message."""
+        return np.empty(self.count, dtype=self._kind)
+
+    def gather(self, into: Array | None = None) -> Array:
+        """Copy what is sent into its buffer, or another, and return that."""
+        target = self.buffer if into is None else into
+        if into is not None or not self.straight:
+            for view, (begin, end) in zip(self._views, self._parts, strict=True):
+                target[begin:end] = view
+        if self._clears:
+            for view in self._views:
+                view.fill(0)
+        return target
+
+    def place(self, arrived: Array | None = None) -> None:
+        """Put what is in the buffer, or another, where it belongs."""
+        source = self.buffer if arrived is None else arrived
+        if arrived is None and self.straight:
+            return
+        for view, (begin, end) in zip(self._views, self._parts, strict=True):
+            if self._adds:
+                np.add(view, source[begin:end], out=view)
+            else:
+                view[:] = source[begin:end]
+
+
+def bytes_of(program: Program, extent: Extent, shares: Sequence[Mapping[int, int]], width: int) -> int:
+    """Return about how many bytes the workspace of a program takes."""
+    units = np.array(extent.units, dtype=np.int64)
+    elements = np.array(extent.elements, dtype=np.int64)
+    most = [max(own.values(), default=1) for own in shares]
+
+    def total(stream: IntArray, lo: IntArray, hi: IntArray) -> int:
+        wide = elements * np.array(most, dtype=np.int64)
+        return sum(
+            int((hi - lo)[stream == number].sum()) * int(wide[number]) // int(units[number])
+            for number in range(len(units))
+        )
+
+    own = total(program.stream, program.lo, program.hi)
+    moved = sum(total(one.stream, one.lo, one.hi) for one in (*program.sends, *program.receives))
+    return (3 * own + moved) * width
+
+
+def _cut(unit: IntArray, elements: IntArray, units: IntArray) -> IntArray:
+    """Return the element that units begin at; both factors of the product are below the units of a block."""
+    whole, rest = np.divmod(elements, units)
+    cut: IntArray = unit * whole + unit * rest // units
+    return cut
