@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from topodesign.report.plots import plot as plot
     from topodesign.report.schemas.documents import json_schema as json_schema
     from topodesign.runtime.check import check_file as check_file
+    from topodesign.runtime.trace_check import check_traces as check_traces
     from topodesign.schedulers.exact_frontier import exact_frontier as exact_frontier
     from topodesign.schedulers.frontier import pipeline_frontier as pipeline_frontier
     from topodesign.schedulers.listing import methods as methods
@@ -108,6 +109,7 @@ _HOMES = {
     "build_fabric": "fabrics.presets",
     "Catalog": "catalog.lookup",
     "check_file": "runtime.check",
+    "check_traces": "runtime.trace_check",
     "check_wiring": "wiring.check.check",
     "Collective": "collectives.collective",
     "compare_methods": "comparison.methods",

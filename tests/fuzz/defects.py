@@ -251,6 +251,7 @@ _TWICE: dict[str, tuple[Edit, bool]] = {
     "graphml": (_at(rb' id="[^"]*"| [a-z.]+="[^"]*"', rb"\g<0>\g<0>"), True),
     "xml": (_at(rb' [a-zA-Z_]+="[^"]*"', rb"\g<0>\g<0>"), True),
     "npz": (_archive, True),
+    "et": (_at(rb"\n.{0,40}", rb"\g<0>\g<0>"), False),  # a row of messages has no places of its own
     "lines": (_ANY_LINE, False),
 }
 _UNKNOWN: dict[str, tuple[Edit, bool]] = {
@@ -260,5 +261,6 @@ _UNKNOWN: dict[str, tuple[Edit, bool]] = {
     "graphml": (_at(rb"<(node|edge|graph)\b", rb'<\1 nonsense="1"'), False),
     "xml": (_at(rb"<(algo|gpu|tb|step)\b", rb'<\1 nonsense="1"'), False),
     "npz": (_archive, False),
+    "et": (_at(rb"R.{1,20}", b"\xf8\x07\x01" + rb"\g<0>"), False),
     "lines": (_at(rb"^.+\n", rb"nonsense\n\g<0>"), False),
 }

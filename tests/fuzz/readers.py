@@ -6,7 +6,7 @@ A module that opens input files must be named here; ``test_fuzz.py`` finds those
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -31,8 +31,11 @@ from topodesign.fabrics.shards import read_shards
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.pricing.mix import read_mix
 from topodesign.runtime.check import check_file
+from topodesign.runtime.network import read_network
 from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import PROFILES
+from topodesign.runtime.trace_check import expected_time
+from topodesign.runtime.traces import read_trace
 from topodesign.schedulers.scheduling import schedule
 from topodesign.simulation.workload import load_workload
 from topodesign.topology.files import LinkFormat, read_topology, write_links
@@ -79,6 +82,10 @@ def plan_bytes() -> bytes:
 def program() -> bytes:
     (content,) = compile_plan(schedule(RING, "allgather")).files.values()
     return content if isinstance(content, bytes) else content.encode()
+
+
+def traces() -> Mapping[str, bytes]:
+    return compile_plan(schedule(RING, "allgather"), "chakra").files
 
 
 def journal() -> bytes:
@@ -152,6 +159,9 @@ READERS = (
     Reader("plans/files", "q.npz", plan_bytes, load_plan),
     Reader("runtime/parse", "p.xml", program, lambda path: parse_xml(path, PROFILES["msccl"])),
     Reader("runtime/check", "c.xml", program, lambda path: check_file(path).ok),
+    Reader("runtime/traces", "c.0.et", lambda: traces()["collective.0.et"], read_trace),
+    Reader("runtime/network", "n.yml", lambda: traces()["network.yml"], read_network),
+    Reader("runtime/trace_check", "expected.json", lambda: traces()["expected.json"], expected_time),
     Reader("cli/sources", "k.npz", plan_bytes, kind_of),
     Reader("catalog/files", "degree_02.tsv", rows, lambda path: read_rows(path.parent, 2)),
     Reader("catalog/all_to_all", PRICES.name, prices, lambda path: read_prices(path.parent, 2, 3, 40)),

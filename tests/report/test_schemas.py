@@ -122,6 +122,9 @@ CASES = {
         compile star.yaml --collective allgather -o trees.xml
         compile torus(4,4) --collective allgather --group 4x4:0 -o programs
         compile biring(2,3) --collective broadcast --all-roots -o roots
+        compile torus(3,3) --collective allgather --target chakra -o traces
+        compile star.yaml --collective allgather --target chakra -o tree_traces
+        verify traces
         verify program.xml
         verify wrong.xml
         verify no_program.xml

@@ -168,7 +168,7 @@ def _write(stream: IO[bytes], content: str | bytes | Callable[[IO[bytes]], None]
         stream.write(content.encode() if isinstance(content, str) else content)
 
 
-def write_directory(path: Path, files: Mapping[str, str | Callable[[Path], object]]) -> None:
+def write_directory(path: Path, files: Mapping[str, str | bytes | Callable[[Path], object]]) -> None:
     """Write a directory of files under a temporary name beside it, then rename it.
 
     Parameters
@@ -176,8 +176,8 @@ def write_directory(path: Path, files: Mapping[str, str | Callable[[Path], objec
     path
         Must not be there yet, or be an empty directory: what is in a directory is never thrown away.
     files
-        Texts by name, or what writes a file to a path. A slash or another character that file names should not have
-        becomes an underscore.
+        Texts or bytes by name, or what writes a file to a path. A slash or another character that file names should
+        not have becomes an underscore.
 
     Raises
     ------
@@ -198,6 +198,8 @@ def write_directory(path: Path, files: Mapping[str, str | Callable[[Path], objec
             for name, text in files.items():
                 if callable(text):
                     text(temporary / names[name])
+                elif isinstance(text, bytes):
+                    (temporary / names[name]).write_bytes(text)
                 else:
                     (temporary / names[name]).write_text(text, encoding="utf-8", newline="\n")
             temporary.rename(path)

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 import topodesign
 from topodesign.base.atomic import write_directory
-from topodesign.base.errors import ParameterError
+from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.cli.completion import SPEC
 from topodesign.cli.options import (
     collective_option,
@@ -93,11 +93,22 @@ _RUNTIMES = list(dict.fromkeys(name for backend in BACKENDS.values() for name in
     "has scratch.",
 )
 @click.option(
+    "--size",
+    metavar="SIZE",
+    help="Of chakra: the call that the traces are for, such as 16MiB of the collective's whole data; 1MiB without it.",
+)
+@click.option("--alpha", metavar="TIME", help="Of chakra: latency of a link in the simulator; 10us without it.")
+@click.option(
+    "--bandwidth",
+    metavar="RATE",
+    help="Of chakra: bandwidth of all links of a node together in the simulator; 100Gbps without it.",
+)
+@click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     required=True,
-    help="File to write (.xml); of several programs, of groups or --all-roots, the directory.",
+    help="File to write (.xml); of chakra, and of several programs, of groups or --all-roots, the directory.",
 )
 @json_option
 @click.pass_context
@@ -114,17 +125,23 @@ def command(
     parts: int,
     min_size: str | None,
     max_size: str | None,
+    size: str | None,
+    alpha: str | None,
+    bandwidth: str | None,
     all_roots: bool,
     output: Path,
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Compile a schedule to an MSCCL program.
+    """Compile a schedule to an MSCCL program, or to Chakra traces for ASTRA-sim.
 
     SOURCE is a spec (quote it), a file of links, a fabric (a file or a spec such as 'dgx_a100(2)'), or a schedule file
     (.npz), which decides on the collective and how it is done itself. The program is checked as `topodesign verify`
     does before it is written. Where the best trees of a fabric are too many for the runtime, fewer are taken, and it
     is said. --fixed-k, --shards, --without and --parts are for trees.
+
+    --target chakra writes a directory: a trace for each rank, a workload that calls the collective once, the other
+    files of the simulator, and the time that it should say. It is for calls of one --size.
 
     A schedule of --group, or of --only on a topology, is a program for each group, whose members are its ranks in
     ascending order: group0.xml and so on, in the directory that -o names.
@@ -144,6 +161,9 @@ def command(
         "parts": parts,
         "min_size": min_size or 0,
         "max_size": max_size,
+        "size": size,
+        "alpha": alpha,
+        "bandwidth": bandwidth,
     }
     if all_roots:
         _refuse_choices(context, "--all-roots", ("root", "method", "fixed_k", "only", "without", "group", "shards"))
@@ -215,6 +235,8 @@ def _write_groups(plan: Plan, target: str, settings: Settings, output: Path, as_
 def _write_all(programs: tuple[Part, ...], output: Path, as_json: bool) -> None:
     """Check programs and write them into a directory; one may be a file."""
     alone = len(programs) == 1 and bool(output.suffix)
+    if programs[0].compiled.backend.directory:
+        alone = False
     if not alone and (output.suffix == ".xml" or (output.exists() and not output.is_dir())):
         raise ParameterError(f"these are {len(programs)} programs; name a directory with -o, not the file {output}")
     checked = []
@@ -224,12 +246,17 @@ def _write_all(programs: tuple[Part, ...], output: Path, as_json: bool) -> None:
             checked.append((one, one.compiled.checked()))
     if alone:
         checked[0][1].save(output)
+    elif programs[0].compiled.backend.directory:
+        _make_directory(output)
+        for one, made in checked:
+            made.save(output / one.name)
     else:
         files = [(f"{one.name}{ending}", content) for one, made in checked for ending, content in made.files.items()]
         write_directory(output, {name: content.decode() for name, content in files})
     records = []
     for one, made in checked:
-        path = output if alone else output / f"{one.name}{made.backend.ending}"
+        ending = "" if made.backend.directory else made.backend.ending
+        path = output if alone else output / f"{one.name}{ending}"
         names = made.plan.place.names if isinstance(made.plan.place, topodesign.Fabric) else None
         called = [str(node) if names is None else names[node] for node in one.nodes]
         records.append({"program": made.heading(), "ranks": called, "notes": list(made.notes), "file": str(path)})
@@ -237,6 +264,14 @@ def _write_all(programs: tuple[Part, ...], output: Path, as_json: bool) -> None:
         print_json({"programs": records}, records)
     else:
         say("\n".join(f"{one['file']}: {one['program']}" for one in records))
+
+
+def _make_directory(output: Path) -> None:
+    """Make a directory for those of several programs."""
+    try:
+        output.mkdir(exist_ok=True)
+    except OSError as error:
+        raise FileFormatError(f"{output}: {error.strerror or error}") from None
 
 
 def _refuse_choices(context: click.Context, source: str, names: tuple[str, ...]) -> None:

@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from topodesign.base.arguments import require_at_least
-from topodesign.base.atomic import write_whole
+from topodesign.base.atomic import write_directory, write_whole
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopodesignError
 from topodesign.base.records import Result
-from topodesign.base.units import Quantity, as_size
+from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
 from topodesign.base.wording import listed
 from topodesign.collectives import Collective
 from topodesign.compiler.backends import BACKENDS
@@ -157,7 +157,7 @@ class Compiled(Result):
         Parameters
         ----------
         path
-            Where. Of several files this names what they have in common.
+            Where. Of several files this names what they have in common; of a target that writes a directory, a new one.
 
         Returns
         -------
@@ -170,6 +170,9 @@ class Compiled(Result):
             If a file cannot be written.
         """
         target = Path(path)
+        if self.backend.directory:
+            write_directory(target, self.files)
+            return [target / name for name in self.files]
         if len(self.files) == 1:
             paths = [target]
         else:
@@ -180,16 +183,8 @@ class Compiled(Result):
         return paths
 
     def to_records(self) -> list[dict[str, Any]]:
-        """Return a row for every rank: threadblocks, instructions and scratch chunks."""
-        return [
-            {
-                "rank": rank,
-                "threadblocks": len(body.threadblocks),
-                "instructions": sum(len(block.instructions) for block in body.threadblocks),
-                "scratch_chunks": body.scratch,
-            }
-            for rank, body in enumerate(self.program.ranks)
-        ]
+        """Return a row for every rank: of instructions threadblocks, instructions and scratch chunks."""
+        return self.program.to_records()
 
     def heading(self) -> str:
         """Return what it is and for what."""
@@ -234,6 +229,9 @@ def compile_plan(
     parts: int = 1,
     min_size: Quantity = 0,
     max_size: Quantity | None = None,
+    size: Quantity | None = None,
+    alpha: Quantity | None = None,
+    bandwidth: Quantity | None = None,
     name: str | None = None,
 ) -> Compiled:
     """Compile a plan for a target.
@@ -259,6 +257,11 @@ def compile_plan(
         The smallest and the largest call, by the collective's whole data, for which the runtime should use the program:
         text such as ``1MiB``, or bytes. By default all; with a runtime that takes scratch memory for the largest call
         at its start, as many as :func:`~topodesign.compiler.backends.msccl.default_largest` says.
+    size
+        Of ``chakra``: the whole data of the call that the traces are for; 1MiB, or what timed sends are for.
+    alpha, bandwidth
+        Of ``chakra``: latency of a link, and bandwidth of all links of a node together, for the network that the
+        simulator gets; 10us and 100Gbps, or what a fabric or timed sends say themselves.
     name
         What the runtime's log calls it; by default made of the collective and the spec.
 
@@ -303,9 +306,14 @@ def compile_plan(
         parts=parts,
         min_size=math.ceil(as_size(min_size)) if min_size else 0,
         max_size=None if max_size is None else math.floor(as_size(max_size)),
+        size=None if size is None else as_size(size),
+        alpha=None if alpha is None else as_time(alpha),
+        bandwidth=None if bandwidth is None else as_bandwidth(bandwidth),
     )
     backend.accept(plan, options)
-    program = front_end.program(plan.topology, plan.movement, options, backend.limits(options))
+    program = backend.lower(plan, options)
+    if program is None:
+        program = front_end.program(plan.topology, plan.movement, options, backend.limits(options))
     return Compiled(plan, program, backend, options, backend.emit(program, options))
 
 

@@ -27,6 +27,9 @@ class Settings(TypedDict, total=False):
     parts: int
     min_size: Quantity
     max_size: Quantity | None
+    size: Quantity | None
+    alpha: Quantity | None
+    bandwidth: Quantity | None
     name: str | None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from topodesign.collectives import Collective
 
@@ -155,6 +155,18 @@ class Program:
 
     def _chunks(self, blocks: int) -> int:
         return blocks * self.chunks // self.collective.shards(len(self.ranks))
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for every rank: threadblocks, instructions and scratch chunks."""
+        return [
+            {
+                "rank": rank,
+                "threadblocks": len(body.threadblocks),
+                "instructions": sum(len(block.instructions) for block in body.threadblocks),
+                "scratch_chunks": body.scratch,
+            }
+            for rank, body in enumerate(self.ranks)
+        ]
 
     def count(self, *kinds: Kind) -> int:
         """Return how many instructions of these kinds all ranks have together."""

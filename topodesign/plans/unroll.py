@@ -181,7 +181,17 @@ def unroll_timed(topology: Topology, timed: Timed) -> tuple[Topology, Rounds]:
     ScheduleError, InfeasibleError
         As :func:`~topodesign.plans.timed_ops.rounds_of`.
     """
-    rounds = rounds_of(topology, timed)
+    return ranks_of(topology, rounds_of(topology, timed))
+
+
+def ranks_of(topology: Topology, rounds: Rounds) -> tuple[Topology, Rounds]:
+    """Return rounds with the nodes numbered without switches, which are in no row.
+
+    Returns
+    -------
+    tuple
+        Both as they are, if there are no switches. Else what goes from one node to another is a link of capacity one.
+    """
     if not topology.switches:
         return topology, rounds
     computes = np.ones(topology.nodes, dtype=np.bool_)

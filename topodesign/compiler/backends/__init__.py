@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from topodesign.compiler.backends.backend import Backend
+from topodesign.compiler.backends.chakra import Chakra
 from topodesign.compiler.backends.msccl import Msccl
 
 __all__ = ["BACKENDS", "Backend"]
 
-_LISTED: tuple[Backend, ...] = (Msccl(),)
+_LISTED: tuple[Backend, ...] = (Msccl(), Chakra())
 
 BACKENDS: Mapping[str, Backend] = MappingProxyType({backend.name: backend for backend in _LISTED})
 """All targets by name."""

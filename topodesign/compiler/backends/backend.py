@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from topodesign.base.errors import ParameterError
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from topodesign.topology.topology import Topology
 
 Files = Mapping[str, bytes]
-"""What a back end writes: contents by what follows the name that the user gives, such as ``.xml`` or ``.0.et``."""
+"""What a back end writes: contents by what follows the name that the user gives, such as ``.xml``.
+
+Of one that writes a directory: contents by the names of the files in it.
+"""
 
 
 class Checked(Protocol):
@@ -59,6 +63,10 @@ class Options:
     min_size, max_size
         The smallest and the largest call that it is for, in bytes of the collective's whole data; without a largest one
         the target takes as many as it can.
+    size
+        Bytes of the call, for targets that know no other.
+    alpha, bandwidth
+        Seconds of latency of a link, and bits per second of all links of a node together, for targets that time them.
     """
 
     runtime: str | RuntimeProfile
@@ -70,6 +78,9 @@ class Options:
     parts: int = 1
     min_size: int = 0
     max_size: int | None = None
+    size: Fraction | None = None
+    alpha: Fraction | None = None
+    bandwidth: Fraction | None = None
 
 
 EVERYONES = frozenset({"runtime", "name", "place", "protocol", "inplace", "channels", "parts"})
@@ -91,6 +102,8 @@ class Backend(ABC):
         Those that it knows.
     takes
         Names of the :class:`Options` beside ``EVERYONES`` that it heeds.
+    directory
+        Whether it writes a directory, with files of the names in ``Files``.
     """
 
     name: ClassVar[str]
@@ -98,6 +111,7 @@ class Backend(ABC):
     runtimes: ClassVar[tuple[str, ...]]
     protocols: ClassVar[tuple[ir.Protocol, ...]] = PROTOCOLS
     takes: ClassVar[frozenset[str]] = frozenset()
+    directory: ClassVar[bool] = False
 
     def refuse(self, plan: Plan, options: Options) -> None:  # noqa: B027 (most take whatever a front end makes)
         """Refuse, before any work, a plan that the target cannot do: its collective, its kind or its place.
@@ -119,6 +133,16 @@ class Backend(ABC):
         ParameterError
             If there is no such runtime.
         """
+
+    def lower(self, plan: Plan, options: Options) -> Program | None:  # noqa: ARG002
+        """Return the program of a plan, for targets that run something else than instructions; None for others.
+
+        Raises
+        ------
+        InfeasibleError, ScheduleError
+            If there is none, or the plan is wrong.
+        """
+        return None
 
     @abstractmethod
     def lint(self, program: Program, options: Options) -> Iterator[str]:

@@ -177,6 +177,41 @@ _CHECK: Keys = {
     ),
 }
 
+_TRACES: Keys = {
+    "ok": flag("Whether nothing is wrong."),
+    "verdict": text("ok, or the kind of the first mistake."),
+    "findings": array(shared("finding"), "What is wrong."),
+    "warnings": texts("What works, but is likely not meant, or could not be checked."),
+    "program": text("A line about the traces."),
+    "ranks": integer("Ranks."),
+    "messages": integer("Messages of all ranks."),
+    "nodes": integer("Nodes of all traces."),
+    "bytes": integer("Bytes of all messages."),
+    "data": flag("Whether what messages carry was checked, too."),
+    "interleavings": integer("Random orders of events that were replayed."),
+    "seed": integer("Their first seed."),
+    "network": nullable(
+        record(
+            {
+                "shape": text("FullyConnected or Switch."),
+                "ranks": integer("Ranks."),
+                "bandwidth": number("Of a link, in 2^30 bytes per second."),
+                "latency": number("Of a link, in nanoseconds."),
+            },
+            "What times are for; null where nothing was said.",
+        )
+    ),
+    "times": nullable(
+        record(
+            {
+                "simulator_ns": integer("When ASTRA-sim says that the last rank is done, in nanoseconds."),
+                "exact_ns": fraction("The same without its rounding."),
+            },
+            "Null without a network, and where something is wrong.",
+        )
+    ),
+}
+
 VERIFY = either(
     record(
         {
@@ -250,6 +285,7 @@ VERIFY = either(
         "a plan over trees or paths that is wrong",
     ),
     record(_CHECK, "a program"),
+    record(_TRACES, "traces"),
 )
 COMPILE = either(
     record(
@@ -260,6 +296,15 @@ COMPILE = either(
             "file": text("What was written."),
         },
         "one program",
+    ),
+    record(
+        {
+            **_TRACES,
+            "fewer_trees?": nullable(text("As above.")),
+            "allreduce?": nullable(text("As above.")),
+            "file": text("The directory that was written."),
+        },
+        "traces",
     ),
     record(
         {

@@ -1,0 +1,353 @@
+"""Chakra execution traces, and all that ASTRA-sim needs beside them, for one size of a call.
+
+Written into a directory:
+
+``collective.RANK.et``
+    What a rank sends, receives and adds: the implementation of the collective. ASTRA-sim's "custom collective" runs
+    any number of its sends at once; run as a workload, a rank would have one send under way at a time.
+``workload.RANK.et``
+    A workload that calls the collective once.
+``system.json``, ``network.yml``, ``memory.json``
+    The rest of its input, and in ``README.txt`` the command.
+``expected.json``
+    When the simulator is to say that it is done, found out by replaying the traces, and by a closed form.
+
+Messages are those of ``schema/protobuf/et_def.proto`` of mlcommons/chakra (21585d8, May 2026; unchanged in what
+astra-sim/astra-sim 518bd51 reads), said here again as a descriptor. Sizes are ``int64_val`` and ranks and tags
+``int32_val``, which older readers insist on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from topodesign.base.errors import FileFormatError, InfeasibleError, MissingLibraryError, ParameterError
+from topodesign.base.units import format_size
+from topodesign.compiler.backends.backend import Backend, Files, Options
+from topodesign.compiler.ir import Program
+from topodesign.compiler.limits import NO_LIMITS, Limits
+from topodesign.compiler.messages import Act, Messages
+from topodesign.runtime.network import Network
+
+if TYPE_CHECKING:
+    from topodesign.collectives import Collective
+    from topodesign.plans.plan import Plan
+    from topodesign.runtime.trace_check import TraceReport
+    from topodesign.runtime.traces import Trace
+
+VERSION = "0.0.4"
+"""Of the schema, as headers say it."""
+USUAL_SIZE = Fraction(2**20)
+"""Bytes of a call where nobody says them."""
+LARGEST_TAG = 2**31 - 1
+
+_COMPUTE, _SEND, _RECEIVE, _COLLECTIVE = 4, 5, 6, 7
+_TYPES = {Act.SEND: _SEND, Act.RECEIVE: _RECEIVE, Act.ADD: _COMPUTE}
+_ATTRIBUTE = (("name", 1, "string"), ("int32_val", 7, "int32"), ("int64_val", 9, "int64"), ("uint64_val", 13, "uint64"))
+_NODE = (("id", 1, "uint64"), ("name", 2, "string"), ("type", 3, "uint32"), ("duration_micros", 7, "uint64"))
+_CALLED = {"all-reduce": 0, "all-gather": 2, "all-to-all": 6, "reduce-scatter": 7}  # CollectiveCommType
+_README = """\
+{title}, {size} in all, as traces of {ranks} ranks.
+
+Run in this directory, with ASTRA-sim's analytical, congestion-aware backend:
+
+  AstraSim_Analytical_Congestion_Aware --workload-configuration=workload --system-configuration=system.json \\
+    --network-configuration=network.yml --remote-memory-configuration=memory.json
+
+Every line "sys[RANK] finished, T cycles" then says a T of expected.json, simulator_ns. Check the traces without it:
+
+  topodesign verify .
+
+{notes}"""
+
+
+class Chakra(Backend):
+    """Traces for ASTRA-sim."""
+
+    name = "chakra"
+    ending = ".et"
+    runtimes = ("astra-sim",)
+    protocols = ("Simple",)
+    takes = frozenset({"size", "alpha", "bandwidth"})
+    directory = True
+
+    def refuse(self, plan: Plan, options: Options) -> None:  # noqa: ARG002
+        """Refuse channels, which messages do not have."""
+        if options.channels > 1:
+            raise ParameterError("chakra has no channels: a message of a trace is one message; leave them out")
+
+    def lower(self, plan: Plan, options: Options) -> Program:
+        """Return the messages of the plan."""
+        from topodesign.compiler.frontends.messages import messages_of  # noqa: PLC0415  NumPy, which help does without
+
+        return messages_of(plan, options.parts)
+
+    def limits(self, options: Options) -> Limits:  # noqa: ARG002
+        """Return none: a trace may have any number of nodes."""
+        return NO_LIMITS
+
+    def lint(self, program: Program, options: Options) -> Iterator[str]:
+        """Yield what the simulator cannot read: too many tags, too many bytes, one rank alone."""
+        if not isinstance(program, Messages):
+            yield "traces are made of messages, not of instructions"
+            return
+        if len(program.ranks) < 2:
+            yield "a network of one rank, and the simulator wants at least 2"
+        if len(program.messages) > LARGEST_TAG:
+            yield f"{len(program.messages)} messages, and tags end at {LARGEST_TAG}"
+        whole = _size(program, options)
+        if any(program.size(number, whole) >= 2**63 for number in range(len(program.messages))):
+            yield f"a message of a call of {whole} bytes has 2^63 bytes or more"
+
+    def emit(self, program: Program, options: Options) -> Files:
+        """Return the traces, and what the simulator needs beside them."""
+        for broken in self.lint(program, options):
+            raise InfeasibleError(broken)
+        assert isinstance(program, Messages)  # noqa: S101  for mypy; lint has seen to it
+        from topodesign.compiler.backends.links import network_of  # noqa: PLC0415  NumPy
+
+        network, notes = network_of(program, options)
+        whole, ranks = _size(program, options), len(program.ranks)
+        files = {f"collective.{rank}.et": _trace(program, rank, whole) for rank in range(ranks)}
+        word = _call(program.collective)
+        call = _workload(word, whole)
+        files.update({f"workload.{rank}.et": call for rank in range(ranks)})
+        files["system.json"] = _json(
+            {
+                "scheduling-policy": "FIFO",
+                "preferred-dataset-splits": 1,
+                f"{word}-implementation": ["direct"],
+                f"{word}-implementation-custom": ["collective"],
+                "local-mem-bw": 1600,
+            }
+        )
+        files["network.yml"] = _network(network)
+        files["memory.json"] = _json({"memory-type": "NO_MEMORY_EXPANSION"})
+        files["expected.json"] = _json(_expected(program, self.parse(files, options), network, whole, notes))
+        said = "\n".join(f"Note: {note}." for note in [*notes, *_names(program.collective, word)])
+        title = f"{options.name} ({program.collective})"
+        text = _README.format(title=title, size=format_size(whole), ranks=ranks, notes=said)
+        files["README.txt"] = text.encode()
+        return files
+
+    def parse(self, files: Files, options: Options) -> tuple[Trace, ...]:  # noqa: ARG002
+        """Read the traces as simulators do; those of the collective are returned."""
+        from topodesign.runtime.replay import load_job  # noqa: PLC0415  not for help
+        from topodesign.runtime.traces import parse_trace  # noqa: PLC0415  not for help
+
+        traces = {name: parse_trace(content) for name, content in files.items() if name.endswith(self.ending)}
+        ranks = sum(name.startswith("collective.") for name in traces)
+        found = tuple(traces[f"collective.{rank}.et"] for rank in range(ranks))
+        for finding in load_job(found)[1]:
+            raise FileFormatError(str(finding))
+        return found
+
+    def check(self, files: Files, options: Options, interleavings: int) -> TraceReport:
+        """Replay the traces: whether messages match, nothing waits for ever, and all data arrive as they should."""
+        from topodesign.runtime.trace_check import check_job  # noqa: PLC0415  NumPy, which help does without
+
+        expected = json.loads(files["expected.json"])
+        spec = expected["network"]
+        network = Network(spec["topology"], spec["npus_count"], spec["bandwidth"], spec["latency"])
+        return check_job(
+            self.parse(files, options), network=network, expected=expected["simulator_ns"], interleavings=interleavings
+        )
+
+
+def _size(program: Messages, options: Options) -> Fraction:
+    if options.size is None:
+        return USUAL_SIZE if program.own is None else program.own.size
+    return options.size
+
+
+def _call(collective: Collective) -> str:
+    """Return the collective of the simulator under whose name another one runs: it knows four."""
+    if collective.pairwise:
+        return "all-to-all"
+    if collective.reduces:
+        return "all-reduce" if collective.copies else "reduce-scatter"
+    return "all-gather"
+
+
+def _names(collective: Collective, word: str) -> Iterator[str]:
+    if collective.name.replace("-", "") != word.replace("-", ""):
+        yield f"the simulator takes no {collective} from traces, so the workload calls it {word}; nothing else changes"
+
+
+def _json(value: Any) -> bytes:
+    return (json.dumps(value, indent=2) + "\n").encode()
+
+
+def _number(value: float) -> str:
+    """Return a double as YAML 1.1 and 1.2 read it: without an exponent, and no digit lost."""
+    return format(Decimal(repr(value)), "f")
+
+
+def _network(network: Network) -> bytes:
+    return (
+        f"topology: [ {network.shape} ]\nnpus_count: [ {network.ranks} ]\n"
+        f"bandwidth: [ {_number(network.bandwidth)} ]  # GB/s, of 2^30 bytes\n"
+        f"latency: [ {_number(network.latency)} ]  # ns\n"
+    ).encode()
+
+
+def _expected(
+    program: Messages, traces: tuple[Trace, ...], network: Network, whole: Fraction, notes: list[str]
+) -> dict[str, Any]:
+    """Return when the simulator is to be done, as a replay of the traces says, and as a closed form does."""
+    from topodesign.runtime.network import ExactClock  # noqa: PLC0415  with the rest
+    from topodesign.runtime.trace_check import times_of  # noqa: PLC0415  NumPy, which help does without
+
+    times = times_of(traces, network)
+    closed: Fraction | None = None
+    if program.ends is not None and network.shape == "FullyConnected":
+        clock = ExactClock(network)
+        steps = (clock.under_way(program.bytes_of(units, whole)) for units in program.ends)
+        closed = sum(steps, start=Fraction(program.adding))
+    return {
+        "simulator": "ASTRA-sim, analytical congestion-aware backend",
+        "collective": program.collective.name,
+        "ranks": len(program.ranks),
+        "size_bytes": str(whole),
+        "messages": len(program.messages),
+        "network": {
+            "topology": network.shape,
+            "npus_count": network.ranks,
+            "bandwidth": network.bandwidth,
+            "latency": network.latency,
+        },
+        "simulator_ns": times.simulator_ns,
+        "exact_ns": str(times.exact_ns),
+        "closed_form_ns": None if closed is None else str(closed),
+        "closed_form": None
+        if closed is None
+        else "sum over the steps of latency + largest message / bandwidth, and 1 ns for each step that adds",
+        "relation": None if closed is None else "equal" if closed == times.exact_ns else "at most",
+        "notes": notes,
+    }
+
+
+@cache
+def _classes() -> tuple[Any, Any]:
+    """Return the classes of the messages, built from our own words for the documented schema.
+
+    Raises
+    ------
+    MissingLibraryError
+        If there is no protobuf.
+    """
+    try:
+        from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # noqa: PLC0415  an extra
+    except ImportError:
+        raise MissingLibraryError("traces need protobuf: pip install 'topodesign[chakra]'") from None
+    kinds = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="topodesign/et.proto", package="topodesign_et", syntax="proto3")
+
+    def message(name: str, plain: Iterable[tuple[str, int, str]], *others: tuple[str, int, str, bool]) -> None:
+        made = file.message_type.add(name=name)
+        for field, number, kind in plain:
+            made.field.add(
+                name=field, number=number, type=getattr(kinds, f"TYPE_{kind.upper()}"), label=kinds.LABEL_OPTIONAL
+            )
+        for field, number, kind, repeated in others:
+            label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
+            if kind.startswith("."):
+                made.field.add(name=field, number=number, type=kinds.TYPE_MESSAGE, type_name=kind, label=label)
+            else:
+                made.field.add(name=field, number=number, type=getattr(kinds, f"TYPE_{kind.upper()}"), label=label)
+
+    message("Uint64List", (), ("values", 1, "uint64", True))
+    message(
+        "Attribute",
+        _ATTRIBUTE,
+        ("uint64_list", 14, ".topodesign_et.Uint64List", False),
+        ("bool_val", 27, "bool", False),
+        ("string_val", 29, "string", False),
+    )
+    # A oneof keeps a value of zero in the file, which a plain field would leave out.
+    attribute = file.message_type[1]
+    attribute.oneof_decl.add(name="value")
+    for field in attribute.field:
+        if field.name != "name":
+            field.oneof_index = 0
+    message("Header", (("version", 1, "string"),), ("attr", 2, ".topodesign_et.Attribute", True))
+    message(
+        "Node",
+        _NODE,
+        ("ctrl_deps", 4, "uint64", True),
+        ("data_deps", 5, "uint64", True),
+        ("attr", 10, ".topodesign_et.Attribute", True),
+    )
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    found = message_factory.GetMessages([file], pool=pool)
+    return found["topodesign_et.Header"], found["topodesign_et.Node"]
+
+
+def _delimited(messages: Iterable[Any]) -> bytes:
+    """Return messages one after the other, each after its length."""
+    pieces = []
+    for message in messages:
+        content = message.SerializeToString(deterministic=True)
+        length = len(content)
+        while length >= 0x80:
+            pieces.append(bytes((length & 0x7F | 0x80,)))
+            length >>= 7
+        pieces += [bytes((length,)), content]
+    return b"".join(pieces)
+
+
+def _header(attributes: Mapping[str, str | int]) -> Any:
+    header = _classes()[0](version=VERSION)
+    for name, value in attributes.items():
+        header.attr.add(name=name, **{"string_val" if isinstance(value, str) else "uint64_val": value})
+    return header
+
+
+def _trace(program: Messages, rank: int, whole: Fraction) -> bytes:
+    """Return what a rank does."""
+    header = _header(
+        {
+            "topodesign_collective": json.dumps(program.collective.record()),
+            "topodesign_ranks": len(program.ranks),
+            "topodesign_units": program.units,
+            "topodesign_size": str(whole),
+        }
+    )
+    return _delimited([header, *_nodes(program, rank, whole)])
+
+
+def _nodes(program: Messages, rank: int, whole: Fraction) -> Iterator[Any]:
+    node_class = _classes()[1]
+    operations = program.operations[rank]
+    if not operations:  # the simulator refuses a trace without nodes
+        yield node_class(id=0, name="nothing to do", type=_COMPUTE)
+    for place, one in enumerate(operations):
+        message = program.messages[one.message]
+        node = node_class(id=place, type=_TYPES[one.act], data_deps=one.data, ctrl_deps=one.control)
+        node.name = f"{one.act.value} {one.message} {message.src}->{message.dst}"
+        node.attr.add(name="is_cpu_op", bool_val=False)
+        if one.act is not Act.ADD:
+            node.attr.add(name="comm_src", int32_val=message.src)
+            node.attr.add(name="comm_dst", int32_val=message.dst)
+            node.attr.add(name="comm_tag", int32_val=one.message)
+            node.attr.add(name="comm_size", int64_val=program.size(one.message, whole))
+        if one.act is Act.SEND:
+            node.attr.add(name="topodesign_part", uint64_val=message.part)
+            data = node.attr.add(name="topodesign_data")
+            data.uint64_list.values.extend(number for piece in message.data for number in piece)
+        yield node
+
+
+def _workload(word: str, whole: Fraction) -> bytes:
+    """Return a workload that calls the collective once."""
+    node = _classes()[1](id=0, name=word, type=_COLLECTIVE)
+    node.attr.add(name="is_cpu_op", bool_val=False)
+    node.attr.add(name="comm_type", int64_val=_CALLED[word])
+    node.attr.add(name="comm_size", int64_val=max(1, -int(-whole // 1)))
+    return _delimited([_header({}), node])

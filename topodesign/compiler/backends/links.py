@@ -1,0 +1,85 @@
+"""The links of a place as simulators of traces know them: all alike, each pair of ranks with one of its own."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from topodesign.base.errors import ParameterError
+from topodesign.base.units import format_rate, format_time
+from topodesign.compiler.backends.backend import Options
+from topodesign.compiler.messages import Messages
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
+from topodesign.runtime.network import Network
+from topodesign.topology.topology import Topology
+
+USUAL_ALPHA = Fraction(1, 10**5)
+"""Seconds of latency where nobody says any."""
+
+
+def network_of(program: Messages, options: Options) -> tuple[Network, list[str]]:
+    """Return the simulator's network for a place, and what it does not tell of it.
+
+    Links that differ become links as slow as the slowest of them. Ranks that all hang on one switch by equal links are
+    a switch to the simulator, too; of other switches it knows nothing, and every pair of ranks gets a link.
+
+    Raises
+    ------
+    ParameterError
+        If the place is a fabric, which has bandwidths of its own, and others are given, or a number is out of range.
+    """
+    place = options.place
+    if place is None:
+        raise ParameterError("traces need a place: a topology or a fabric")
+    topology = place.topology if isinstance(place, Fabric) else place
+    ranks = len(program.ranks)
+    rates, alphas = _rates(program, place, topology, options), _alphas(program, place, options)
+    notes = []
+    if len(set(rates)) > 1:
+        notes.append(f"links have {format_rate(min(rates))} to {format_rate(max(rates))}, and here all have the least")
+    if len(set(alphas)) > 1:
+        notes.append(
+            f"latencies are {format_time(min(alphas))} to {format_time(max(alphas))}, and here all the largest"
+        )
+    shape = "FullyConnected"
+    if topology.switches:
+        if _star(topology):
+            shape = "Switch"
+            notes.append("the simulator's switch stores what it forwards")
+        else:
+            notes.append("the simulator knows no such switches: every two ranks have a link of their own here")
+    return Network(shape, ranks, float(min(rates) / 2**30), float(max(alphas) * 10**9)), notes
+
+
+def _rates(program: Messages, place: Topology | Fabric, topology: Topology, options: Options) -> list[Fraction]:
+    """Return the bytes per second of every link."""
+    if isinstance(place, Fabric):
+        if options.bandwidth is not None:
+            raise ParameterError(f"{place.name} has bandwidths of its own; leave the bandwidth out")
+        return [place.unit * ports for ports in topology.capacity.tolist()]
+    if program.own is not None and options.bandwidth is None:
+        return list(program.own.rates)
+    whole = NODE_BANDWIDTH if options.bandwidth is None else options.bandwidth / 8
+    if whole <= 0:
+        raise ParameterError("the bandwidth must be above zero")
+    return [whole / max(1, topology.degree) * ports for ports in topology.capacity.tolist()]
+
+
+def _alphas(program: Messages, place: Topology | Fabric, options: Options) -> list[Fraction]:
+    """Return the seconds of latency of every link."""
+    if options.alpha is not None:
+        return [options.alpha]
+    if program.own is not None:
+        return list(program.own.alphas)
+    if isinstance(place, Fabric) and place.latency:
+        known = dict(place.latency)
+        return [known.get(one, Fraction(0)) for one in place.classes]
+    return [USUAL_ALPHA]
+
+
+def _star(topology: Topology) -> bool:
+    """Return whether all that compute hang on one switch, by equal links there and back."""
+    if len(topology.switches) != 1 or len(set(topology.capacity.tolist())) > 1:
+        return False
+    (switch,) = topology.switches
+    others = {(v, switch) for v in range(topology.nodes) if v != switch}
+    return {(u, v) for u, v, _ in topology.links()} == others | {(v, u) for u, v in others}

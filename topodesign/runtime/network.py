@@ -1,0 +1,142 @@
+"""The network of the simulator of traces: how long links take, as its analytical, congestion-aware backend counts.
+
+ASTRA-sim's analytical backend knows networks of one dimension whose links are all alike: ``FullyConnected`` has one in
+each direction between any two ranks, ``Switch`` one from every rank to a switch and one back, which stores what it
+forwards. A link serves one message after the other, in the order in which they come: it is busy for size / bandwidth,
+and the message is there a latency after that. Times are whole nanoseconds, cut off, from a calculation in doubles, and
+a bandwidth of one GB/s is 2^30 bytes per second. Read in ``congestion_aware/network/Link.cpp`` and
+``common/NetworkFunction.cpp`` of astra-sim/astra-network-analytical (599a047).
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from topodesign.base.errors import FileFormatError
+from topodesign.base.tables import Located, parse_yaml
+from topodesign.base.text_files import naming, read_text
+
+SHAPES = ("FullyConnected", "Switch")
+"""Words for ``topology`` that are understood here."""
+_LARGEST_FILE = 2**20
+_MOST_NUMBER = 10.0**12
+_DECIMAL = re.compile(r"[0-9]{1,20}(\.[0-9]{0,60})?([eE][-+]?[0-9]{1,3})?")
+
+Link = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A network as the simulator's file says it.
+
+    Attributes
+    ----------
+    shape
+        One of ``SHAPES``.
+    ranks
+        Number of ranks.
+    bandwidth
+        Of a link, in 2^30 bytes per second.
+    latency
+        Of a link, in nanoseconds.
+    """
+
+    shape: str
+    ranks: int
+    bandwidth: float
+    latency: float
+
+    def route(self, src: int, dst: int) -> tuple[Link, ...]:
+        """Return the links that a message takes."""
+        return ((src, self.ranks), (self.ranks, dst)) if self.shape == "Switch" else ((src, dst),)
+
+
+class Clock(ABC):
+    """How long things take; times are nanoseconds."""
+
+    @abstractmethod
+    def busy(self, size: int) -> Any:
+        """Return how long a link is busy with a message of so many bytes."""
+
+    @abstractmethod
+    def under_way(self, size: int) -> Any:
+        """Return how long such a message is under way."""
+
+    def computing(self, micros: int) -> int:
+        """Return how long a compute node takes that says so many microseconds: at least one nanosecond."""
+        return 1000 * micros or 1
+
+
+class ExactClock(Clock):
+    """Exact times, without the simulator's rounding."""
+
+    def __init__(self, network: Network) -> None:
+        self._latency = Fraction(network.latency)
+        self._per_byte = 10**9 / (Fraction(network.bandwidth) * 2**30)
+
+    def busy(self, size: int) -> Fraction:
+        """Return size / bandwidth."""
+        return size * self._per_byte
+
+    def under_way(self, size: int) -> Fraction:
+        """Return latency + size / bandwidth."""
+        return self._latency + size * self._per_byte
+
+
+class SimulatorClock(Clock):
+    """Whole nanoseconds as the simulator counts them, with its doubles and where it cuts off."""
+
+    def __init__(self, network: Network) -> None:
+        self._latency = network.latency
+        self._bytes_per_ns = network.bandwidth * (1 << 30) / 1_000_000_000
+
+    def busy(self, size: int) -> int:
+        """Return size / bandwidth, cut off."""
+        return int(float(size) / self._bytes_per_ns)
+
+    def under_way(self, size: int) -> int:
+        """Return latency + size / bandwidth, cut off."""
+        return int(self._latency + float(size) / self._bytes_per_ns)
+
+
+def read_network(path: Path) -> Network:
+    """Return the network of a file.
+
+    Raises
+    ------
+    FileFormatError
+        If it cannot be read, or is none that is understood here; the message names it.
+    """
+    with naming(path):
+        document = parse_yaml(read_text(path, largest=_LARGEST_FILE)).value
+        if not isinstance(document, dict):
+            raise FileFormatError("no network: it has no fields")
+        shape, ranks = _only(document, "topology"), _only(document, "npus_count")
+        if shape not in SHAPES:
+            raise FileFormatError(f"a network of {shape[:50]!r}; understood are {' and '.join(SHAPES)}")
+        if not ranks.isdecimal() or len(ranks) > 5 or not 2 <= int(ranks) <= 2**16:
+            raise FileFormatError(f"npus_count {ranks[:50]!r} is no number from 2 to {2**16}")
+        bandwidth, latency = (_number(_only(document, name), name) for name in ("bandwidth", "latency"))
+        if not bandwidth:
+            raise FileFormatError("the bandwidth is zero")
+        return Network(shape, int(ranks), bandwidth, latency)
+
+
+def _only(document: dict[Any, Any], name: str) -> str:
+    """Return the one value of a field: networks have one dimension."""
+    located = document.get(name)
+    values = located.value if isinstance(located, Located) else None
+    if not isinstance(values, list) or len(values) != 1 or not isinstance(values[0].value, str):
+        raise FileFormatError(f"{name} is to be a list of one, for the one dimension that is understood here")
+    return str(values[0].value)
+
+
+def _number(text: str, name: str) -> float:
+    if not _DECIMAL.fullmatch(text) or float(text) > _MOST_NUMBER:
+        raise FileFormatError(f"{name} {text[:50]!r} is no number from 0 to 1e12")
+    return float(text)

@@ -1,0 +1,344 @@
+"""Replay of traces: every rank does its nodes as their dependencies allow, and messages go through a network.
+
+A node starts when all nodes are over that it depends on. A send gives its message to the network and is over when that
+has arrived; a receive is over when its message has arrived and not before it was started; a compute node takes its
+time. That is how ASTRA-sim runs a trace as the implementation of a collective (``CustomAlgorithm.cc`` of
+astra-sim/astra-sim, 518bd51): without any limit on what a rank does at once.
+
+Which receive belongs to which send their source, destination and tag say; of several alike the order in the files.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from abc import ABC, abstractmethod
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from topodesign.runtime.network import Clock, Link, Network
+from topodesign.runtime.operations import Finding
+from topodesign.runtime.traces import COMPUTE, KINDS, RECEIVE, SEND, Node, Trace
+
+Place = tuple[int, int]
+"""Rank, and index of a node in its trace."""
+_LONGEST_DELAY = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A send and the receive that belongs to it.
+
+    Attributes
+    ----------
+    src, dst
+        Ranks.
+    tag, size
+        As both say; the size in bytes.
+    send, receive
+        The nodes.
+    """
+
+    src: int
+    dst: int
+    tag: int
+    size: int
+    send: Place
+    receive: Place
+
+
+@dataclass(frozen=True)
+class Job:
+    """Traces of all ranks, ready to be replayed.
+
+    Attributes
+    ----------
+    traces
+        One for every rank.
+    messages
+        All messages.
+    sent, received
+        Number of the message by send and by receive.
+    waits
+        How many nodes each node depends on, by rank.
+    children
+        The nodes that depend on each node, by rank.
+    repeated
+        How many messages have the source, destination and tag of another.
+    """
+
+    traces: tuple[Trace, ...]
+    messages: tuple[Message, ...]
+    sent: dict[Place, int]
+    received: dict[Place, int]
+    waits: tuple[tuple[int, ...], ...]
+    children: tuple[tuple[tuple[int, ...], ...], ...]
+    repeated: int
+
+
+def load_job(traces: Sequence[Trace]) -> tuple[Job | None, list[Finding]]:
+    """Return traces ready to be replayed, or what is wrong with them."""
+    findings = [finding for rank, trace in enumerate(traces) for finding in _illegal(trace, rank, len(traces))]
+    if findings:
+        return None, findings
+    waits, children = [], []
+    for rank, trace in enumerate(traces):
+        index = {node.id: at for at, node in enumerate(trace.nodes)}
+        below: list[list[int]] = [[] for _ in trace.nodes]
+        counts = []
+        for at, node in enumerate(trace.nodes):
+            needed = {*node.control, *node.data}
+            missing = next((one for one in needed if one not in index), None)
+            if missing is not None:
+                text = f"node {node.id} depends on node {missing}, which is not there"
+                findings.append(Finding("illegal", text, rank))
+            for one in needed & index.keys():
+                below[index[one]].append(at)
+            counts.append(len(needed))
+        waits.append(tuple(counts))
+        children.append(tuple(tuple(sorted(ones)) for ones in below))
+    messages, repeated, unmatched = _match(traces)
+    findings += unmatched
+    if findings:
+        return None, findings
+    sent = {one.send: number for number, one in enumerate(messages)}
+    received = {one.receive: number for number, one in enumerate(messages)}
+    return Job(tuple(traces), tuple(messages), sent, received, tuple(waits), tuple(children), repeated), []
+
+
+def _illegal(trace: Trace, rank: int, ranks: int) -> Iterator[Finding]:
+    """Yield what the simulator would refuse or trip over in the nodes of a rank."""
+    if not trace.nodes:
+        yield Finding("illegal", "a trace without nodes, which the simulator refuses", rank)
+    seen: set[int] = set()
+    for node in trace.nodes:
+        if node.id in seen:
+            yield Finding("illegal", f"two nodes have the id {node.id}", rank)
+        seen.add(node.id)
+        if node.kind not in {COMPUTE, SEND, RECEIVE}:
+            word = KINDS.get(node.kind, f"type {node.kind}")
+            yield Finding(
+                "illegal", f"node {node.id} ({word}): only sends, receives and compute nodes can be run", rank
+            )
+        elif node.kind != COMPUTE:
+            yield from _illegal_message(node, rank, ranks)
+
+
+def _illegal_message(node: Node, rank: int, ranks: int) -> Iterator[Finding]:
+    own, other = ("comm_src", "comm_dst") if node.kind == SEND else ("comm_dst", "comm_src")
+    peer, size, tag, self_said = (node.number(name) for name in (other, "comm_size", "comm_tag", own))
+    if peer is None or not 0 <= peer < ranks or peer == rank:
+        yield Finding("illegal", f"node {node.id}: {other} {peer} is none of the other ranks", rank)
+    if size is None or not 1 <= size < 2**63:
+        yield Finding("illegal", f"node {node.id}: comm_size {size} is no number of bytes", rank)
+    if tag is None or not 0 <= tag < 2**31:
+        yield Finding("illegal", f"node {node.id}: comm_tag {tag} is no tag from 0 to 2^31 - 1", rank)
+    if own in node.attributes and self_said != rank:
+        yield Finding("illegal", f"node {node.id}: {own} {self_said} is not its own rank", rank)
+
+
+def _match(traces: Sequence[Trace]) -> tuple[list[Message], int, list[Finding]]:
+    """Return the messages, how many have a name that another one has, and what has no other end."""
+    ends: dict[tuple[int, int, int], tuple[list[Place], list[Place]]] = defaultdict(lambda: ([], []))
+    for rank, trace in enumerate(traces):
+        for at, node in enumerate(trace.nodes):
+            if node.kind != COMPUTE:
+                peer = node.number("comm_dst" if node.kind == SEND else "comm_src") or 0
+                src, dst = (rank, peer) if node.kind == SEND else (peer, rank)
+                ends[src, dst, node.number("comm_tag") or 0][node.kind == RECEIVE].append((rank, at))
+    messages, findings, repeated = [], [], 0
+    for (src, dst, tag), (sends, receives) in sorted(ends.items()):
+        where = f"from rank {src} to rank {dst} with the tag {tag}"
+        if len(sends) != len(receives):
+            findings.append(Finding("mismatch", f"{len(sends)} sends and {len(receives)} receives {where}"))
+            continue
+        repeated += len(sends) - 1
+        for send, receive in zip(sends, receives, strict=True):
+            sizes = [traces[rank].nodes[at].number("comm_size") or 0 for rank, at in (send, receive)]
+            if sizes[0] != sizes[1]:
+                findings.append(Finding("mismatch", f"{sizes[0]} bytes sent and {sizes[1]} received {where}"))
+            messages.append(Message(src, dst, tag, sizes[0], send, receive))
+    return messages, repeated, findings
+
+
+class Transport(ABC):
+    """What takes messages from sender to receiver, and says how long compute nodes take."""
+
+    @abstractmethod
+    def send(self, run: Run, number: int) -> None:
+        """Take a message over now."""
+
+    @abstractmethod
+    def computing(self, micros: int) -> Any:
+        """Return how long a compute node takes that says so many microseconds."""
+
+
+class Links(Transport):
+    """A network of links that serve one message after the other."""
+
+    def __init__(self, network: Network, clock: Clock) -> None:
+        self._network, self._clock = network, clock
+        self._queues: dict[Link, deque[Callable[[], None]]] = {}
+
+    def send(self, run: Run, number: int) -> None:
+        """Put the message into the queue of its first link."""
+        message = run.job.messages[number]
+        self._hop(run, number, self._network.route(message.src, message.dst))
+
+    def _hop(self, run: Run, number: int, route: tuple[Link, ...]) -> None:
+        link, rest = route[0], route[1:]
+
+        def arrive() -> None:
+            if rest:
+                self._hop(run, number, rest)
+            else:
+                run.arrived(number)
+
+        def start() -> None:
+            size = run.job.messages[number].size
+            run.at(run.now + self._clock.under_way(size), arrive)
+            run.at(run.now + self._clock.busy(size), free)
+
+        def free() -> None:
+            queue = self._queues[link]
+            queue.popleft()
+            if queue:
+                queue[0]()
+
+        queue = self._queues.setdefault(link, deque())
+        queue.append(start)
+        if len(queue) == 1:
+            start()
+
+    def computing(self, micros: int) -> int:
+        """Return what the simulator takes."""
+        return self._clock.computing(micros)
+
+
+class Shuffled(Transport):
+    """Messages and compute nodes that take any time: another order of events for every seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)  # noqa: S311  no secret
+
+    def send(self, run: Run, number: int) -> None:
+        """Let the message arrive after any time."""
+        run.at(run.now + self._random.randrange(1, _LONGEST_DELAY), lambda: run.arrived(number))
+
+    def computing(self, micros: int) -> int:  # noqa: ARG002
+        """Return any time."""
+        return self._random.randrange(1, _LONGEST_DELAY)
+
+
+class Watcher:
+    """What looks at a run; this one does nothing."""
+
+    def sends(self, number: int) -> None:
+        """Learn that a send has started."""
+
+    def sent(self, number: int) -> None:
+        """Learn that a send is over."""
+
+    def received(self, number: int) -> None:
+        """Learn that a receive is over."""
+
+    def computed(self, rank: int, node: Node) -> None:
+        """Learn that a compute node is over."""
+
+
+class Run:
+    """One run of all ranks.
+
+    Attributes
+    ----------
+    job
+        What is run.
+    now
+        The time of the last event, in nanoseconds.
+    ends
+        When the last node of every rank was over.
+    """
+
+    def __init__(self, job: Job, transport: Transport, watcher: Watcher | None = None) -> None:
+        self.job, self.now = job, 0
+        self.ends: list[Any] = [0] * len(job.traces)
+        self._transport, self._watcher = transport, watcher or Watcher()
+        self._waits = [list(counts) for counts in job.waits]
+        self._left = [len(counts) for counts in job.waits]
+        self._there: set[int] = set()
+        self._wanted: set[int] = set()
+        self._events: list[tuple[Any, int, Callable[[], None]]] = []
+        self._number = 0
+
+    def at(self, time: Any, event: Callable[[], None]) -> None:
+        """Let something happen at a time."""
+        heapq.heappush(self._events, (time, self._number, event))
+        self._number += 1
+
+    def go(self) -> list[Finding]:
+        """Run until nothing happens any more, and return what could not be done."""
+        for rank, counts in enumerate(self.job.waits):
+            for at, count in enumerate(counts):
+                if not count:
+                    self._start(rank, at)
+        while self._events:
+            self.now, _, event = heapq.heappop(self._events)
+            event()
+        return [] if not any(self._left) else [self._stuck()]
+
+    def arrived(self, number: int) -> None:
+        """Learn from the transport that a message has arrived."""
+        message = self.job.messages[number]
+        self._watcher.sent(number)
+        self._over(*message.send)
+        self._there.add(number)
+        if number in self._wanted:
+            self._receive(number)
+
+    def _start(self, rank: int, at: int) -> None:
+        node = self.job.traces[rank].nodes[at]
+        if node.kind == SEND:
+            number = self.job.sent[rank, at]
+            self._watcher.sends(number)
+            self._transport.send(self, number)
+        elif node.kind == RECEIVE:
+            number = self.job.received[rank, at]
+            self._wanted.add(number)
+            if number in self._there:
+                self.at(self.now, lambda: self._receive(number))
+        else:
+            self.at(self.now + self._transport.computing(node.micros), lambda: self._compute(rank, at))
+
+    def _compute(self, rank: int, at: int) -> None:
+        self._watcher.computed(rank, self.job.traces[rank].nodes[at])
+        self._over(rank, at)
+
+    def _receive(self, number: int) -> None:
+        self._watcher.received(number)
+        self._over(*self.job.messages[number].receive)
+
+    def _over(self, rank: int, at: int) -> None:
+        self.ends[rank] = self.now
+        self._left[rank] -= 1
+        waits = self._waits[rank]
+        waits[at] = -1
+        for child in self.job.children[rank][at]:
+            waits[child] -= 1
+            if not waits[child]:
+                self._start(rank, child)
+
+    def _stuck(self) -> Finding:
+        """Return that ranks wait for ever, with the first node that does."""
+        rank = next(rank for rank, left in enumerate(self._left) if left)
+        trace, waits = self.job.traces[rank], self._waits[rank]
+        over = {node.id for at, node in enumerate(trace.nodes) if waits[at] < 0}
+        at = min((at for at in range(len(waits)) if waits[at] >= 0), key=lambda at: (waits[at], at))
+        node = trace.nodes[at]
+        open_ones = sorted({*node.control, *node.data} - over)
+        what = "its message" if not open_ones else f"node {open_ones[0]}"
+        ranks = sum(map(bool, self._left))
+        others = f"{sum(self._left)} nodes of {ranks} ranks"
+        text = f"node {node.id} ({node.name[:60]}) waits for {what} for ever; so do {others}"
+        return Finding("deadlock", text, rank)

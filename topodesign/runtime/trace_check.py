@@ -1,0 +1,298 @@
+"""Whether traces do what their collective promises, and how long the simulator takes for them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from topodesign.base.arguments import as_path, require_at_least
+from topodesign.base.errors import FileFormatError
+from topodesign.base.strict_json import parse_json
+from topodesign.base.text_files import naming, read_bytes
+from topodesign.runtime.contents import Contents, contents_of
+from topodesign.runtime.network import ExactClock, Network, SimulatorClock, read_network
+from topodesign.runtime.operations import Finding, Verdict
+from topodesign.runtime.replay import Job, Links, Run, Shuffled, load_job
+from topodesign.runtime.traces import COLLECTIVE_NODE, COMPUTE, MOST_RANKS, SEND, Trace, find_traces, read_trace
+
+MAX_FINDINGS = 5
+"""Shown of a kind."""
+_LARGEST_JSON = 2**24
+
+
+class Times(NamedTuple):
+    """When the last rank is done, in nanoseconds.
+
+    Attributes
+    ----------
+    simulator_ns
+        As the simulator counts, in whole ones.
+    exact_ns
+        Without its rounding.
+    """
+
+    simulator_ns: int
+    exact_ns: Fraction
+
+
+@dataclass(frozen=True)
+class TraceReport:
+    """What a replay of traces found.
+
+    Attributes
+    ----------
+    verdict
+        ``ok``, or the kind of the first finding: ``illegal``, ``mismatch``, ``deadlock``, ``race``,
+        ``uninitialised read`` or ``wrong result``.
+    findings
+        What is wrong, at most ``MAX_FINDINGS`` of a kind.
+    warnings
+        What works but is likely not meant, or could not be checked.
+    program
+        A line about the traces.
+    ranks, messages, nodes
+        How many there are.
+    bytes
+        Of all messages together.
+    data
+        Whether what messages carry was checked, which the traces have to say.
+    interleavings, seed
+        Random orders of events that were run beside the network's, and the first of their seeds.
+    network
+        What the times are for; None where nothing was said.
+    times
+        When the last rank is done.
+    """
+
+    verdict: Verdict
+    findings: tuple[Finding, ...] = ()
+    warnings: tuple[str, ...] = ()
+    program: str = ""
+    ranks: int = 0
+    messages: int = 0
+    nodes: int = 0
+    bytes: int = 0
+    data: bool = False
+    interleavings: int = 0
+    seed: int = 0
+    network: Network | None = None
+    times: Times | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return self.verdict == "ok"
+
+    def record(self) -> dict[str, Any]:
+        """Return all of it as plain dictionaries, lists, strings and numbers."""
+        times = None if self.times is None else {"simulator_ns": self.times[0], "exact_ns": str(self.times[1])}
+        return {"ok": self.ok, **asdict(self), "times": times}
+
+    def __str__(self) -> str:
+        """Return the report for people."""
+        lines = [f"{self.verdict}: {self.program}", *(f"  {finding}" for finding in self.findings)]
+        if self.messages:
+            lines.append(f"  {self.messages} messages, {self.bytes} bytes, {self.nodes} nodes")
+        if self.ok and self.messages:
+            right = "right data" if self.data else "the data are not said"
+            lines.append(f"  no deadlock, {right}; {self.interleavings} random orders agree")
+        if self.times is not None and self.network is not None:
+            said = f"{self.network.shape}, {self.network.bandwidth:.6g} GB/s, {self.network.latency:.6g} ns"
+            lines.append(f"  {self.times.simulator_ns} ns in ASTRA-sim ({said})")
+        return "\n".join([*lines, *(f"  warning: {warning}" for warning in self.warnings)])
+
+
+def check_traces(path: str | Path, *, interleavings: int = 20, seed: int = 0) -> TraceReport:
+    """Check Chakra traces of all ranks: read them, replay them, and time them as ASTRA-sim does.
+
+    Parameters
+    ----------
+    path
+        A directory with traces, or one of the traces of all ranks, ``PREFIX.RANK.et``. Times are told if
+        ``network.yml`` is beside them, and compared with ``expected.json`` if that is.
+    interleavings
+        Random orders of events to replay.
+    seed
+        Seed of the first of them.
+
+    Raises
+    ------
+    FileFormatError
+        If there is no trace, or a file cannot be read.
+    ParameterError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> from topodesign import check_traces, compile_plan, schedule
+    >>> paths = compile_plan(schedule("circulant(8,1,3)", "allgather"), "chakra").save("traces")
+    >>> print(check_traces("traces"))
+    ok: allgather of 8 ranks
+    ...
+    """
+    require_at_least("interleavings", interleavings, 0)
+    place = as_path(path)
+    folder = place if place.is_dir() else place.parent
+    found = {name: _read_all(ranks) for name, ranks in find_traces(place).items()}
+    runs = {name: traces for name, traces in found.items() if not _calls_only(traces)}
+    if not runs:
+        count = len(next(iter(found.values())))
+        title = f"a workload of {count} ranks that calls collectives and has no messages of its own"
+        return TraceReport("ok", program=title, ranks=count)
+    if len(runs) > 1:
+        raise FileFormatError(f"{folder}: traces of {', '.join(sorted(runs))}; name one of their files")
+    (traces,) = runs.values()
+    network = read_network(folder / "network.yml") if (folder / "network.yml").exists() else None
+    expected = expected_time(folder / "expected.json") if network and (folder / "expected.json").exists() else None
+    return check_job(traces, network=network, expected=expected, interleavings=interleavings, seed=seed)
+
+
+def check_job(
+    traces: Sequence[Trace],
+    *,
+    network: Network | None = None,
+    expected: int | None = None,
+    interleavings: int = 3,
+    seed: int = 0,
+) -> TraceReport:
+    """Replay traces of all ranks.
+
+    Parameters
+    ----------
+    traces
+        One for every rank.
+    network
+        What to time them on; None for no times.
+    expected
+        Nanoseconds that somebody says the simulator takes.
+    interleavings, seed
+        As in :func:`check_traces`.
+    """
+    title = f"traces of {len(traces)} ranks"
+    job, findings = load_job(traces)
+    if network is not None and network.ranks != len(traces):
+        findings.append(Finding("illegal", f"a network of {network.ranks} ranks for traces of {len(traces)}"))
+    if job is None or findings:
+        return TraceReport(*_verdict(findings), program=title, ranks=len(traces))
+    contents, wrong = contents_of(job)
+    if contents is not None:
+        title = f"{contents.collective} of {len(traces)} ranks"
+    findings = wrong or _run(job, contents, network, range(seed, seed + interleavings))
+    times = times_of(traces, network, job) if network is not None and not findings else None
+    if times is not None and expected is not None and times.simulator_ns != expected:
+        text = f"expected.json says {expected} ns, and a replay of the traces takes {times.simulator_ns}"
+        findings = [Finding("wrong result", text)]
+    return TraceReport(
+        *_verdict(findings),
+        warnings=tuple(_advice(job, contents)),
+        program=title,
+        ranks=len(traces),
+        messages=len(job.messages),
+        nodes=sum(len(trace.nodes) for trace in traces),
+        bytes=sum(message.size for message in job.messages),
+        data=contents is not None,
+        interleavings=interleavings,
+        seed=seed,
+        network=network,
+        times=times,
+    )
+
+
+def times_of(traces: Sequence[Trace], network: Network, job: Job | None = None) -> Times:
+    """Return when the last rank is done.
+
+    Raises
+    ------
+    FileFormatError
+        If the traces cannot be replayed.
+    """
+    if job is None:
+        job, findings = load_job(traces)
+        if job is None:
+            raise FileFormatError(str(findings[0]))
+    ends = []
+    for clock in (SimulatorClock(network), ExactClock(network)):
+        run = Run(job, Links(network, clock))
+        stuck = run.go()
+        if stuck:
+            raise FileFormatError(str(stuck[0]))
+        ends.append(max(run.ends))
+    return Times(int(ends[0]), Fraction(ends[1]))
+
+
+def _run(job: Job, contents: Contents | None, network: Network | None, seeds: range) -> list[Finding]:
+    """Return what is wrong with the first run that goes wrong."""
+    plain = Network("FullyConnected", len(job.traces), 1.0, 1.0) if network is None else network
+    for transport in (Links(plain, SimulatorClock(plain)), *(Shuffled(seed) for seed in seeds)):
+        memory = None if contents is None else contents.memory()
+        run = Run(job, transport, memory)
+        findings = run.go()
+        if memory is not None:
+            findings += memory.findings if findings else memory.result()
+        if findings:
+            return findings
+    return []
+
+
+def _verdict(findings: Sequence[Finding]) -> tuple[Verdict, tuple[Finding, ...]]:
+    """Return the kind of the first finding, and a few of each."""
+    seen: Counter[str] = Counter()
+    shown = []
+    for finding in findings:
+        seen[finding.verdict] += 1
+        if seen[finding.verdict] <= MAX_FINDINGS:
+            shown.append(finding)
+    return (findings[0].verdict if findings else "ok"), tuple(shown)
+
+
+def _advice(job: Job, contents: Contents | None) -> list[str]:
+    advice = []
+    if contents is None:
+        advice.append("the traces do not say what messages carry; only messages, order and time were checked")
+    if job.repeated:
+        advice.append(
+            f"{job.repeated} messages have source, destination and tag of another; which is which, their order decides"
+        )
+    return advice
+
+
+def _read_all(ranks: Mapping[int, Path]) -> list[Trace]:
+    """Return the traces of all ranks.
+
+    Raises
+    ------
+    FileFormatError
+        If one is missing or cannot be read.
+    """
+    missing = next((rank for rank in range(len(ranks)) if rank not in ranks), None)
+    some = next(iter(ranks.values()))
+    if missing is not None or len(ranks) > MOST_RANKS:
+        raise FileFormatError(
+            f"{some.parent}: there are {len(ranks)} traces such as {some.name}, and none of rank {missing}"
+        )
+    return [read_trace(ranks[rank]) for rank in range(len(ranks))]
+
+
+def _calls_only(traces: Sequence[Trace]) -> bool:
+    kinds = {node.kind for trace in traces for node in trace.nodes}
+    return COLLECTIVE_NODE in kinds and kinds <= {COLLECTIVE_NODE, COMPUTE} and SEND not in kinds
+
+
+def expected_time(path: Path) -> int:
+    """Return the nanoseconds that a file says the simulator takes.
+
+    Raises
+    ------
+    FileFormatError
+        If it is no such file; the message names it.
+    """
+    with naming(path):
+        document = parse_json(read_bytes(path, _LARGEST_JSON))
+        value = document.get("simulator_ns") if isinstance(document, dict) else None
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise FileFormatError("simulator_ns is missing or no whole number")
+        return value

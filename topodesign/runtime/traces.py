@@ -1,0 +1,263 @@
+"""Reading Chakra execution traces: one ``.et`` file per rank, each a header and then nodes with their dependencies.
+
+A file is a row of protocol buffer messages, each after its length as a varint: first ``GlobalMetadata``, then ``Node``
+after ``Node``. Field numbers and names are those of ``schema/protobuf/et_def.proto`` of mlcommons/chakra (21585d8, May
+2026). It is read here without a protocol buffer library, so that nothing is shared with what writes traces.
+
+What a message carries is in attributes that only this package has and that everybody else skips (``DATA``, ``PART``),
+and what all of it is for in the header (``COLLECTIVE`` and the others). Traces of others have none, and then only
+messages, order and times can be checked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from topodesign.base.errors import FileFormatError
+from topodesign.base.memory import check_memory
+from topodesign.base.text_files import naming, read_bytes
+from topodesign.runtime.wire import BYTES, FIXED32, FIXED64, VARINT, WireError, fields, numbers, signed, text, varint
+
+COMPUTE, SEND, RECEIVE, COLLECTIVE_NODE = 4, 5, 6, 7
+KINDS: Mapping[int, str] = {
+    0: "invalid",
+    1: "metadata",
+    2: "memory load",
+    3: "memory store",
+    COMPUTE: "compute",
+    SEND: "send",
+    RECEIVE: "receive",
+    COLLECTIVE_NODE: "collective",
+}
+"""Names of ``NodeType``."""
+
+COLLECTIVE, RANKS, UNITS, SIZE = (f"topodesign_{word}" for word in ("collective", "ranks", "units", "size"))
+"""Attributes of the header: the collective as JSON, ranks, units of a block, and bytes of the whole data."""
+DATA, PART = "topodesign_data", "topodesign_part"
+"""Attributes of a send: block, first unit and end of what it carries, again and again; and of which movement it is."""
+
+Value = int | float | bool | str | list[int] | None
+"""Of an attribute; None for a kind that nothing here needs."""
+
+ENDING = ".et"
+MOST_RANKS = 2**16
+_PER_BYTE = 12
+"""Bytes of memory that a byte of a trace takes, read."""
+_NAME = re.compile(r"(?P<prefix>.+)\.(?P<rank>0|[1-9][0-9]{0,4})\.et")
+_LISTS = {8: 32, 10: 64, 12: 32, 14: 64}  # field of AttributeProto: bits, of which 8 and 10 are signed
+_SIGNED_LISTS = frozenset({8, 10})
+_SIGNED = {7: 32, 9: 64}
+_UNSIGNED = frozenset({11, 13, 19, 21})
+_ZIGZAG = frozenset({15, 17})
+_FIXED_SIGNED = {23: 32, 25: 64}
+_BOOL, _TEXT, _NAME_FIELD = 27, 29, 1
+_KNOWN_VALUES = range(3, 33)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node of a trace.
+
+    Attributes
+    ----------
+    id
+        Its number, unique in the file.
+    name
+        For people.
+    kind
+        ``NodeType``: see ``KINDS``.
+    control, data
+        Ids of the nodes that have to be over before it starts.
+    micros
+        Its duration as it says itself.
+    attributes
+        Values by name.
+    """
+
+    id: int
+    name: str
+    kind: int
+    control: tuple[int, ...]
+    data: tuple[int, ...]
+    micros: int
+    attributes: Mapping[str, Value]
+
+    def number(self, name: str) -> int | None:
+        """Return an attribute that is an integer, None if it is missing or something else."""
+        value = self.attributes.get(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What one rank does.
+
+    Attributes
+    ----------
+    version
+        Of the schema, as the header says.
+    header
+        Attributes of the header.
+    nodes
+        In the order of the file.
+    """
+
+    version: str
+    nodes: tuple[Node, ...]
+    header: Mapping[str, Value] = field(default_factory=dict)
+
+
+def parse_trace(data: bytes) -> Trace:
+    """Return what the bytes of a trace say.
+
+    Raises
+    ------
+    WireError, FileFormatError
+        If they are no trace; with the byte where it is wrong.
+    """
+    check_memory(_PER_BYTE * len(data), f"a trace of {len(data)} bytes")
+    if data.startswith(b"\x1f\x8b"):
+        raise FileFormatError("compressed by gzip, which simulators do not read; unpack it first")
+    spans, at = [], 0
+    while at < len(data):
+        start = at
+        length, at = varint(data, at, len(data))
+        if length > len(data) - at:
+            raise WireError(f"a message of {length} bytes where {len(data) - at} are left", start)
+        spans.append((at, at + length))
+        at += length
+    if not spans:
+        raise FileFormatError("empty; a trace begins with a header")
+    version, header = _header(data, *spans[0])
+    if not version:
+        raise FileFormatError("its first message says no version, as the header of a trace does")
+    return Trace(version, tuple(_node(data, *span) for span in spans[1:]), header)
+
+
+def read_trace(path: Path) -> Trace:
+    """Return what a trace file says.
+
+    Raises
+    ------
+    FileFormatError
+        If it cannot be read, or is no trace; the message names it.
+    """
+    with naming(path):
+        return parse_trace(read_bytes(path))
+
+
+def find_traces(path: Path) -> dict[str, dict[int, Path]]:
+    """Return the trace files of a directory, or those beside one: by what their names have in common, and rank.
+
+    Parameters
+    ----------
+    path
+        A directory, or one of the files of all ranks: then only the files that belong to it are found.
+
+    Raises
+    ------
+    FileFormatError
+        If there is none, or the name of a file is not ``PREFIX.RANK.et``.
+    """
+    folder, wanted = path, None
+    if not path.is_dir():
+        match = _NAME.fullmatch(path.name)
+        if match is None:
+            raise FileFormatError(f"{path}: traces of a run are named PREFIX.RANK.et, such as collective.0.et")
+        folder, wanted = path.parent, match["prefix"]
+    found: dict[str, dict[int, Path]] = {}
+    try:
+        names = sorted(one.name for one in folder.iterdir())
+    except OSError as error:
+        raise FileFormatError(f"{folder}: {error.strerror or error}") from None
+    for name in names:
+        match = _NAME.fullmatch(name)
+        if match is not None and wanted in {None, match["prefix"]}:
+            found.setdefault(match["prefix"], {})[int(match["rank"])] = folder / name
+    if not found:
+        raise FileFormatError(f"{path}: no trace (PREFIX.RANK.et) is there")
+    return found
+
+
+def is_trace_name(path: Path) -> bool:
+    """Return whether a path is a directory, or has the name of a trace file."""
+    return path.is_dir() or path.suffix == ENDING
+
+
+def _header(data: bytes, begin: int, end: int) -> tuple[str, dict[str, Value]]:
+    version, header = "", {}
+    for number, kind, value, stop in fields(data, begin, end):
+        if number == 1 and kind == BYTES:
+            version = text(data, value, stop)
+        elif number == 2 and kind == BYTES:
+            name, content = _attribute(data, value, stop)
+            header[name] = content
+    return version, header
+
+
+def _node(data: bytes, begin: int, end: int) -> Node:
+    whole = [0, 0, 0]  # id, kind, duration
+    place = {1: 0, 3: 1, 7: 2}
+    name, control, needed = "", list[int](), list[int]()
+    attributes: dict[str, Value] = {}
+    for number, kind, value, stop in fields(data, begin, end):
+        if number in place and kind == VARINT:
+            whole[place[number]] = value
+        elif number == 2 and kind == BYTES:
+            name = text(data, value, stop)
+        elif number == 4:
+            control += numbers(data, kind, value, stop)
+        elif number == 5:
+            needed += numbers(data, kind, value, stop)
+        elif number == 10 and kind == BYTES:
+            key, content = _attribute(data, value, stop)
+            if key in attributes:
+                raise WireError(f"a node has the attribute {key[:50]!r} twice", value)
+            attributes[key] = content
+        elif number <= 10:
+            expected = {1: "a number", 2: "a text", 3: "a number", 7: "a number", 10: "a message"}
+            if number in expected:
+                raise WireError(f"field {number} of a node is not {expected[number]}", begin)
+    return Node(whole[0], name, whole[1], tuple(control), tuple(needed), whole[2], attributes)
+
+
+def _attribute(data: bytes, begin: int, end: int) -> tuple[str, Value]:
+    name, content = "", None
+    for number, kind, value, stop in fields(data, begin, end):
+        if number == _NAME_FIELD and kind == BYTES:
+            name = text(data, value, stop)
+        elif number in _KNOWN_VALUES:
+            content = _value(data, number, kind, value, stop)
+    return name, content
+
+
+def _value(data: bytes, number: int, kind: int, value: int, stop: int) -> Value:
+    """Return the value of an attribute, None for kinds that nothing needs."""
+    if kind == VARINT:
+        return _varint_value(number, value)
+    if kind in {FIXED32, FIXED64}:
+        return (
+            signed(value, _FIXED_SIGNED[number]) if number in _FIXED_SIGNED else value if number in _UNSIGNED else None
+        )
+    if number == _TEXT:
+        return text(data, value, stop)
+    if number in _LISTS:
+        found: list[int] = []
+        for inner, wire, first, last in fields(data, value, stop):
+            if inner == 1:
+                found += numbers(data, wire, first, last)
+        return [signed(one, _LISTS[number]) for one in found] if number in _SIGNED_LISTS else found
+    return None
+
+
+def _varint_value(number: int, value: int) -> Value:
+    if number in _SIGNED:
+        return signed(value, _SIGNED[number])
+    if number in _UNSIGNED:
+        return value
+    if number in _ZIGZAG:
+        return (value >> 1) ^ -(value & 1)
+    return bool(value) if number == _BOOL else None
