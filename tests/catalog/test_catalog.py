@@ -411,7 +411,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_better_size_close_by_by_definition(wide: Path, duplex: bool) -> None:
     catalog, told = Catalog(wide), 0
     times = {
-        nodes: min(STANDARD.allreduce(row.cost)[0] for row in front)
+        nodes: min(STANDARD.allreduce(row.mean)[0] for row in front)
         for nodes, front in every_size(catalog.rows(4), duplex)
     }
     for nodes in range(101, 114):
@@ -444,7 +444,7 @@ def test_quality_by_definition(directory: Path, degree: int, duplex: bool) -> No
     assert result.sizes == len(fronts)
     for column, ratio in enumerate(result.ratios):
         values = {
-            nodes: min(STANDARD.allreduce(row.cost)[column] for row in front)
+            nodes: min(STANDARD.allreduce(row.mean)[column] for row in front)
             / STANDARD.allreduce(lower_bound(nodes, degree, duplex=duplex))[column]
             for nodes, front in fronts.items()
         }

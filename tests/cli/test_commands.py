@@ -94,7 +94,8 @@ def check_pareto(document: Any, nodes: int, degree: int, bidirectional: bool = F
     assert entries
     alpha, size, rate = (Fraction(str(document[key])) for key in ("alpha_s", "size_bytes", "bandwidth_bps"))
     for entry in (bound, *entries):
-        seconds = 2 * (alpha * entry["steps"] + Fraction(entry["bandwidth"]) * size * 8 / rate)
+        factors = Fraction(entry["bandwidth"]) + Fraction(entry.get("allgather_bandwidth", entry["bandwidth"]))
+        seconds = 2 * alpha * entry["steps"] + factors * size * 8 / rate
         assert entry["allreduce_s"] == float(seconds)
     for entry in entries:
         assert entry.keys() >= ENTRY_KEYS

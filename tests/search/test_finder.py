@@ -142,7 +142,8 @@ def test_runtimes_and_baselines_are_those_of_the_model() -> None:
     alpha, rate = Fraction(1, 10**5), Fraction(100 * 10**9)
     for entry in result.entries:
         for size, time in zip((MIB, 100 * MIB), entry.allreduce, strict=True):
-            assert time == 2 * (alpha * entry.cost.steps + entry.cost.bandwidth * 8 * size / rate)
+            factors = entry.cost.bandwidth + entry.allgather.bandwidth
+            assert time == 2 * alpha * entry.cost.steps + factors * 8 * size / rate
     ring, fast_ring, trees = result.baselines
     assert ring.allreduce[0] == 2 * (1023 * alpha + Fraction(1023, 1024) * 8 * MIB / rate)
     assert abs(ring.allreduce[0] - Fraction(20640, 10**6)) < Fraction(20640, 10**6) / 500

@@ -43,6 +43,13 @@ class Cost:
         """Return the time of an allreduce (reduce-scatter, then allgather) in seconds."""
         return 2 * self.runtime(alpha, size, bandwidth)
 
+    def averaged(self, other: Cost) -> Cost:
+        """Return the mean with another cost of as many steps: an allreduce of both takes twice as much.
+
+        A topology has the diameter of its transpose, so that its reduce-scatter and its allgather have as many steps.
+        """
+        return Cost(self.steps, (self.bandwidth + other.bandwidth) / 2)
+
     def dominates(self, other: Cost) -> bool:
         """Return whether this is at least as good in both terms."""
         return self.steps <= other.steps and self.bandwidth <= other.bandwidth
@@ -53,6 +60,9 @@ class Basis(StrEnum):
 
     LINKS = "links"
     """It was computed from the links of the topology as it is built: that of its best SPFF schedule."""
+    ORBITS = "orbits"
+    """As by links, from one source of each orbit under automorphisms that its construction gives and that were not
+    checked on the links."""
     THEOREM = "theorem"
     """A theorem gives this very SPFF cost; building and pricing gives the same."""
     BOUND = "bound"
@@ -63,7 +73,11 @@ class Basis(StrEnum):
     @property
     def words(self) -> str:
         """What people and JSON documents read: that a cost is by closed form is worth a word, a schedule's is known."""
-        return {Basis.THEOREM: "closed form", Basis.BOUND: "closed form, at most"}.get(self, self.value)
+        return {
+            Basis.ORBITS: "one source per orbit",
+            Basis.THEOREM: "closed form",
+            Basis.BOUND: "closed form, at most",
+        }.get(self, self.value)
 
 
 def moore_bound(nodes: int, degree: int, *, duplex: bool = False) -> int:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from topodesign.base.cost import lower_bound
+from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.units import format_time
-from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.files import read_rows
+from topodesign.catalog.lookup import MOST_NODES, Catalog
 from topodesign.catalog.rows import undominated
 from topodesign.pricing.workload import Workload
+
+if TYPE_CHECKING:
+    from topodesign.search.finder import Candidate
+    from topodesign.search.target import Target
 
 _REACH = 50
 """Sizes up to N/50 away are close."""
@@ -76,7 +82,7 @@ def better_size(catalog: Catalog, nodes: int, degree: int, work: Workload, *, du
     reach = nodes // _REACH
     rows = catalog.rows(degree, nodes - reach, nodes + reach)
     times = {
-        size: min(work.allreduce(row.cost)[0] for row in front)
+        size: min(work.allreduce(row.mean)[0] for row in front)
         for size, group in itertools.groupby(rows, key=lambda row: row.nodes)
         if (front := undominated(group, duplex=duplex))
     }
@@ -86,6 +92,46 @@ def better_size(catalog: Catalog, nodes: int, degree: int, work: Workload, *, du
     bound = work.allreduce(lower_bound(nodes, degree, duplex=duplex))[0]
     poor = times[nodes] >= _WORTH * bound and times[nodes] >= _WORTH * times[other]
     return Better(nodes, other, times[nodes], times[other]) if poor else None
+
+
+def better_multiple(catalog: Catalog, front: Sequence[Candidate], target: Target, work: Workload) -> Better | None:
+    """Return the size within 2% with the fastest line graph of a row, if the frontier is poor and that much faster.
+
+    Parameters
+    ----------
+    catalog
+        Where bases are from.
+    front
+        What is known of the size itself.
+    target
+        The size, beyond those of the catalog.
+    work
+        As for :func:`better_size`.
+
+    Raises
+    ------
+    CatalogError
+        As :meth:`Catalog.rows`.
+    """
+    nodes, degree = target.nodes, target.degree
+    if target.duplex or degree not in catalog.degrees or not front:
+        return None
+    time = min(work.allreduce(one.cost, one.allgather)[0] for one in front)
+    bound = work.allreduce(lower_bound(nodes, degree))[0]
+    reach = nodes // _REACH
+    times: list[tuple[Fraction, int, int]] = []
+    fold, steps, added = degree, 1, Fraction(1)
+    while nodes + reach >= 3 * fold and time >= _WORTH * bound:
+        first, last = -(-(nodes - reach) // fold), min((nodes + reach) // fold, MOST_NODES)
+        for row in read_rows(catalog.directory, degree, first, last) if first <= last else ():
+            cost = Cost(row.cost.steps + steps, row.mean.bandwidth + added / row.nodes)
+            times.append((work.allreduce(cost)[0], abs(row.nodes * fold - nodes), row.nodes * fold))
+        added += Fraction(1, fold)
+        fold, steps = fold * degree, steps + 1
+    if not times or time < _WORTH * min(times)[0]:
+        return None
+    best, _, other = min(times)
+    return Better(nodes, other, time, best)
 
 
 def _is_prime(number: int) -> bool:

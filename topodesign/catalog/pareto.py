@@ -24,7 +24,8 @@ from topodesign.base.units import (
 )
 from topodesign.base.wording import listed
 from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.close_sizes import Better, better_size
+from topodesign.catalog.close_sizes import Better, better_multiple, better_size
+from topodesign.catalog.lookup import MOST_NODES as LARGEST_ROW
 from topodesign.catalog.lookup import Catalog, as_catalog, covers
 from topodesign.catalog.rows import Row, how_found
 from topodesign.catalog.verdict import verdict_on
@@ -34,20 +35,22 @@ from topodesign.pricing.workload import Workload, as_workload
 if TYPE_CHECKING:
     from topodesign.catalog.runners_up import RunnersUp
     from topodesign.search.finder import Candidate
+    from topodesign.search.target import Target
     from topodesign.topology.topology import Topology
 
-Origin = Literal["catalog", "search", "catalog and search"]
+Origin = Literal["catalog", "search", "catalog and search", "composed"]
 _ORIGINS: dict[Origin, str] = {
     "catalog": "from the catalog",
     "search": "searched for",
     "catalog and search": "from the catalog and searched for",
+    "composed": "composed of rows of the catalog",
 }
 
-DEFAULT_SEARCH = 3.0
-"""Seconds of Cayley search unless told otherwise, where the catalog has no answer."""
+MOST_NODES = 2**20
+"""Largest number of nodes that is answered for."""
 
-MOST_NODES = 2**14
-"""Largest number of nodes that is searched for; it takes half a minute."""
+MOST_SEARCHED = 2**14
+"""Largest number of nodes that is searched for without a catalog; it takes half a minute."""
 
 MOST_DEGREE = 64
 """Largest degree that is searched for."""
@@ -74,8 +77,7 @@ class Entry(Result):
     workload
         What the times are for.
     allreduce
-        Seconds, for each size of the workload: twice what ``cost`` takes, which is an upper bound where the
-        allgather is cheaper.
+        Seconds, for each size of the workload: of a reduce-scatter and the allgather after it.
     best
         For each size, whether no other entry is faster.
     all_to_all
@@ -96,6 +98,11 @@ class Entry(Result):
     best: tuple[bool, ...]
     all_to_all: Bounds | None = None
     name: str | None = None
+
+    @property
+    def mean(self) -> Cost:
+        """The mean of reduce-scatter and allgather, twice which an allreduce takes."""
+        return self.cost.averaged(self.allgather)
 
     @property
     def label(self) -> str:
@@ -212,7 +219,7 @@ class Pareto(Result):
     @property
     def verdict(self) -> str:
         """What is the best from which size on, how much is left to gain, and whether a size close by is better."""
-        offers = [(entry.label, entry.cost) for entry in self.entries]
+        offers = [(entry.label, entry.mean) for entry in self.entries]
         said = verdict_on(offers, self.bound, self.workload)
         return said if self.better is None else f"{said} {self.better}."
 
@@ -353,7 +360,8 @@ def pareto(
         Egress bandwidth B of a node: text with a unit, or bits per second.
     search
         Seconds to spend on searching Cayley digraphs for more than the catalog has; 0 looks at the known families and
-        their expansions only. If neither this nor ``seed`` is given the catalog's answer is enough.
+        their expansions only. If neither this nor ``seed`` is given the catalog's answer is enough. Where it has none,
+        a search of so much work as takes a few seconds is made: then the answer depends on nothing but the question.
     seed
         Seed of the search.
     catalog
@@ -369,7 +377,8 @@ def pareto(
     -------
     Pareto
         Every entry that was searched for has been rebuilt from its spec and priced from its links, up to 4096 nodes;
-        beyond, entries that rest on a closed form say so. So were those of the catalog when it was made.
+        so were those of the catalog when it was made. Beyond the catalog its rows are expanded, and entries that rest
+        on less than their links say so (see :class:`topodesign.base.cost.Basis`).
 
     Raises
     ------
@@ -389,9 +398,11 @@ def pareto(
     line(cayley(metacyclic(32,8,3),2,62,96,117)) 6 1023/1024
     """
     nodes, degree = as_count(nodes, "number of nodes"), as_count(degree, "degree")
-    check_question(nodes, degree, bidirectional=bidirectional)
+    check_question(
+        nodes, degree, bidirectional=bidirectional, most=MOST_NODES if catalog is not False else MOST_SEARCHED
+    )
     workload = as_workload(alpha, sizes, bandwidth)
-    seconds = DEFAULT_SEARCH if search is None else float(as_time(search))
+    seconds = None if search is None else float(as_time(search))
     seed_of_search = 0 if seed is None else as_count(seed, "seed", 0)
     more = as_count(runners_up, "number of runners-up", 0)
     known: list[Row] = []
@@ -410,13 +421,24 @@ def pareto(
     from topodesign.search.frontier import search_frontier  # noqa: PLC0415  heavy, and looking up needs none of it
     from topodesign.search.target import Found, Target  # noqa: PLC0415
 
-    front = search_frontier(
-        Target(nodes, degree, bidirectional),
-        seconds,
-        seed=seed_of_search,
-        known=[Found(parse(row.spec), row.cost) for row in known],
-        progress=progress,
-    )
+    target = Target(nodes, degree, bidirectional)
+    front: Sequence[Candidate] = ()
+    origin: Origin = "catalog and search" if known else "search"
+    if catalog is not False and nodes > LARGEST_ROW:
+        try:
+            front, origin = _composed(target, as_catalog(catalog), seed_of_search, seconds, progress), "composed"
+            better = better_multiple(as_catalog(catalog), front, target, workload)
+        except CatalogError as error:
+            trouble = str(error)
+    if origin != "composed":
+        check_question(nodes, degree, bidirectional=bidirectional, most=MOST_SEARCHED)
+        front = search_frontier(
+            target,
+            seconds,
+            seed=seed_of_search,
+            known=[Found(parse(row.spec), row.cost) for row in known],
+            progress=progress,
+        )
     if not front:
         kind = "duplex " if bidirectional else ""
         raise InfeasibleError(f"no {kind}topology with {nodes} nodes and degree {degree} is known; try --search 30")
@@ -428,11 +450,19 @@ def pareto(
         lower_bound(nodes, degree, duplex=bidirectional),
         _entries(nodes, degree, front, workload),
         tuple(baselines(nodes, degree, workload)),
-        "catalog and search" if known else "search",
+        origin,
         trouble,
         better,
     )
     return _with_runners_up(found, more, catalog, progress)
+
+
+def _composed(
+    target: Target, catalog: Catalog, seed: int, seconds: float | None, progress: Callable[[float], None] | None
+) -> list[Candidate]:
+    from topodesign.catalog.composed import composed  # noqa: PLC0415  heavy, and looking up needs none of it
+
+    return composed(target, catalog, seed=seed, seconds=seconds, progress=progress)
 
 
 def _with_runners_up(
@@ -473,7 +503,7 @@ def from_rows(rows: Sequence[Row], workload: Workload, *, bidirectional: bool) -
 
 def _entries(nodes: int, degree: int, known: Sequence[Candidate | Row], workload: Workload) -> tuple[Entry, ...]:
     """Return entries with their runtimes, the fastest for each size marked (the first of several)."""
-    times = [workload.allreduce(one.cost) for one in known]
+    times = [workload.allreduce(one.cost, one.allgather) for one in known]
     fastest = [min(range(len(times)), key=lambda row: times[row][column]) for column in range(len(workload.sizes))]
     return tuple(
         Entry(
@@ -494,13 +524,11 @@ def _entries(nodes: int, degree: int, known: Sequence[Candidate | Row], workload
     )
 
 
-def check_question(nodes: int, degree: int, *, bidirectional: bool) -> None:
+def check_question(nodes: int, degree: int, *, bidirectional: bool, most: int = MOST_SEARCHED) -> None:
     """Raise ParameterError, with the nearest size that works, unless a topology of this size can exist."""
     check_size(nodes, degree)
-    if nodes > MOST_NODES:
-        raise ParameterError(
-            f"{nodes} nodes are too many to search (at most {MOST_NODES}); evaluate takes larger specs"
-        )
+    if nodes > most:
+        raise ParameterError(f"{nodes} nodes are too many to search (at most {most}); evaluate takes larger specs")
     if degree > MOST_DEGREE:
         raise ParameterError(f"degree {degree} is too large (at most {MOST_DEGREE})")
     if not bidirectional:

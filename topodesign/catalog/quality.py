@@ -216,7 +216,7 @@ def _ratio(fronts: Sequence[Sequence[Row]], bounds: Sequence[Cost], alpha: Fract
         return Fraction(per_step * cost.steps * q + per_size * p, q)
 
     ratios = [
-        (min(time(row.cost) for row in front) / time(bound), front[0].nodes)
+        (min(time(row.mean) for row in front) / time(bound), front[0].nodes)
         for front, bound in zip(fronts, bounds, strict=True)
     ]
     worst, nodes = max(ratios)

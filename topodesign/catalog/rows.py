@@ -89,6 +89,11 @@ class Row(Result):
     name: str | None = field(default=None, compare=False)
 
     @property
+    def mean(self) -> Cost:
+        """The mean of reduce-scatter and allgather, twice which an allreduce takes."""
+        return self.cost.averaged(self.allgather)
+
+    @property
     def wiring(self) -> str:
         """The word for ``duplex`` in the file."""
         return "duplex" if self.duplex else "simplex"

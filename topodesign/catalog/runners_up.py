@@ -17,6 +17,7 @@ from topodesign.base.spec import Spec
 from topodesign.base.units import format_excess, format_size, format_time
 from topodesign.catalog.candidates import candidates
 from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.rows import Row
 from topodesign.expand.library import build
 from topodesign.pricing.evaluation import dearer, price_both
 from topodesign.pricing.workload import Workload
@@ -38,7 +39,8 @@ class RunnerUp(Result):
     over
         How many times longer its allreduce takes than that of the fastest topology, for the first size.
     spec, cost, duplex
-        The topology, what its reduce-scatter costs (its allgather costs no more), and whether duplex cabling wires it.
+        The topology, what its reduce-scatter or allgather costs, whichever is dearer, and whether duplex cabling wires
+        it.
     transitive
         Whether its construction proves that every node looks like every other.
     patches
@@ -232,7 +234,7 @@ def runners_up(
     for number, (spec, row) in enumerate(found):
         if progress is not None:
             progress(number / len(found))
-        one = _known(spec, None if row is None else row.cost, nodes, degree, workload)
+        one = _known(spec, row, nodes, degree, workload)
         if one is not None and (one.duplex or not duplex):
             known.append(one)
     least = first.allreduce[0]
@@ -250,18 +252,18 @@ def runners_up(
     )
 
 
-def _known(spec: Spec, cost: Cost | None, nodes: int, degree: int, workload: Workload) -> _Known | None:
+def _known(spec: Spec, row: Row | None, nodes: int, degree: int, workload: Workload) -> _Known | None:
     """Return what there is to say of a topology; None if it cannot be built, is of another size, or not connected."""
     try:
         topology = build(spec)
         if (topology.nodes, topology.degree) != (nodes, degree):
             return None
-        cost = cost or dearer(*price_both(topology))
+        there, back = price_both(topology) if row is None else (row.cost, row.allgather)
     except TopodesignError:
         return None
     patches, lengths = wiring_of(topology)
-    times = workload.allreduce(cost)
-    return _Known(spec, cost, topology.is_duplex, topology.vertex_transitive, patches, lengths, times)
+    times = workload.allreduce(there, back)
+    return _Known(spec, dearer(there, back), topology.is_duplex, topology.vertex_transitive, patches, lengths, times)
 
 
 def wiring_of(topology: Topology) -> tuple[int, int]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import ParameterError
@@ -45,18 +47,27 @@ class Base:
         return not self.topology.self_loops and int(self.topology.capacity.max()) == 1
 
     @cached_property
-    def returns(self) -> tuple[frozenset[int], ...]:
-        """For each representative node the distances from it to its in-neighbours, itself (0) if it has a self-loop."""
+    def _links(self) -> Any:
         from scipy.sparse import coo_array  # noqa: PLC0415  heavy, and seldom wanted
-        from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415
 
         graph = self.topology
-        links = coo_array((np.ones(len(graph.src)), (graph.src, graph.dst)), shape=(self.nodes,) * 2).tocsr()
-        rows = []
-        for node in graph.representatives or range(self.nodes):
-            distance = dijkstra(links, indices=node, unweighted=True)
-            rows.append(frozenset(distance[graph.src[graph.dst == node]].astype(np.int64).tolist()))
-        return tuple(rows)
+        return coo_array((np.ones(len(graph.src)), (graph.src, graph.dst)), shape=(self.nodes,) * 2).tocsr()
+
+    def distances(self, node: int) -> NDArray[np.float64]:
+        """Return how far every node is from one, infinity where there is no path; shape ``(nodes,)``."""
+        from scipy.sparse.csgraph import dijkstra  # noqa: PLC0415  heavy, and seldom wanted
+
+        found: NDArray[np.float64] = dijkstra(self._links, indices=node, unweighted=True)
+        return found
+
+    @cached_property
+    def returns(self) -> tuple[frozenset[int], ...]:
+        """For each representative node the distances from it to its in-neighbours, itself (0) if it has a self-loop."""
+        graph = self.topology
+        return tuple(
+            frozenset(self.distances(node)[graph.src[graph.dst == node]].astype(np.int64).tolist())
+            for node in graph.representatives or range(self.nodes)
+        )
 
 
 @dataclass(frozen=True)

@@ -80,10 +80,11 @@ def _symmetry(base: Topology, nodes: int) -> Symmetry | None:
 def claim(base: Base, k: int = 1) -> Claim:
     """Return the cost by closed form: k steps more and y + d/(d-1) * (1/N - 1/(d^k N)).
 
-    A node wu of the line graph does as u does, d times over, but for its own shard, one of those of w. So the claim is
-    an upper bound, and exact for k = 1 if every node has in-neighbours at two or more distances: then each layer of u
-    is seen in full from some wu. It holds for both collectives if the base's cost does, as the transpose of a line
-    graph is the line graph of the transpose.
+    A node of the line graph is a walk of k links to some node u, and does as u does, d^k times over, but for what the
+    walk holds already. So the claim is an upper bound. It is exact if to every node u and for every distance x from u,
+    0 among them, such a walk leads that is at no time at a node as far as x from u: from there that layer of u is seen
+    in full. (For k = 1 in-neighbours at two distances are enough.) It holds for both collectives if the base's cost
+    does, as the transpose of a line graph is the line graph of the transpose.
 
     References
     ----------
@@ -93,7 +94,25 @@ def claim(base: Base, k: int = 1) -> Claim:
     d, n = base.degree, base.nodes
     added = sum((Fraction(1, n * d**i) for i in range(k)), Fraction(0))
     exact = k == 1 and d > 1 and all(len(distances) > 1 for distances in base.returns)
+    exact = exact or (d > 1 and base.simple and base.topology.is_regular and _seen_in_full(base, k))
     return Claim(Cost(base.cost.steps + k, base.cost.bandwidth + added), Basis.THEOREM if exact else Basis.BOUND)
+
+
+def _seen_in_full(base: Base, k: int) -> bool:
+    """Return whether to every node u, for every distance x, a walk of k links leads that avoids nodes so far from u."""
+    graph = base.topology
+    for node in graph.representatives or range(graph.nodes):
+        distance = base.distances(node)
+        for avoided in np.unique(distance).tolist():
+            reached = np.zeros(graph.nodes, dtype=np.bool_)
+            reached[node] = True
+            for _ in range(k):
+                before = np.zeros(graph.nodes, dtype=np.bool_)
+                before[graph.src[reached[graph.dst]]] = True
+                reached = before & (distance != avoided)
+            if not reached.any():
+                return False
+    return True
 
 
 def lift(base: Topology, schedule: Rounds, k: int = 1) -> Rounds:

@@ -249,8 +249,23 @@ def next_hops(topology: Topology, source: int) -> list[tuple[IntArray, IntArray,
 
 
 def _largest_ratio(hops: IntArray, capacity: IntArray, least: Fraction) -> Fraction:
-    """Return max(least, max over sets S of links of destinations that must use S / capacity of S) (Dinkelbach)."""
+    """Return what :func:`largest_ratio` does, of one row for each node."""
     groups, count = np.unique(hops, axis=0, return_counts=True)
+    return largest_ratio(groups, count, capacity, least)
+
+
+def largest_ratio(groups: IntArray, count: IntArray, capacity: IntArray, least: Fraction) -> Fraction:
+    """Return max(least, max over sets S of links of nodes that must use S / capacity of S) (Dinkelbach).
+
+    Parameters
+    ----------
+    groups, count
+        Which links each kind of node can use, 0 or 1, shape ``(kinds, links)``, and how many there are of it.
+    capacity
+        Of each link.
+    least
+        What the result is at least.
+    """
     ratio = max(least, Fraction(int(count.sum()), int(capacity.sum())))
     while (links := _overfull_links(groups, count, capacity, ratio)) is not None:
         inside = ~np.any(groups[:, ~links], axis=1)

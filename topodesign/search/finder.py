@@ -282,7 +282,7 @@ class Finder:
             for base in self._bases(nodes // degree, degree, duplex=False, spare=True):
                 if base.spec.name == "genkautz":
                     continue  # its line graph is the larger genkautz
-                yield _Expanded(line, _line_spec(base.spec), (base,))
+                yield _Expanded(line, line_spec(base.spec), (base,))
         for n in (n for n in range(2, degree + 1) if degree % n == 0):
             if nodes % n == 0:
                 for base in self._bases(nodes // n, degree // n, duplex=duplex, spare=True):
@@ -291,7 +291,7 @@ class Finder:
                 for base in self._bases(nodes, degree // n, duplex=duplex):
                     yield _Expanded(parallel, Spec("parallel", (base.spec, n)), (base, n))
         for left, right in self._factors(target, shelf.front):
-            yield _Expanded(product, _product_spec(left.spec, right.spec), (left, right))
+            yield _Expanded(product, product_spec(left.spec, right.spec), (left, right))
         for base in self._bases(nodes, degree // 2, duplex=False, spare=True) if degree % 2 == 0 else ():
             if not base.duplex and not shelf.finished:
                 yield _Expanded(bidirect, Spec("bidirect", (base.spec,)), (base,))
@@ -334,7 +334,7 @@ def _ring_lines(nodes: int, degree: int) -> Iterator[Spec]:
     if degree > 1 and nodes % degree == 0 and nodes > degree:
         fewer = nodes // degree
         for base in (Spec("uniring", (degree, fewer)), *_ring_lines(fewer, degree)):
-            yield _line_spec(base)
+            yield line_spec(base)
 
 
 def base_targets(target: Target) -> list[Target]:
@@ -486,14 +486,15 @@ def _moore(target: Target) -> int:
     return moore_bound(target.nodes, target.degree, duplex=target.duplex)
 
 
-def _line_spec(base: Spec) -> Spec:
+def line_spec(base: Spec) -> Spec:
+    """Return the spec of a line graph, with how many times in one number."""
     if base.name == "line":
         inner, *times = base.args
         return Spec("line", (inner, (times[0] if times else 1) + 1))  # type: ignore[operator]
     return Spec("line", (base,))
 
 
-def _product_spec(left: Spec, right: Spec) -> Spec:
+def product_spec(left: Spec, right: Spec) -> Spec:
     """Return the flattest spec of a product: a power where all factors are equal."""
     factors = [*_product_factors(left), *_product_factors(right)]
     if all(factor == factors[0] for factor in factors):

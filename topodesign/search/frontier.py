@@ -9,13 +9,16 @@ from topodesign.base.errors import TopologyError
 from topodesign.expand.library import build
 from topodesign.pricing.closed_form import price
 from topodesign.search.finder import LARGEST_PRICED, Candidate, Finder
-from topodesign.search.symmetric import search_cayley
+from topodesign.search.symmetric import search_cayley, search_symmetric
 from topodesign.search.target import Found, Target
+
+_WORK = 2**27
+"""Links that the search at the size itself looks at; at smaller sizes that it is expanded from fewer."""
 
 
 def search_frontier(
     target: Target,
-    seconds: float,
+    seconds: float | None,
     *,
     seed: int = 0,
     known: Sequence[Found] = (),
@@ -28,7 +31,8 @@ def search_frontier(
     target
         The size.
     seconds
-        Time to spend on searching Cayley digraphs; 0 looks at the known families and their expansions only.
+        Time to spend on searching Cayley digraphs; 0 looks at the known families and their expansions only. If None, a
+        budget of work that takes some seconds, so that the same is found on a busy machine as on an idle one.
     seed
         Seed of the search.
     known
@@ -43,8 +47,16 @@ def search_frontier(
         links where it has at most 4096 nodes.
     """
     found: dict[Target, list[Found]] = {}
-    if seconds > 0:
-        costs = [one.cost for one in known]
+    costs = [one.cost for one in known]
+    if seconds is None:
+        sizes = search_targets(target)
+        for place, size in enumerate(sizes):
+            if progress is not None:
+                progress(place / len(sizes))
+            found[size] = search_symmetric(
+                size, _WORK // (place + 1), orbits=[1], seed=seed, known=costs if size == target else ()
+            )
+    elif seconds > 0:
         found = search_cayley(
             search_targets(target),
             seconds,

@@ -25,6 +25,7 @@ from topodesign.forest.fabric_optimum import FabricOptimum
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed_ops import timed_of
+from topodesign.pricing.evaluation import price_both
 from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.report.charts.chart import Chart, Drawing
 
@@ -185,7 +186,7 @@ def test_the_finder_of_the_paper_is_between_the_best_known_and_rings() -> None:
     for nodes, time, spec in zip(paper.x, paper.y, paper.texts, strict=True):
         assert ours[nodes] <= time < ring[nodes]
         front = next(front for front in known if front.nodes == nodes)
-        assert time == front.workload.allreduce(price(spec))[0]
+        assert time == front.workload.allreduce(*price_both(build(spec)))[0]
     assert f"shifted ring x{float(ring[100] / ours[100]):.3g}" in made.note
     assert [one.name for one in chart(known, "sizes").series] == [one.name for one in made.series if one is not paper]
     with pytest.raises(ParameterError, match="no option"):

@@ -33,11 +33,11 @@ def times_chart(found: Pareto | SideBySide) -> Chart:
         return _side_by_side(*found.side_by_side())
     work = replace(found.workload, sizes=SIZES)
     series = [
-        *(Series(shortened(str(one.spec)), SIZES, work.allreduce(one.cost)) for one in found.entries),
+        *(Series(shortened(str(one.spec)), SIZES, work.allreduce(one.mean)) for one in found.entries),
         Series("lower bound", SIZES, work.allreduce(found.bound), role="bound"),
         *(Series(one.name, SIZES, one.allreduce, role="other") for one in baselines(found.nodes, found.degree, work)),
     ]
-    wins = [size for size, _ in winners([one.cost for one in found.entries], work.alpha * work.bandwidth / 8)][1:]
+    wins = [size for size, _ in winners([one.mean for one in found.entries], work.alpha * work.bandwidth / 8)][1:]
     return over_sizes(
         f"{found.nodes} nodes of degree {found.degree}: allreduce over message size",
         series,

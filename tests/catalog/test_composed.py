@@ -1,0 +1,119 @@
+"""Sizes beyond the catalog: what is claimed by theorems against graphs that are built, and answers that never waver."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import pytest
+
+from topodesign import Catalog, build, evaluate, pareto
+from topodesign.base.cost import Basis, Cost
+from topodesign.base.errors import ParameterError
+from topodesign.catalog import composed as module
+from topodesign.catalog.composed import composed, lined
+from topodesign.pricing.evaluation import price_both
+from topodesign.search import symmetric
+from topodesign.search.finder import Candidate
+from topodesign.search.target import Target
+
+
+def _check(front: list[Candidate], target: Target) -> None:
+    """Hold a frontier against graphs that are built from its specs, and looked at from every node."""
+    assert front
+    for one, other in itertools.pairwise(front):
+        assert one.cost.steps < other.cost.steps
+        assert one.cost.bandwidth > other.cost.bandwidth
+    for one in front:
+        topology = build(one.spec)
+        assert (topology.nodes, topology.degree) == (target.nodes, target.degree)
+        assert topology.is_duplex == one.duplex >= target.duplex
+        there, back = price_both(topology, all_sources=True)
+        if one.basis is Basis.BOUND:
+            assert there.dominates(one.cost)
+            assert back.dominates(one.allgather)
+        else:
+            assert (there, back) == (one.cost, one.allgather)
+        assert one.cost.bandwidth >= Fraction(target.nodes - 1, target.nodes)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search for a moment, so that theorems have the word."""
+    monkeypatch.setattr(module, "_SEARCH_WORK", ((2**21, 2**20),))
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        Target(2052, 6, False),  # degree copies, products, line graphs
+        Target(2187, 3, False),
+        Target(2099, 4, False),  # prime: a generalized Kautz digraph and a circulant
+        Target(2304, 4, True),
+        Target(2050, 20, False),  # beyond the catalog's degrees
+    ],
+)
+def test_frontiers_are_of_graphs_with_these_costs(target: Target, quick: None) -> None:
+    _check(composed(target, Catalog()), target)
+
+
+@pytest.mark.parametrize("target", [Target(2052, 6, False), Target(2187, 3, False), Target(2099, 4, False)])
+def test_closed_forms_hold_where_nothing_is_built(target: Target, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_BUILT", 0)
+    front = composed(target, Catalog())
+    assert {one.basis for one in front} <= {Basis.THEOREM, Basis.BOUND}
+    _check(front, target)
+
+
+def test_a_line_graph_is_priced_at_most_in_both_directions() -> None:
+    base = build("genkautz(3,20)")
+    there, back = price_both(base)
+    for times in (1, 2, 3):
+        claimed = lined(Candidate(base.spec, there, back, False, Basis.LINKS), 20, 3, times)  # type: ignore[arg-type]
+        real = price_both(build(claimed.spec), all_sources=True)
+        assert real[0].dominates(claimed.cost)
+        assert real[1].dominates(claimed.allgather)
+
+
+def test_the_answer_depends_on_no_clock(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine so busy that all time is over at once finds the same."""
+    calm = pareto(2401, 4).to_records()
+    ticks = iter(range(0, 10**9, 10**4))
+    monkeypatch.setattr(symmetric.time, "monotonic", lambda: float(next(ticks)))
+    assert pareto(2401, 4).to_records() == calm
+
+
+def test_what_a_price_rests_on_is_said(quick: None) -> None:
+    found = pareto(10**6, 16)
+    words = {record["source"] for record in found.to_records()}
+    assert words <= {"links", "one source per orbit", "closed form", "closed form, at most"}
+    assert all(entry.basis.words in str(found) for entry in found if entry.basis is not Basis.LINKS)
+    assert found.record()["origin"] == "composed"
+
+
+def test_a_million_nodes_are_answered_and_more_refused(quick: None) -> None:
+    found = pareto(2**20, 4)
+    assert found.best.cost.steps <= found.bound.steps + 2
+    with pytest.raises(ParameterError, match="at most 1048576"):
+        pareto(2**20 + 1, 4)
+    with pytest.raises(ParameterError, match="at most 16384"):
+        pareto(2**14 + 1, 4, catalog=False)
+
+
+@pytest.mark.parametrize(("nodes", "degree"), [(4096, 4), (65536, 8)])
+def test_line_graphs_of_rows_are_found(nodes: int, degree: int, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_BUILT", 0)
+    best = pareto(nodes, degree).best
+    assert best.cost.steps == 6
+    for row in Catalog().rows(degree, nodes // degree, nodes // degree):
+        claim = Cost(row.cost.steps + 1, row.mean.bandwidth + Fraction(degree, nodes))
+        assert best.allreduce[0] <= best.workload.allreduce(claim)[0]
+
+
+def test_an_awkward_size_is_told_of_a_better_one(quick: None) -> None:
+    found = pareto(2503, 4)
+    assert found.better is not None
+    assert abs(found.better.other - 2503) <= 50
+    assert found.better.speedup >= Fraction(21, 20)
+    assert min(pareto(found.better.other, 4).best.allreduce) <= found.better.other_time
+    assert evaluate(found.best.spec, sizes="1MiB").allreduce == found.best.allreduce

@@ -1,0 +1,394 @@
+"""Topologies of any size: rows of the catalog expanded, digraphs of a short search, and generalized Kautz digraphs.
+
+What is offered is priced by theorems first, which need nothing built. What is left on the frontier is then built and
+priced from its links, one source for each orbit, as far as a budget of work goes. All budgets are of work, none of
+time, so that the answer depends on the question and the catalog alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property
+
+from topodesign.base.cost import Basis, Cost, lower_bound, moore_bound
+from topodesign.base.errors import DisconnectedError, ParameterError, SpecError, TopologyError
+from topodesign.base.pieces import Progress, part
+from topodesign.base.spec import Spec, parse
+from topodesign.catalog.files import read_rows
+from topodesign.catalog.lookup import MOST_NODES, Catalog
+from topodesign.catalog.rows import Row
+from topodesign.expand import line
+from topodesign.expand.expansion import Base
+from topodesign.expand.library import build
+from topodesign.graphs import FAMILIES
+from topodesign.pricing.evaluation import price_both
+from topodesign.pricing.windows import genkautz_at_most
+from topodesign.search.finder import Candidate, insert, line_spec, product_spec
+from topodesign.search.symmetric import MOST_LINKS, search_cayley, search_symmetric
+from topodesign.search.target import Found, Target
+from topodesign.topology.topology import Topology
+
+_MOST_BUILT = 2**21
+"""Links of topologies that are built and priced."""
+_MOST_WORK = 3 * 2**26
+"""Links times sources that one topology is priced with: a second or two."""
+_MOST_CHECKED = 2**23
+"""Links times generators of automorphisms that are looked up: about a second."""
+_MOST_FAMILY = 2**18
+"""Links of members of families that are built to see how symmetric they are."""
+_PER_FAMILY = 2
+_TRIED = 4
+"""Candidates of a kind without a closed form that are built."""
+_SEARCH_WORK = ((2**17, 2**27), (2**20, 2**24), (2**21, 2**21))
+"""Up to so many links, how many searches look at: a few seconds. What no cache holds is looked at more slowly."""
+_MOST_BASES = 2
+"""Sizes of bases of line graphs that are searched, the smallest ones."""
+_GOOD = Fraction(65, 64)
+"""Times the least bandwidth factor with the fewest steps that make a search needless."""
+_MOST_RING = 8
+"""Nodes of one-way rings that are factors."""
+
+
+def composed(
+    target: Target, catalog: Catalog, *, seed: int = 0, seconds: float | None = None, progress: Progress | None = None
+) -> list[Candidate]:
+    """Return the frontier of a size beyond the catalog.
+
+    Parameters
+    ----------
+    target
+        The size.
+    catalog
+        Where bases are from.
+    seed
+        Of the search.
+    seconds
+        How long to search; a budget of work unless told.
+    progress
+        Called now and then with the share of the work that is done.
+
+    Returns
+    -------
+    list of Candidate
+        Undominated, steps ascending, bandwidth descending; each with what its price rests on.
+
+    Raises
+    ------
+    CatalogError
+        If a file of it is damaged.
+    TopologyError
+        If a topology that is built costs more than a theorem says, which would be a fault of the library.
+    """
+    composer = _Composer(catalog, target.duplex)
+    shelf = _Shelf(target)
+    for candidate in composer.by_theorem(target):
+        shelf.put(candidate)
+    searched = _search(shelf, composer, (seed, seconds), part(progress, 0, 0.6))
+    for candidate in _expanded(target, searched):
+        shelf.put(candidate)
+    unpriced = [*composer.without_theorem(target), *(one.spec for one in searched.get(target, ()))]
+    for place, spec in enumerate(unpriced):
+        if progress is not None:
+            progress(0.6 + 0.2 * place / len(unpriced))
+        shelf.price(spec)
+    shelf.settle(part(progress, 0.8, 1))
+    return shelf.front
+
+
+class _Shelf:
+    """The frontier of a size as it grows."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.front: list[Candidate] = []
+
+    def put(self, candidate: Candidate) -> None:
+        """Keep a candidate that nothing dominates."""
+        insert(self.front, candidate)
+
+    def price(self, spec: Spec) -> None:
+        """Build a topology without a closed form, price it from its links if it has few orbits, and keep it."""
+        candidate = _from_links(spec, self.target)
+        if candidate is not None:
+            self.put(candidate)
+
+    def settle(self, progress: Progress | None) -> None:
+        """Price from its links, or prove exact, what is on the frontier by a closed form."""
+        known: set[str] = set()
+        while waiting := [one for one in self.front if one.basis is not Basis.LINKS and str(one.spec) not in known]:
+            claimed = waiting[0]
+            known.add(str(claimed.spec))
+            if progress is not None:
+                progress(1 - len(waiting) / (len(known) + len(waiting)))
+            settled = _from_links(claimed.spec, self.target) or _exact(claimed)
+            if settled.cost.steps > claimed.cost.steps or settled.cost.bandwidth > claimed.cost.bandwidth:
+                raise TopologyError(f"{claimed.spec} costs {settled.cost}, where a theorem says {claimed.cost}")
+            if settled.basis is Basis.BOUND:
+                continue
+            known.add(str(settled.spec))
+            self.front.remove(claimed)
+            self.put(settled)
+
+
+class _Composer:
+    """What theorems give, by size."""
+
+    def __init__(self, catalog: Catalog, duplex: bool) -> None:
+        self._catalog = catalog
+        self._rows: dict[tuple[int, int], list[Row]] = {}
+        self._optimal: dict[Target, tuple[int, Spec] | None] = {}
+        self.duplex = duplex
+
+    def rows(self, nodes: int, degree: int) -> list[Row]:
+        """Return what the catalog has of a size."""
+        if nodes > MOST_NODES or degree not in self._degrees:
+            return []
+        if (nodes, degree) not in self._rows:
+            self._rows[nodes, degree] = list(read_rows(self._catalog.directory, degree, nodes, nodes))
+        return self._rows[nodes, degree]
+
+    @cached_property
+    def _degrees(self) -> list[int]:
+        return self._catalog.degrees
+
+    def by_theorem(self, target: Target) -> Iterator[Candidate]:
+        """Yield candidates whose price, or a bound of it, needs nothing built."""
+        nodes, degree = target.nodes, target.degree
+        yield from (_as_candidate(row) for row in self.rows(nodes, degree) if row.duplex or not target.duplex)
+        if not target.duplex:
+            yield from self._lines(nodes, degree)
+            yield from _kautz(nodes, degree)
+        best = self.optimal(target)
+        if best is not None and best[1].name in {"product", "power"} and _simple(best[1]):
+            cost = Cost(best[0], Fraction(nodes - 1, nodes))
+            yield Candidate(best[1], cost, cost, target.duplex or _is_duplex(best[1]), Basis.THEOREM)
+
+    def _lines(self, nodes: int, degree: int) -> Iterator[Candidate]:
+        for times in itertools.count(1):
+            fewer, rest = divmod(nodes, degree**times)
+            if degree < 2 or rest or fewer < 2:
+                return
+            for row in self.rows(fewer, degree):
+                yield lined(_as_candidate(row), fewer, degree, times)
+
+    def without_theorem(self, target: Target) -> Iterator[Spec]:
+        """Yield what has to be built to be priced: the best few of each kind, which sizes and symmetry tell."""
+        nodes, degree = target.nodes, target.degree
+        if nodes * degree > _MOST_BUILT:
+            return
+        for copies in (n for n in range(2, degree) if degree % n == 0 and nodes % n == 0):
+            smaller = Target(nodes // copies, degree // copies, target.duplex)
+            bases = sorted(self.by_theorem(smaller), key=lambda one: one.rank)
+            for base in _frontier(bases)[:_TRIED]:
+                yield Spec("degree", (base.spec, copies))
+        if target.duplex and degree % 2 == 0:
+            bases = sorted(self.by_theorem(replace(target, degree=degree // 2, duplex=False)), key=lambda one: one.rank)
+            for base in _frontier(bases)[:_TRIED]:
+                yield Spec("bidirect", (base.spec,))
+        if nodes * degree <= _MOST_FAMILY:
+            for family in FAMILIES:
+                if family.name not in {"genkautz", "genkautzjoined"}:
+                    for args in itertools.islice(family.find(nodes, degree), _PER_FAMILY):
+                        yield Spec(family.name, tuple(args))
+
+    def optimal(self, target: Target) -> tuple[int, Spec] | None:
+        """Return the product of bandwidth-optimal factors, or the one factor, with the fewest steps."""
+        if target not in self._optimal:
+            self._optimal[target] = None  # none of its own factors
+            self._optimal[target] = min(
+                self._choices(target), key=lambda one: (one[0], len(str(one[1])), str(one[1])), default=None
+            )
+        return self._optimal[target]
+
+    def _choices(self, target: Target) -> Iterator[tuple[int, Spec]]:
+        nodes, degree, duplex = target.nodes, target.degree, target.duplex
+        best: int | None = None
+        for steps, spec in self._factors(target):
+            best = steps if best is None else min(best, steps)
+            yield steps, spec
+        if nodes <= MOST_NODES and best is not None:
+            return  # the catalog knows products of its sizes
+        for first in (n for n in range(2, min(nodes // 2, MOST_NODES) + 1) if nodes % n == 0):
+            for share in range(1, degree):
+                one, other = Target(first, share, duplex), Target(nodes // first, degree - share, duplex)
+                if not (_possible(one) and _possible(other)):
+                    continue
+                if best is not None and _least(one) + _least(other) >= best:
+                    continue
+                left = min(self._factors(one), key=lambda pair: (pair[0], len(str(pair[1]))), default=None)
+                if left is None or (best is not None and left[0] + _least(other) >= best):
+                    continue
+                right = self.optimal(other)
+                if right is not None and (best is None or left[0] + right[0] < best):
+                    best = left[0] + right[0]
+                    yield best, product_spec(left[1], right[1])
+
+    def _factors(self, target: Target) -> Iterator[tuple[int, Spec]]:
+        """Yield single bandwidth-optimal topologies."""
+        nodes, degree = target.nodes, target.degree
+        if degree == nodes - 1:
+            yield 1, Spec("complete", (nodes,))
+        elif degree == 1 and nodes <= _MOST_RING and not target.duplex:
+            yield nodes - 1, Spec("uniring", (1, nodes))
+        for row in self.rows(nodes, degree):
+            if row.cost.bandwidth == Fraction(nodes - 1, nodes) and (row.duplex or not target.duplex):
+                yield row.cost.steps, parse(row.spec)
+
+
+def lined(base: Candidate, nodes: int, degree: int, times: int) -> Candidate:
+    """Return a line graph of a topology with so many nodes, priced at most (see ``expand/line.py``)."""
+    added = sum((Fraction(1, nodes * degree**i) for i in range(times)), Fraction(0))
+    spec = base.spec
+    for _ in range(times):
+        spec = line_spec(spec)
+    there, back = (Cost(one.steps + times, one.bandwidth + added) for one in (base.cost, base.allgather))
+    return Candidate(spec, there, back, False, Basis.BOUND)
+
+
+def _kautz(nodes: int, degree: int) -> Iterator[Candidate]:
+    """Yield the generalized Kautz digraph, or its transpose if its allgather is dearer."""
+    known = genkautz_at_most(degree, nodes)
+    if known is not None:
+        there, back = known
+        spec = Spec("genkautz", (degree, nodes))
+        if back.bandwidth > there.bandwidth:
+            there, back, spec = back, there, Spec("transpose", (spec,))
+        yield Candidate(spec, there, back, False, Basis.BOUND)
+
+
+def _as_candidate(row: Row) -> Candidate:
+    return Candidate(parse(row.spec), row.cost, row.allgather, row.duplex, row.basis)
+
+
+def _frontier(candidates: Iterable[Candidate]) -> list[Candidate]:
+    front: list[Candidate] = []
+    for candidate in candidates:
+        insert(front, candidate)
+    return front
+
+
+def _possible(target: Target) -> bool:
+    return target.degree < target.nodes and (
+        not target.duplex or (target.nodes * target.degree % 2 == 0 and (target.degree > 1 or target.nodes == 2))
+    )
+
+
+def _least(target: Target) -> int:
+    return moore_bound(target.nodes, target.degree, duplex=target.duplex)
+
+
+def _factor_topologies(spec: Spec) -> Iterator[Topology]:
+    for argument in spec.args:
+        if isinstance(argument, Spec):
+            yield build(argument)
+
+
+def _simple(spec: Spec) -> bool:
+    """Return whether all factors of a product are without self-loops and parallel links."""
+    return all(Base(one, Cost(0, Fraction(0))).simple for one in _factor_topologies(spec))
+
+
+def _is_duplex(spec: Spec) -> bool:
+    return all(one.is_duplex for one in _factor_topologies(spec))
+
+
+def _search(
+    shelf: _Shelf, composer: _Composer, limit: tuple[int, float | None], progress: Progress | None
+) -> dict[Target, list[Found]]:
+    """Search symmetric digraphs of the size, and of bases of its line graphs that the catalog does not reach."""
+    target, front, (seed, seconds) = shelf.target, shelf.front, limit
+    bound = lower_bound(target.nodes, target.degree, duplex=target.duplex)
+    if any(one.cost.steps == bound.steps and one.cost.bandwidth <= _GOOD * bound.bandwidth for one in front):
+        return {}
+    sizes = [target]
+    fewer, rest = divmod(target.nodes, target.degree)
+    while not target.duplex and target.degree > 1 and not rest and fewer > MOST_NODES:
+        sizes.append(replace(target, nodes=fewer))
+        fewer, rest = divmod(fewer, target.degree)
+    sizes = [sizes[0], *sizes[1:][-_MOST_BASES:]]
+    sizes = [size for size in sizes if _work(size) and size.degree <= MOST_LINKS]
+
+    def known(size: Target) -> list[Cost]:
+        return [one.cost for one in (front if size == target else _frontier(composer.by_theorem(size)))]
+
+    if seconds is not None:
+        return search_cayley(sizes, seconds, seed=seed, known=known, progress=progress) if sizes else {}
+    found: dict[Target, list[Found]] = {}
+    for place, size in enumerate(sizes):
+        if progress is not None:
+            progress(place / len(sizes))
+        orbits = () if size.nodes * size.degree <= _SEARCH_WORK[0][0] else (1,)
+        found[size] = search_symmetric(size, _work(size) // len(sizes), orbits=orbits, seed=seed, known=known(size))
+    return found
+
+
+def _work(size: Target) -> int:
+    """Return how many links searches at a size look at; none where they are too slow."""
+    links = size.nodes * size.degree
+    reached = [work for most, work in _SEARCH_WORK if links <= most]
+    return reached[0] if reached and (size.duplex or len(reached) > 1) else 0
+
+
+def _expanded(target: Target, searched: dict[Target, list[Found]]) -> Iterator[Candidate]:
+    """Yield line graphs of what was found of smaller sizes."""
+    for size, found in searched.items():
+        times, nodes = 0, size.nodes
+        while nodes < target.nodes:
+            times, nodes = times + 1, nodes * target.degree
+        for one in found if times else ():
+            base = _from_links(one.spec, size)
+            if base is not None:
+                yield lined(base, size.nodes, size.degree, times)
+
+
+def _from_links(spec: Spec, target: Target) -> Candidate | None:
+    """Return a topology priced from its links; None if it is too large, has too many orbits or another size."""
+    if target.nodes * target.degree > _MOST_BUILT:
+        return None
+    try:
+        topology = build(spec)
+        if not _can_be_priced(topology, target):
+            return None
+        there, back = price_both(topology)
+    except (ParameterError, SpecError, DisconnectedError):
+        return None  # a family or an expansion that refuses this after all, or a member that is not connected
+    if back.bandwidth > there.bandwidth:
+        there, back = back, there
+        inner = spec.args[0] if spec.name == "transpose" else None
+        spec = inner if isinstance(inner, Spec) else Spec("transpose", (spec,))
+    basis = Basis.LINKS if _proven(topology) else Basis.ORBITS
+    return Candidate(spec, there, back, topology.is_duplex, basis)
+
+
+def _can_be_priced(topology: Topology, target: Target) -> bool:
+    """Return whether a topology is of the size that is wanted, and has few enough orbits."""
+    sources = topology.nodes if topology.representatives is None else len(topology.representatives)
+    fits = (topology.nodes, topology.degree) == (target.nodes, target.degree)
+    return fits and sources * len(topology.src) <= _MOST_WORK and (topology.is_duplex or not target.duplex)
+
+
+def _proven(topology: Topology) -> bool:
+    """Return whether the orbits are proven on the links, where that is affordable."""
+    symmetry = topology.symmetry
+    if symmetry is None or len(symmetry.representatives) == topology.nodes:
+        return True
+    if len(topology.src) > _MOST_CHECKED // 2 or len(topology.src) * len(symmetry.generators) > _MOST_CHECKED:
+        return False
+    symmetry.check(topology)
+    return True
+
+
+def _exact(claimed: Candidate) -> Candidate:
+    """Return the candidate, its price called exact if a theorem says so for both collectives."""
+    spec = claimed.spec
+    if claimed.basis is not Basis.BOUND or spec.name != "line" or not isinstance(spec.args[0], Spec):
+        return claimed
+    times = spec.args[1] if len(spec.args) > 1 and isinstance(spec.args[1], int) else 1
+    topology = build(spec.args[0])
+    both = (Base(one, claimed.cost) for one in (topology, topology.transpose()))
+    claims = (line.claim(base, times) for base in both)
+    exact = all(claim is not None and claim.basis is Basis.THEOREM for claim in claims)
+    return replace(claimed, basis=Basis.THEOREM) if exact else claimed
