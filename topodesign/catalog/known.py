@@ -208,8 +208,8 @@ def _fastest(result: Pareto, priced: bool) -> tuple[str, ...]:
     return (
         str(result.nodes),
         str(best.cost.steps),
-        f"{float(best.cost.bandwidth):.4f}",
-        format_excess(best.cost.bandwidth / result.bound.bandwidth),
+        f"{float(best.mean.bandwidth):.4f}",
+        format_excess(best.mean.bandwidth / result.bound.bandwidth),
         *(("" if best.all_to_all is None else best.all_to_all.words,) if priced else ()),
         format_time(best.allreduce[0]),
         format_excess(best.allreduce[0] / bound),

@@ -306,8 +306,10 @@ class Pareto(Result):
         )
 
     def _said(self) -> Iterator[str]:
-        """Yield the verdict, and which specs are short for the entries."""
+        """Yield the verdict, which factors are means, and which specs are short for the entries."""
         yield self.verdict
+        if any(entry.allgather != entry.cost for entry in self.entries):
+            yield "y is the mean of reduce-scatter and allgather where these differ."
         names = [entry.name for entry in self.entries if entry.name is not None]
         if names:
             yield f"Short specs, in this order: {listed(names)}."
@@ -318,7 +320,7 @@ class Pareto(Result):
         claimed = "" if entry.basis is Basis.LINKS else f", {entry.basis.words}"
         cabling = ("duplex" if entry.duplex else "simplex") + claimed
         exchange = ("" if entry.all_to_all is None else entry.all_to_all.words,) if priced else ()
-        factors = _factors(entry.cost, self.bound)
+        factors = _factors(entry.mean, self.bound)
         return (*factors, *exchange, *cells, cabling, entry.found, shortened(entry.label))
 
 

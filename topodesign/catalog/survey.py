@@ -197,7 +197,7 @@ def _row(best: Entry, gains: tuple[Fraction, ...] | None) -> tuple[str, ...]:
     saved = ("",) * len(best.allreduce) if gains is None else tuple(map(_change, gains))
     times = [f"{format_time(time)} {change:>7}" for time, change in zip(best.allreduce, saved, strict=True)]
     cabling = "duplex" if best.duplex else "simplex"
-    cost = best.cost
+    cost = best.mean
     return (
         str(best.nodes),
         str(best.degree),
