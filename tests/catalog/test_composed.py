@@ -13,7 +13,6 @@ from topodesign.base.errors import ParameterError
 from topodesign.catalog import composed as module
 from topodesign.catalog.composed import composed, lined
 from topodesign.pricing.evaluation import price_both
-from topodesign.search import symmetric
 from topodesign.search.finder import Candidate
 from topodesign.search.target import Target
 
@@ -79,7 +78,7 @@ def test_the_answer_depends_on_no_clock(quick: None, monkeypatch: pytest.MonkeyP
     """A machine so busy that all time is over at once finds the same."""
     calm = pareto(2401, 4).to_records()
     ticks = iter(range(0, 10**9, 10**4))
-    monkeypatch.setattr(symmetric.time, "monotonic", lambda: float(next(ticks)))
+    monkeypatch.setattr("topodesign.search.symmetric.time.monotonic", lambda: float(next(ticks)))
     assert pareto(2401, 4).to_records() == calm
 
 
