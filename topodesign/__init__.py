@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from topodesign.topology.files import write_links as write_links
     from topodesign.topology.topology import Topology as Topology
     from topodesign.verification.plans import verify as verify
+    from topodesign.wiring.apply.apply import apply_wiring as apply_wiring
     from topodesign.wiring.change.rewire import rewire as rewire
     from topodesign.wiring.check.check import check_wiring as check_wiring
     from topodesign.wiring.exports.formats import export_wiring as export_wiring
@@ -101,6 +102,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "all_to_all": "pricing.all_to_all",
+    "apply_wiring": "wiring.apply.apply",
     "as_collective": "collectives",
     "as_fabric": "expand.places",
     "as_topology": "expand.library",

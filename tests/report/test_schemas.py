@@ -18,6 +18,7 @@ from jsonschema import Draft202012Validator
 
 import topodesign
 from tests.pages import empty_directory
+from tests.samples.simulated_switch import SimulatedSwitch
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError
 from topodesign.catalog.rows import read_row
@@ -175,6 +176,8 @@ CASES = {
         wire show testbed.json
         wire show testbed.json C11 host01:eth0/4
         wire import testbed.json patches.csv --format patches
+        wire plan circulant(4,1) --inventory switched.yaml -o switched.json
+        wire apply switched.json --switch ocs=SWITCH --yes
     """,
 }
 """Command lines whose documents have to meet every variant and every key of the schemas of their commands."""
@@ -192,6 +195,9 @@ FILES_MADE = {
     + "".join(f"- {{from: {node}, to: m, bandwidth: 10GB/s, duplex: true}}\n" for node in "ab")
     + "shared:\n- {name: bus, bandwidth: 15GB/s, links: [{from: a, to: m}, {from: m, to: b}]}\n",
     "no_program.xml": "<algo/>",
+    "switched.yaml": "hosts: [{name: 'h[1-4]', site: lab, rack: r1, unit: '[1-4]', "
+    "ports: [{name: 'e[0-1]', connector: LC, speed: 25Gbps}]}]\n"
+    "panels: [{name: ocs, kind: ocs, site: lab, rack: r2, unit: 1, ports: [{label: '[1-8]', mode: simplex}]}]\n",
 }
 
 
@@ -222,6 +228,14 @@ def _command(words: list[str]) -> str:
 
 def document(line: str) -> tuple[str, Json]:
     """Run a command line and return the command and what it prints."""
+    with contextlib.ExitStack() as stack:
+        if "SWITCH" in line:
+            port = stack.enter_context(SimulatedSwitch(8, {}).listening())
+            line = line.replace("SWITCH", f"scpi://127.0.0.1:{port}")
+        return _document(line)
+
+
+def _document(line: str) -> tuple[str, Json]:
     words = shlex.split(line)
     for word in words:
         if word in FILES_MADE:

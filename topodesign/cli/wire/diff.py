@@ -8,7 +8,7 @@ import click
 
 from topodesign.cli.completion import SPEC
 from topodesign.cli.options import json_option, print_json, progress_bar, say
-from topodesign.cli.wire.options import seed_option, throughput_option
+from topodesign.cli.wire.options import downtime_option, max_dark_option, seed_option, throughput_option
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 
@@ -16,10 +16,8 @@ from topodesign.wiring.plan.files import load_wiring, save_wiring
 @click.command(name="diff")
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.argument("wanted", type=SPEC)
-@click.option(
-    "--max-dark", type=click.IntRange(1), default=1, show_default=True, metavar="K", help="Dark links a host at a time."
-)
-@click.option("--downtime", is_flag=True, help="Move everything in one stage, whatever is dark meanwhile.")
+@max_dark_option
+@downtime_option
 @click.option("--keep-hosts", is_flag=True, help="Leave every host the node that it is, or is in the other plan.")
 @throughput_option
 @seed_option

@@ -20,6 +20,12 @@ throughput_option = click.option(
 seed_option = click.option(
     "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Of the search."
 )
+max_dark_option = click.option(
+    "--max-dark", type=click.IntRange(1), default=1, show_default=True, metavar="K", help="Dark links a host at a time."
+)
+downtime_option = click.option(
+    "--downtime", is_flag=True, help="Move everything in one stage, whatever is dark meanwhile."
+)
 spelling_option = click.option(
     "--spelling",
     type=click.Choice(SPELLINGS),

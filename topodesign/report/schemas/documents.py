@@ -53,6 +53,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "wire show": (wirings.SHOW, 1),
     "wire import": (wirings.IMPORT, 1),
     "wire diff": (wirings.DIFF, 1),
+    "wire apply": (wirings.APPLY, 1),
     "wire check": (wirings.CHECK, 1),
     "wire impact": (wirings.IMPACT, 1),
 }

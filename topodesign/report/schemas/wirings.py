@@ -8,6 +8,7 @@ from topodesign.report.schemas.shapes import (
     flag,
     fraction,
     integer,
+    mapping,
     nullable,
     record,
     shared,
@@ -128,6 +129,44 @@ DIFF = record(
             ),
             "What can be done at a time.",
         ),
+    }
+)
+APPLY = record(
+    {
+        "outcome": word(
+            "nothing to do",
+            "dry run",
+            "applied",
+            "rolled back",
+            "stopped",
+            about="How it ended; stopped if the plan is neither in the switches nor out of them again.",
+        ),
+        "known": flag("Whether the circuits of all switches are known."),
+        "done": integer("Stages that are done and checked."),
+        "stages": array(
+            record(
+                {
+                    "dark": integer("Links that a host lacks meanwhile, at most."),
+                    "remove": mapping(texts(), "Circuits that go, by switch."),
+                    "add": mapping(texts(), "Circuits that come, by switch."),
+                }
+            ),
+            "What is changed at a time.",
+        ),
+        "switches": array(
+            record(
+                {
+                    "switch": text("Its name."),
+                    "address": text("Where it is."),
+                    "circuits": texts("What it was last read to have, such as 1A-2B."),
+                    "unknown": texts("Sides of ports of which that may not be true any more, such as 1A."),
+                    "gone": nullable(text("Why it does not answer any more; null if it does.")),
+                }
+            ),
+            "As they are now.",
+        ),
+        "notes": texts("What went otherwise than hoped."),
+        "journal": nullable(text("Where it is noted what was read and sent.")),
     }
 )
 CHECK = record(

@@ -1,0 +1,114 @@
+"""``topodesign wire apply``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from topodesign.cli.options import json_option, print_json, progress_bar, say
+from topodesign.cli.wire.options import downtime_option, max_dark_option, spelling_option
+from topodesign.wiring.apply.apply import apply_wiring
+from topodesign.wiring.apply.engine import ROLLBACKS, Rollback
+from topodesign.wiring.exports.switch_commands import Spelling
+
+
+@click.command(name="apply")
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.option(
+    "--switch",
+    "switches",
+    multiple=True,
+    required=True,
+    metavar="NAME=ADDRESS",
+    help="A circuit switch of the plan and where it is: scpi://HOST[:PORT] or sonic://USER@HOST[:PORT]; repeat it.",
+)
+@click.option("--yes", is_flag=True, help="Change the switches; else they are read only.")
+@click.option("--only", is_flag=True, help="Remove what else is in a switch, also between ports of no host.")
+@max_dark_option
+@downtime_option
+@click.option(
+    "--rollback",
+    type=click.Choice(ROLLBACKS),
+    default="all",
+    show_default=True,
+    help="What to undo where a stage fails: all stages, that one, or nothing.",
+)
+@click.option(
+    "--journal",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="What was read and sent is noted there before it is sent.  [default: PLAN.journal]",
+)
+@click.option("--resume", is_flag=True, help="Go on after an apply that did not end, of which that is the journal.")
+@spelling_option
+@click.option("--timeout", default="10s", show_default=True, metavar="TIME", help="To wait for an answer.")
+@click.option(
+    "--patience",
+    default="60s",
+    show_default=True,
+    metavar="TIME",
+    help="To wait for a switch that went away, before its state is called unknown.",
+)
+@click.option(
+    "--known-hosts",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Keys of SONiC switches, as of ssh.  [default: those of the user]",
+)
+@json_option
+def command(
+    plan: Path,
+    switches: tuple[str, ...],
+    yes: bool,
+    only: bool,
+    max_dark: int,
+    downtime: bool,
+    rollback: Rollback,
+    journal: Path | None,
+    resume: bool,
+    spelling: Spelling,
+    timeout: str,
+    patience: str,
+    known_hosts: Path | None,
+    as_json: bool,
+) -> int:
+    """Read what circuits switches have and, with --yes, make them those of a plan, stage by stage.
+
+    Every stage is read back; if one fails, what was done is undone. Exit status 1 if the switches do not make the
+    circuits of the plan at the end. A password, where no key fits, is taken from TOPODESIGN_SWITCH_PASSWORD.
+
+    Example: topodesign wire apply plan.json --switch ocs1=scpi://10.0.0.5 --switch ocs2=sonic://admin@10.0.0.6
+    """
+    pairs = [switch.partition("=") for switch in switches]
+    for (name, _, address), switch in zip(pairs, switches, strict=True):
+        if not name or not address:
+            raise click.UsageError(f"--switch takes NAME=ADDRESS, not '{switch[:60]}'.")
+    addresses = {name: address for name, _, address in pairs}
+    if len(addresses) < len(pairs):
+        raise click.UsageError("--switch names a switch twice.")
+    file = plan.with_suffix(".journal") if journal is None else journal
+    with progress_bar("changing switches") as progress:
+        found = apply_wiring(
+            plan,
+            addresses,
+            dry_run=not yes,
+            only=only,
+            most_dark=max_dark,
+            downtime=downtime,
+            rollback=rollback,
+            journal=file,
+            resume=resume,
+            spelling=spelling,
+            timeout=timeout,
+            patience=patience,
+            known_hosts=known_hosts,
+            progress=progress,
+        )
+    if as_json:
+        print_json(found.record(), found.to_records())
+    else:
+        say(str(found))
+        if found.outcome == "dry run":
+            say("with --yes it is done")
+    return 0 if found.ok else 1

@@ -1,0 +1,178 @@
+"""What goes and what comes in each stage, between the circuits that switches have and those of a plan.
+
+Circuits between ports that the plan cables to hosts are its own: what of them it does not want is stale, and goes.
+Others stay, but for those in the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from topodesign.wiring.apply.devices import sides
+from topodesign.wiring.change.change import Change
+from topodesign.wiring.change.stages import Stage, stages
+from topodesign.wiring.exports.switch import port_number
+from topodesign.wiring.exports.switch_commands import Pair
+from topodesign.wiring.inventory.inventory import Mode
+from topodesign.wiring.plan.cross_connects import CrossConnect, End
+from topodesign.wiring.plan.plan import WiringPlan
+
+Circuits = Mapping[str, frozenset[Pair]]
+"""Circuits by the name of their switch."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A stage.
+
+    Attributes
+    ----------
+    removed, made
+        What goes and then what comes, by switch.
+    dark
+        Most links of a host, out or in, that are dark meanwhile.
+    """
+
+    removed: Circuits
+    made: Circuits
+    dark: int
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What has to change in a switch.
+
+    Attributes
+    ----------
+    there
+        Circuits that there are.
+    wanted
+        Circuits of the plan.
+    stale
+        What is there between its ports and is not wanted.
+    in_the_way
+        What else is there and takes a port that is wanted, or all else where only the plan's are to be left.
+    left
+        What else is there.
+    """
+
+    there: frozenset[Pair]
+    wanted: frozenset[Pair]
+    stale: frozenset[Pair]
+    in_the_way: frozenset[Pair]
+    left: frozenset[Pair]
+
+
+def wanted_circuits(plan: WiringPlan, names: Mapping[str, object]) -> dict[str, frozenset[Pair]]:
+    """Return the circuits of a plan in the switches of these names.
+
+    Raises
+    ------
+    ParameterError
+        If a port is not labelled by a number.
+    """
+    found: dict[str, set[Pair]] = {name: set() for name in names}
+    for connect in plan.connects:
+        if connect.a.panel in found:
+            found[connect.a.panel].update(_pairs(plan, connect))
+    return {name: frozenset(pairs) for name, pairs in found.items()}
+
+
+def difference(
+    plan: WiringPlan, name: str, wanted: frozenset[Pair], there: frozenset[Pair], *, only: bool
+) -> Difference:
+    """Return what of the circuits that are in a switch is stale, in the way, and left alone."""
+    cabled = {int(end.panel_port) for end in plan.end.values() if end.panel == name and end.panel_port.isdecimal()}
+    others = there - wanted
+    stale = frozenset(pair for pair in others if only or (pair[0] in cabled and pair[1] in cabled))
+    needed = set(sides(wanted))
+    blocking = frozenset(pair for pair in others - stale if needed.intersection(sides([pair])))
+    return Difference(there, wanted, stale, blocking, others - stale - blocking)
+
+
+def find_steps(plan: WiringPlan, differences: Mapping[str, Difference], *, most_dark: int | None) -> tuple[Step, ...]:
+    """Split what has to change into stages that darken few links of a host and leave the fabric connected.
+
+    Parameters
+    ----------
+    plan
+        What is wanted.
+    differences
+        What is there and what of it goes, by switch.
+    most_dark
+        As in :func:`topodesign.wiring.change.stages.stages`.
+
+    Raises
+    ------
+    InfeasibleError
+        If no order is found.
+    """
+    ends = {
+        (end.panel, int(end.panel_port)): end
+        for end in plan.end.values()
+        if end.panel in differences and end.panel_port.isdecimal()
+    }
+    sort = _Sorter(ends)
+    ours = {
+        name: frozenset(pair for pair in found.stale if all((name, port) in ends for port in pair))
+        for name, found in differences.items()
+    }
+    both_ways = plan.mode == "duplex" and all(
+        (b, a) in pairs
+        for name, found in differences.items()
+        for pairs in (found.wanted & found.there, ours[name], found.wanted - found.there)
+        for a, b in pairs
+    )
+    elsewhere = [connect for connect in plan.connects if connect.a.panel not in differences]
+    kept, removed, made = list(elsewhere), [], []
+    first: dict[str, frozenset[Pair]] = {}  # circuits that no stage of hosts knows
+    for name, found in differences.items():
+        kept += sort.connects(name, found.wanted & found.there, both_ways=both_ways)
+        removed += sort.connects(name, ours[name], both_ways=both_ways)
+        made += sort.connects(name, found.wanted - found.there, both_ways=both_ways)
+        first[name] = found.in_the_way | (found.stale - ours[name])
+    before = replace(plan, connects=(*kept, *removed))
+    split = stages(Change(before, plan, tuple(removed), tuple(made), 0), most_dark)
+    found_steps = [_step(plan, stage) for stage in split]
+    if any(first.values()):
+        early = {name: pairs for name, pairs in first.items() if pairs}
+        found_steps.insert(0, Step(early, {}, 0))
+    return tuple(found_steps)
+
+
+@dataclass
+class _Sorter:
+    """Makes cross-connects of circuits."""
+
+    ends: Mapping[tuple[str, int], End]
+    count: int = 0
+
+    def connects(self, name: str, pairs: frozenset[Pair], *, both_ways: bool) -> list[CrossConnect]:
+        """Return cross-connects between the ends of circuits: one for both ways, or one for each circuit."""
+        found = []
+        for a, b in sorted(pairs):
+            if both_ways and b < a:
+                continue
+            self.count += 1
+            mode: Mode = "duplex" if both_ways else "simplex"
+            found.append(CrossConnect(f"X{self.count}", mode, (0, 0), self.ends[name, a], self.ends[name, b]))
+        return found
+
+
+def _step(plan: WiringPlan, stage: Stage) -> Step:
+    gone, come = (_by_switch(plan, connects) for connects in (stage.removed, stage.made))
+    return Step(gone, come, stage.dark)
+
+
+def _by_switch(plan: WiringPlan, connects: tuple[CrossConnect, ...]) -> dict[str, frozenset[Pair]]:
+    found: dict[str, set[Pair]] = {}
+    for connect in connects:
+        found.setdefault(connect.a.panel, set()).update(_pairs(plan, connect))
+    return {name: frozenset(pairs) for name, pairs in found.items()}
+
+
+def _pairs(plan: WiringPlan, connect: CrossConnect) -> list[Pair]:
+    panel = plan.inventory.panel[connect.a.panel]
+    a, b = (port_number(panel, end.panel_port) for end in (connect.a, connect.b))
+    return [(a, b), (b, a)] if connect.mode == "duplex" else [(a, b)]
