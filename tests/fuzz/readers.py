@@ -40,6 +40,8 @@ from topodesign.schedulers.scheduling import schedule
 from topodesign.simulation.workload import load_workload
 from topodesign.topology.files import LinkFormat, read_topology, write_links
 from topodesign.topology.link_table import read_link_table
+from topodesign.wiring.apply.journal import Journal as SentJournal
+from topodesign.wiring.apply.journal import read_journal
 from topodesign.wiring.check.observed import read_dumps, read_light, read_lldp, read_switch
 from topodesign.wiring.exports.netbox import from_netbox, to_netbox_cables
 from topodesign.wiring.exports.patches import from_patches, to_patches
@@ -110,6 +112,18 @@ def prices() -> bytes:
         return write_prices(Path(folder), 2, BOUNDS).read_bytes()
 
 
+def sent() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        log = SentJournal(Path(folder) / "sent")
+        log.began("a plan", {"ocs": "scpi://ocs:5025"}, 2)
+        log.read("ocs", [(1, 2)])
+        log.sends("ocs", [(1, 2)], [])
+        log.stage(1)
+        log.ended("stopped")
+        log.close()
+        return (Path(folder) / "sent").read_bytes()
+
+
 LINK_ENDINGS: tuple[LinkFormat, ...] = ("json", "csv", "graphml")
 RING = build("circulant(6,1,2)")
 WIRING = plan_of(RING)
@@ -169,6 +183,7 @@ READERS = (
     Reader("catalog/verify", "resume", lambda: b"", lambda path: _Progress(path, all_sources=False)),
     Reader("wiring/inventory/files", "i.yaml", lambda: shipped("inventory_room1024.yaml"), read_inventory),
     Reader("wiring/inventory/files", "i.csv", lambda: shipped("inventory_testbed.csv"), read_inventory),
+    Reader("wiring/apply/journal", "sent", sent, read_journal),
     Reader("wiring/plan/files", "w.json", lambda: plan_text(WIRING).encode(), load_wiring),
     Reader("wiring/check/observed", "o.csv", HEARD.encode, lambda path: read_lldp(path, WIRING)),
     Reader(

@@ -37,6 +37,8 @@ from topodesign.report.page.page import report_page
 from topodesign.report.plots import plot
 from topodesign.schedulers.scheduling import schedule
 from topodesign.search.layout import layout
+from topodesign.wiring.apply.journal import Journal as SentJournal
+from topodesign.wiring.apply.journal import read_journal
 from topodesign.wiring.exports.formats import FORMATS, export_wiring
 from topodesign.wiring.plan.files import save_wiring
 
@@ -141,6 +143,14 @@ def _journal(path: Path) -> Iterator[None]:
             yield
 
 
+def _sent(path: Path) -> Iterator[None]:
+    log = SentJournal(path)
+    log.began("a plan", {"ocs": "scpi://ocs:5025"}, 400)
+    for stage in range(1, 400):
+        log.stage(stage)
+        yield
+
+
 def _entries(path: Path) -> int:
     with Journal(path, Effort()) as journal:
         return len(journal.results)
@@ -195,6 +205,7 @@ WRITERS = (
     ),
 )
 LOGS = (
+    Log("wiring/apply/journal", _sent, lambda path: read_journal(path).done if path.stat().st_size else 0),
     Log("catalog/journal", _journal, _entries),
     Log("catalog/verify", _progress, lambda path: len(_Progress(path, all_sources=False).rows)),
 )

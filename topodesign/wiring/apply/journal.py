@@ -157,7 +157,10 @@ def read_journal(path: Path) -> Past:
     FileFormatError
         If it is none.
     """
-    lines = [line for line in read_text(path, (path.suffix,)).split("\n") if line]
+    try:
+        lines = [line for line in read_text(path).split("\n") if line]
+    except FileFormatError as error:
+        raise FileFormatError(f"{path}: {error}") from None
     past: Past | None = None
     for number, line in enumerate(lines, start=1):
         try:
@@ -192,7 +195,7 @@ def _noted(past: Past | None, entry: Any, where: str) -> Past:
             past.done = int(entry["done"])
         else:
             past.outcome = str(entry["outcome"])
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         if isinstance(error, FileFormatError):
             raise
         raise FileFormatError(f"{where}: not an entry of a journal") from None
