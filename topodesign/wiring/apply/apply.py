@@ -14,8 +14,10 @@ from topodesign.wiring.apply.applied import Applied, Outcome, SwitchState
 from topodesign.wiring.apply.devices import Device, Patience
 from topodesign.wiring.apply.engine import ROLLBACKS, Rollback, Work
 from topodesign.wiring.apply.journal import Journal, Past, read_journal
+from topodesign.wiring.apply.scpi import ScpiSwitch
+from topodesign.wiring.apply.sonic import SonicSwitch
 from topodesign.wiring.apply.steps import Difference, difference, find_steps, wanted_circuits
-from topodesign.wiring.apply.switches import Access, Address, SwitchError, as_address, open_switch
+from topodesign.wiring.apply.switches import Access, Address, Switch, SwitchError, as_address
 from topodesign.wiring.exports.switch_commands import SPELLINGS, Spelling, listed_pairs
 from topodesign.wiring.plan.files import WiringLike, as_wiring, plan_text
 from topodesign.wiring.plan.plan import WiringPlan
@@ -113,7 +115,7 @@ def apply_wiring(
     with ExitStack() as stack:
         devices = {}
         for name, address in addresses.items():
-            devices[name] = Device(name, open_switch(address, access), Journal(), trying)
+            devices[name] = Device(name, _speaking(address, access), Journal(), trying)
             stack.callback(devices[name].close)
         for name, device in devices.items():
             if not device.look():
@@ -157,6 +159,10 @@ def _addresses(plan: WiringPlan, switches: Mapping[str, str]) -> dict[str, Addre
                 f"'{name}' is no circuit switch of the plan; it has {', '.join(known[:12]) if known else 'none'}"
             )
     return {name: as_address(address) for name, address in switches.items()}
+
+
+def _speaking(address: Address, access: Access) -> Switch:
+    return ScpiSwitch(address, access) if address.scheme == "scpi" else SonicSwitch(address, access)
 
 
 def _past(path: Path | None, digest: str, *, resume: bool) -> Past | None:

@@ -131,20 +131,3 @@ def as_address(text: str) -> Address:
     if parts.scheme == "scpi" and parts.username is not None:
         raise ParameterError("scpi knows no users; write scpi://HOST or scpi://HOST:PORT")
     return Address(parts.scheme, parts.username, host, port or SCHEMES[parts.scheme])
-
-
-def open_switch(address: Address, access: Access) -> Switch:
-    """Return what speaks to a switch; nothing is sent yet.
-
-    Raises
-    ------
-    MissingLibraryError
-        If the protocol needs a library that is not installed.
-    """
-    if address.scheme == "scpi":
-        from topodesign.wiring.apply.scpi import ScpiSwitch  # noqa: PLC0415  only for those that have one
-
-        return ScpiSwitch(address, access)
-    from topodesign.wiring.apply.sonic import SonicSwitch  # noqa: PLC0415
-
-    return SonicSwitch(address, access)
