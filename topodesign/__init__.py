@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from topodesign.base.spec import parse as parse
     from topodesign.catalog.budgets import Effort as Effort
     from topodesign.catalog.build import build_catalog as build_catalog
+    from topodesign.catalog.changes import compare_catalogs as compare_catalogs
+    from topodesign.catalog.improve import improve_catalog as improve_catalog
     from topodesign.catalog.known import known_topologies as known_topologies
     from topodesign.catalog.lookup import Catalog as Catalog
     from topodesign.catalog.pareto import Pareto as Pareto
@@ -114,6 +116,7 @@ _HOMES = {
     "check_traces": "runtime.trace_check",
     "check_wiring": "wiring.check.check",
     "Collective": "collectives.collective",
+    "compare_catalogs": "catalog.changes",
     "compare_methods": "comparison.methods",
     "compare": "comparison.compare",
     "compile_fitting": "compiler.fitting",
@@ -132,6 +135,7 @@ _HOMES = {
     "failure_impact": "wiring.failures.report",
     "forest_schedule": "forest.schedule",
     "import_wiring": "wiring.exports.read_back",
+    "improve_catalog": "catalog.improve",
     "Inventory": "wiring.inventory.inventory",
     "json_schema": "report.schemas.documents",
     "known_topologies": "catalog.known",

@@ -12,7 +12,7 @@ from typing import Any
 
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.spec import Spec
-from topodesign.catalog.quality import STANDARD
+from topodesign.catalog.quality import runtime
 from topodesign.expand.library import build
 from topodesign.search.annealing import MOST_PORTS, anneal
 from topodesign.search.finder import Candidate
@@ -63,11 +63,11 @@ class Effort:
         for seed, (limit, most) in enumerate(_tries(target), start=self.seed):
             costs = [*known, *(one.cost for one in found)]
             work = self._share(most)
-            if work and min(map(_runtime, costs)) > limit * _runtime(bound):
+            if work and min(map(runtime, costs)) > limit * runtime(bound):
                 found += search_neighbours(target, list(_bases(target, candidates)), work, seed=seed, known=costs)
         if target.nodes <= budgets()["annealing"]["nodes"]:
             options: list[Candidate | Found] = [*sorted(own, key=lambda one: one.rank), *found]
-            start = min(options, key=lambda one: _runtime(one.cost)).spec  # of equals the first
+            start = min(options, key=lambda one: runtime(one.cost)).spec  # of equals the first
             found += self._annealed(target, start, [*known, *(one.cost for one in found)])
         return found
 
@@ -123,12 +123,7 @@ def _bases(target: Target, candidates: Mapping[Target, Sequence[Candidate]]) -> 
         if shift
         for one in candidates.get(Target(target.nodes + shift, target.degree, target.duplex), ())
     ]
-    near.sort(key=lambda one: (one.spec.name != "line", _runtime(one.cost), one.rank))
+    near.sort(key=lambda one: (one.spec.name != "line", runtime(one.cost), one.rank))
     return (
         one.base.topology for one in near[: budgets()["neighbours"]["bases"]]
     )  # which are at hand when a size is tried again
-
-
-def _runtime(cost: Cost) -> Fraction:
-    """Return what an allreduce of the smaller standard size takes."""
-    return STANDARD.allreduce(cost)[0]

@@ -13,6 +13,7 @@ from typing import Any
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.base.units import format_bandwidth, format_size, format_time
+from topodesign.catalog.records import record_bound, record_orders
 from topodesign.catalog.rows import Row, undominated
 from topodesign.pricing.workload import Workload
 
@@ -20,6 +21,11 @@ STANDARD = Workload(Fraction(1, 10**5), (Fraction(2**20), Fraction(100 * 2**20))
 """What the quality is measured for unless told otherwise: 10us, 1MiB and 100MiB, 100Gbps."""
 
 _SPARE_STEPS = 2
+
+
+def runtime(cost: Cost) -> Fraction:
+    """Return what an allreduce of the smaller standard size takes, in seconds."""
+    return STANDARD.allreduce(cost)[0]
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,6 +113,11 @@ class Quality(Result):
         Over all these N, for each size of data.
     near_optimal
         Share of N that have a bandwidth-optimal topology within two steps of Moore's bound.
+    of_records
+        Mean ratio to the bound, for each size of data, of topologies with the steps of the degree/diameter records and
+        optimal bandwidth.
+    records, missed
+        How many of the records have an N in the range, and how many of these the topologies have more steps than.
     """
 
     degree: int
@@ -115,18 +126,23 @@ class Quality(Result):
     work: Workload
     ratios: tuple[Ratio, ...]
     near_optimal: Fraction
+    of_records: tuple[float, ...]
+    records: int
+    missed: int
 
     def record(self) -> dict[str, Any]:
         """Return the JSON document."""
         record: dict[str, Any] = {"degree": self.degree, "duplex": self.duplex, "sizes": self.sizes}
-        for size, ratio in zip(self.work.sizes, self.ratios, strict=True):
+        for size, ratio, of_records in zip(self.work.sizes, self.ratios, self.of_records, strict=True):
             name = format_size(size)
             record |= {
+                f"record_mean_{name}": of_records,
                 f"mean_{name}": ratio.mean,
                 f"worst_{name}": float(ratio.worst),
                 f"worst_nodes_{name}": ratio.worst_nodes,
             }
-        return record | {"near_optimal": float(self.near_optimal)}
+        near = {"near_optimal": float(self.near_optimal)}
+        return record | near | {"records": self.records, "records_missed": self.missed}
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return the JSON document as one flat row."""
@@ -152,15 +168,19 @@ class Qualities(ResultList[Quality]):
                 for cell in (f"{ratio.mean:.3f}", f"{float(ratio.worst):.3f} (N={ratio.worst_nodes})")
             )
             share = f"{float(one.near_optimal):.1%}"
-            rows.append((str(one.degree), str(one.sizes), *ratios, share, "duplex" if one.duplex else "any"))
+            records = (f"{one.of_records[0]:.3f}", f"{one.missed} of {one.records}")
+            cabling = "duplex" if one.duplex else "any"
+            rows.append((str(one.degree), str(one.sizes), *ratios, share, *records, cabling))
         return Table(
             f"best allreduce over the lower bound; alpha {format_time(work.alpha)}, "
             f"{format_bandwidth(work.bandwidth)} per node",
-            ("degree", "sizes", *columns, "near-optimal", "cabling"),
+            ("degree", "sizes", *columns, "near-optimal", "records'", "missed", "cabling"),
             tuple(rows),
             words=frozenset(("cabling",)),
             spare=frozenset(("sizes", *columns[3:])),
-            footnote="near-optimal: share of N with optimal bandwidth within two steps of Moore's bound",
+            footnote="near-optimal: share of N with optimal bandwidth within two steps of Moore's bound\n"
+            f"records': mean {format_size(work.sizes[0])} with the steps of the degree/diameter records and optimal "
+            "bandwidth\nmissed: records with fewer steps than all topologies of their size here",
         )
 
 
@@ -204,7 +224,16 @@ def quality(degree: int, rows: Sequence[Row], *, duplex: bool = False, work: Wor
     bounds = [lower_bound(front[0].nodes, degree, duplex=duplex) for front in fronts]
     ratios = tuple(_ratio(fronts, bounds, work.alpha, 8 * size / work.bandwidth) for size in work.sizes)
     near = sum(_near_optimal(front, bound) for front, bound in zip(fronts, bounds, strict=True))
-    return Quality(degree, duplex, len(fronts), work, ratios, Fraction(near, len(fronts)))
+    possible = [record_bound(front[0].nodes, degree, duplex=duplex) for front in fronts]
+    times = [
+        [float(a / b) for a, b in zip(work.allreduce(record), work.allreduce(bound), strict=True)]
+        for record, bound in zip(possible, bounds, strict=True)
+    ]
+    means = tuple(math.fsum(column) / len(column) for column in zip(*times, strict=True))
+    steps = {front[0].nodes: front[0].cost.steps for front in fronts}
+    records = [(n, k) for n, k in record_orders(degree, max(steps), duplex=duplex) if n >= min(steps)]
+    missed = sum(steps.get(n, k + 1) > k for n, k in records)
+    return Quality(degree, duplex, len(fronts), work, ratios, Fraction(near, len(fronts)), means, len(records), missed)
 
 
 def _ratio(fronts: Sequence[Sequence[Row]], bounds: Sequence[Cost], alpha: Fraction, whole: Fraction) -> Ratio:

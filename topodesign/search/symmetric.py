@@ -27,8 +27,9 @@ from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
 from topodesign.pricing.kernels import SCALE
+from topodesign.search.cosets import Numbered, numbered
 from topodesign.search.target import Found, Target, undominated
-from topodesign.search.voltage_kernels import MOST_STEPS, Base, climb_lifts, invert_rows, multiply_rows, try_sets
+from topodesign.search.voltage_kernels import MOST_STEPS, Base, anneal_lifts, try_sets, work_of_screening
 from topodesign.topology.topology import IntArray
 
 MOST_LINKS = 16
@@ -37,12 +38,12 @@ MOST_ORBITS = 64
 """Lifts of bases with up to so many nodes are searched."""
 
 _MOST_VOLTAGES = 256  # a spec has room for twice as many numbers
-_MOST_COUNTS = 4  # numbers of orbits that share a budget
-_POOL = 128  # elements of a large group that one turn draws from
+_FEW_ORBITS = 12  # all numbers of orbits up to this share a budget
+_MOST_COUNTS = 4  # and if these are fewer, so many with larger ones
 _TURN = 384  # walks through all links in one turn
 _FEWEST_TURNS = 12  # that a budget of work is cut into
-_PATIENCE = 100  # tries without progress before a new random start
-_HOPELESS = 2  # tries times the share of nodes that the best of them leaves out
+_TRIES = 100  # changes from a random start to the end, for each link of the base
+_HOT = 1 << 16  # nodes missing, times 2**16, that annealing starts with
 _TWISTED = 8  # smaller sets are better without symmetry of their own
 _SHY = 128  # how much less often a number of steps is aimed at for the share of nodes that the best try leaves out
 
@@ -130,7 +131,8 @@ def search_symmetric(
 def orbit_counts(nodes: int, degree: int) -> list[int]:
     """Return the numbers of orbits m > 1 for which lifts with so many nodes are worth searching, ascending."""
     most = min(MOST_ORBITS, _MOST_VOLTAGES // degree, nodes // 3)
-    return [m for m in range(2, most + 1) if nodes % m == 0][:_MOST_COUNTS]
+    counts = [m for m in range(2, most + 1) if nodes % m == 0]
+    return [m for place, m in enumerate(counts) if m <= _FEW_ORBITS or place < _MOST_COUNTS]
 
 
 @dataclass(frozen=True)
@@ -146,25 +148,17 @@ class _Links:
     image: IntArray
 
 
-@dataclass(frozen=True)
-class _Turn:
-    """What the positions that compiled code returns stand for: a pool of a group's elements, and a base's links."""
-
-    base: Group
-    elements: IntArray
-    inverse: IntArray
-    links: _Links
-
-    def spec(self, row: IntArray, *, duplex: bool) -> Spec:
-        """Return the spec for a row of voltages, with 1 at its end if the transpose is meant."""
-        *chosen, turned = row.tolist()
-        orbits = int(self.links.tail[-1]) + 1
-        if orbits == 1:
-            place = self.inverse[chosen] if turned else chosen
-            return cayley_spec(self.base, sorted(self.elements[place].tolist()), duplex=duplex)
-        base = Spec("successors", (len(chosen) // orbits, *self.links.head.tolist()))
-        spec = Spec("lift", (base, self.base.spec, *self.elements[chosen].tolist()))
-        return Spec("transpose", (spec,)) if turned else spec
+def _spec(group: Numbered, links: _Links, row: IntArray, *, duplex: bool) -> Spec:
+    """Return the spec for a row of voltages and heads, with 1 at its end if the transpose is meant."""
+    voltage, head = row[:-1].reshape(2, -1)
+    orbits = int(links.tail[-1]) + 1
+    if orbits == 1:
+        place = group.inverse[voltage] if row[-1] else voltage
+        return cayley_spec(group.base, sorted(group.element[place].tolist()), duplex=duplex)
+    order = np.lexsort((group.element[voltage], head, links.tail))
+    below = Spec("successors", (len(voltage) // orbits, *head[order].tolist()))
+    spec = Spec("lift", (below, group.base.spec, *group.element[voltage[order]].tolist()))
+    return Spec("transpose", (spec,)) if row[-1] else spec
 
 
 @dataclass
@@ -212,12 +206,8 @@ class _Search:
         self.finished = not self._open()
 
     def _open(self) -> list[int]:
-        """Return the steps to aim at: those without optimal bandwidth where tries have not all come nowhere near."""
-        return [
-            steps
-            for steps in range(self.fewest, len(self.allowed))
-            if self.allowed[steps] > self.optimum and self.tried[steps] * self.missing[steps] < _HOPELESS
-        ]
+        """Return the steps to aim at: those that are not reached with optimal bandwidth."""
+        return [steps for steps in range(self.fewest, len(self.allowed)) if self.allowed[steps] > self.optimum]
 
     def run(self, work: int) -> int:
         """Search with a budget of work; return what is left of it."""
@@ -236,22 +226,37 @@ class _Search:
         groups = groups_to_search(nodes // self.orbits)
         base = groups[_harmonic(index) % len(groups)]
         rng = np.random.Generator(np.random.PCG64([self.seed, nodes, degree, self.orbits, index]))
+        group = numbered(base.spec)
         twist = _twist(base, self.target, rng) if self.orbits == 1 else None
-        table, images = _pool(base, twist, rng, identity=self.orbits > 1)
+        images = np.stack([np.arange(base.order), group.inverse, *([] if twist is None else map(group.image, twist))])
         links = self._base(images, rng)
         work = nodes * degree * _TURN
         if links is None:
             return work
-        depth = self._aim()
+        depth, size = self._aim(), len(links.tail)
+        each = work_of_screening(group.turns, self.orbits, degree, depth)
+        work = min(most, max(work, 4 * _TRIES * size * each))
+        tries = max(size, min(_TRIES * size, work // (2 * each)))
         before = self.allowed.copy()
-        found = np.zeros((len(self.allowed), len(links.tail) + 1), dtype=np.int64)
+        found = np.zeros((len(self.allowed), 2 * len(links.tail) + 1), dtype=np.int64)
         state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-        lifted = Base(table, images, links.tail, links.head, links.leader, links.image, self.orbits, self.target.duplex)
-        looked, missing = climb_lifts(lifted, depth, min(work, most), _PATIENCE, state, self.allowed, found)
+        involutions = 1 + np.flatnonzero(images[1, 1:] == images[0, 1:])
+        lifted = Base(
+            group.turns,
+            images,
+            involutions,
+            links.tail,
+            links.head,
+            links.leader,
+            links.image,
+            self.orbits,
+            self.target.duplex,
+        )
+        looked, missing = anneal_lifts(lifted, depth, work, tries, _HOT, state, self.allowed, found)
         share = missing / (nodes * self.orbits)
         self.missing[depth] = share if self.tried[depth] == 0 else min(share, self.missing[depth])
         self.tried[depth] += 1
-        self._record(_Turn(base, table[:, 0], images[1], links), before, found)
+        self._record(group, links, before, found)
         return int(looked)
 
     def work_of_all(self, most: int) -> int:
@@ -274,14 +279,14 @@ class _Search:
         degree, duplex = self.target.degree, self.target.duplex
         links = _simplex_base(1, degree, np.random.Generator(np.random.PCG64(self.seed)))
         for base in groups_to_search(self.target.nodes):
-            table = base.table()[1:].astype(np.int32)
-            inverse = base.inverses()
-            for fixed, choice in _all_sets(base, inverse, duplex=duplex):
+            group = numbered(base.spec)
+            for fixed, choice in _all_sets(base, base.inverses(), duplex=duplex):
                 before = self.allowed.copy()
-                found = np.zeros((len(self.allowed), degree + 1), dtype=np.int64)
+                found = np.zeros((len(self.allowed), 2 * degree + 1), dtype=np.int64)
                 if len(fixed) <= degree:
-                    try_sets(table, inverse[1:] - 1, fixed - 1, choice - 1, duplex, degree, self.allowed, found)
-                self._record(_Turn(base, base.elements()[1:], inverse[1:] - 1, links), before, found)
+                    sets = group.number[fixed], group.number[choice]
+                    try_sets(group.turns, group.inverse, *sets, duplex, degree, self.allowed, found)
+                self._record(group, links, before, found)
         self.finished = True
 
     def _base(self, images: IntArray, rng: np.random.Generator) -> _Links | None:
@@ -291,7 +296,7 @@ class _Search:
             return _twisted_base(degree, len(images))
         if not self.target.duplex:
             return _simplex_base(self.orbits, degree, rng)
-        involutions = bool(np.any(images[1] == images[0]))
+        involutions = bool(np.any(images[1, 1:] == images[0, 1:]))
         return _duplex_base(self.orbits, degree, involutions, rng)
 
     def _aim(self) -> int:
@@ -304,11 +309,11 @@ class _Search:
 
         return min(self._open(), key=price)
 
-    def _record(self, turn: _Turn, before: IntArray, found: IntArray) -> None:
+    def _record(self, group: Numbered, links: _Links, before: IntArray, found: IntArray) -> None:
         for steps in range(1, len(self.allowed)):
             cost = int(self.allowed[steps])
             if cost < before[steps] and cost < self.allowed[steps - 1]:
-                spec = turn.spec(found[steps], duplex=self.target.duplex)
+                spec = _spec(group, links, found[steps], duplex=self.target.duplex)
                 self.best[steps] = Found(spec, Cost(steps, Fraction(cost, SCALE * self.target.nodes)))
                 if cost <= self.optimum:
                     self.allowed = self.allowed[: steps + 1]
@@ -394,42 +399,6 @@ def _duplex_base(orbits: int, degree: int, involutions: bool, rng: np.random.Gen
     partner = np.argsort(order)[mate[order]]
     number = np.arange(len(ports))
     return _Links(ports[order], head[order], np.minimum(number, partner), (partner <= number).astype(np.int64))
-
-
-def _pool(
-    base: Group, twist: IntArray | None, rng: np.random.Generator, *, identity: bool
-) -> tuple[np.ndarray, IntArray]:
-    """Return multiplications by random elements (``table[i, g]`` is g times the i-th) and maps of these elements.
-
-    Products of a few random elements fill the pool up, which is far quicker than multiplying by each.
-
-    Parameters
-    ----------
-    twist
-        Automorphisms, shape ``(r, order)``, that the pool is closed under: maps 2, 3, ...
-    identity
-        Keep the identity element.
-    """
-    twists = [] if twist is None else list(twist.astype(np.int32))
-    if base.order <= _POOL:
-        table = base.table().astype(np.int32)
-    else:
-        drawn = rng.choice(np.arange(1, base.order), size=_POOL // 8 // (1 + len(twists)), replace=False)
-        rows = _POOL // 2 // (1 + len(twists))
-        closed = rows * (1 + len(twists))
-        table = np.empty((2 * closed + 1, base.order), dtype=np.int32)
-        table[: len(drawn)] = base.multiply(base.elements()[None, :], drawn[:, None])
-        multiply_rows(table, len(drawn), *rng.integers(0, np.arange(len(drawn), rows), size=(2, rows - len(drawn))))
-        for i, twisted in enumerate(twists, start=1):
-            table[rows * i : rows * (i + 1)] = twisted[table[:rows, np.argsort(twisted)]]
-        invert_rows(table, closed)
-        table[-1] = np.arange(base.order)
-    elements, where = np.unique(table[:, 0].astype(np.int64), return_index=True)
-    if not identity:
-        elements, where = elements[1:], where[1:]
-    table = table[where]
-    maps = [elements, np.argmin(table, axis=1), *(twisted[elements] for twisted in twists)]
-    return table, np.searchsorted(elements, np.stack(maps))
 
 
 def _twist(base: Group, target: Target, rng: np.random.Generator) -> IntArray | None:

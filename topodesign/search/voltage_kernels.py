@@ -1,7 +1,10 @@
-"""Compiled climb over voltage lifts: one link's voltage at a time, priced from one node of each orbit.
+"""Compiled annealing of voltage lifts: voltages and base digraph together, screened by bitsets, priced by orbits.
 
-A lift has m orbits of k nodes, node (u, g) being u*k + g. Cayley digraphs are the lifts of a base with one node. All
-loads are whole multiples of 1/SCALE shards per link, so costs are exact integers.
+A lift has m orbits of k nodes, node (u, g) being u*k + g. Cayley digraphs are the lifts of a base with one node.
+Elements of the group are numbered along the cosets of a cyclic subgroup of n elements, t*n + i being the i-th of coset
+t, so that multiplying a whole coset by an element rotates it and puts it in place of another: a breadth-first search
+holds a coset in n bits and takes one rotation for each link and coset where others look at n links. All loads are whole
+multiples of 1/SCALE shards per link, so costs are exact integers.
 """
 
 from __future__ import annotations
@@ -13,46 +16,247 @@ from numpy.typing import NDArray
 
 from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random
 from topodesign.pricing.kernels import SCALE, _bits, _raise_load, _split_scale
+from topodesign.search.anneal_kernels import UNIT, _logarithm
 
 Nodes = NDArray[np.int32]
 MOST_STEPS = 2**14 - 1
 """Distances that fit beside a mask of 16 links in 31 bits."""
 
 _FEW = 5  # with up to so many links all sets of links are looked at
+_COOL = 16  # temperatures have so many bits after the point
+_ROTATION = 6  # what a rotation takes beside its words, as many links looked at
+
+
+class Turns(NamedTuple):
+    """Multiplications by all elements of a group, coset by coset.
+
+    Attributes
+    ----------
+    coset, turn
+        Multiplied by element e, coset t becomes coset ``coset[e, t]`` and moves on by ``turn[e, t]`` places, shape
+        ``(k, k/n)``.
+    size
+        n.
+    """
+
+    coset: Nodes
+    turn: Nodes
+    size: int
+
+
+def work_of_screening(turns: Turns, orbits: int, degree: int, depth: int) -> int:
+    """Return about how many links' work it is to see how many nodes a lift leaves out within a depth."""
+    cosets = orbits * turns.coset.shape[1]
+    return int(orbits * cosets * degree * ((turns.size + 63) // 64 + _ROTATION) * depth // 2)
+
+
+class _Field(NamedTuple):
+    """Sets of nodes, coset by coset, that one search after another writes over."""
+
+    reached: Masks
+    """All so far, n bits in W words for each coset."""
+    layer: Masks
+    """The last layer, each coset twice in a row, in 2W + 2 words."""
+    after: Masks
+    """The next layer."""
+    live: Ints
+    """How many nodes of each coset the last layer has."""
 
 
 @compiled
-def multiply_rows(table: Nodes, first: int, one: Ints, other: Ints) -> None:
-    """Fill rows from ``first`` on: the multiplication by a product is one multiplication after the other."""
-    for i in range(len(one)):
-        for g in range(table.shape[1]):
-            table[first + i, g] = table[other[i], table[one[i], g]]
+def _field(cosets: int, size: int) -> _Field:
+    words = (size + 63) // 64
+    return _Field(
+        np.zeros(cosets * words, np.uint64),
+        np.zeros(cosets * (2 * words + 2), np.uint64),
+        np.zeros(cosets * words, np.uint64),
+        np.zeros(cosets, np.int64),
+    )
 
 
 @compiled
-def invert_rows(table: Nodes, rows: int) -> None:
-    """Write the inverses of the first rows, as permutations, into as many rows after them."""
-    for i in range(rows):
-        for g in range(table.shape[1]):
-            table[rows + i, table[i, g]] = g
+def _ones(word: np.uint64) -> int:
+    """Return the number of ones of 64 bits."""
+    word -= word >> np.uint64(1) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + (word >> np.uint64(2) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))  # type: ignore[return-value]
+
+
+@compiled
+def _next_layer(field: _Field, size: int, last: bool) -> int:
+    """Make what the links lead to the layer, but for what was reached before, and return how many nodes it has."""
+    reached, layer, after, live = field
+    words = (size + 63) // 64
+    whole, part = size >> 6, np.uint64(size & 63)
+    mask = (np.uint64(1) << part) - np.uint64(1) if part else ~np.uint64(0)
+    total = 0
+    for coset in range(len(live)):
+        start, twice = coset * words, coset * (2 * words + 2)
+        after[start + words - 1] &= mask
+        count = 0
+        for w in range(start, start + words):
+            fresh = after[w] & ~reached[w]
+            after[w] = fresh
+            reached[w] |= fresh
+            count += _ones(fresh)
+        live[coset] = count
+        total += count
+        if last:
+            continue
+        for w in range(words):
+            layer[twice + w] = after[start + w]
+        for w in range(words, 2 * words + 2):
+            layer[twice + w] = np.uint64(0)
+        for w in range(words):
+            word = after[start + w]
+            layer[twice + whole + w] |= word << part
+            layer[twice + whole + w + 1] |= word >> np.uint64(1) >> (np.uint64(63) - part)
+    for w in range(len(after)):
+        after[w] = np.uint64(0)
+    return total
+
+
+@compiled
+def _lost(
+    source: int, head: Ints, voltage: Ints, links: int, turns: Turns, depth: int, spare: int, field: _Field
+) -> tuple[int, int, int]:
+    """Return how many nodes the first of an orbit does not reach within a depth, how far the last is, and the work.
+
+    The number of nodes is -1 if it is certain to be above ``spare``.
+    """
+    reached, layer, after, live = field
+    cosets, size = turns.coset.shape[1], turns.size
+    words = (size + 63) // 64
+    nodes = len(live) * size
+    for w in range(len(reached)):
+        reached[w] = np.uint64(0)
+    after[source * cosets * words] = np.uint64(1)
+    found = _next_layer(field, size, False)
+    x, looked = 0, 0
+    while x < depth and found < nodes:
+        x += 1
+        for coset in range(len(live)):
+            if not live[coset]:
+                continue
+            orbit, place = coset // cosets, coset % cosets
+            for link in range(orbit * links, orbit * links + links):
+                element = voltage[link]
+                start = (head[link] * cosets + turns.coset[element, place]) * words
+                offset = size - turns.turn[element, place]
+                first = coset * (2 * words + 2) + (offset >> 6)
+                right = np.uint64(offset & 63)
+                left = np.uint64(63) - right
+                for w in range(words):
+                    after[start + w] |= layer[first + w] >> right | layer[first + w + 1] << np.uint64(1) << left
+            looked += links
+        fresh = _next_layer(field, size, x == depth)
+        found += fresh
+        if fresh == 0:
+            break
+        most, further = found, fresh
+        for _ in range(x, depth):
+            further *= links
+            most += further
+            if most >= nodes:
+                break
+        if nodes - most > spare:
+            return -1, x, looked * (words + _ROTATION)
+    lost = nodes - found
+    return (lost if lost <= spare else -1), x, looked * (words + _ROTATION)
+
+
+class Base(NamedTuple):
+    """A base digraph whose links get voltages, and the group that they are from.
+
+    Attributes
+    ----------
+    turns
+        The group.
+    images
+        Maps of the group to itself, shape ``(r, k)``: 0 is the identity, 1 takes each element to its inverse.
+    involutions
+        Elements that are their own inverse, but for the identity.
+    tail, head
+        Ends of the base's links, shape ``(m*d,)``, sorted by tails; d links leave and d enter every node, and d is at
+        most 16.
+    leader, image
+        The voltage of a link is the image, under that map, of its leading link's voltage (itself with map 0). A link
+        whose voltage must be an involution leads itself with map 1.
+    orbits
+        m.
+    duplex
+        Every link has its reverse, so that the transpose costs the same.
+    """
+
+    turns: Turns
+    images: Ints
+    involutions: Ints
+    tail: Ints
+    head: Ints
+    leader: Ints
+    image: Ints
+    orbits: int
+    duplex: bool
+
+
+@compiled
+def _far(base: Base, head: Ints, voltage: Ints, depth: int, limit: int, field: _Field) -> tuple[int, int]:
+    """Return how many nodes the orbits' first nodes do not reach within a depth (-1 if above the limit), and work."""
+    links = len(head) // base.orbits
+    missing, work = 0, 0
+    for orbit in range(base.orbits):
+        lost, _, looked = _lost(orbit, head, voltage, links, base.turns, depth, limit - missing, field)
+        work += looked
+        if lost < 0:
+            return -1, work
+        missing += lost
+    return missing, work
 
 
 class _Way(NamedTuple):
-    """One direction of the links: the lift (reduce-scatter) or its transpose (allgather).
+    """One direction of the links: the lift (reduce-scatter) or its transpose (allgather)."""
 
-    Node v's d links are entries ``v*d`` to ``v*d + d-1`` of ``dst``.
-    """
-
-    orbit: Ints
-    """Orbit that the link leaves."""
-    number: Ints
-    """Which of that orbit's d links it is."""
-    head: Ints
-    """Orbit that the link enters."""
     dst: Nodes
-    """Ends of all links, shape ``(m*k*d,)``."""
-    there: Ints
-    """Voltage of each link as written into ``dst``, -1 for none yet."""
+    """Ends of all links, shape ``(m*k*d,)``: node v's are entries ``v*d`` to ``v*d + d-1``."""
+    head: Ints
+    """Orbit that each link of the base enters, as written into ``dst``, -1 for none yet; d links of each orbit."""
+    voltage: Ints
+    """Its voltage there."""
+    used: Ints
+    """How many links of each orbit were looked at."""
+
+
+@compiled
+def _way(orbits: int, links: int, order: int) -> _Way:
+    size = orbits * links
+    return _Way(np.empty(order * size, np.int32), np.full(size, -1), np.full(size, -1), np.zeros(orbits, np.int64))
+
+
+@compiled
+def _write(way: _Way, tail: Ints, head: Ints, voltage: Ints, turns: Turns) -> None:
+    """Bring ``dst`` up to date where a link has changed."""
+    size, order, degree = turns.size, len(turns.coset), len(tail) // len(way.used)
+    for orbit in range(len(way.used)):
+        way.used[orbit] = 0
+    for link in range(len(tail)):
+        orbit = tail[link]
+        number = way.used[orbit]
+        way.used[orbit] += 1
+        slot = orbit * degree + number
+        if way.head[slot] == head[link] and way.voltage[slot] == voltage[link]:
+            continue
+        way.head[slot], way.voltage[slot] = head[link], voltage[link]
+        for place in range(turns.coset.shape[1]):
+            first = ((orbit * order + place * size) * degree) + number
+            start = head[link] * order + turns.coset[voltage[link], place] * size
+            at = turns.turn[voltage[link], place] + 0
+            for _ in range(size):
+                way.dst[first] = start + at
+                first += degree
+                at += 1
+                if at == size:
+                    at = 0
 
 
 class _Scratch(NamedTuple):
@@ -82,29 +286,6 @@ def _scratch(nodes: int, links: int) -> _Scratch:
         np.ones(links, np.int64),
         np.empty(1 << min(links, _FEW), np.int64),
     )
-
-
-@compiled
-def _way(tail: Ints, head: Ints, orbits: int, nodes: int) -> _Way:
-    links = len(tail)
-    number, used = np.empty(links, np.int64), np.zeros(orbits, np.int64)
-    for link in range(links):
-        number[link] = used[tail[link]]
-        used[tail[link]] += 1
-    return _Way(tail, number, head, np.empty(nodes * (links // orbits), np.int32), np.full(links, -1))
-
-
-@compiled
-def _write(way: _Way, voltage: Ints, table: Nodes, degree: int) -> None:
-    """Bring ``dst`` up to date where a voltage has changed."""
-    order = table.shape[1]
-    for link in range(len(voltage)):
-        if way.there[link] != voltage[link]:
-            way.there[link] = voltage[link]
-            row = table[voltage[link]]
-            first, base = way.orbit[link] * order, way.head[link] * order
-            for g in range(order):
-                way.dst[(first + g) * degree + way.number[link]] = base + row[g]
 
 
 @compiled
@@ -210,31 +391,15 @@ def _walk(
 
 
 @compiled
-def _missing(
-    way: _Way, orbits: int, links: int, depth: int, limit: int, loads: Ints, scratch: _Scratch
-) -> tuple[int, int]:
-    """Return how many nodes the orbits' first nodes do not reach within the depth (-1 if over limit), and the work."""
-    order = len(scratch.state) // orbits
-    missing, work = 0, 0
-    for orbit in range(orbits):
-        lost, _, looked = _walk(orbit * order, way.dst, links, depth, limit - missing, loads, 0, scratch)
-        work += looked
-        if lost < 0 or missing + lost > limit:
-            return -1, work
-        missing += lost
-    return missing, work
-
-
-@compiled
 def _cost(
-    way: _Way, orbits: int, links: int, depth: int, limit: int, loads: Ints, scratch: _Scratch
+    dst: Nodes, orbits: int, links: int, depth: int, limit: int, loads: Ints, scratch: _Scratch
 ) -> tuple[int, int, int]:
     """Return d * SCALE * (sum of loads) (-1 if over the limit), steps and work."""
     order = len(scratch.state) // orbits
     loads[:] = 0
     steps, work = 0, 0
     for orbit in range(orbits):
-        lost, far, looked = _walk(orbit * order, way.dst, links, depth, 0, loads, limit, scratch)
+        lost, far, looked = _walk(orbit * order, dst, links, depth, 0, loads, limit, scratch)
         work += looked
         if lost != 0:
             return -1, 0, work
@@ -243,145 +408,229 @@ def _cost(
 
 
 @compiled
-def _keep(cost: int, steps: int, voltage: Ints, dearer: int, allowed: Ints, found: Ints) -> None:
-    found[steps, :-1] = voltage
-    found[steps, -1] = dearer
+def _keep(cost: int, steps: int, turned: int, allowed: Ints, found: Ints) -> None:
+    found[steps, -1] = turned
     for more in range(steps, len(allowed)):
         allowed[more] = min(allowed[more], cost)
 
 
 @compiled
 def _draw(count: int, state: Masks) -> int:
-    return int(next_random(state) % np.uint64(count))
+    return np.int64(next_random(state) % np.uint64(count))  # type: ignore[return-value]  # int() stays unsigned
 
 
-@compiled
-def _redraw(link: int, voltage: Ints, images: Ints, leader: Ints, image: Ints, involutions: Ints, state: Masks) -> None:
-    """Draw a new voltage for a leading link and those that follow it."""
-    if leader[link] != link:
-        return
-    if image[link] == 1:
-        voltage[link] = involutions[_draw(len(involutions), state)]
-        return
-    voltage[link] = _draw(images.shape[1], state)
-    for other in range(len(leader)):
-        if leader[other] == link:
-            voltage[other] = images[image[other], voltage[link]]
+class _Links(NamedTuple):
+    """What annealing changes: heads and voltages of the base's links, and which links follow which."""
 
-
-class Base(NamedTuple):
-    """A base digraph whose links get voltages, and the group that they are from.
-
-    Attributes
-    ----------
-    table
-        ``table[i, g]`` is g times the i-th element of a pool, shape ``(pool, k)``.
-    images
-        Maps of the pool to itself, shape ``(r, pool)``: 0 is the identity, 1 takes each element to its inverse.
-    tail, head
-        Ends of the base's links, shape ``(m*d,)``; d links leave and d enter every node, and d is at most 16.
-    leader, image
-        The voltage of a link is the image, under that map, of its leading link's voltage (itself with map 0). A link
-        whose voltage must be an involution leads itself with map 1.
-    orbits
-        m.
-    duplex
-        Every link has its reverse, so that the transpose costs the same.
-    """
-
-    table: Nodes
-    images: Ints
-    tail: Ints
     head: Ints
+    voltage: Ints
     leader: Ints
     image: Ints
-    orbits: int
-    duplex: bool
 
 
 @compiled
-def climb_lifts(
-    base: Base, depth: int, work: int, patience: int, state: Masks, allowed: Ints, found: Ints
+def _empty_links(size: int) -> _Links:
+    return _Links(
+        np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
+    )
+
+
+@compiled
+def _copy(links: _Links, other: _Links) -> None:
+    for link in range(len(links.head)):
+        other.head[link], other.voltage[link] = links.head[link], links.voltage[link]
+        other.leader[link], other.image[link] = links.leader[link], links.image[link]
+
+
+@compiled
+def _follow(links: _Links, leader: int, images: Ints) -> None:
+    """Give the links that follow one their voltages."""
+    for other in range(len(links.head)):
+        if links.leader[other] == leader and other != leader:
+            links.voltage[other] = images[links.image[other], links.voltage[leader]]
+
+
+@compiled
+def _redraw(links: _Links, link: int, base: Base, state: Masks) -> None:
+    """Draw a new voltage for a leading link and those that follow it; one node's links have none that lead back."""
+    if links.image[link] == 1:
+        links.voltage[link] = base.involutions[_draw(len(base.involutions), state)]
+        return
+    lowest = 1 if base.orbits == 1 else 0
+    links.voltage[link] = lowest + _draw(base.images.shape[1] - lowest, state)
+    _follow(links, link, base.images)
+
+
+@compiled
+def _mate(links: _Links, link: int) -> int:
+    """Return the link that is the reverse of one, itself if its voltage is an involution."""
+    for other in range(len(links.head)):
+        if other != link and (links.leader[other] == link or links.leader[link] == other):
+            return other
+    return link
+
+
+@compiled
+def _pair(links: _Links, one: int, other: int, base: Base) -> None:
+    """Make one link the other's reverse, with the voltage that the one has."""
+    links.leader[one], links.image[one], links.head[one] = one, 0, base.tail[other]
+    links.leader[other], links.image[other], links.head[other] = one, 1, base.tail[one]
+    links.voltage[other] = base.images[1, links.voltage[one]]
+
+
+@compiled
+def _rewire(links: _Links, base: Base, state: Masks) -> None:
+    """Exchange the heads of two links, with their reverses if duplex, or make two loops a pair or a pair two loops."""
+    size = len(links.head)
+    one, other = _draw(size, state), _draw(size, state)
+    if one == other:
+        return
+    if not base.duplex:
+        links.head[one], links.head[other] = links.head[other], links.head[one]
+        return
+    mate, partner = _mate(links, one), _mate(links, other)
+    if mate == other:
+        if len(base.involutions):
+            for link in (one, other):
+                links.leader[link], links.image[link], links.head[link] = link, 1, base.tail[link]
+                links.voltage[link] = base.involutions[_draw(len(base.involutions), state)]
+    elif mate == one and partner == other:
+        _pair(links, one, other, base)
+    elif mate == one or partner == other:
+        single, first, second = (one, other, partner) if mate == one else (other, one, mate)
+        kept = links.voltage[single]
+        _pair(links, first, single, base)
+        links.leader[second], links.image[second], links.head[second] = second, 1, base.tail[second]
+        links.voltage[second] = kept
+    else:
+        _pair(links, one, partner, base)
+        _pair(links, other, mate, base)
+
+
+@compiled
+def _start(links: _Links, base: Base, state: Masks) -> None:
+    """Draw all voltages and, where there are several orbits, all heads."""
+    if base.orbits > 1:
+        for _ in range(2 * len(links.head)):
+            _rewire(links, base, state)
+    for link in range(len(links.head)):
+        if links.leader[link] == link:
+            _redraw(links, link, base, state)
+
+
+@compiled
+def _noise(temperature: int, state: Masks) -> int:
+    """Return a random number, on average about the temperature; large ones are exponentially rare."""
+    return temperature * (11 * UNIT - _logarithm(2 * _draw(1024, state) + 1)) // UNIT
+
+
+@compiled
+def _dearer(
+    base: Base, links: _Links, there: _Way, back: _Way, depth: int, limit: int, loads: Ints, scratch: _Scratch
+) -> tuple[int, int, int, int]:
+    """Return the cost of the dearer direction (-1 if over the limit), steps, 1 if that is the transpose, and work."""
+    degree = len(links.head) // base.orbits
+    _write(there, base.tail, links.head, links.voltage, base.turns)
+    cost, steps, work = _cost(there.dst, base.orbits, degree, depth, limit, loads, scratch)
+    if cost < 0 or base.duplex:
+        return cost, steps, 0, work
+    _write(back, links.head, base.tail, base.images[1][links.voltage], base.turns)
+    other, _, looked = _cost(back.dst, base.orbits, degree, depth, limit, loads, scratch)
+    work += looked
+    if other < 0:
+        return -1, steps, 0, work
+    return max(cost, other), steps, 1 if other > cost else 0, work
+
+
+@compiled
+def anneal_lifts(
+    base: Base,
+    depth: int,
+    work: int,
+    tries: int,
+    temperature: int,
+    state: Masks,
+    allowed: Ints,
+    found: Ints,
 ) -> tuple[int, int]:
-    """Improve the voltages of a base one link at a time: first until all nodes are near, then for bandwidth.
+    """Change a base's links and their voltages one by one: first until all nodes are near, then for bandwidth.
 
     Parameters
     ----------
     base
-        What gets voltages.
+        What to start from; heads change only where there are several orbits.
     depth
         Steps that are aimed at.
     work
         Links to look at, about.
-    patience
-        Tries without progress before a new random start.
+    tries
+        Changes from a random start to the end, during which it gets colder, and as many again for bandwidth.
+    temperature
+        At the start, in nodes that are missing, times 2**16.
     state
         One uint64, not zero: the random generator's state, changed in place.
     allowed
         ``allowed[s]`` is the number that d * SCALE * (sum of loads) must stay below with s steps; changed in place.
     found
-        Shape ``(len(allowed), m*d + 1)``: positions in the pool of the best voltages for each number of steps, and 1 if
-        the transpose is dearer; changed in place.
+        Shape ``(len(allowed), 2*m*d + 1)``: voltages and heads of the best for each number of steps, and 1 if the
+        transpose is dearer; changed in place.
 
     Returns
     -------
     tuple
         Links looked at, and the fewest nodes that were missing at that depth.
     """
-    table, images, tail, head, leader, image, orbits, duplex = base
-    pool, order = table.shape
-    nodes, links, size = orbits * order, len(tail) // orbits, len(tail)
-    inverse = images[1]
-    involutions = np.array([i for i in range(pool) if inverse[i] == i])
-    there, back = _way(tail, head, orbits, nodes), _way(head, tail, orbits, nodes)
-    scratch = _scratch(nodes, links)
-    loads = np.zeros(depth + 1, np.int64)
-    current, trial = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    lost_limit, limit, failures, spent, least = orbits * nodes, LARGEST, patience, 0, orbits * nodes
+    orbits, order, size = base.orbits, len(base.turns.coset), len(base.tail)
+    nodes, degree = orbits * order, size // orbits
+    field = _field(orbits * base.turns.coset.shape[1], base.turns.size)
+    there, back = _way(orbits, degree, order), _way(orbits, degree, order)
+    scratch, loads = _scratch(nodes, degree), np.zeros(depth + 1, np.int64)
+    current, trial = _empty_links(size), _empty_links(size)
+    for link in range(size):
+        current.head[link], current.leader[link], current.image[link] = (
+            base.head[link],
+            base.leader[link],
+            base.image[link],
+        )
+    left, missing, cost, spent, least = 0, 0, LARGEST, 0, orbits * nodes
     while spent < work:
-        trial[:] = current
-        if failures >= patience:
-            lost_limit, limit, failures = orbits * nodes, LARGEST, 0
-            for link in range(size):
-                _redraw(link, trial, images, leader, image, involutions, state)
+        _copy(current, trial)
+        if left == 0:
+            left, missing, cost = tries, orbits * nodes, LARGEST
+            _start(trial, base, state)
+        elif orbits > 1 and _draw(2, state):
+            _rewire(trial, base, state)
         else:
-            _redraw(leader[_draw(size, state)], trial, images, leader, image, involutions, state)
-        failures += 1
-        spent += links
-        _write(there, trial, table, links)
-        if lost_limit > 0:
-            lost, looked = _missing(there, orbits, links, depth, lost_limit, loads, scratch)
-            spent += looked
-            if lost < 0:
-                continue
-            if lost < lost_limit:
-                failures = 0
-                least = min(least, lost)
-            lost_limit = lost
-            current[:] = trial
-            if lost > 0:
-                continue
-        cost, steps, looked = _cost(there, orbits, links, depth, limit, loads, scratch)
-        spent += looked
-        if cost < 0:
+            link = trial.leader[_draw(size, state)]
+            _redraw(trial, link, base, state)
+        left -= 1
+        limit = missing
+        if missing > 0:
+            limit += _noise(temperature * left // tries, state) >> 16
+        lost, looked = _far(base, trial.head, trial.voltage, depth, limit, field)
+        spent += looked + size
+        if lost < 0:
             continue
-        dearer = 0
-        if not duplex:
-            _write(back, inverse[trial], table, links)
-            other, _, looked = _cost(back, orbits, links, depth, limit, loads, scratch)
-            spent += looked
-            if other < 0:
-                continue
-            if other > cost:
-                cost, dearer = other, 1
-        if cost < limit:
-            failures = 0
-        limit = cost
-        current[:] = trial
+        if lost > 0:
+            missing = lost
+            least = min(least, lost)
+            _copy(trial, current)
+            continue
+        if missing > 0:
+            left = tries
+        limit = LARGEST if cost == LARGEST else cost + _noise(nodes * (SCALE // 128) * left // tries, state)
+        price, steps, turned, looked = _dearer(base, trial, there, back, depth, limit, loads, scratch)
+        spent += looked
+        if price < 0:
+            continue
+        missing, least, cost = 0, 0, price
+        _copy(trial, current)
         if cost < allowed[steps]:
-            _keep(cost, steps, trial, dearer, allowed, found)
+            for link in range(size):
+                found[steps, link], found[steps, size + link] = trial.voltage[link], trial.head[link]
+            _keep(cost, steps, turned, allowed, found)
         if cost <= (nodes - 1) * SCALE:
-            failures = patience
+            left = 0
             if steps == depth:
                 break
     return spent, least
@@ -389,20 +638,20 @@ def climb_lifts(
 
 @compiled
 def try_sets(
-    table: Nodes, inverse: Ints, fixed: Ints, choice: Ints, duplex: bool, links: int, allowed: Ints, found: Ints
+    turns: Turns, inverse: Ints, fixed: Ints, choice: Ints, duplex: bool, links: int, allowed: Ints, found: Ints
 ) -> int:
     """Price all connection sets of a group that hold certain elements and are better than what is known.
 
     Parameters
     ----------
-    table, inverse
-        As in :class:`Base`, for all elements of the group but the identity.
+    turns, inverse
+        The group, and the inverse of each element.
     fixed
         Elements that every set holds.
     choice
         Elements of which the others are chosen; if duplex one of each pair of inverses, which come together.
     duplex, allowed, found
-        As there and in :func:`climb_lifts`, with one orbit.
+        As in :func:`anneal_lifts`, with one orbit.
     links
         Size d of the sets.
 
@@ -411,9 +660,10 @@ def try_sets(
     int
         Links looked at.
     """
-    nodes = table.shape[1]
+    nodes = len(turns.coset)
     nowhere = np.zeros(links, np.int64)
-    there, back = _way(nowhere, nowhere, 1, nodes), _way(nowhere, nowhere, 1, nodes)
+    there, back = _way(1, links, nodes), _way(1, links, nodes)
+    field = _field(turns.coset.shape[1], turns.size)
     scratch = _scratch(nodes, links)
     loads = np.zeros(len(allowed), np.int64)
     chosen = np.zeros(links, np.int64)
@@ -437,20 +687,27 @@ def try_sets(
                 place[level] = place[level - 1]
                 filled[level] = size + more
             continue
-        _write(there, chosen, table, links)
-        lost, steps, looked = _walk(0, there.dst, links, len(allowed) - 1, 0, loads, 0, scratch)
-        work += looked
-        if lost == 0 and allowed[steps] > (nodes - 1) * SCALE:
-            cost, _, looked = _cost(there, 1, links, steps, allowed[steps] - 1, loads, scratch)
-            work += looked
-            dearer = 0
-            if cost >= 0 and not duplex:
-                _write(back, inverse[chosen], table, links)
-                other, _, looked = _cost(back, 1, links, steps, allowed[steps] - 1, loads, scratch)
-                work += looked
-                if other < 0 or other > cost:
-                    cost, dearer = other, 1
-            if cost >= 0:
-                _keep(cost, steps, chosen, dearer, allowed, found)
         level -= 1
+        depth = len(allowed) - 1
+        lost, steps, looked = _lost(0, nowhere, chosen, links, turns, depth, 0, field)
+        work += looked
+        if lost < 0 or allowed[steps] <= (nodes - 1) * SCALE:
+            continue
+        _write(there, nowhere, nowhere, chosen, turns)
+        cost, _, looked = _cost(there.dst, 1, links, steps, allowed[steps] - 1, loads, scratch)
+        work += looked
+        if cost < 0:
+            continue
+        turned = 0
+        if not duplex:
+            _write(back, nowhere, nowhere, inverse[chosen], turns)
+            other, _, looked = _cost(back.dst, 1, links, steps, allowed[steps] - 1, loads, scratch)
+            work += looked
+            if other < 0:
+                continue
+            if other > cost:
+                cost, turned = other, 1
+        for link in range(links):
+            found[steps, link] = chosen[link]
+        _keep(cost, steps, turned, allowed, found)
     return work

@@ -33,9 +33,12 @@ LIST = record(
                     "duplex": flag("Whether only duplex topologies were judged."),
                     "sizes": integer("How many N."),
                     "near_optimal": number("Share of N with a bandwidth-optimal topology within two steps of Moore."),
+                    "records": integer("Known records of the degree/diameter problem in the range."),
+                    "records_missed": integer("How many of these have fewer steps than the best topology here."),
                 },
                 patterns={
                     "^mean_[0-9]": number("Mean ratio of the best allreduce of a size to the bound."),
+                    "^record_mean_": number("What it would be with the steps of the records and optimal bandwidth."),
                     "^worst_[0-9]": number("The largest ratio."),
                     "^worst_nodes_": integer("Its N."),
                 },
@@ -66,6 +69,45 @@ PRICE = record(
                 }
             ),
             "A row for each degree.",
+        )
+    }
+)
+IMPROVE = record(
+    {
+        "turns": integer("Searches."),
+        "gain": number("By how much the ratios of the best allreduce of 1 MiB to the bound are lower, over all sizes."),
+        "rows": array(
+            record(
+                {
+                    "nodes": integer("N."),
+                    "degree": integer("Ports of a node."),
+                    "steps": integer("Communication steps."),
+                    "bandwidth": text("The bandwidth factor, p/q."),
+                    "duplex": flag("Whether duplex cabling wires it."),
+                    "spec": text("What rebuilds it."),
+                }
+            ),
+            "Rows that are new.",
+        ),
+        "files": texts("The files that were written."),
+    }
+)
+COMPARE = record(
+    {
+        "degrees": array(
+            record(
+                {
+                    "degree": integer("Ports of a node."),
+                    "duplex": flag("Whether it is about duplex topologies only."),
+                    "sizes": integer("How many N either has a topology of."),
+                    "better": integer("N at which the new one has a topology that none of the old one is as good as."),
+                    "worse": integer("N at which it is the other way round."),
+                    "worse_nodes": text("Which these are."),
+                    "mean_before": number("Mean ratio of the best allreduce of 1 MiB to the bound, in the old one."),
+                    "mean_after": number("The same in the new one."),
+                }
+            ),
+            "Two rows for each degree.",
         )
     }
 )

@@ -19,6 +19,8 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "catalog build": (catalogs.BUILD, 1),
     "catalog verify": (catalogs.VERIFY, 1),
     "catalog price": (catalogs.PRICE, 1),
+    "catalog improve": (catalogs.IMPROVE, 1),
+    "catalog compare": (catalogs.COMPARE, 1),
     "evaluate": (topologies.EVALUATE, 1),
     "compare": (topologies.COMPARE, 1),
     "families": (topologies.FAMILIES, 1),

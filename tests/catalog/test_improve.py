@@ -1,0 +1,111 @@
+"""Improving a catalog: it finds what the shipped one once lacked, expands it, loses nothing, and goes on."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from topodesign import Catalog, build, compare_catalogs, improve_catalog, verify_catalog
+from topodesign.base.cost import Cost
+from topodesign.base.errors import CatalogError, ParameterError
+from topodesign.catalog.files import read_rows, write_rows
+from topodesign.catalog.improve import _expansions, _Run
+from topodesign.catalog.records import record_orders
+from topodesign.search.target import Target
+
+
+@pytest.fixture
+def poor(tmp_path: Path) -> Path:
+    """A catalog of degree 2 that has the one topology with the most steps of every size."""
+    directory = tmp_path / "poor"
+    directory.mkdir()
+    last = {row.nodes: row for row in Catalog().rows(2, 3, 60)}
+    write_rows(directory, 2, last.values())
+    return directory
+
+
+def test_alegres_steps_are_found_and_their_line_graphs(poor: Path, tmp_path: Path) -> None:
+    run = _Run(tmp_path, range(25, 51), {2: read_rows(poor, 2)}, [False], 0)
+    target = Target(25, 2, duplex=False)
+    gain = run._keep(target, [one.spec for one in run._search(target, 5, 0)])
+    assert gain > 0
+    assert {(row.nodes, row.cost.steps) for row in run.new.values()} >= {(25, 4), (50, 5)}
+    run.save()
+    (change,) = [one for one in compare_catalogs(poor, tmp_path) if not one.duplex]
+    assert not change.worse
+    assert change.better == (25, 50)
+    assert change.after < change.before
+    assert verify_catalog(tmp_path, nodes=range(25, 51), degrees=[2], sample=20, workers=1).ok
+
+
+@pytest.mark.parametrize("orbits", [1, 4, 0, -1])
+def test_every_kind_of_turn_finds_what_it_says(orbits: int, tmp_path: Path) -> None:
+    kept = {3: [row for row in Catalog().rows(3, 16, 32) if row.nodes != 24], 4: []}
+    run = _Run(tmp_path, range(24, 25), kept, [False], 0)
+    run.rows[24, 3] = list(Catalog().rows(3, 24, 24))[-1:]
+    target = Target(24, 3, duplex=False)
+    found = run._search(target, orbits, 0)
+    assert found or orbits == -1
+    run._keep(target, [one.spec for one in found])
+    for one in found:
+        assert any(row.cost.dominates(one.cost) for row in run._front(target))
+
+
+def test_a_run_goes_on_from_what_is_there(poor: Path, tmp_path: Path) -> None:
+    first = Catalog().rows(2, 3, 60)
+    (tmp_path / "new").mkdir()
+    write_rows(tmp_path / "new", 2, first)
+    done = improve_catalog(tmp_path / "new", range(3, 5), [2], time_limit="1s", catalog=poor)
+    assert (done.gain, done.rows, [path.name for path in done.files]) == (0, (), ["degree_02.tsv"])
+    assert read_rows(tmp_path / "new", 2) == first
+
+
+def test_nothing_gets_worse_by_what_is_offered(tmp_path: Path) -> None:
+    rows = {4: Catalog().rows(4, 40, 80)}
+    run = _Run(tmp_path, range(40, 81), rows, [True, False], 0)
+    before = {target: run._front(target) for n in range(40, 81) for target in (Target(n, 4, True), Target(n, 4, False))}
+    for row in rows[4]:
+        for target, spec in _expansions(row):
+            if run._has(target):
+                run._offer(target, [spec])
+    for target, front in before.items():
+        for one in front:
+            assert any(other.cost.dominates(one.cost) for other in run._front(target))
+
+
+def test_expansions_have_their_sizes() -> None:
+    row = next(row for row in Catalog().rows(2, 10, 10) if not row.duplex)
+    for target, spec in _expansions(row):
+        topology = build(spec)
+        assert (topology.nodes, topology.degree) == (target.nodes, target.degree)
+        assert topology.is_duplex or not target.duplex
+
+
+def test_catalogs_that_differ_are_told_apart(poor: Path) -> None:
+    changes = compare_catalogs(Catalog(), poor, degrees=[2], last=60)
+    assert not changes.ok
+    assert changes[0].worse
+    assert "worse at N=" in str(changes)
+    assert compare_catalogs(poor, poor).ok
+    assert "nowhere worse" in str(compare_catalogs(poor, poor))
+
+
+def test_quality_counts_the_records_that_are_missed(poor: Path) -> None:
+    (judged,) = [one for one in Catalog(poor).quality([2], 3, 60) if not one.duplex]
+    assert judged.records == len(record_orders(2, 60))
+    kept = {row.nodes: row.cost for row in read_rows(poor, 2)}
+    assert judged.missed == sum(kept[n].steps > k for n, k in record_orders(2, 60))
+    assert kept[6] == Cost(2, Fraction(1)) or judged.missed
+    assert 1 <= judged.of_records[0] <= judged.ratios[0].mean
+
+
+def test_bad_grids_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError):
+        improve_catalog(tmp_path, range(2, 5), [2])
+    with pytest.raises(ParameterError):
+        improve_catalog(tmp_path, [5], [2])  # type: ignore[arg-type]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CatalogError):
+        improve_catalog(tmp_path / "file", range(3, 5), [2])

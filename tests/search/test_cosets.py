@@ -1,0 +1,94 @@
+"""Numbers along cosets: multiplying rotates them, and breadth-first search by rotations sees what pricing sees."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from topodesign import build, price
+from topodesign.base.spec import Spec, parse
+from topodesign.pricing.closed_form import distances
+from topodesign.search import voltage_kernels as kernels
+from topodesign.search.cosets import numbered
+
+GROUPS = (
+    "cyclic(1)",
+    "cyclic(64)",
+    "cyclic(65)",
+    "abelian(2,2,2)",
+    "dihedral(33)",
+    "dicyclic(3)",
+    "affine(8)",
+    "metacyclic(25,8,7)",
+    "symmetric(4)",
+    "psl2(7)",
+    "direct(cyclic(3),alternating(4))",
+    "semidirect(abelian(2,2,2),4,0,0,1,1,0,1,0,1,1)",
+)
+
+
+@pytest.mark.parametrize("text", GROUPS)
+def test_multiplying_rotates_cosets(text: str) -> None:
+    group = numbered(parse(text))
+    base, size = group.base, group.turns.size
+    assert group.element[0] == group.number[0] == 0
+    assert np.array_equal(group.number[group.element], np.arange(base.order))
+    assert np.all(base.multiply(group.element, group.element[group.inverse]) == 0)
+    coset, place = np.divmod(np.arange(base.order), size)
+    for element in range(base.order):
+        turns = group.turns.coset[element, coset] * size + (place + group.turns.turn[element, coset]) % size
+        assert np.array_equal(group.element[turns], base.multiply(group.element, np.array(group.element[element])))
+
+
+def test_the_subgroup_is_a_largest_cyclic_one() -> None:
+    assert [numbered(parse(text)).turns.size for text in GROUPS] == [1, 64, 65, 2, 33, 6, 7, 50, 4, 7, 6, 4]
+
+
+@st.composite
+def lifts(draw: st.DrawFn) -> tuple[str, int, int, list[int], list[int]]:
+    """Draw a group, orbits, a degree, heads and voltages (in the group's own numbers), links sorted by ends."""
+    text = draw(st.sampled_from(GROUPS[1:]))
+    order = numbered(parse(text)).base.order
+    orbits, degree = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    heads = draw(st.permutations([orbit for orbit in range(orbits) for _ in range(degree)]))
+    voltages = draw(st.lists(st.integers(0, order - 1), min_size=len(heads), max_size=len(heads)))
+    rows = sorted(zip([place // degree for place in range(len(heads))], heads, voltages, strict=True))
+    return text, orbits, degree, [head for _, head, _ in rows], [voltage for *_, voltage in rows]
+
+
+@given(lifts(), st.integers(1, 9))
+@settings(deadline=None, max_examples=60)
+def test_screening_counts_what_is_out_of_reach(drawn: tuple[str, int, int, list[int], list[int]], depth: int) -> None:
+    """Both in plain Python and in machine code, against distances in the digraph that the spec builds."""
+    text, orbits, degree, heads, voltages = drawn
+    group = numbered(parse(text))
+    spec = Spec("lift", (Spec("successors", (degree, *heads)), parse(text), *voltages))
+    topology = build(spec)
+    voltage, head = group.number[np.array(voltages)], np.array(heads)
+    field = kernels._field.plain(orbits * group.turns.coset.shape[1], group.turns.size)
+    for orbit in range(orbits):
+        reached = distances(topology, orbit * group.base.order)
+        far = sum(not 0 <= distance <= depth for distance in reached)
+        for run in (kernels._lost.plain, kernels._lost.machine):
+            lost, _, _ = run(orbit, head, voltage, degree, group.turns, depth, topology.nodes, field)
+            assert lost == far
+
+
+@pytest.mark.parametrize("spec", ["cayley(metacyclic(25,8,7),1,27,79,153)", "dicirculant(103,1,5,22,25)"])
+def test_screening_finds_the_diameter(spec: str) -> None:
+    topology = build(spec)
+    steps = price(topology).steps
+    outer = parse(spec)
+    acting, *elements = outer.args
+    if outer.name == "dicirculant":
+        acting = Spec("cyclic", (int(str(acting)),))
+    assert isinstance(acting, Spec)
+    group = numbered(acting)
+    voltage = group.number[np.array([int(str(element)) for element in elements])]
+    field = kernels._field.plain(group.turns.coset.shape[1], group.turns.size)
+    for depth, right in ((steps, True), (steps - 1, False)):
+        lost, far, _ = kernels._lost.plain(0, np.zeros(4, np.int64), voltage, 4, group.turns, depth, 0, field)
+        assert (lost == 0) == right
+        assert not right or far == steps

@@ -1,0 +1,169 @@
+"""Two catalogs held against each other point by point: where the new one is better, and that it is nowhere worse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from topodesign.base.cost import lower_bound
+from topodesign.base.errors import CatalogError, ParameterError
+from topodesign.base.records import Result, ResultList, Table
+from topodesign.catalog.files import NO_LIMIT
+from topodesign.catalog.lookup import Catalog, as_catalog
+from topodesign.catalog.quality import runtime
+from topodesign.catalog.rows import Row, undominated
+
+_SHOWN = 20
+"""Sizes that are listed at most."""
+
+
+@dataclass(frozen=True, repr=False)
+class Change(Result):
+    """What became of a degree's topologies from one catalog to another.
+
+    Attributes
+    ----------
+    degree, duplex
+        Which topologies: all, or the duplex ones.
+    sizes
+        How many N have a topology in either.
+    better, worse
+        The N where the new one has a topology that none of the old one is as good as, and the other way round.
+    before, after
+        Mean runtime of the best allreduce of 1 MiB over the bound, at 10us and 100Gbps, over the N that both have.
+    """
+
+    degree: int
+    duplex: bool
+    sizes: int
+    better: tuple[int, ...]
+    worse: tuple[int, ...]
+    before: float
+    after: float
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one flat row."""
+        return [
+            {
+                "degree": self.degree,
+                "duplex": self.duplex,
+                "sizes": self.sizes,
+                "better": len(self.better),
+                "worse": len(self.worse),
+                "worse_nodes": " ".join(map(str, self.worse)),
+                "mean_before": self.before,
+                "mean_after": self.after,
+            }
+        ]
+
+
+class Changes(ResultList[Change]):
+    """What became of all degrees, a line per degree and cabling."""
+
+    __slots__ = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the new catalog is nowhere worse."""
+        return not any(one.worse for one in self)
+
+    def table(self) -> Table:
+        """Return the counts and the mean ratios."""
+        rows = tuple(
+            (
+                *map(str, (one.degree, one.sizes, len(one.better), len(one.worse))),
+                f"{one.before:.4f}",
+                f"{one.after:.4f}",
+                "duplex" if one.duplex else "any",
+            )
+            for one in self
+        )
+        worse = [f"N={nodes} d={one.degree}" for one in self for nodes in one.worse]
+        more = f" and {len(worse) - _SHOWN} more" if len(worse) > _SHOWN else ""
+        return Table(
+            "mean of the best allreduce of 1MiB over the lower bound; alpha 10us, 100Gbps per node",
+            ("degree", "sizes", "better", "worse", "before", "after", "cabling"),
+            rows,
+            words=frozenset(("cabling",)),
+            footnote=f"worse at {', '.join(worse[:_SHOWN])}{more}" if worse else "nowhere worse",
+        )
+
+
+def compare_catalogs(
+    old: Catalog | str | Path,
+    new: Catalog | str | Path | None = None,
+    *,
+    degrees: Iterable[int] | None = None,
+    first: int = 0,
+    last: int = NO_LIMIT,
+) -> Changes:
+    """Hold a catalog against another one, size by size and cost by cost.
+
+    Parameters
+    ----------
+    old, new
+        Catalogs or their directories; the new one is the shipped one by default.
+    degrees
+        Only these; by default all that both have.
+    first, last
+        Range of N.
+
+    Raises
+    ------
+    CatalogError
+        If a file is missing, truncated or edited, or no degree has one in both.
+    ParameterError
+        If the old one is no catalog and no directory.
+
+    Examples
+    --------
+    >>> from topodesign import Catalog, compare_catalogs
+    >>> compare_catalogs(Catalog(), degrees=[2], last=64).ok
+    True
+    """
+    if not isinstance(old, Catalog | str | Path):
+        raise ParameterError(f"the old catalog is one or its directory, not {old!r:.60}")
+    before, after = as_catalog(old), as_catalog(new)
+    both = [degree for degree in before.degrees if degree in after.degrees]
+    if not both:
+        raise CatalogError(f"no degree has a file of rows in both {before.directory} and {after.directory}")
+    changes = Changes()
+    for degree in both if degrees is None else degrees:
+        rows = [_by_nodes(one.rows(degree, first, last)) for one in (before, after)]
+        for duplex in (False, True):
+            fronts = [{n: undominated(some, duplex=duplex) for n, some in one.items()} for one in rows]
+            changes.append(_change(degree, duplex, *({n: some for n, some in one.items() if some} for one in fronts)))
+    return changes
+
+
+def _by_nodes(rows: Iterable[Row]) -> dict[int, list[Row]]:
+    found: dict[int, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.nodes, []).append(row)
+    return found
+
+
+def _change(degree: int, duplex: bool, old: dict[int, list[Row]], new: dict[int, list[Row]]) -> Change:
+    sizes = sorted({*old, *new})
+    both = [n for n in sizes if n in old and n in new]
+    means = [
+        math.fsum(float(_best(one[n]) / runtime(lower_bound(n, degree, duplex=duplex))) for n in both)
+        / max(1, len(both))
+        for one in (old, new)
+    ]
+    better = tuple(n for n in sizes if not _covers(old.get(n, []), new.get(n, [])))
+    worse = tuple(n for n in sizes if not _covers(new.get(n, []), old.get(n, [])))
+    return Change(degree, duplex, len(sizes), better, worse, *means)
+
+
+def _best(front: Sequence[Row]) -> Fraction:
+    return min(runtime(row.cost) for row in front)
+
+
+def _covers(front: Sequence[Row], others: Sequence[Row]) -> bool:
+    """Whether each of some topologies is matched by one of a frontier."""
+    return all(any(row.cost.dominates(other.cost) for row in front) for other in others)

@@ -1,0 +1,368 @@
+"""Making a catalog better: searches where they gain most a second, and expansions of what they find.
+
+A turn is a short search of one kind at one size. Kinds of turns are told apart by degree, cabling, scale of N and what
+is searched: quotients with some number of orbits, neighbours, or links exchanged one by one. What a kind has gained
+(the sum over all sizes of runtimes of the best allreduce over the bound) for the time it took decides which comes next,
+and of its sizes the one that is farthest from what is known to be possible and was tried least. What is found at a size
+is expanded at once: line graphs, copies with more links, unions with the transpose.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from topodesign.base.arguments import as_integer, as_path, as_several
+from topodesign.base.cost import lower_bound
+from topodesign.base.errors import CatalogError, ParameterError
+from topodesign.base.records import Result
+from topodesign.base.spec import Spec, parse
+from topodesign.base.units import Quantity, as_time
+from topodesign.catalog.files import catalog_file, read_rows, write_rows
+from topodesign.catalog.lookup import Catalog, as_catalog
+from topodesign.catalog.quality import runtime
+from topodesign.catalog.records import record_bound
+from topodesign.catalog.rows import VERSION, Row, how_found, undominated
+from topodesign.search.annealing import MOST_PORTS, anneal
+from topodesign.search.finder import Candidate, Finder
+from topodesign.search.neighbours import REACH, search_neighbours
+from topodesign.search.symmetric import MOST_LINKS, orbit_counts, search_symmetric
+from topodesign.search.target import Found, Target
+
+_QUOTIENT, _NEIGHBOURS, _ANNEALING = 3 * 10**7, 10**6, 10**6
+"""Work of a turn of each kind: about a third of a second."""
+_ANNEALED = 500
+"""Sizes up to this have their links exchanged one by one."""
+_BASES = 8
+_HOPED, _HOPED_SECONDS = 0.02, 1.0
+"""What a kind counts as having gained, in which time, before its first turn."""
+_SAVE = 60.0
+"""Seconds between writing the files."""
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What turns have in common that are likely to gain alike."""
+
+    degree: int
+    duplex: bool
+    scale: int
+    orbits: int
+    """0 for neighbours, -1 for annealing."""
+
+
+@dataclass
+class _Purse:
+    """What a kind of turns has gained and taken, and the sizes to try it at."""
+
+    targets: list[Target] = field(default_factory=list)
+    gain: float = _HOPED
+    seconds: float = _HOPED_SECONDS
+    tried: dict[Target, int] = field(default_factory=lambda: defaultdict(int))
+
+
+@dataclass(frozen=True, repr=False)
+class Improvement(Result):
+    """What a run has made better.
+
+    Attributes
+    ----------
+    turns
+        Searches.
+    rows
+        Rows that are new.
+    gain
+        By how much the sum over all sizes of runtimes of the best allreduce of 1 MiB over the bound is lower.
+    files
+        What was written.
+    """
+
+    turns: int
+    rows: tuple[Row, ...]
+    gain: float
+    files: tuple[Path, ...]
+
+    def heading(self) -> str:
+        """Return the counts."""
+        return f"{self.turns} searches: {len(self.rows)} new rows, ratios to the bound lower by {self.gain:.3f} in all"
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        rows = [{**row, "bandwidth": str(row["bandwidth"])} for row in self.to_records()]
+        return {"turns": self.turns, "gain": self.gain, "rows": rows, "files": [str(path) for path in self.files]}
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return the new rows, flat."""
+        return [
+            {
+                "nodes": row.nodes,
+                "degree": row.degree,
+                "steps": row.cost.steps,
+                "bandwidth": row.cost.bandwidth,
+                "duplex": row.duplex,
+                "spec": row.spec,
+            }
+            for row in self.rows
+        ]
+
+
+def improve_catalog(
+    directory: str | Path,
+    nodes: range,
+    degrees: Sequence[int],
+    *,
+    time_limit: Quantity = "60s",
+    catalog: Catalog | str | Path | None = None,
+    duplex: bool | None = None,
+    seed: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> Improvement:
+    """Search for better topologies of a grid of sizes for some time, and write the files of its degrees.
+
+    Parameters
+    ----------
+    directory
+        Where the files go; made if it is not there. A degree that has a file there already goes on from it.
+    nodes, degrees
+        The grid: sizes that are searched, and that expansions of what is found may have.
+    time_limit
+        How long to search, such as ``"10min"``. What is found depends on the machine; that no size gets worse does not.
+    catalog
+        What to start from, or its directory; the shipped one by default.
+    duplex
+        Only duplex topologies, or only others; both by default.
+    seed
+        Seed of all random choices.
+    progress
+        Called after every turn with the share of the time that is used.
+
+    Raises
+    ------
+    CatalogError
+        If a file is damaged, or the directory cannot be made.
+    ParameterError
+        If a size is too small or a time cannot be read.
+
+    Examples
+    --------
+    >>> from topodesign import improve_catalog
+    >>> [path.name for path in improve_catalog("better", range(3, 5), [2], time_limit="1s").files]
+    ['degree_02.tsv']
+    """
+    seconds = float(as_time(time_limit))
+    directory, source = as_path(directory), as_catalog(catalog)
+    if not isinstance(nodes, range) or not nodes:
+        raise ParameterError(f"the sizes of a catalog are a range such as range(3, 65), not {nodes!r:.60}")
+    degrees = [as_integer("a degree", degree, 1) for degree in as_several("degrees", degrees)]
+    if nodes.start < 3 or min(degrees, default=0) < 2:
+        raise ParameterError("a catalog is of at least 3 nodes and degree 2")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CatalogError(f"{directory}: {error.strerror or error}") from None
+    rows = {
+        degree: read_rows(directory if catalog_file(directory, degree).exists() else source.directory, degree)
+        for degree in degrees
+    }
+    run = _Run(directory, nodes, rows, [True, False] if duplex is None else [duplex], seed)
+    run.go(seconds, progress)
+    return Improvement(run.turns, tuple(run.new.values()), run.gain, tuple(run.save()))
+
+
+class _Run:
+    """A run: the rows by size, and what the kinds of turns have gained."""
+
+    def __init__(
+        self, directory: Path, nodes: range, rows: Mapping[int, Sequence[Row]], wirings: Sequence[bool], seed: int
+    ) -> None:
+        self.directory, self.nodes, self.seed = directory, nodes, seed
+        self.rows: dict[tuple[int, int], list[Row]] = defaultdict(list)
+        for degree, several in rows.items():
+            for row in several:
+                self.rows[row.nodes, degree].append(row)
+        self.degrees = list(rows)
+        self.turns, self.gain = 0, 0.0
+        self.ratios: dict[Target, float] = {}
+        self.new: dict[tuple[int, int, int, Fraction], Row] = {}
+        self.purses: dict[_Kind, _Purse] = defaultdict(_Purse)
+        for degree in self.degrees:
+            for n in nodes:
+                for wiring in wirings:
+                    self._plan(Target(n, degree, wiring))
+
+    def go(self, seconds: float, progress: Callable[[float], None] | None) -> None:
+        """Take turns until the time is used up; what is found is kept if that is interrupted."""
+        start = saved = time.monotonic()
+        try:
+            while (now := time.monotonic()) - start < seconds and self._turn():
+                if now - saved > _SAVE:
+                    self.save()
+                    saved = now
+                if progress is not None:
+                    progress((now - start) / seconds)
+        except KeyboardInterrupt:
+            self.save()
+            raise
+
+    def save(self) -> list[Path]:
+        """Write the files."""
+        return [
+            write_rows(self.directory, degree, (row for key in self.rows if key[1] == degree for row in self.rows[key]))
+            for degree in self.degrees
+        ]
+
+    def _plan(self, target: Target) -> None:
+        nodes, degree = target.nodes, target.degree
+        if target.duplex and (nodes * degree % 2 or degree < 3):
+            return
+        counts = [1, *orbit_counts(nodes, degree)] if degree <= MOST_LINKS else []
+        if degree <= MOST_PORTS:
+            counts += [0, -1] if nodes <= _ANNEALED else [0]
+        for orbits in counts:
+            purse = self.purses[_Kind(degree, target.duplex, nodes.bit_length(), orbits)]
+            purse.targets.append(target)
+
+    def _front(self, target: Target) -> list[Row]:
+        return undominated(self.rows[target.nodes, target.degree], duplex=target.duplex)
+
+    def _ratio(self, target: Target) -> float:
+        """Return the runtime of the best allreduce over the bound; 2 where there is none."""
+        if target not in self.ratios:
+            bound = runtime(lower_bound(target.nodes, target.degree, duplex=target.duplex))
+            best = min((runtime(row.cost) for row in self._front(target)), default=2 * bound)
+            self.ratios[target] = float(best / bound)
+        return self.ratios[target]
+
+    def _left(self, target: Target) -> float:
+        """Return by how much the ratio is above what is known to be possible."""
+        return self._ratio(target) - _possible(target)
+
+    def _turn(self) -> bool:
+        """Search once, where that is worth most; False if there is nothing left to search."""
+        while self.purses:
+            kind = max(self.purses, key=lambda one: self.purses[one].gain / self.purses[one].seconds)
+            purse = self.purses[kind]
+            worth = {target: self._left(target) / (1 + purse.tried[target]) for target in purse.targets}
+            purse.targets = [target for target in purse.targets if worth[target] > 0]
+            if purse.targets:
+                break
+            del self.purses[kind]
+        else:
+            return False
+        target = max(purse.targets, key=worth.__getitem__)
+        self.turns += 1
+        began = time.process_time()
+        found = self._search(target, kind.orbits, self.seed + purse.tried[target])
+        gain = self._keep(target, [one.spec for one in found]) if found else 0.0
+        purse.tried[target] += 1
+        purse.seconds += time.process_time() - began
+        purse.gain += gain
+        self.gain += gain
+        return True
+
+    def _search(self, target: Target, orbits: int, seed: int) -> list[Found]:
+        known = [row.cost for row in self._front(target)]
+        if orbits > 0:
+            return search_symmetric(target, _QUOTIENT, orbits=[orbits], seed=seed, known=known)
+        if orbits == 0:
+            bases = [row.build() for row in self._near(target)]
+            return search_neighbours(target, bases, _NEIGHBOURS, seed=seed, known=known)
+        start = min(self._front(target), key=lambda row: runtime(row.cost), default=None)
+        if start is None:
+            return []
+        steps = lower_bound(target.nodes, target.degree, duplex=target.duplex).steps + seed % 2
+        return anneal(start.build(), _ANNEALING, duplex=target.duplex, steps=steps, seed=seed, known=known)
+
+    def _near(self, target: Target) -> list[Row]:
+        """Return the fastest topologies of neighbouring sizes, line graphs first: most of their nodes are near."""
+        near = [
+            row
+            for shift in range(-REACH, REACH + 1)
+            if shift
+            for row in self._front(Target(target.nodes + shift, target.degree, target.duplex))
+        ]
+        near.sort(key=lambda row: (not row.spec.startswith("line("), runtime(row.cost), row.spec))
+        return near[:_BASES]
+
+    def _keep(self, target: Target, specs: Iterable[Spec]) -> float:
+        """Put topologies of a size, and what they expand to, in their places; return what that gains."""
+        gain, waiting = 0.0, [(target, list(specs))]
+        while waiting:
+            size, several = waiting.pop()
+            before = self._ratio(size), {row.spec for row in self._front(size)}
+            self._offer(size, several)
+            if size.duplex:
+                other = Target(size.nodes, size.degree, duplex=False)
+                gain += self._ratio(other)
+                self._offer(other, several)
+                gain -= self._ratio(other)
+            gain += before[0] - self._ratio(size)
+            for row in self._front(size):
+                if row.spec not in before[1]:
+                    self.new[row.nodes, row.degree, row.cost.steps, row.cost.bandwidth] = row
+                    waiting += [(place, [spec]) for place, spec in _expansions(row) if self._has(place)]
+        return gain
+
+    def _has(self, target: Target) -> bool:
+        return target.nodes in self.nodes and target.degree in self.degrees
+
+    def _offer(self, target: Target, specs: Sequence[Spec]) -> None:
+        """Price topologies from their links, and keep those that no row dominates."""
+        rows = self.rows[target.nodes, target.degree]
+        candidates = [
+            Candidate(parse(row.spec), row.cost, row.allgather, row.duplex, row.basis)
+            for row in rows
+            if row.duplex or not target.duplex
+        ]
+        finder = Finder(known={target: candidates})
+        finder.offer(target, specs)
+        known = {row.spec for row in rows}
+        fresh = [
+            _row(target, one)
+            for one in finder.frontier(*_size(target), duplex=target.duplex)
+            if str(one.spec) not in known
+        ]
+        if not fresh:
+            return
+        every = sorted([*rows, *fresh], key=lambda row: row.key)
+        fronts = undominated(every, duplex=False) + undominated(every, duplex=True)
+        for wiring in (True, False):
+            self.ratios.pop(replace(target, duplex=wiring), None)
+        self.rows[target.nodes, target.degree] = sorted({row.key: row for row in fronts}.values(), key=lambda r: r.key)
+
+
+@functools.cache
+def _possible(target: Target) -> float:
+    """Return the ratio to the bound with as few steps as are known to be possible and optimal bandwidth."""
+    record, bound = (find(*_size(target), duplex=target.duplex) for find in (record_bound, lower_bound))
+    return float(runtime(record) / runtime(bound))
+
+
+def _size(target: Target) -> tuple[int, int]:
+    return target.nodes, target.degree
+
+
+def _row(target: Target, one: Candidate) -> Row:
+    found = how_found(one.spec)
+    return Row(*_size(target), one.cost, one.allgather, one.duplex, found, one.basis, VERSION, str(one.spec))
+
+
+def _expansions(row: Row) -> Iterator[tuple[Target, Spec]]:
+    """Yield what a topology expands to by itself, with its size."""
+    spec, nodes, degree = parse(row.spec), row.nodes, row.degree
+    if spec.name == "line":
+        inner, *times = spec.args
+        line = Spec("line", (inner, (int(str(times[0])) if times else 1) + 1))
+    else:
+        line = Spec("line", (spec,))
+    yield Target(nodes * degree, degree, duplex=False), line
+    for n in (2, 3, 4):
+        yield Target(nodes * n, degree * n, row.duplex), Spec("degree", (spec, n))
+    if not row.duplex:
+        yield Target(nodes, 2 * degree, duplex=True), Spec("bidirect", (spec,))

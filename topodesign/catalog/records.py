@@ -1,0 +1,84 @@
+"""The degree/diameter records: how few steps a size is known to be possible with, beside Moore's bound.
+
+A graph of the record order for degree d and diameter k says that k steps are possible at its own size and suggests it
+for smaller ones; nothing is proved of sizes above it. So the steps here are a yardstick and no lower bound.
+
+References
+----------
+Combinatorics Wiki, The Degree/Diameter Problem, tables for general digraphs and for graphs, June 2024. Orders above
+2048 are left out.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from topodesign.base.cost import Cost, lower_bound, moore_bound
+
+GRAPHS: dict[int, tuple[int, ...]] = {
+    3: (10, 20, 38, 70, 132, 196, 360, 600, 1250),
+    4: (15, 41, 98, 364, 740, 1320),
+    5: (24, 72, 212, 624),
+    6: (32, 111, 390, 1404),
+    7: (50, 168, 672),
+    8: (57, 253, 1100),
+    9: (74, 585, 1640),
+    10: (91, 650),
+    11: (104, 715),
+    12: (133, 786),
+    13: (162, 856),
+    14: (183, 916),
+    15: (187, 1215),
+    16: (200, 1600),
+}
+"""For each degree the largest orders known of graphs with diameter 2, 3, ..."""
+_ALEGRE = (3, 6, 12, 25)
+"""The same for digraphs of degree 2 and diameter 1, 2, 3, 4; then twice the one before, by line graphs."""
+
+
+def record_steps(nodes: int, degree: int, *, duplex: bool = False) -> int:
+    """Return the smallest diameter of which a topology with so many nodes or more is known.
+
+    Parameters
+    ----------
+    nodes, degree
+        N and d.
+    duplex
+        Graphs, where every link has its reverse, instead of digraphs.
+
+    Returns
+    -------
+    int
+        That diameter; one more than the largest in the table where that ends, as it does at 2048 nodes; Moore's bound
+        where the degree has no table. Degrees are two or more.
+    """
+    least = moore_bound(nodes, degree, duplex=duplex)
+    if nodes <= degree + 1 or (duplex and degree not in GRAPHS):
+        return least
+    if duplex:
+        return max(least, 2 + sum(order < nodes for order in GRAPHS[degree]))
+    steps = 1
+    while nodes > _largest_digraph(degree, steps):
+        steps += 1
+    return max(least, steps)
+
+
+def record_bound(nodes: int, degree: int, *, duplex: bool = False) -> Cost:
+    """Return the cost of a topology with the steps of :func:`record_steps` and optimal bandwidth."""
+    bandwidth = lower_bound(nodes, degree, duplex=duplex).bandwidth
+    return Cost(record_steps(nodes, degree, duplex=duplex), bandwidth)
+
+
+def record_orders(degree: int, last: int, *, duplex: bool = False) -> list[tuple[int, int]]:
+    """Return (N, k) for the record orders up to ``last`` nodes with diameters k from 2 on."""
+    if duplex:
+        return [(order, k) for k, order in enumerate(GRAPHS.get(degree, ()), 2) if order <= last]
+    steps = itertools.takewhile(lambda k: _largest_digraph(degree, k) <= last, itertools.count(2))
+    return [(_largest_digraph(degree, k), k) for k in steps]
+
+
+def _largest_digraph(degree: int, steps: int) -> int:
+    """Return the largest order known: Kautz digraphs, and of degree 2 those of Alegre's digraph of 25 nodes."""
+    if degree != 2:
+        return int(degree**steps + degree ** (steps - 1))
+    return _ALEGRE[steps - 1] if steps <= len(_ALEGRE) else _ALEGRE[-1] << (steps - len(_ALEGRE))

@@ -1,0 +1,68 @@
+"""``topodesign catalog improve``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import topodesign
+from topodesign.cli.options import catalog_option, json_option, print_for_people, print_json, progress_bar
+from topodesign.cli.ranges import number_range
+
+
+@click.command(name="improve")
+@click.option(
+    "-n", "--nodes", callback=number_range, required=True, metavar="RANGE", help="N or a range of N, such as 3..2048."
+)
+@click.option(
+    "-d", "--degree", "degrees", callback=number_range, required=True, metavar="RANGE", help="A degree or a range."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Directory for the files, one per degree. A degree that has one there goes on from it.",
+)
+@click.option("--time-limit", default="60s", show_default=True, metavar="TIME", help="How long to search.")
+@click.option(
+    "--cabling", type=click.Choice(["both", "duplex", "simplex"]), default="both", show_default=True, help="Only these."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all searches.")
+@catalog_option
+@json_option
+def command(
+    nodes: range,
+    degrees: range,
+    output: Path,
+    time_limit: str,
+    cabling: str,
+    seed: int,
+    catalog: Path | None,
+    as_json: bool,
+) -> None:
+    """Search for topologies that beat the catalog's, where that gains most a second, and expand what is found.
+
+    Searches quotients (voltage lifts whose base changes too), neighbours and links one by one. Nothing that is in the
+    catalog gets worse. The files are written every minute, so a run that is stopped goes on where it was.
+
+    Example: topodesign catalog improve -n 25 -d 2 -o better --time-limit 20s
+    """
+    if nodes.start < 3 or degrees.start < 2:
+        raise click.UsageError("A catalog is of at least 3 nodes and degree 2.")
+    with progress_bar("searching") as progress:
+        found = topodesign.improve_catalog(
+            output,
+            nodes,
+            degrees,
+            time_limit=time_limit,
+            catalog=catalog,
+            duplex={"both": None, "duplex": True, "simplex": False}[cabling],
+            seed=seed,
+            progress=progress,
+        )
+    if as_json:
+        print_json(found.record(), found.to_records())
+    else:
+        print_for_people(found)
