@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topodesign.base.errors import InfeasibleError
@@ -14,6 +14,7 @@ from topodesign.execution.fit import fitted_model
 SIZES = [2**10, 2**14, 2**18, 2**22]
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.integers(1, 10**12), st.integers(1, 30), st.fractions(Fraction(1, 9), 4))
 def test_what_made_the_times_is_found(nanoseconds: int, rate: int, steps: int, y: Fraction) -> None:
     alpha, bandwidth = Fraction(nanoseconds, 10**9), Fraction(rate)
@@ -23,6 +24,7 @@ def test_what_made_the_times_is_found(nanoseconds: int, rate: int, steps: int, y
     assert not any(fit.residuals)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.integers(1, 10**9), min_size=4, max_size=4), st.integers(1, 9), st.fractions(Fraction(1, 9), 4))
 def test_nothing_near_is_closer(nanoseconds: list[int], steps: int, y: Fraction) -> None:
     times = [(size, Fraction(time, 10**9)) for size, time in zip(SIZES, nanoseconds, strict=True)]

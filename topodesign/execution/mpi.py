@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 _Made = TypeVar("_Made")
 
-STARTERS = ("OMPI_COMM_WORLD", "PMI", "MV2_COMM_WORLD")
+STARTERS = ("OMPI_COMM_WORLD", "PMI", "MV2_COMM_WORLD", "PMIX")
 """How what starters of MPI programs put into the environment begins: NAME_SIZE and NAME_RANK of a process."""
 
 
@@ -161,51 +162,51 @@ class World:
         raise SystemExit(1)  # for type checkers: nothing comes back from there
 
     def run_trial(self, trial: Trial, progress: Callable[[float], None]) -> Outcome:
-        """Run a trial on all ranks, and MPI's own collective after it; see :class:`Trial`."""
-        space = trial.workspace(self.rank)
-        prepared = _Prepared(self._all, space)
-        ours = self._timed(trial, _Work(space.fill, prepared.move, space.wrong), lambda share: progress(share / 2))
-        prepared.free()
-        own = _Own.of(self._mpi, self._all, trial) if trial.collective is not None else None
-        if own is None:
-            return ours
-        work = _Work(own.fill, own.move, own.wrong)
-        theirs = self._timed(trial, work, lambda share: progress((1 + share) / 2))
-        own.free()
-        return Outcome(ours.times, ours.wrong, ours.first, theirs)
+        """Run a trial on all ranks; see :class:`~topodesign.execution.trial.Trial`.
 
-    def _timed(self, trial: Trial, work: _Work, progress: Callable[[float], None]) -> Outcome:
-        times = []
-        count, first = 0, ""
+        MPI's own collective takes turns with it, so that both meet the same disturbances.
+        """
+        ours = _Prepared(self._all, trial.workspace(self.rank))
+        own = _Own.of(self._mpi, self._all, trial)
+        works: list[_Prepared | _Own] = [ours] if own is None else [ours, own]
+        tallies = [_Tally() for _ in works]
         rounds = trial.warmup + trial.iterations
         for number in range(rounds):
             factor = coefficients(trial.ranks, number)
-            work.fill(factor)
-            self._all.Barrier()
-            begun = time.perf_counter_ns()
-            work.move()
-            times.append(time.perf_counter_ns() - begun)
-            more, words = work.wrong(factor)
-            count, first = count + more, first or words
+            for work, tally in zip(works, tallies, strict=True):
+                work.fill(factor)
+                self._all.Barrier()
+                begun = time.perf_counter_ns()
+                work.move()
+                tally.add(time.perf_counter_ns() - begun, *work.wrong(factor))
             progress((number + 1) / rounds)
-        own = np.array(times[trial.warmup :], dtype=np.int64)
+        for work in works:
+            work.free()
+        outcomes = [self._outcome(tally, trial.warmup) for tally in tallies]
+        return outcomes[0] if own is None else replace(outcomes[0], own=outcomes[1])
+
+    def _outcome(self, tally: _Tally, warmup: int) -> Outcome:
+        """Return what came of the iterations on all ranks."""
+        own = np.array(tally.times[warmup:], dtype=np.int64)
         slowest = np.empty_like(own)
         self._all.Allreduce(own, slowest, op=self._mpi.MAX)
-        found = self._all.allgather((count, first))
+        found = self._all.allgather((tally.count, tally.first))
         words = next((text for _, text in found if text), "")
         return Outcome(tuple(slowest.tolist()), sum(some for some, _ in found), words)
 
 
-class _Work:
-    """What is timed, and what comes before and after."""
+class _Tally:
+    """The times of a rank's iterations, and its wrong elements."""
 
-    def __init__(
-        self,
-        fill: Callable[[IntArray], None],
-        move: Callable[[], None],
-        wrong: Callable[[IntArray], tuple[int, str]],
-    ) -> None:
-        self.fill, self.move, self.wrong = fill, move, wrong
+    def __init__(self) -> None:
+        self.times: list[int] = []
+        self.count, self.first = 0, ""
+
+    def add(self, time: int, count: int, first: str) -> None:
+        """Add an iteration."""
+        self.times.append(time)
+        self.count += count
+        self.first = self.first or first
 
 
 class _Prepared:
@@ -213,6 +214,7 @@ class _Prepared:
 
     def __init__(self, communicator: MPI.Comm, space: Workspace) -> None:
         self._space = space
+        self.fill, self.wrong = space.fill, space.wrong
         self._sends = {
             at: communicator.Send_init(one.buffer, one.message.peer, one.message.tag)
             for at, one in enumerate(space.sends)

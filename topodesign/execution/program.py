@@ -216,16 +216,16 @@ def _pieces(transfers: Sequence[Transfers]) -> tuple[list[list[Piece]], list[lis
         members = one.collective.members(ranks)
         blocks = one.collective.blocks(members, ranks)
         team = one.collective.teams(ranks)
-        everyone = {number: np.flatnonzero(team == number).tolist() for number in range(int(team.max()) + 1)}
+        everyone = {number: tuple(np.flatnonzero(team == number).tolist()) for number in range(int(team.max()) + 1)}
         owners = team[one.collective.owners(blocks, ranks)].tolist()
         sources, _ = one.collective.places(one.collective.movements[0], blocks, ranks)
         _, goals = one.collective.places(one.collective.movements[-1], blocks, ranks)
         for block, own, source, goal in zip(blocks.tolist(), owners, sources.tolist(), goals.tolist(), strict=True):
-            froms = everyone[own] if source == EVERYONE else [source]
+            froms = everyone[own] if source == EVERYONE else (source,)
             for rank in froms:
                 inputs[rank].append(Piece(stream, block, (rank,)))
-            for rank in everyone[own] if goal == EVERYONE else [goal]:
-                outputs[rank].append(Piece(stream, block, tuple(froms)))
+            for rank in everyone[own] if goal == EVERYONE else (goal,):
+                outputs[rank].append(Piece(stream, block, froms))
     return inputs, outputs
 
 

@@ -379,7 +379,7 @@ def _prepared(
     shares = shares_of(transfers)
     for size in sizes:
         extent, _ = extent_of(transfers, size, width)
-        needed = [bytes_of(one, extent, shares, width) for one in programs]
+        needed = [bytes_of(one, extent, shares, width, alone=alone) for one in programs]
         whose = "the data of a rank" if alone else f"the data of {len(programs)} ranks in one process"
         check_memory(max(needed) if alone else sum(needed), f"{format_size(size)}: {whose}")
     try:

@@ -306,8 +306,17 @@ class Slots:
                 view[:] = source[begin:end]
 
 
-def bytes_of(program: Program, extent: Extent, shares: Sequence[Mapping[int, int]], width: int) -> int:
-    """Return about how many bytes the workspace of a program takes."""
+def bytes_of(program: Program, extent: Extent, shares: Sequence[Mapping[int, int]], width: int, *, alone: bool) -> int:
+    """Return about how many bytes a rank takes: what it has and what it should have, and messages on their way.
+
+    Parameters
+    ----------
+    width
+        Bytes of an element.
+    alone
+        Whether what it receives has a place of its own, as in a process of its own, where MPI's own collective has its
+        data beside it; else it is the sender's copy.
+    """
     units = np.array(extent.units, dtype=np.int64)
     elements = np.array(extent.elements, dtype=np.int64)
     most = [max(own.values(), default=1) for own in shares]
@@ -320,8 +329,9 @@ def bytes_of(program: Program, extent: Extent, shares: Sequence[Mapping[int, int
         )
 
     own = total(program.stream, program.lo, program.hi)
-    moved = sum(total(one.stream, one.lo, one.hi) for one in (*program.sends, *program.receives))
-    return (3 * own + moved) * width
+    messages = (*program.sends, *program.receives) if alone else program.sends
+    moved = sum(total(one.stream, one.lo, one.hi) for one in messages)
+    return ((4 if alone else 2) * own + moved) * width
 
 
 def _cut(unit: IntArray, elements: IntArray, units: IntArray) -> IntArray:
