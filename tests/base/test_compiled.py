@@ -25,6 +25,9 @@ from tests.samples.wirings import bare
 from topodesign.base import compiled
 from topodesign.base.compiled import Kernel, next_random
 from topodesign.collectives import as_collective
+from topodesign.compiler.compilation import compile_plan
+from topodesign.compiler.frontends import progress_kernels
+from topodesign.compiler.frontends.progress import ends
 from topodesign.forest import flattening_kernels, packing_kernels
 from topodesign.forest.allreduce import allreduce_optimum
 from topodesign.forest.optimum import optimum, with_capacity
@@ -109,6 +112,12 @@ def moved(digraph: Topology) -> None:
     fewest_moves(wiring.after, digraph.transpose())
 
 
+def programmed(digraph: Topology) -> None:
+    plan = scheduled(digraph, "allreduce").plan
+    compile_plan(plan, threadblocks="merged")
+    ends(list(compile_plan(plan, threadblocks="auto").program.ranks), 1, 1)
+
+
 def flowed(fabric: Topology) -> None:
     optimum(fabric)
     balanced_part(fabric, fabric.capacity + 1)
@@ -160,6 +169,7 @@ EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.Sea
     ((repair_kernels,), mended, regular_digraphs(6, 2)),
     ((flow_kernels,), flowed, fabrics(6)),
     ((packing_kernels, flattening_kernels), packed, fabrics(6)),
+    ((progress_kernels,), programmed, regular_digraphs(5, 2)),
 ]
 
 

@@ -44,8 +44,10 @@ def test_programs_do_what_they_should(topology: Topology, chunks: int, inplace: 
     channels, more = data.draw(st.integers(1, 2)), data.draw(st.integers(0, 1))
     least = exchange(topology, collective, chunks=1).rounds.steps
     rounds = exchange(topology, collective, chunks=chunks, steps=least + more).rounds
-    made = compiled(topology, rounds, inplace=inplace, channels=channels)
-    check_laws(topology, rounds, made, channels)
+    compiled(topology, rounds, inplace=inplace, channels=channels)
+    for threadblocks in ("merged", "separate"):
+        made = compiled(topology, rounds, inplace=inplace, channels=channels, threadblocks=threadblocks)
+        check_laws(topology, rounds, made, channels)
 
 
 def check_laws(topology: Topology, rounds: Rounds, made: Compiled, channels: int) -> None:

@@ -647,11 +647,11 @@ def test_too_many_channels_or_threadblocks_say_so() -> None:
     topology = complete(20)
     schedule = schedule_on(topology, "allgather")
     with pytest.raises(InfeasibleError, match=r"108 threadblocks.*rank 0 needs 114.*fewer channels"):
-        compiled(topology, schedule, channels=3)
+        compiled(topology, schedule, channels=6)
     with pytest.raises(InfeasibleError, match=r"32 channels.*needs 33"):
         compiled(topology, schedule, channels=33)
     with pytest.raises(InfeasibleError, match="rccl allows 64 threadblocks"):
-        compiled(topology, schedule, channels=2, runtime="rccl")
+        compiled(topology, schedule, channels=4, runtime="rccl")
 
 
 def test_bad_options() -> None:

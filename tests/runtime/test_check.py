@@ -163,6 +163,39 @@ def test_large_data_cuts_a_step_into_pieces() -> None:
     assert "waits for rank" in str(report)
 
 
+@pytest.mark.parametrize(
+    ("chunks", "proto"), [(3, "Simple"), (5, "Simple"), (8, "Simple"), (9, "LL"), (9, "LL128"), (16, "LL128")]
+)
+def test_the_largest_safe_call_is_told(chunks: int, proto: str) -> None:
+    """A file for calls up to just that many bytes passes, and for one more it does not."""
+    made = replace(ring_allgather(4, chunks), proto=proto, max_bytes=0)
+    report = check(made)
+    assert report.verdict == "deadlock"
+    assert report.safe_bytes
+    assert f"right for calls up to {report.safe_bytes} bytes" in str(report)
+    assert check(replace(made, max_bytes=report.safe_bytes)).ok
+    worse = check(replace(made, max_bytes=report.safe_bytes + 1))
+    assert (worse.verdict, worse.safe_bytes) == ("deadlock", report.safe_bytes)
+    assert check(replace(made, proto="LL128", max_bytes=1)).safe_bytes is None
+
+
+def test_a_deadlock_of_every_size_is_told() -> None:
+    report = check(both_send_first(3, "Simple"))
+    assert (report.verdict, report.safe_bytes) == ("deadlock", 0)
+    assert "for calls of any size it deadlocks or is wrong" in str(report)
+
+
+def test_small_calls_that_are_wrong_are_not_safe() -> None:
+    """The circle is there for large calls only, but out of place the result is wrong for all."""
+    made = replace(ring_allgather(3, 3), max_bytes=0)
+    wrong = replace(made, ranks=tuple((replace(rank[0], steps=rank[0].steps[1:]),) for rank in made.ranks))
+    assert check(made).safe_bytes
+    assert check(replace(wrong, outofplace=False)).safe_bytes
+    report = check(wrong)
+    assert (report.verdict, report.safe_bytes) == ("deadlock", 0)
+    assert "for calls of any size it deadlocks or is wrong" in str(report)
+
+
 def test_waiting_in_a_circle_for_flags() -> None:
     one = T((S("cpy", "i0", "o0", dep=(1, 0), has=True),))
     two = T((S("cpy", "i1", "o1", dep=(0, 0), has=True),))

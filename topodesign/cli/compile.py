@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from topodesign.cli.options import (
 )
 from topodesign.cli.sources import check_ending, names_schedule, tell_of_names
 from topodesign.compiler.backends import BACKENDS
-from topodesign.compiler.ir import PROTOCOLS, Protocol
+from topodesign.compiler.ir import PROTOCOLS, THREADBLOCKS, Protocol, Threadblocks
 
 if TYPE_CHECKING:
     from topodesign.collectives import Collective
@@ -80,6 +81,15 @@ _RUNTIMES = list(dict.fromkeys(name for backend in BACKENDS.values() for name in
     help="Of trees: parts of the data of a tree that follow one another.",
 )
 @click.option(
+    "--threadblocks",
+    type=click.Choice(THREADBLOCKS),
+    default="auto",
+    show_default=True,
+    help="Whether what sends and what receives share threadblocks: auto as far as both go on at full speed, for which "
+    "large messages are cut; merged wherever it can be, with the fewest instructions, but large messages one way at a "
+    "time; separate not unless there are too many.",
+)
+@click.option(
     "--min-size",
     metavar="SIZE",
     help="Smallest call that the runtime uses the program for, such as 1MiB of the collective's whole data.",
@@ -123,6 +133,7 @@ def command(
     inplace: bool,
     channels: int,
     parts: int,
+    threadblocks: Threadblocks,
     min_size: str | None,
     max_size: str | None,
     size: str | None,
@@ -159,6 +170,7 @@ def command(
         "inplace": inplace,
         "channels": channels,
         "parts": parts,
+        "threadblocks": threadblocks,
         "min_size": min_size or 0,
         "max_size": max_size,
         "size": size,
@@ -293,10 +305,13 @@ def _print(made: Compiled, output: Path, as_json: bool) -> None:
     notes = made.notes or (made.plan.notes if trees else ())
     if not as_json:
         found = made.heading() if made.report is None else str(made.report)
-        say("\n".join([found, *notes, f"written to {output}"]))
+        shares = [f"  {made.sharing}"] if "threadblocks" in made.backend.takes else []
+        say("\n".join([found, *shares, *notes, f"written to {output}"]))
         return
     about: dict[str, Any] = {"program": made.heading()} if made.report is None else made.report.record()
     if trees:
         about["fewer_trees"] = made.notes[0] if made.notes else None
         about["allreduce"] = made.plan.notes[0] if made.plan.notes and not made.notes else None
+    if "threadblocks" in made.backend.takes:
+        about["threadblocks"] = asdict(made.sharing)
     print_json({**about, "file": str(output)})

@@ -19,7 +19,7 @@ from topodesign.collectives import Collective
 from topodesign.compiler.backends import BACKENDS
 from topodesign.compiler.backends.backend import Backend, Checked, Files, Options
 from topodesign.compiler.frontends import exchange, rounds, trees
-from topodesign.compiler.ir import PROTOCOLS, Program, Protocol
+from topodesign.compiler.ir import PROTOCOLS, THREADBLOCKS, Program, Protocol, Threadblocks
 from topodesign.compiler.limits import Limits
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.files import as_plan
@@ -78,6 +78,7 @@ def _of_rounds(topology: Topology, movement: Rounds, options: Options, limits: L
         inplace=options.inplace,
         channels=options.channels,
         protocol=options.protocol,
+        threadblocks=options.threadblocks,
         limits=limits,
     )
 
@@ -97,6 +98,7 @@ def _of_trees(_: Topology, movement: Trees, options: Options, limits: Limits) ->
         channels=options.channels,
         parts=options.parts,
         protocol=options.protocol,
+        threadblocks=options.threadblocks,
         limits=limits,
     )
 
@@ -115,6 +117,34 @@ FRONT_ENDS: Mapping[type, FrontEnd] = MappingProxyType(
     }
 )
 """The front ends by the kind of movement."""
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How what sends and what receives share threadblocks, on the rank that has most of them.
+
+    Attributes
+    ----------
+    asked
+        What was asked for.
+    most
+        Threadblocks.
+    shared
+        Those of them that both send and receive.
+    apart
+        How many there would be if none did.
+    """
+
+    asked: Threadblocks
+    most: int
+    shared: int
+    apart: int
+
+    def __str__(self) -> str:
+        """Return it for people."""
+        if not self.shared:
+            return f"threadblocks ({self.asked}): sends and receives are apart"
+        return f"threadblocks ({self.asked}): {self.shared} both send and receive; apart they would be {self.apart}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,6 +180,14 @@ class Compiled(Result):
         """The file, if it is one and text."""
         (content,) = self.files.values()
         return content.decode()
+
+    @property
+    def sharing(self) -> Sharing:
+        """How sends and receives share threadblocks."""
+        body = max(self.program.ranks, key=lambda rank: len(rank.threadblocks))
+        shared = sum(None not in {block.send, block.receive} for block in body.threadblocks)
+        most = len(body.threadblocks)
+        return Sharing(self.options.threadblocks, most, shared, most + shared)
 
     def save(self, path: str | Path) -> list[Path]:
         """Write what the target reads.
@@ -227,6 +265,7 @@ def compile_plan(
     inplace: bool = False,
     channels: int = 1,
     parts: int = 1,
+    threadblocks: Threadblocks = "auto",
     min_size: Quantity = 0,
     max_size: Quantity | None = None,
     size: Quantity | None = None,
@@ -253,6 +292,9 @@ def compile_plan(
         threadblocks would be too long.
     parts
         Of trees: parts of the data of a tree that follow one another.
+    threadblocks
+        Whether what sends and what receives share threadblocks: ``auto`` as far as both go on at full speed, ``merged``
+        wherever it can be, with large messages one way at a time, ``separate`` not unless there are too many.
     min_size, max_size
         The smallest and the largest call, by the collective's whole data, for which the runtime should use the program:
         text such as ``1MiB``, or bytes. By default all; with a runtime that takes scratch memory for the largest call
@@ -294,6 +336,8 @@ def compile_plan(
         raise ParameterError(f"unknown runtime {runtime!r} of {target}; known are {', '.join(backend.runtimes)}")
     if protocol not in PROTOCOLS:
         raise ParameterError(f"unknown protocol {protocol!r}; known are {', '.join(PROTOCOLS)}")
+    if threadblocks not in THREADBLOCKS:
+        raise ParameterError(f"threadblocks are {', '.join(THREADBLOCKS)}, not {threadblocks!r}")
     require_at_least("channels", channels, 1)
     front_end = _front_end(plan)
     options = Options(
@@ -304,6 +348,7 @@ def compile_plan(
         inplace=inplace,
         channels=channels,
         parts=parts,
+        threadblocks=threadblocks,
         min_size=math.ceil(as_size(min_size)) if min_size else 0,
         max_size=None if max_size is None else math.floor(as_size(max_size)),
         size=None if size is None else as_size(size),
@@ -311,6 +356,8 @@ def compile_plan(
         bandwidth=None if bandwidth is None else as_bandwidth(bandwidth),
     )
     backend.accept(plan, options)
+    if "threadblocks" not in backend.takes:
+        options = replace(options, threadblocks="separate")
     program = backend.lower(plan, options)
     if program is None:
         program = front_end.program(plan.topology, plan.movement, options, backend.limits(options))

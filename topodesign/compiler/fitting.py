@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.units import Quantity
 from topodesign.compiler.compilation import Compiled, compile_plan
-from topodesign.compiler.ir import Protocol
+from topodesign.compiler.ir import Protocol, Threadblocks
 from topodesign.forest.throughput import smallest_number_of_trees
 from topodesign.plans.measure import per_root, tree_figures
 from topodesign.plans.plan import Plan
@@ -25,6 +25,7 @@ class Settings(TypedDict, total=False):
     inplace: bool
     channels: int
     parts: int
+    threadblocks: Threadblocks
     min_size: Quantity
     max_size: Quantity | None
     size: Quantity | None

@@ -11,6 +11,10 @@ from topodesign.collectives import Collective
 Protocol = Literal["Simple", "LL", "LL128"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 
+Threadblocks = Literal["auto", "merged", "separate"]
+"""Whether what sends and what receives share threadblocks: as far as that costs no time, wherever it can be, or not."""
+THREADBLOCKS: tuple[Threadblocks, ...] = get_args(Threadblocks)
+
 
 class Buffer(Enum):
     """Where chunks live: what the caller gave, what the caller wants, and what the program needs in between."""

@@ -34,6 +34,13 @@ class Limits:
         Threadblocks of a rank.
     channels
         Channels.
+    slots
+        Pieces of a connection that are surely in flight before a sender waits for its receiver; none where a send ends
+        only when it is received.
+    slot_bytes
+        Bytes of a piece: as many whole chunks as fit, at least one.
+    largest_call
+        Bytes of the largest call that the program is for.
     """
 
     chunks_per_instruction: int = ANY
@@ -42,6 +49,9 @@ class Limits:
     blocks_per_channel: int = ANY
     blocks_per_rank: int = ANY
     channels: int = ANY
+    slots: int = 2
+    slot_bytes: int = 1
+    largest_call: int = 2**63
 
     def __post_init__(self) -> None:
         """Check that every limit is at least one.
@@ -52,7 +62,11 @@ class Limits:
             If one is not.
         """
         for limit in fields(self):
-            require_at_least(limit.name, getattr(self, limit.name), 1)
+            require_at_least(limit.name, getattr(self, limit.name), int(limit.name != "slots"))
+
+    def piece(self, chunks: int) -> int:
+        """Return how many chunks a full piece has at least, of as many in all."""
+        return max(1, min(self.chunks_per_instruction, self.slot_bytes // -(-self.largest_call // chunks)))
 
 
 NO_LIMITS = Limits()

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import ParameterError
-from topodesign.runtime.execute import MAX_FINDINGS, analyse, find_root, interleave
+from topodesign.runtime.execute import MAX_FINDINGS, analyse, find_root, interleave, shortest_piece
 from topodesign.runtime.legal import limits, links, mismatches, out_of_bounds, xml_nodes
 from topodesign.runtime.memory import Layout
 from topodesign.runtime.operations import Finding, Thread, Verdict, load
@@ -101,6 +101,9 @@ class CheckReport:
         Random orders run in each mode, and their first seed.
     usage, calls
         None where the program is illegal.
+    safe_bytes
+        Of a deadlock: the largest call, in bytes of the whole data, for which the program is right all the same, 0 if
+        it is for none. Smaller calls take fewer pieces, and fit into the connections. None where nothing deadlocks.
     """
 
     verdict: Verdict
@@ -114,6 +117,7 @@ class CheckReport:
     seed: int = 0
     usage: Usage | None = None
     calls: Calls | None = None
+    safe_bytes: int | None = None
 
     @property
     def ok(self) -> bool:
@@ -132,6 +136,13 @@ class CheckReport:
         if self.ok:
             modes = " and ".join(self.modes)
             lines.append(f"  {modes}: no deadlock, no race, right result; {self.interleavings} random orders agree")
+        if self.safe_bytes is not None:
+            lines.append(
+                f"  right for calls up to {self.safe_bytes} bytes, which fit into the connections: with a maxBytes for "
+                "no larger ones it is safe"
+                if self.safe_bytes
+                else "  for calls of any size it deadlocks or is wrong"
+            )
         if self.root is not None:
             lines.append(f"  root {self.root}")
         if self.usage is not None:
@@ -232,6 +243,9 @@ def check_program(
         seed=seed,
         usage=_usage(program, loaded.threads, longest),
         calls=_calls(program, profile),
+        safe_bytes=_safe(program, profile, loaded.threads, root)
+        if findings and findings[0].verdict == "deadlock"
+        else None,
     )
 
 
@@ -262,6 +276,24 @@ def _run(
             if finding := interleave(threads, layout, slots, seed, piece=piece):
                 return [finding], analysis.longest_chain
     return analysis.findings, analysis.longest_chain
+
+
+def _safe(program: Program, profile: RuntimeProfile, threads: Sequence[Thread], root: int | None) -> int:
+    """Return the largest call for which a program that deadlocks is right in all that it claims, 0 if there is none."""
+    slots = profile.slots[program.proto]
+    longest = max((operation.count for thread in threads for operation in thread.operations), default=1)
+    piece = shortest_piece(threads, slots, max(1, min(longest, profile.chunks_per_step)))
+    if piece is None:
+        return 0
+    unsettled = program.proto == "LL" and not profile.ll_send_barrier
+    for inplace, claimed in ((True, program.inplace), (False, program.outofplace)):
+        layout = Layout(program, inplace=inplace, root=root)
+        if claimed and (
+            any(out_of_bounds(threads, layout))
+            or analyse(threads, layout, slots, piece=piece, unsettled_sends=unsettled).findings
+        ):
+            return 0
+    return profile.largest_of_piece(program.proto, piece, program.nchunksperloop)
 
 
 def _usage(program: Program, threads: Sequence[Thread], longest_chain: int) -> Usage:

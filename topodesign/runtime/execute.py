@@ -437,6 +437,24 @@ def analyse(
     return Analysis(findings or tracker.results(), tracker.longest_chain)
 
 
+def shortest_piece(threads: Sequence[Thread], slots: int, longest: int) -> int | None:
+    """Return the fewest chunks of a full piece, up to ``longest``, with which every run ends; None if none will do.
+
+    Longer pieces never make a run hang that ends with shorter ones, so that halving finds it.
+    """
+
+    def hangs(piece: int) -> bool:
+        return bool(Network(threads, lambda _: slots, piece).run(lambda *_: None))
+
+    if hangs(longest):
+        return None
+    low, high = 1, longest
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if hangs(middle) else (low, middle)
+    return low
+
+
 def find_root(threads: Sequence[Thread], layout: Layout) -> int:
     """Return the root of a collective that has one, which the file does not say, from who has what after a run.
 

@@ -124,6 +124,10 @@ class RuntimeProfile:
         size = -(-largest // chunks)
         return max(1, min(self.chunks_per_step, self.slot_bytes[proto] // size))
 
+    def largest_of_piece(self, proto: str, piece: int, chunks: int) -> int:
+        """Return the bytes of the largest call in which a full piece has ``piece`` of ``chunks`` chunks."""
+        return self.slot_bytes[proto] // piece * chunks
+
     def largest_call(self, max_bytes: int) -> int | None:
         """Return the bytes of the largest call that a file with this ``maxBytes`` serves, None for any."""
         if max_bytes == LARGEST_SIZE or (max_bytes == 0 and not self.strict_sizes):

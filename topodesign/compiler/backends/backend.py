@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from topodesign.base.errors import ParameterError
 from topodesign.compiler import ir
-from topodesign.compiler.ir import PROTOCOLS, Program
+from topodesign.compiler.ir import PROTOCOLS, Program, Threadblocks
 from topodesign.compiler.limits import Limits
 from topodesign.runtime.profiles import RuntimeProfile
 
@@ -60,6 +60,9 @@ class Options:
         Connections that every message is split over, or that trees are shared out among.
     parts
         Of trees: parts of the data of a tree that follow one another.
+    threadblocks
+        Whether what sends and what receives share them, see :mod:`topodesign.compiler.frontends.merge`. They are
+        separate for back ends that do not take this.
     min_size, max_size
         The smallest and the largest call that it is for, in bytes of the collective's whole data; without a largest one
         the target takes as many as it can.
@@ -76,6 +79,7 @@ class Options:
     inplace: bool = False
     channels: int = 1
     parts: int = 1
+    threadblocks: Threadblocks = "auto"
     min_size: int = 0
     max_size: int | None = None
     size: Fraction | None = None

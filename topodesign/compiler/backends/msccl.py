@@ -50,7 +50,7 @@ class Msccl(Backend):
     name = "msccl"
     ending = ".xml"
     runtimes = tuple(PROFILES)
-    takes = frozenset({"min_size", "max_size"})
+    takes = frozenset({"min_size", "max_size", "threadblocks"})
 
     def refuse(self, plan: Plan, options: Options) -> None:
         """Refuse collectives for which the runtime has no word, and more channels than it has."""
@@ -69,6 +69,9 @@ class Msccl(Backend):
             blocks_per_channel=profile.threadblocks_per_channel,
             blocks_per_rank=min(profile.threadblocks_per_rank, profile.resident_threadblocks),
             channels=profile.channels,
+            slots=profile.slots[options.protocol],
+            slot_bytes=profile.slot_bytes[options.protocol],
+            largest_call=LARGEST_SIZE if options.max_size is None else max(1, options.max_size),
         )
 
     def lint(self, program: Program, options: Options) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from topodesign.compiler.frontends.layout import Message
-from topodesign.compiler.frontends.threads import Operation, Place
+from topodesign.compiler.frontends.operation import Operation, Place
 from topodesign.compiler.ir import Buffer, Kind
 
 IN, OUT, SCRATCH = Buffer.INPUT.value, Buffer.OUTPUT.value, Buffer.SCRATCH.value

@@ -19,7 +19,7 @@ from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.compiler.frontends.emit import IN, OUT, Emitter, Part, contiguous
 from topodesign.compiler.frontends.layout import Message
-from topodesign.compiler.frontends.threads import Operation, Place
+from topodesign.compiler.frontends.operation import Operation, Place
 from topodesign.compiler.ir import Kind
 from topodesign.plans.rounds import Rounds
 

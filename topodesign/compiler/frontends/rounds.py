@@ -13,8 +13,9 @@ from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.compiler.frontends import exchange
 from topodesign.compiler.frontends.emit import IN, OUT, Emitter, Part, contiguous, region, runs
 from topodesign.compiler.frontends.layout import Layout, Message, layout
-from topodesign.compiler.frontends.threads import ACCUMULATOR, Operation, Place, assemble
-from topodesign.compiler.ir import Kind, Program, Protocol
+from topodesign.compiler.frontends.operation import ACCUMULATOR, Operation, Place
+from topodesign.compiler.frontends.threads import assemble
+from topodesign.compiler.ir import Kind, Program, Protocol, Threadblocks
 from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import Topology
@@ -33,6 +34,7 @@ def program_of_rounds(
     inplace: bool = False,
     channels: int = 1,
     protocol: Protocol = "Simple",
+    threadblocks: Threadblocks = "separate",
     limits: Limits = NO_LIMITS,
 ) -> Program:
     """Turn a schedule into the program of every rank.
@@ -55,6 +57,8 @@ def program_of_rounds(
         Every message is split evenly over this many connections, each with threadblocks of its own.
     protocol
         Handed on to the program.
+    threadblocks
+        Whether what sends and what receives share them, see :mod:`topodesign.compiler.frontends.merge`.
     limits
         What the target allows. A message of more chunks than an instruction moves is split into several, and a node
         with more links than a channel has threadblocks has them on several; the rest is left to the back end.
@@ -93,7 +97,7 @@ def program_of_rounds(
         plan = layout(schedule, channels)
         chunks = plan.shard
         operations = _Writer(schedule, plan, inplace, channels, longest).operations()
-    ranks, used = assemble(operations, schedule.reduce_steps, limits)
+    ranks, used = assemble(operations, schedule.reduce_steps, limits, chunks=chunks * nodes, mode=threadblocks)
     return Program(collective, inplace, protocol, chunks * nodes, used, tuple(ranks))
 
 

@@ -7,65 +7,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import count
 
-from topodesign.compiler.ir import Buffer, Instruction, Kind, RankProgram, Region, Threadblock
+from topodesign.compiler.frontends.merge import Merger, pair
+from topodesign.compiler.frontends.operation import Block, Operation, Place
+from topodesign.compiler.frontends.progress import ends
+from topodesign.compiler.ir import Buffer, Instruction, Kind, RankProgram, Region, Threadblock, Threadblocks
 from topodesign.compiler.limits import Limits
 
-Place = tuple[str, int]
-"""A chunk in memory: the value of a :class:`Buffer`, or ``ACCUMULATOR``, and the offset."""
-
-ACCUMULATOR = "accumulator"
-"""Partial sums at the offsets of the whole collective; ends up in scratch without the gaps."""
-
-Block = tuple[int | None, int | None, int]
-"""A threadblock before it has a number: peer to send to, peer to receive from, instance."""
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """An instruction with places instead of regions and with peers instead of a threadblock.
-
-    Attributes
-    ----------
-    kind, step, count
-        As in :class:`Instruction`.
-    source, target
-        First place that it reads and that it writes.
-    send, receive
-        Peers of the threadblock that it belongs to.
-    instance
-        Number of the part of every message that this threadblock carries.
-    """
-
-    kind: Kind
-    step: int
-    count: int
-    source: Place | None
-    target: Place | None
-    send: int | None
-    receive: int | None
-    instance: int
-
-    @property
-    def block(self) -> Block:
-        """The threadblock that it belongs to."""
-        return self.send, self.receive, self.instance
-
-    def reads(self) -> list[Place]:
-        """Return the places whose contents matter to it."""
-        places = _places(self.source, self.count)
-        return places + _places(self.target, self.count) if self.kind is Kind.REDUCE else places
-
-    def writes(self) -> list[Place]:
-        """Return the places that it changes."""
-        return _places(self.target, self.count)
-
-
-def _places(first: Place | None, size: int) -> list[Place]:
-    return [] if first is None else [(first[0], at) for at in range(first[1], first[1] + size)]
+_ROUNDS = 3  # of leaving threadblocks alone that turn out too long
 
 
 def assemble(
-    operations: list[list[Operation]], reduce_steps: int, limits: Limits, *, join: bool = False
+    operations: list[list[Operation]],
+    reduce_steps: int,
+    limits: Limits,
+    *,
+    chunks: int,
+    mode: Threadblocks = "auto",
+    concurrent: bool = False,
 ) -> tuple[list[RankProgram], int]:
     """Give every rank its threadblocks with the dependencies that keep the result of the serial order.
 
@@ -76,27 +34,93 @@ def assemble(
     reduce_steps
         Steps after which partial sums are no longer sent.
     limits
-        What the target allows: of threadblocks on a channel always, of others where they are joined.
-    join
-        Whether threadblocks that send and such that receive may be joined where a rank has too many.
+        What the target allows, of threadblocks and their instructions, and what its connections hold.
+    chunks
+        Chunks of the whole collective.
+    mode
+        Whether what sends and what receives share threadblocks, see :mod:`topodesign.compiler.frontends.merge`.
+    concurrent
+        Whether what comes after ``reduce_steps`` is a second phase that goes on beside the first.
 
     Returns
     -------
     list of RankProgram
-        One per rank.
+        One per rank; together they end whatever the timing, even with the fewest slots and the shortest pieces.
     int
         Number of channels in use.
     """
     links = {(rank, one.send) for rank, ops in enumerate(operations) for one in ops if one.send is not None}
     group = _groups(links, limits.blocks_per_channel)
-    groups = max(group.values(), default=0) + 1
-    if groups == 1:  # a fused instruction needs both of its connections on one channel
-        operations = _fuse(operations, reduce_steps)
-    if join:
-        operations = [_join(rank, ops, group, limits) for rank, ops in enumerate(operations)]
-    ranks = [_rank(rank, ops, reduce_steps, group, groups) for rank, ops in enumerate(operations)]
+    frame = _Frame(reduce_steps, limits, group, limits.piece(chunks), reduce_steps if concurrent else None)
+    plain = operations
+    if frame.groups == 1:  # a fused instruction needs both of its connections on one channel
+        operations = _fuse(operations, reduce_steps, limits.slots // 2, frame.piece)
+    ways: list[tuple[list[list[Operation]], Threadblocks]] = [(operations, "separate"), (plain, "separate")]
+    if mode == "merged" or (mode == "auto" and limits.slots > 0):
+        ways.insert(0, (operations, mode))
+    for ops, way in ways:
+        ranks = _threaded(ops, frame, way, cut=way == "auto")
+        most = max(len(rank.threadblocks) for rank in ranks)
+        shared = any(None not in {block.send, block.receive} for rank in ranks for block in rank.threadblocks)
+        if most <= limits.blocks_per_rank and (not shared or ends(ranks, limits.slots, frame.piece)):
+            break
     used = max((block.channel for rank in ranks for block in rank.threadblocks), default=0) + 1
     return ranks, used
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """What all ranks have in common, see :func:`assemble`."""
+
+    reduce_steps: int
+    limits: Limits
+    group: dict[tuple[int, int], int]
+    piece: int
+    concurrent_from: int | None
+
+    @property
+    def groups(self) -> int:
+        """Groups of links, each with channels of its own."""
+        return max(self.group.values(), default=0) + 1
+
+
+def _threaded(operations: list[list[Operation]], frame: _Frame, mode: Threadblocks, *, cut: bool) -> list[RankProgram]:
+    """Return the threadblocks of all ranks, shared by cuts or in turns, none longer than may be."""
+    merger = Merger(operations, frame.limits, frame.piece)
+    alone: set[tuple[int, Block]] = set()
+    for turn in range(_ROUNDS):
+        shares = mode if turn < _ROUNDS - 1 else "separate"
+        pairs = [
+            pair(
+                rank,
+                ops,
+                frame.group,
+                frame.limits,
+                mode=shares,
+                alone=alone,
+                concurrent_from=frame.concurrent_from,
+            )
+            for rank, ops in enumerate(operations)
+        ]
+        if cut:
+            for rank, joined in enumerate(pairs):
+                for block in merger.too_long(rank, joined):
+                    alone.add((rank, block))
+                    del joined[block]
+        ordered = merger.merged(pairs, cut=cut)
+        ranks = [_rank(rank, ops, frame) for rank, ops in enumerate(ordered)]
+        long = {
+            (rank, block)
+            for rank, body in enumerate(ranks)
+            for merged in body.threadblocks
+            if sum(max(1, len(one.depends)) for one in merged.instructions) > frame.limits.instructions_per_block
+            for block, joined in pairs[rank].items()
+            if joined[:2] == (merged.send, merged.receive)
+        }
+        if not long:
+            break
+        alone |= long
+    return ranks
 
 
 def _groups(links: set[tuple[int, int]], limit: int) -> dict[tuple[int, int], int]:
@@ -110,47 +134,17 @@ def _groups(links: set[tuple[int, int]], limit: int) -> dict[tuple[int, int], in
     return group
 
 
-def _join(rank: int, operations: list[Operation], group: dict[tuple[int, int], int], limits: Limits) -> list[Operation]:
-    """Put what only sends and what only receives on a channel into one threadblock, if there are too many of them.
-
-    Where all ranks do their operations in the order of one list of messages, no deadlock comes of it: the first message
-    of the list that is not over waits for none after it, at neither end.
-    """
-    size = Counter(one.block for one in operations)
-    surplus = len(size) - limits.blocks_per_rank
-    if surplus <= 0:
-        return operations
-    free: dict[tuple[int, int], tuple[list[Block], list[Block]]] = defaultdict(lambda: ([], []))
-    for block in sorted(size, key=lambda block: (size[block], str(block))):
-        send, receive, instance = block
-        if send is not None and receive is None:
-            free[group[rank, send], instance][0].append(block)
-        elif send is None and receive is not None:
-            free[group[receive, rank], instance][1].append(block)
-    pairs = [pair for senders, receivers in free.values() for pair in zip(senders[::-1], receivers, strict=False)]
-    pairs.sort(key=lambda pair: size[pair[0]] + size[pair[1]])
-    longest = limits.instructions_per_block
-    joined = {block: (a[0], b[1], a[2]) for a, b in pairs[:surplus] if size[a] + size[b] <= longest for block in (a, b)}
-    return [
-        replace(one, send=block[0], receive=block[1])
-        for one in operations
-        for block in [joined.get(one.block, one.block)]
-    ]
-
-
-def _rank(
-    rank: int, operations: list[Operation], reduce_steps: int, group: dict[tuple[int, int], int], groups: int
-) -> RankProgram:
+def _rank(rank: int, operations: list[Operation], frame: _Frame) -> RankProgram:
     """Sort the operations of a rank into numbered threadblocks and pack its scratch."""
 
     def channel(block: Block) -> int:
         send, receive, instance = block
         colour = 0
         if send is not None:
-            colour = group[rank, send]
+            colour = frame.group[rank, send]
         elif receive is not None:
-            colour = group[receive, rank]
-        return instance * groups + colour
+            colour = frame.group[receive, rank]
+        return instance * frame.groups + colour
 
     def order(block: Block) -> tuple[int, int, int]:
         send, receive, _ = block
@@ -158,7 +152,7 @@ def _rank(
 
     blocks = sorted({one.block for one in operations} or {(None, None, 0)}, key=order)
     number = {block: at for at, block in enumerate(blocks)}
-    depends, position = _dependencies([(number[one.block], one) for one in operations], len(blocks), reduce_steps)
+    depends, position = _dependencies([(number[one.block], one) for one in operations], len(blocks), frame.reduce_steps)
     region, scratch = _pack(operations)
     lines: list[list[Instruction]] = [[] for _ in blocks]
     for one, waits in zip(operations, depends, strict=True):
@@ -224,22 +218,22 @@ def _pack(operations: list[Operation]) -> tuple[Callable[[Place | None], Region 
     return region, len(used)
 
 
-def _fuse(operations: list[list[Operation]], reduce_steps: int) -> list[list[Operation]]:
-    """Join receives with the sends that pass the chunk on, where that is safe and most of a connection gains by it.
+def _fuse(operations: list[list[Operation]], reduce_steps: int, most: int, piece: int) -> list[list[Operation]]:
+    """Join receives with the sends that pass all of it on, where that is safe and most of a connection gains by it.
 
     A fused instruction forces a receiving and a sending connection into one threadblock, so it is tried only between
-    connections that never carry more than one chunk in a step. With room for two chunks in flight there is no deadlock:
-    the send of step t waits at most until the chunk two messages before it, of step t - 2 or earlier, is received; a
-    fused receive of step t waits for sends of step t and for plain receives of step t that are before it in the serial
-    order. So, by induction over the steps, in each step first the sends end, then receives, then fused instructions.
+    connections that never carry more than ``most`` pieces in a step. With room for those of two steps in flight there
+    is no deadlock: the send of step t waits at most until what was sent in step t - 2 or earlier is received; a fused
+    receive of step t waits for sends of step t and for plain receives of step t that are before it in the serial order.
+    So, by induction over the steps, in each step first the sends end, then receives, then fused instructions.
     """
     large: set[tuple[int | None, int | None, int]] = set()
     for rank, ops in enumerate(operations):
-        chunks: Counter[tuple[int | None, int, int]] = Counter()
+        pieces: Counter[tuple[int | None, int, int]] = Counter()
         for one in ops:
             if one.kind is Kind.SEND:
-                chunks[one.send, one.instance, one.step] += one.count
-        large |= {(rank, send, instance) for (send, instance, _), number in chunks.items() if number > 1}
+                pieces[one.send, one.instance, one.step] += -(-one.count // piece)
+        large |= {(rank, send, instance) for (send, instance, _), number in pieces.items() if number > most}
     return [_fuse_rank(rank, ops, large, reduce_steps) for rank, ops in enumerate(operations)]
 
 
@@ -256,20 +250,22 @@ def _fuse_rank(
             source = holder.get(one.source) if one.source is not None else None
             before = sent.get((one.send, one.instance), -1)
             if source is not None and source > before and operations[source].instance == one.instance:
-                pairs[one.send, operations[source].receive, one.instance].append((source, at))
+                held = operations[source].target == one.source and operations[source].count == one.count
+                if held and all(holder.get(place) == source for place in one.reads()):
+                    pairs[one.send, operations[source].receive, one.instance].append((source, at))
             sent[one.send, one.instance] = at
         for place in one.writes():
             holder.pop(place, None)
         if one.kind.receives and (one.receive, rank, one.instance) not in large and one.target is not None:
             size[one.block] += 1
-            holder[one.target] = at
+            holder.update((place, at) for place in one.writes())
     chosen: set[Block] = set()
     joined: dict[Block, Block] = {}
     for block in sorted(pairs, key=lambda block: (-len(pairs[block]), block)):
         send, receive, instance = block
-        ends = (send, None, instance), (None, receive, instance)
-        if not joined.keys() & set(ends) and 2 * len(pairs[block]) > max(size[end] for end in ends):
-            joined |= dict.fromkeys(ends, block)
+        ends_of = (send, None, instance), (None, receive, instance)
+        if not joined.keys() & set(ends_of) and 2 * len(pairs[block]) > max(size[end] for end in ends_of):
+            joined |= dict.fromkeys(ends_of, block)
             chosen.add(block)
     result: list[Operation | None] = [
         replace(one, send=block[0], receive=block[1])

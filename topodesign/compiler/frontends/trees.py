@@ -14,8 +14,9 @@ from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
 from topodesign.compiler.frontends.emit import IN, OUT, Emitter, Part, runs
-from topodesign.compiler.frontends.threads import ACCUMULATOR, Operation, Place, assemble
-from topodesign.compiler.ir import Program, Protocol
+from topodesign.compiler.frontends.operation import ACCUMULATOR, Operation, Place
+from topodesign.compiler.frontends.threads import assemble
+from topodesign.compiler.ir import Program, Protocol, Threadblocks
 from topodesign.compiler.limits import HELP, NO_LIMITS, Limits
 from topodesign.plans.trees import Trees
 from topodesign.verification.trees import verify_trees
@@ -46,6 +47,7 @@ def program_of_trees(
     channels: int = 1,
     parts: int = 1,
     protocol: Protocol = "Simple",
+    threadblocks: Threadblocks = "separate",
     limits: Limits = NO_LIMITS,
 ) -> Program:
     """Turn a tree schedule into the program of every rank.
@@ -68,6 +70,8 @@ def program_of_trees(
         Parts that follow one another through every tree.
     protocol
         Handed on to the program.
+    threadblocks
+        Whether what sends and what receives share them, see :mod:`topodesign.compiler.frontends.merge`.
     limits
         What the target allows.
 
@@ -111,7 +115,14 @@ def program_of_trees(
         most, longest = limits.instructions_per_rank, max(map(len, operations))
         if longest > most:
             raise InfeasibleError(f"some rank needs {longest} instructions, and {most} are allowed; {HELP}")
-        programs, used = assemble(operations, reduce_steps, limits, join=True)
+        programs, used = assemble(
+            operations,
+            reduce_steps,
+            limits,
+            chunks=start[-1],
+            mode=threadblocks,
+            concurrent=schedule.concurrent,
+        )
         program = Program(collective, inplace, protocol, start[-1], used, tuple(programs))
         more = _too_narrow(program, limits.instructions_per_block)
         if not more or used >= limits.channels:

@@ -175,6 +175,9 @@ _CHECK: Keys = {
             "What the runtime uses it for; null where the program is illegal.",
         )
     ),
+    "safe_bytes": nullable(
+        integer("Of a deadlock: bytes of the largest call for which it is right all the same, 0 for none; else null.")
+    ),
 }
 
 _TRACES: Keys = {
@@ -293,6 +296,15 @@ COMPILE = either(
             **_CHECK,
             "fewer_trees?": nullable(text("What fewer trees cost, where the runtime takes no more; else null.")),
             "allreduce?": nullable(text("What is known of a better allreduce; else null.")),
+            "threadblocks": record(
+                {
+                    "asked": text("`auto`, `merged` or `separate`."),
+                    "most": integer("Threadblocks of the rank that has most."),
+                    "shared": integer("Those of them that both send and receive."),
+                    "apart": integer("How many there would be if none did."),
+                },
+                "How sends and receives share threadblocks.",
+            ),
             "file": text("What was written."),
         },
         "one program",

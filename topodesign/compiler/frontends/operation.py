@@ -1,0 +1,60 @@
+"""Operations: what a rank does, one thing after the other, before threadblocks have numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from topodesign.compiler.ir import Kind
+
+Place = tuple[str, int]
+"""A chunk in memory: the value of a :class:`Buffer`, or ``ACCUMULATOR``, and the offset."""
+
+ACCUMULATOR = "accumulator"
+"""Partial sums at the offsets of the whole collective; ends up in scratch without the gaps."""
+
+Block = tuple[int | None, int | None, int]
+"""A threadblock before it has a number: peer to send to, peer to receive from, instance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An instruction with places instead of regions and with peers instead of a threadblock.
+
+    Attributes
+    ----------
+    kind, step, count
+        As in :class:`Instruction`.
+    source, target
+        First place that it reads and that it writes.
+    send, receive
+        Peers of the threadblock that it belongs to.
+    instance
+        Number of the part of every message that this threadblock carries.
+    """
+
+    kind: Kind
+    step: int
+    count: int
+    source: Place | None
+    target: Place | None
+    send: int | None
+    receive: int | None
+    instance: int
+
+    @property
+    def block(self) -> Block:
+        """The threadblock that it belongs to."""
+        return self.send, self.receive, self.instance
+
+    def reads(self) -> list[Place]:
+        """Return the places whose contents matter to it."""
+        places = _places(self.source, self.count)
+        return places + _places(self.target, self.count) if self.kind is Kind.REDUCE else places
+
+    def writes(self) -> list[Place]:
+        """Return the places that it changes."""
+        return _places(self.target, self.count)
+
+
+def _places(first: Place | None, size: int) -> list[Place]:
+    return [] if first is None else [(first[0], at) for at in range(first[1], first[1] + size)]
