@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
 from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 Row = dict[str, str]
 
@@ -209,3 +215,99 @@ class NetboxDouble:
                 end = self.find("rear-ports", device=far["device"], name=far["rear_port"])
                 place = int(far.get("rear_port_position", "1"))
         return None
+
+
+ANSWERS = Path(__file__).parent / "netbox_4_6"
+"""Answers of NetBox 4.6.8 and its exports, recorded of the room beside them; ``room.yaml`` says how."""
+
+GOOD_TOKEN = f"nbt_{'a' * 12}.{'0123456789' * 4}"
+
+
+def recorded() -> dict[str, list[dict[str, Any]]]:
+    """Return the recorded objects by the part of the address that asks for them."""
+    return {path.stem.replace("_", "-"): json.loads(path.read_text()) for path in ANSWERS.glob("*.json")}
+
+
+@contextmanager
+def serving(
+    objects: Mapping[str, list[dict[str, Any]]],
+    *,
+    page: int = 1000,
+    token: str = GOOD_TOKEN,
+    fault: Callable[[BaseHTTPRequestHandler, dict[str, Any]], bool] | None = None,
+) -> Iterator[str]:
+    """Answer as NetBox's REST API does, at the address that is yielded.
+
+    Parameters
+    ----------
+    objects
+        By kind, as in the address.
+    page
+        The most objects of an answer, whatever is asked for.
+    token
+        What is accepted.
+    fault
+        Gets every request and its answer, and answers itself if it returns true.
+    """
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        wbufsize = 2**16  # so that head and body go together
+
+        def do_GET(self) -> None:  # the name that the base wants
+            parts = urlsplit(self.path)
+            query = dict(parse_qsl(parts.query))
+            scheme = "Bearer" if token.startswith("nbt_") else "Token"
+            if self.headers.get("authorization") != f"{scheme} {token}":
+                return answer(self, 403, {"detail": "Invalid v1 token"})
+            kind = parts.path.removeprefix("/api/dcim/").strip("/")
+            if kind not in objects:
+                return answer(self, 404, {"detail": "Not found."})
+            sites = [int(value) for key, value in parse_qsl(parts.query) if key == "site_id"]
+            found = [one for one in objects[kind] if not sites or _sites(one, objects) & set(sites)]
+            fields = set(query.get("fields", "").split(",")) - {""}
+            found = [{key: one[key] for key in one if not fields or key in fields} for one in found]
+            start = int(query.get("offset", "0"))
+            end = start + min(page, int(query.get("limit", "50")))
+            rest = urlencode([*((k, v) for k, v in parse_qsl(parts.query) if k != "offset"), ("offset", end)])
+            following = f"http://{self.headers['host']}{parts.path}?{rest}" if end < len(found) else None
+            body = {"count": len(found), "next": following, "previous": None, "results": found[start:end]}
+            if fault is None or not fault(self, body):
+                answer(self, 200, body)
+            return None
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def answer(handler: BaseHTTPRequestHandler, status: int, body: object, *, short: int = 0) -> None:
+    """Send an answer as JSON, text as it is; the last ``short`` bytes of it never come."""
+    content = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+    handler.send_response(status)
+    handler.send_header("content-type", "application/json")
+    handler.send_header("content-length", str(len(content)))
+    handler.end_headers()
+    handler.wfile.write(content[: len(content) - short])
+    if short:
+        handler.close_connection = True
+
+
+def _sites(one: Mapping[str, Any], objects: Mapping[str, list[dict[str, Any]]]) -> set[int]:
+    """Return the sites that an object is at."""
+    if "site" in one:
+        return {one["site"]["id"]}
+    far = [end["object"] for side in "ab" for end in one.get(f"{side}_terminations", ())]
+    ends = [one] if "device" in one else far
+    devices = {end["device"]["id"] for end in ends}
+    return {device["site"]["id"] for device in objects["devices"] if device["id"] in devices} or {one["id"]}

@@ -34,6 +34,12 @@ from topodesign.wiring.plan.files import save_wiring
     help="All that was told: HOST.json of hosts, SWITCH.json or SWITCH.scpi of switches, light.csv.",
 )
 @click.option(
+    "--netbox",
+    metavar="SOURCE",
+    help="The cables that NetBox has as connected: its address (the token in NETBOX_TOKEN), or its list of cables as "
+    "exported to CSV.",
+)
+@click.option(
     "--light",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -53,6 +59,7 @@ def command(
     lldp: Path | None,
     ocs: Path | None,
     dumps: Path | None,
+    netbox: str | None,
     light: Path | None,
     seed: int,
     output: Path | None,
@@ -64,9 +71,9 @@ def command(
 
     Example: topodesign wire check plan.json --lldp observed_testbed.csv
     """
-    if sum(path is not None for path in (lldp, ocs, dumps)) != 1:
-        raise click.UsageError("Give one of --lldp, --ocs and --dumps.")
-    result = check_wiring(plan, lldp=lldp, ocs=ocs, dumps=dumps, light=light, seed=seed)
+    if sum(path is not None for path in (lldp, ocs, dumps, netbox)) != 1:
+        raise click.UsageError("Give one of --lldp, --ocs, --dumps and --netbox.")
+    result = check_wiring(plan, lldp=lldp, ocs=ocs, dumps=dumps, netbox=netbox, light=light, seed=seed)
     if output is not None:
         save_wiring(result.proposal.after, output)
     if as_json:

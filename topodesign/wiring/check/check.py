@@ -14,6 +14,7 @@ from topodesign.base.records import Result
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.wiring.change.change import Change, fewest_moves, wired_topology
 from topodesign.wiring.change.instructions import lane_name, place_name
+from topodesign.wiring.check.as_built import read_as_built
 from topodesign.wiring.check.observed import DARK, Lane, Observed, read_dumps, read_light, read_lldp, read_switch
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.decompose import without_loops
@@ -21,7 +22,18 @@ from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 
 Fault = Literal[
-    "swapped", "wrong port", "missing", "dark", "unexpected", "cabling", "circuit", "unclear", "outsider", "unseen"
+    "swapped",
+    "wrong port",
+    "missing",
+    "dark",
+    "unexpected",
+    "cabling",
+    "circuit",
+    "unclear",
+    "outsider",
+    "unseen",
+    "unbuilt",
+    "cable",
 ]
 
 
@@ -38,6 +50,7 @@ class Finding:
         this, so the fixed cabling is not as recorded. ``circuit``: a switch joins other ports than planned.
         ``unclear``: several neighbours are heard, or one at several places, as if a hub were between. ``outsider``:
         something is told of hosts that the inventory lacks. ``unseen``: hosts have not told what they hear.
+        ``unbuilt``: NetBox has not all cables of a link as connected. ``cable``: NetBox has one that no link can use.
     cables
         The planned patches that it concerns.
     words
@@ -156,6 +169,7 @@ def check_wiring(
     lldp: str | Path | None = None,
     ocs: str | Path | None = None,
     dumps: str | Path | None = None,
+    netbox: str | Path | None = None,
     light: str | Path | None = None,
     seed: int = 0,
 ) -> WiringCheck:
@@ -173,6 +187,9 @@ def check_wiring(
     lldp, ocs, dumps
         Instead of it, what hosts hear, the circuits of switches, or a directory with both, as :func:`read_lldp`,
         :func:`read_switch` and :func:`read_dumps` of :mod:`topodesign.wiring.check.observed` read them.
+    netbox
+        Or what NetBox has as built: its address or a file, as
+        :func:`topodesign.wiring.check.as_built.read_as_built` reads it.
     light
         Beside these, what light arrives at receivers, as :func:`read_light` reads it.
     seed
@@ -181,9 +198,11 @@ def check_wiring(
     Raises
     ------
     ParameterError
-        If not exactly one of ``observed``, ``lldp``, ``ocs`` and ``dumps`` is given.
+        If not exactly one of ``observed``, ``lldp``, ``ocs``, ``dumps`` and ``netbox`` is given.
     FileFormatError
         If a file cannot be read.
+    NetboxError
+        If a server cannot be read.
 
     Examples
     --------
@@ -200,7 +219,7 @@ def check_wiring(
     <WiringCheck: as planned: 6 patches>
     """
     plan, seed = as_wiring(plan), as_seed(seed)
-    seen = _one_of(plan, observed, lldp=lldp, ocs=ocs, dumps=dumps)
+    seen = _one_of(plan, observed, lldp=lldp, ocs=ocs, dumps=dumps, netbox=netbox)
     view = _View(plan, seen if light is None else replace(seen, light=read_light(light, plan)))
     connects, findings = view.built(), tuple(view.findings())
     topology = wired_topology(plan.hosts, connects)
@@ -222,13 +241,15 @@ def check_wiring(
 
 
 def _one_of(plan: WiringPlan, observed: Observed | None, **paths: str | Path | None) -> Observed:
-    readers = {"lldp": read_lldp, "ocs": read_switch, "dumps": read_dumps}
+    readers = {"lldp": read_lldp, "ocs": read_switch, "dumps": read_dumps, "netbox": read_as_built}
     given = {name: path for name, path in paths.items() if path is not None}
     if len(given) == 1 and observed is None:
         ((name, path),) = given.items()
         return readers[name](path, plan)
     if not isinstance(observed, Observed) or given:
-        raise ParameterError("give exactly one of observed (what read_lldp and its like return), lldp, ocs and dumps")
+        raise ParameterError(
+            "give exactly one of observed (what read_lldp and its like return), lldp, ocs, dumps and netbox"
+        )
     return observed
 
 
@@ -261,6 +282,8 @@ class _View:
         for receiver, words in self.observed.unclear.items():
             advice = "is there a hub or a switch between, or an entry that has yet to age out? it counts as planned"
             yield Finding("unclear", self._cables(receiver), f"{self._at(receiver, 1)} {words}: {advice}")
+        for words in self.observed.faults:
+            yield Finding("cable", (), words)
         yield from self._once(list(self._circuits()))
         wrong = {
             receiver: sender
@@ -408,6 +431,9 @@ class _View:
         if elsewhere is not None:
             words = f"{self._at(receiver, 1)} hears nothing; its light from {self._name(sender)} ends at "
             return Finding("missing", (cable,), words + self._at(elsewhere, 1))
+        if receiver in self.observed.unbuilt:
+            words = f"{self._name(sender)} is not joined to {self._name(receiver)}: {self.observed.unbuilt[receiver]}"
+            return Finding("unbuilt", (cable,), words)
         words = (
             f"no light from {self._at(sender, 0)} to {self._at(receiver, 1)}: is {cable} plugged in, clean and whole?"
         )

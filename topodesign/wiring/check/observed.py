@@ -72,6 +72,10 @@ class Observed:
         The power that arrives at a lane's receiver in dBm, as far as it is told.
     circuits
         What hosts would hear by the circuits of the switches, where these are told beside; None if they are not.
+    unbuilt
+        Why a lane hears nothing, in words, where that is known of its cables.
+    faults
+        What else is wrong, in words.
     """
 
     heard: dict[Lane, Lane]
@@ -81,6 +85,8 @@ class Observed:
     outsiders: tuple[str, ...] = ()
     light: dict[Lane, float] = field(default_factory=dict)
     circuits: dict[Lane, Lane] | None = None
+    unbuilt: dict[Lane, str] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
 
 
 class _Neighbour(NamedTuple):

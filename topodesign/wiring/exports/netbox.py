@@ -100,7 +100,7 @@ def from_netbox(path: Path, plan: WiringPlan) -> Topology:
         for host in plan.inventory.hosts
         for port, lane in lanes_of(host)
     }
-    fibres = dict(_front_ports(plan))
+    fibres = dict(front_port_sides(plan))
     for line, row in named_columns(read_text(cable_file(path), (".csv",)), COLUMNS):
         a, b = (row["side_a_device"], row["side_a_name"]), (row["side_b_device"], row["side_b_name"])
         types = row["side_a_type"], row["side_b_type"]
@@ -115,7 +115,7 @@ def from_netbox(path: Path, plan: WiringPlan) -> Topology:
     return topology_of(made, recabled(plan, fixed))
 
 
-def _front_ports(plan: WiringPlan) -> Iterator[tuple[tuple[str, str], tuple[str, str, str]]]:
+def front_port_sides(plan: WiringPlan) -> Iterator[tuple[tuple[str, str], tuple[str, str, str]]]:
     """Yield panel and name of every front port that there may be, with panel, label and sides; the plan's own last."""
     modes: tuple[Mode, ...] = ("duplex", "simplex") if plan.mode == "simplex" else ("simplex", "duplex")
     for mode in modes:
