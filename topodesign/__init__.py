@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from topodesign.verification.plans import verify as verify
     from topodesign.wiring.apply.apply import apply_wiring as apply_wiring
     from topodesign.wiring.change.rewire import rewire as rewire
+    from topodesign.wiring.change.sheets import write_change_sheets as write_change_sheets
     from topodesign.wiring.check.check import check_wiring as check_wiring
     from topodesign.wiring.exports.formats import export_wiring as export_wiring
     from topodesign.wiring.exports.read_back import import_wiring as import_wiring
@@ -187,6 +188,7 @@ _HOMES = {
     "verify_catalog": "catalog.verify",
     "wire": "wiring.plan.wire",
     "WiringPlan": "wiring.plan.plan",
+    "write_change_sheets": "wiring.change.sheets",
     "write_fabric": "fabrics.files",
     "write_links": "topology.files",
 }

@@ -39,12 +39,15 @@ from topodesign.schedulers.scheduling import schedule
 from topodesign.search.layout import layout
 from topodesign.wiring.apply.journal import Journal as SentJournal
 from topodesign.wiring.apply.journal import read_journal
+from topodesign.wiring.change.rewire import rewire
+from topodesign.wiring.change.sheets import write_change_sheets
 from topodesign.wiring.exports.formats import FORMATS, export_wiring
 from topodesign.wiring.plan.files import save_wiring
 
 PLANS = [schedule(f"circulant(6,1,{jump})", "allgather") for jump in (2, 3)]
 PROGRAMS = [compile_plan(plan) for plan in PLANS]
 ROWS = [read_rows(shipped_folder("catalog"), 2, 3, last) for last in (300, 400)]
+CHANGES = [rewire(WIRING, f"circulant(6,1,{jump})") for jump in (2, 3)]
 WIRINGS = [WIRING, plan_of(build("circulant(6,1,3)"))]
 CIRCUITS = [SWITCHED, plan_of(build("circulant(6,1,3)"), kind="ocs")]
 TIMED = schedule("circulant(6,1,2)", "allgather", method="tacos")
@@ -167,6 +170,7 @@ WRITERS = (
     Writer("plans/archive", "p.npz", lambda path, version: save_plan(path, PLANS[version])),
     Writer("compiler/compilation", "p.xml", lambda path, version: PROGRAMS[version].save(path)),
     Writer("catalog/files", "degree_02.tsv", lambda path, version: write_rows(path.parent, 2, ROWS[version])),
+    Writer("wiring/change/sheets", "c.html", lambda path, version: write_change_sheets(CHANGES[version], path)),
     Writer("wiring/plan/files", "w.json", lambda path, version: save_wiring(WIRINGS[version], path)),
     Writer("catalog/all_to_all", PRICES.name, _prices),
     Writer("search/layout", "l.csv", lambda path, version: LAYOUTS[version].save(path)),

@@ -20,7 +20,7 @@ import pytest
 from matplotlib import image
 
 from tests.report.page.test_page import EVIL
-from topodesign import pareto, report_page, schedule
+from topodesign import export_wiring, pareto, plain_inventory, report_page, schedule, wire
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.report.page.page import Page
 
@@ -75,6 +75,22 @@ def show(browser: Any, page: Page, folder: Path) -> None:
     path = folder / "page.html"
     page.save(path)
     browser.get(path.as_uri())
+
+
+def test_a_work_package_is_searched(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "package.html"
+    export_wiring(wire("circulant(12,2,3)", plain_inventory(12, 4)), "package", path)
+    browser.get(path.as_uri())
+    every = browser.find_elements("css selector", "#patches tbody tr")
+    find(browser, "#find").send_keys("C07")
+    shown = [row.text for row in every if row.is_displayed()]
+    assert len(every) == 24
+    assert len(shown) == 1
+    assert shown[0].startswith("C07")
+    browser.get(f"{path.as_uri()}#C07.b")
+    assert find(browser, "tr:has(:target), tr:target").text.count("C07") == 1
+    look(browser, "light", 390)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
 
 
 def find(browser: Any, selector: str) -> Any:

@@ -10,6 +10,7 @@ from topodesign.cli.completion import SPEC
 from topodesign.cli.options import json_option, print_json, progress_bar, say
 from topodesign.cli.wire.options import downtime_option, max_dark_option, seed_option, throughput_option
 from topodesign.wiring.change.rewire import rewire
+from topodesign.wiring.change.sheets import write_change_sheets
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 
 
@@ -22,6 +23,12 @@ from topodesign.wiring.plan.files import load_wiring, save_wiring
 @throughput_option
 @seed_option
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the new plan (.json).")
+@click.option(
+    "--sheets",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a page to work by: moves, and panels before and after each stage (.html).",
+)
 @json_option
 def command(
     plan: Path,
@@ -32,6 +39,7 @@ def command(
     throughput: bool | None,
     seed: int,
     output: Path | None,
+    sheets: Path | None,
     as_json: bool,
 ) -> None:
     """Change a wiring into another with few patches moved, in stages that keep the fabric connected.
@@ -55,6 +63,8 @@ def command(
         )
     if output is not None:
         save_wiring(found.after, output)
+    if sheets is not None:
+        write_change_sheets(found, sheets)
     if as_json:
         print_json(found.record(), found.to_records())
     else:

@@ -27,11 +27,13 @@ _HELP = (
     type=click.Path(path_type=Path),
     required=True,
     metavar="PATH",
-    help="Where: a file; for netbox, sonic, scpi and labels a new directory, or a file .csv (netbox) or .pdf (labels).",
+    help="Where: a file; for netbox, sonic, scpi, labels and panels a new directory, or a file .csv (netbox) or .pdf "
+    "(labels).",
 )
+@click.option("--url", default="", help="Where the work package will be: a QR code on each label leads there.")
 @style_options
-def command(plan: Path, file_format: str, output: Path, **style: Any) -> None:
+def command(plan: Path, file_format: str, output: Path, url: str, **style: Any) -> None:
     """Write a plan in one of the formats."""
-    for note in export_wiring(plan, file_format, output, **style):
+    for note in export_wiring(plan, file_format, output, url=url, **style):
         click.echo(note, err=True)
     click.echo(f"wrote {output}", err=True)

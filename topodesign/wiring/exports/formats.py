@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from topodesign.base.arguments import as_choice, as_path
+from topodesign.base.arguments import as_choice, as_path, as_text
 from topodesign.base.atomic import check_not_input, write_directory, write_whole
 from topodesign.base.errors import ParameterError
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.graphs import from_graph, to_dot, to_graphml, to_node_link
 from topodesign.wiring.exports.labels import to_pdf, to_svg
 from topodesign.wiring.exports.netbox import from_netbox, to_netbox, to_netbox_cables
+from topodesign.wiring.exports.package import to_package
+from topodesign.wiring.exports.panels import to_panels
 from topodesign.wiring.exports.patches import from_patches, to_patches
 from topodesign.wiring.exports.racks import to_racks
 from topodesign.wiring.exports.switch import PLAIN, SwitchStyle, from_scpi, from_sonic, idle, to_scpi, to_sonic
@@ -37,6 +39,8 @@ class Format(NamedTuple):
         Returns the links that a file (or directory) says, its nodes numbered as in the plan; None if it is not read.
     commands
         Makes the content instead where a style of commands is asked for; None if it has no commands.
+    linked
+        Make the content instead where it shall lead to the address of a work package, by the ending of the path.
     notes
         Says in words what of the plan is not in it; None if there is never anything to say.
     others
@@ -48,6 +52,7 @@ class Format(NamedTuple):
     read: Callable[[Path, WiringPlan], Topology] | None = None
     commands: Callable[[WiringPlan, SwitchStyle], Content] | None = None
     others: Mapping[str, Callable[[WiringPlan], Content]] = {}
+    linked: Mapping[str, Callable[[WiringPlan, str], Content]] = {}
     notes: Callable[[WiringPlan], tuple[str, ...]] | None = None
 
 
@@ -73,9 +78,14 @@ FORMATS: dict[str, Format] = {
     "graphml": Format("graph; also a topology for other commands, as is json (node-link)", to_graphml, from_graph),
     "json": Format("the same graph as node-link data", to_node_link, from_graph),
     "labels": Format(
-        "sheets of 65 cable labels on A4 (SVG, or PDF if PATH ends in .pdf)", to_svg, others={".pdf": to_pdf}
+        "sheets of 65 cable labels on A4 (SVG, or PDF if PATH ends in .pdf)",
+        to_svg,
+        others={".pdf": to_pdf},
+        linked={"": to_svg, ".pdf": to_pdf},
     ),
     "racks": Format("a page of work for every rack (HTML)", to_racks),
+    "panels": Format("a picture of every panel (SVG)", to_panels),
+    "package": Format("all of it on one page, to print or for a phone (HTML)", to_package),
 }
 """The formats by name."""
 
@@ -92,6 +102,7 @@ def export_wiring(
     batch: bool = False,
     labels: bool = False,
     spelling: Spelling = "ocs",
+    url: str = "",
 ) -> tuple[str, ...]:
     """Write a plan in one of the ``FORMATS``, whole or not at all.
 
@@ -100,16 +111,20 @@ def export_wiring(
     plan
         A plan, or the path of its file.
     file_format
-        ``patches``, ``netbox``, ``sonic``, ``scpi``, ``dot``, ``graphml``, ``json``, ``labels`` or ``racks``.
+        ``patches``, ``netbox``, ``sonic``, ``scpi``, ``dot``, ``graphml``, ``json``, ``labels``, ``racks``,
+        ``panels`` or ``package``.
     path
-        The file to write. ``netbox``, ``sonic``, ``scpi`` and ``labels`` make a new directory, with a file for every
-        import, switch or sheet; ``netbox`` the cables alone if the path ends in .csv, ``labels`` one PDF if in .pdf.
+        The file to write. ``netbox``, ``sonic``, ``scpi``, ``labels`` and ``panels`` make a new directory, with a file
+        for every import, switch, sheet or panel; ``netbox`` the cables alone if the path ends in .csv, ``labels`` one
+        PDF if in .pdf.
     only
         Of ``sonic`` and ``scpi``: commands that remove what else is in the switch.
     batch
         Of ``sonic`` and ``scpi``: one command for all circuits of a switch.
     labels
         Of ``sonic``: ports get the name of the lane that is cabled there.
+    url
+        Of ``labels``: the address of the work package (format ``package``), to which a QR code on each label leads.
     spelling
         Of ``sonic``: ``ocs`` for ``config ocs cross-connect``, ``yang`` for ``config ocs-cross-connect``.
 
@@ -147,6 +162,11 @@ def export_wiring(
         if known.commands is None:
             raise ParameterError(f"{file_format} has no commands; only, batch, labels and spelling are for switches")
         content = known.commands(wiring, style)
+    elif url:
+        write = known.linked.get(target.suffix.lower(), known.linked.get(""))
+        if write is None:
+            raise ParameterError(f"{file_format} has no codes that lead to a work package; labels have")
+        content = write(wiring, as_text("url", url))
     else:
         content = known.others.get(target.suffix.lower(), known.write)(wiring)
     if isinstance(content, dict):

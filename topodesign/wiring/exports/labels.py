@@ -1,19 +1,21 @@
 """Label sheets: a label for every plug of a cable, on A4 sheets of 65 labels of 38.1 mm by 21.2 mm.
 
-A label names the cable, the end it is for, and the far end, and has the cable's colour at its edge. A breakout cable
-has one plug at the host and one on each leg. Circuits have no cable and get no label. Sheets are laid out once, as
-boxes and lines of text, and then written as SVG or PDF.
+A label names the cable, the end it is for, and the far end, and has the cable's colour at its edge; on request also a
+QR code that leads to its row of the work package, wherever that page is put. Labels of a device follow one another, in
+the order of racks and units. A breakout cable has one plug at the host and one on each leg. Circuits have no cable and
+get no label. Sheets are laid out once, as boxes and lines of text, and then written as SVG or PDF.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
 
 from topodesign.base.errors import MissingLibraryError, ParameterError
-from topodesign.wiring.exports.cables import COLOURS, plugs
+from topodesign.wiring.exports.cables import COLOURS, Plug, plugs
 from topodesign.wiring.plan.plan import WiringPlan
 
 PAGE_WIDTH, PAGE_HEIGHT = 210.0, 297.0
@@ -22,6 +24,8 @@ _WIDTH, _HEIGHT, _PITCH = 38.1, 21.2, 40.6
 _LEFT, _TOP = (PAGE_WIDTH - 4 * _PITCH - _WIDTH) / 2, (PAGE_HEIGHT - _ROWS * _HEIGHT) / 2
 _MARGIN, _STRIPE = 2.5, 1.5
 _ROOM = _WIDTH - _STRIPE - 2 * _MARGIN
+_CODE = 14.0  # side of a QR code; with 120 letters a module has 0.34 mm
+_LONGEST = 120
 _LETTERS = 2.5
 _WIDE = 0.6  # advance of a letter of Courier, in its size: so a line's width is known without measuring
 _POINT = 72 / 25.4
@@ -40,35 +44,67 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label: its upper left corner in millimetres, the RGB value of its stripe (None without), and its text."""
+    """A label.
+
+    Attributes
+    ----------
+    x, y
+        Its upper left corner in millimetres.
+    colour
+        The RGB value of its stripe; None without.
+    lines
+        Its text.
+    code
+        The dark modules of its QR code as (x, y, width) in millimetres, each ``module`` high.
+    module
+        How high they are.
+    """
 
     x: float
     y: float
     colour: str | None
     lines: tuple[Line, ...]
+    code: tuple[tuple[float, float, float], ...] = ()
+    module: float = 0.0
 
 
-def sheets(plan: WiringPlan) -> list[list[Label]]:
+def sheets(plan: WiringPlan, url: str = "") -> list[list[Label]]:
     """Return the labels of every sheet.
+
+    Parameters
+    ----------
+    plan
+        Whose cables.
+    url
+        Where the work package will be, for codes; empty for labels without.
 
     Raises
     ------
+    MissingLibraryError
+        If codes are asked for and segno is not installed.
     ParameterError
-        If there is nothing to label.
+        If there is nothing to label, or the address is too long for a code that can be read.
     """
-    texts = [(plug.colour, plug.name, plug.here, plug.there) for plug in plugs(plan) if plug.cable.kind != "circuit"]
-    if not texts:
+    some = [plug for plug in plugs(plan) if plug.cable.kind != "circuit"]
+    if not some:
         raise ParameterError("there are no cables to label: every cross-connect is a circuit of a switch")
-    full = [texts[first : first + PER_SHEET] for first in range(0, len(texts), PER_SHEET)]
-    return [[_label(place, *text) for place, text in enumerate(sheet)] for sheet in full]
+    some.sort(key=_device)
+    full = [some[first : first + PER_SHEET] for first in range(0, len(some), PER_SHEET)]
+    return [[_label(place, plug, url) for place, plug in enumerate(sheet)] for sheet in full]
 
 
-def to_svg(plan: WiringPlan) -> dict[str, str]:
+def _device(plug: Plug) -> tuple[str, str, int, str]:
+    """Return where the device of a plug stands, and its name."""
+    end = plug.cable.a if plug.end == "a" else plug.cable.b
+    return *end.place, end.device
+
+
+def to_svg(plan: WiringPlan, url: str = "") -> dict[str, str]:
     """Return a file for each sheet, ``sheet-001.svg`` and so on."""
-    return {f"sheet-{number:03}.svg": _svg(sheet) for number, sheet in enumerate(sheets(plan), start=1)}
+    return {f"sheet-{number:03}.svg": _svg(sheet) for number, sheet in enumerate(sheets(plan, url), start=1)}
 
 
-def to_pdf(plan: WiringPlan) -> bytes:
+def to_pdf(plan: WiringPlan, url: str = "") -> bytes:
     """Return a PDF with a page for each sheet; needs reportlab.
 
     Raises
@@ -76,13 +112,13 @@ def to_pdf(plan: WiringPlan) -> bytes:
     MissingLibraryError
         If reportlab is not installed.
     ParameterError
-        If a name has letters beyond Latin-1, which the fonts that every reader has lack.
+        As :func:`sheets`, and if a name has letters beyond Latin-1, which the fonts that every reader has lack.
     """
     try:
         from reportlab.pdfgen.canvas import Canvas  # noqa: PLC0415  heavy and optional
     except ImportError:
         raise MissingLibraryError("PDF needs reportlab: pip install 'topodesign[print]', or export SVG") from None
-    pages = sheets(plan)
+    pages = sheets(plan, url)
     out = io.BytesIO()
     canvas = Canvas(out, pagesize=(PAGE_WIDTH * _POINT, PAGE_HEIGHT * _POINT), invariant=True)
     canvas.setTitle("Cable labels")
@@ -95,6 +131,9 @@ def to_pdf(plan: WiringPlan) -> bytes:
                 stripe = (label.x, bottom + _MARGIN, _STRIPE, _HEIGHT - 2 * _MARGIN)
                 canvas.rect(*(value * _POINT for value in stripe), fill=1)
             canvas.setFillColor("black")
+            for x, y, width in label.code:
+                box = x, PAGE_HEIGHT - y - label.module, width, label.module
+                canvas.rect(*(value * _POINT for value in box), stroke=0, fill=1)
             for line in label.lines:
                 _check_latin(line.text)
                 canvas.setFont("Courier-Bold", line.size * _POINT)
@@ -104,19 +143,53 @@ def to_pdf(plan: WiringPlan) -> bytes:
     return out.getvalue()
 
 
-def _label(place: int, colour: str | None, name: str, here: str, there: str) -> Label:
+def _label(place: int, plug: Plug, url: str) -> Label:
     row, column = divmod(place, _COLUMNS)
     x, y = _LEFT + column * _PITCH, _TOP + row * _HEIGHT
     left = x + _STRIPE + _MARGIN
-    rows = ((6.2, 4.0, name), *_two_rows(9.2, here), (13.4, 1.8, "to"), *_two_rows(16.0, there))
-    lines = tuple(Line(left, y + down, min(size, _ROOM / (_WIDE * len(text))), text) for down, size, text in rows)
-    return Label(x, y, None if colour is None else COLOURS[colour], lines)
+    room = _ROOM - (_CODE + 1.0 if url else 0.0)
+    here, there = _two_rows(9.2, plug.here, room), _two_rows(16.0, plug.there, room)
+    rows = ((6.2, 4.0, plug.name), *here, (13.4, 1.8, "to"), *there)
+    lines = tuple(Line(left, y + down, min(size, room / (_WIDE * len(text))), text) for down, size, text in rows)
+    colour = None if plug.colour is None else COLOURS[plug.colour]
+    if not url:
+        return Label(x, y, colour, lines)
+    modules = _code(f"{url}#{plug.name}.{plug.end}")
+    side = _CODE / len(modules)
+    corner = x + _WIDTH - _MARGIN - _CODE, y + (_HEIGHT - _CODE) / 2
+    dark = tuple(
+        (corner[0] + first * side, corner[1] + number * side, count * side)
+        for number, bits in enumerate(modules)
+        for first, count in _runs(bits)
+    )
+    return Label(x, y, colour, lines, dark, side)
 
 
-def _two_rows(down: float, text: str) -> Iterator[tuple[float, float, str]]:
+def _code(text: str) -> Sequence[Sequence[int]]:
+    """Return the modules of a QR code, row by row."""
+    try:
+        import segno  # noqa: PLC0415  optional
+    except ImportError:
+        raise MissingLibraryError("QR codes need segno: pip install 'topodesign[print]'") from None
+    if len(text) > _LONGEST:
+        raise ParameterError(f"'{text[:40]}...' has {len(text)} letters; a code this small takes at most {_LONGEST}")
+    return tuple(segno.make_qr(text, error="m").matrix)
+
+
+def _runs(bits: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield where runs of dark modules begin, and how long they are."""
+    first = 0
+    for bit, group in groupby(bits):
+        count = len(list(group))
+        if bit:
+            yield first, count
+        first += count
+
+
+def _two_rows(down: float, text: str, room: float) -> Iterator[tuple[float, float, str]]:
     """Yield one row for a short text, two for a long one: divided after the hyphen or comma nearest to its middle."""
     breaks = [place for place, letter in enumerate(text[:-1], start=1) if letter in "-, "]
-    if _WIDE * _LETTERS * len(text) <= _ROOM or not breaks:
+    if _WIDE * _LETTERS * len(text) <= room or not breaks:
         yield down + 1.4, 3.0, text
         return
     cut = min(breaks, key=lambda place: abs(2 * place - len(text)))
@@ -131,6 +204,9 @@ def _svg(sheet: list[Label]) -> str:
         box = f'x="{label.x:.2f}" y="{label.y + _MARGIN:.2f}" width="{_STRIPE}" height="{_HEIGHT - 2 * _MARGIN:.2f}"'
         if label.colour is not None:
             lines.append(f'<rect {box} fill="#{label.colour}" stroke="black" stroke-width="0.1"/>')
+        if label.code:
+            runs = "".join(f"M{cx:.3f} {cy:.3f}h{cw:.3f}v{label.module:.3f}h-{cw:.3f}z" for cx, cy, cw in label.code)
+            lines.append(f'<path d="{runs}"/>')
         for line in label.lines:
             width = len(line.text) * line.size * _WIDE  # said, so that a font that is wider cannot leave the label
             room = f'textLength="{width:.2f}" lengthAdjust="spacingAndGlyphs"'

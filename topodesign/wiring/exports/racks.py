@@ -1,7 +1,9 @@
 """Work sheets for the technician: one HTML page that prints a rack a sheet, with all that has to be plugged there.
 
 The page needs nothing from elsewhere. A cable is listed in the rack of either end; where both are in one rack, once,
-unless its ends differ, as those of a breakout cable do. Circuits are not listed: software sets them.
+unless its ends differ, as those of a breakout cable do. Circuits are not listed: software sets them. Every row has an
+address on the page, ``#CABLE.a`` or ``#CABLE.b``, that a label can lead to, and room for who did it, when, and what was
+measured.
 """
 
 from __future__ import annotations
@@ -11,53 +13,73 @@ from collections.abc import Iterator
 from html import escape
 
 from topodesign.wiring.exports.cables import COLOURS, Plug, breakout_of, plugs
+from topodesign.wiring.exports.pages import cell, contents, page, table
+from topodesign.wiring.inventory.inventory import interface_name
 from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.plan.cross_connects import End
 from topodesign.wiring.plan.plan import WiringPlan
 
 Rack = tuple[str, str]
 
-_STYLE = """
-body { font: 11pt/1.35 sans-serif; margin: 1.5em; color: #000; }
-h1 { font-size: 1.4em; } h2 { font-size: 1.25em; border-bottom: 2px solid #000; }
-table { border-collapse: collapse; width: 100%; margin: .6em 0 1.4em; }
-th, td { border: 1px solid #999; padding: .15em .4em; text-align: left; font-size: .85em; }
-th { background: #eee; } th.heading { background: #fff; border: 0; font-size: 1em; padding: .4em 0; }
-td.code { font-family: monospace; } td.name { white-space: nowrap; }
-td.done { width: 1.2em; } .colour { display: inline-block; width: .8em; height: .8em; border: 1px solid #000; }
-ul.devices { columns: 15em; list-style: none; margin: 0; padding: 0; font-size: .8em; }
-@page { size: A4 landscape; margin: 12mm; }
-@media print {
-  body { margin: 0; print-color-adjust: exact; -webkit-print-color-adjust: exact; } nav { display: none; }
-  section + section { break-before: page; } tr { break-inside: avoid; }
-}
-"""
-_COLUMNS = ("", "Cable", "Here", "There", "Fibres", "Colour", "Cable type", "Metres")
-_HEAD = "".join(f"<th>{column}</th>" for column in _COLUMNS)
+_COLUMNS = ("", "Cable", "Here", "There", "Joins", "Fibres", "Colour", "Cable type", "Metres", "Date", "By", "Loss dB")
 
 
 def to_racks(plan: WiringPlan) -> str:
     """Return the page."""
+    sections = list(rack_sections(plan))
+    return page(
+        title_of(plan),
+        [
+            f"<p>{summary_of(plan)}</p>",
+            contents((key, name) for key, name, _ in sections),
+            *(text for _, _, text in sections),
+        ],
+    )
+
+
+def title_of(plan: WiringPlan) -> str:
+    """Return what a page about a plan is called."""
+    return f"Wiring of {plan.topology.spec or f'{plan.topology.nodes} hosts'}"
+
+
+def rack_sections(plan: WiringPlan) -> Iterator[tuple[str, str, str]]:
+    """Yield the id, the name and the text of a section for every rack with work."""
     racks: dict[Rack, list[Plug]] = {}
     for plug in plugs(plan):
-        a, b = plug.cable.a.place[:2], plug.cable.b.place[:2]
-        listed = a != b or plug.end == "a" or breakout_of(plug.cable) is not None
-        if listed and plug.cable.kind != "circuit":
-            racks.setdefault(a if plug.end == "a" else b, []).append(plug)
-    order = sorted(racks)
-    title = escape(f"Wiring of {plan.topology.spec or f'{plan.topology.nodes} hosts'}")
-    nav = "".join(f'<li><a href="#r{row}">{_name(rack)}</a></li>' for row, rack in enumerate(order))
-    parts = [
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
-        f"<title>{title}</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{title}</h1><p>{_summary(plan)}</p><nav><ul>{nav}</ul></nav>",
-    ]
-    for row, rack in enumerate(order):
-        parts.append(f'<section id="r{row}"><h2>{_name(rack)}</h2>')
-        parts += [_devices(plan, rack), *_tables(plan, _name(rack), racks[rack]), "</section>"]
-    return "\n".join([*parts, "</body></html>"]) + "\n"
+        if plug.cable.kind != "circuit" and (plug.end == "a" or not _for_both(plug)):
+            end = plug.cable.a if plug.end == "a" else plug.cable.b
+            racks.setdefault(end.place[:2], []).append(plug)
+    joins = {
+        connect.cable: f"{lane_of(plan, connect.a)} {_ARROW[connect.mode]} {lane_of(plan, connect.b)}"
+        for connect in plan.connects
+    }
+    for number, rack in enumerate(sorted(racks)):
+        key, name = f"r{number}", _name(rack)
+        lines = [f'<section id="{key}"><h2>{escape(name)}</h2>', _devices(plan, rack)]
+        fixed = "fixed cables that exist" if plan.inventory.cabling else "fixed cables"
+        for kind, heading in (("fixed", fixed), ("patch", "patch cords")):
+            rows = (_row(plug, joins.get(plug.cable.name, "")) for plug in racks[rack] if plug.cable.kind == kind)
+            columns = [column for column in _COLUMNS if column != "Joins" or kind == "patch"]
+            lines += table(f"{name}: {heading}", columns, rows)
+        yield key, name, "\n".join([*lines, "</section>"])
 
 
-def _summary(plan: WiringPlan) -> str:
+def _for_both(plug: Plug) -> bool:
+    """Whether one row is for both ends: in one rack and alike, as those of breakout cables are not."""
+    return plug.cable.a.place[:2] == plug.cable.b.place[:2] and breakout_of(plug.cable) is None
+
+
+def lane_of(plan: WiringPlan, end: End) -> str:
+    """Return a lane as people say it: the host and its interface."""
+    port = next(port for port in plan.inventory.host[end.host].ports if port.name == end.port)
+    return f"{end.host} {interface_name(end.port, end.lane, port.lanes)}"
+
+
+_ARROW = {"simplex": "\u2192", "duplex": "\u2194"}
+
+
+def summary_of(plan: WiringPlan) -> str:
+    """Return what there is to do, in a sentence."""
     patches = Counter(plan.inventory.panel[connect.a.panel].kind for connect in plan.connects)
     cords, circuits = patches["patch panel"], patches["ocs"]
     fixed = len({(one.host, one.port) for one in plan.fixed})
@@ -79,27 +101,25 @@ def _devices(plan: WiringPlan, rack: Rack) -> str:
     return f'<ul class="devices">{"".join(lines)}</ul>'
 
 
-def _tables(plan: WiringPlan, rack: str, jobs: list[Plug]) -> Iterator[str]:
-    """Yield the tables of a rack; their headings come again on every printed page."""
-    fixed = "fixed cables that exist" if plan.inventory.cabling else "fixed cables"
-    for kind, heading in (("fixed", fixed), ("patch", "patch cords")):
-        rows = [_row(plug) for plug in jobs if plug.cable.kind == kind]
-        if rows:
-            title = f'<tr><th class="heading" colspan="{len(_COLUMNS)}">{rack}: {heading}, {len(rows)}</th></tr>'
-            yield f"<table><thead>{title}<tr>{_HEAD}</tr></thead><tbody>"
-            yield from rows
-            yield "</tbody></table>"
-
-
-def _row(plug: Plug) -> str:
+def _row(plug: Plug, joins: str) -> str:
     cable, colour = plug.cable, plug.colour
     swatch = f'<span class="colour" style="background:#{COLOURS[colour]}"></span> {colour}' if colour else ""
-    codes = f'<td class="code name">{escape(plug.name)}</td>'
-    codes += "".join(f'<td class="code">{escape(text)}</td>' for text in (plug.here, plug.there))
-    cells = "".join(f"<td>{text}</td>" for text in (plug.polarity, swatch, cable.sort, format_metres(cable.length)))
-    return f'<tr><td class="done">&#9744;</td>{codes}{cells}</tr>'
+    other = f'<a id="{escape(plug.name)}.b"></a>' if _for_both(plug) else ""
+    cells = [
+        f'<td class="done">&#9744;{other}</td>',
+        cell(plug.name, kind="code name"),
+        cell(plug.here, "here", "code"),
+        cell(plug.there, "there", "code"),
+        *([cell(joins, "joins")] if cable.kind == "patch" else []),
+        cell(plug.polarity, "fibres"),
+        f"<td>{swatch}</td>",
+        cell(cable.sort or ""),
+        cell(format_metres(cable.length), "metres"),
+        *('<td class="write"></td>' for _ in range(3)),
+    ]
+    return f'<tr id="{escape(plug.name)}.{plug.end}">{"".join(cells)}</tr>'
 
 
 def _name(rack: Rack) -> str:
     site, name = rack
-    return escape(f"Site {site}, rack {name}" if site else f"Rack {name}")
+    return f"Site {site}, rack {name}" if site else f"Rack {name}"

@@ -1,0 +1,194 @@
+"""Sheets for technicians: every cable is where it is plugged in, every address leads somewhere, and stages add up."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+
+from tests.samples.inventories import inventory_of
+from tests.samples.plans import plan_of
+from tests.samples.topologies import regular_digraphs
+from topodesign import build, read_inventory, rewire, trace_wiring, wire, write_change_sheets
+from topodesign.base.errors import ParameterError
+from topodesign.base.shipped import copy_examples
+from topodesign.cli.main import run
+from topodesign.topology.topology import Topology
+from topodesign.wiring.change.sheets import to_change_page
+from topodesign.wiring.exports.cables import plugs
+from topodesign.wiring.exports.drawing import drawing_of
+from topodesign.wiring.exports.formats import export_wiring
+from topodesign.wiring.exports.labels import PAGE_HEIGHT, PAGE_WIDTH, sheets
+from topodesign.wiring.exports.package import to_package
+from topodesign.wiring.exports.pages import cell, table
+from topodesign.wiring.exports.panels import marks_of, panel_views, to_panels
+from topodesign.wiring.exports.racks import to_racks
+from topodesign.wiring.plan.cross_connects import fibres
+from topodesign.wiring.plan.files import save_wiring
+from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.planner import make_plan
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> WiringPlan:
+    [path] = copy_examples(["inventory_pods.yaml"], tmp_path_factory.mktemp("rows"))
+    return wire("circulant(32,3,4,5)", read_inventory(path))
+
+
+def texts(svg: str) -> Counter[str]:
+    """What a picture says."""
+    return Counter(text.text or "" for text in etree.fromstring(svg.encode()).iter("{*}text"))
+
+
+@given(regular_digraphs(7, 2), st.booleans())
+def test_every_patch_is_where_it_is_plugged_in(topology: Topology, duplex: bool) -> None:
+    if duplex:
+        links = topology.links()
+        topology = Topology.from_links(topology.nodes, [*links, *((v, u, c) for u, v, c in links)])
+    lanes = topology.degree
+    plan = make_plan(topology, inventory_of(topology.nodes, lanes, (topology.nodes * lanes,) * 2))
+    shown = {panel.name: texts(svg) for panel, svg in panel_views(plan)}
+    for name, count in shown.items():
+        wanted = Counter(connect.cable for connect in plan.connects for place in fibres(connect) if place.panel == name)
+        assert Counter({word: count[word] for word in wanted}) == wanted
+        cabled = Counter(fixed.host for fixed in plan.fixed if fixed.panel == name)
+        assert Counter({word: count[word] for word in cabled}) == cabled
+
+
+def test_ports_that_cannot_be_used_say_so(rows: WiringPlan) -> None:
+    inventory = rows.inventory
+    [first, *others] = inventory.panels
+    ports = tuple(replace(port, blocked=port.label == "104") for port in first.ports)
+    plan = replace(rows, inventory=replace(inventory, panels=(replace(first, ports=ports), *others)))
+    pictures = to_panels(plan)
+    assert set(pictures) == {"PA.svg", "PB.svg", "XA.svg", "XB.svg", "ocs.svg"}
+    assert "104 ports, 72 patched, 1 blocked" in pictures["PA.svg"]
+    assert pictures["PA.svg"].count('stroke="#606060"') == 1
+    assert texts(pictures["XA.svg"])["ocs:1"] == 1
+
+
+def test_the_package_leads_from_every_label_to_its_row(rows: WiringPlan) -> None:
+    page = etree.HTML(to_package(rows))
+    ids = Counter(element.get("id") for element in page.iter() if element.get("id"))
+    assert set(ids.values()) == {1}
+    wanted = {f"{plug.name}.{plug.end}" for plug in plugs(rows) if plug.cable.kind != "circuit"}
+    assert wanted <= set(ids)
+    addresses = [(element.get("href") or "")[1:] for element in page.iter("a") if element.get("href")]
+    assert set(addresses) <= set(ids)
+    assert not re.search(r"(src|href)=[\"'](?!#)", to_package(rows))
+
+
+def test_the_lookup_says_what_a_trace_says(rows: WiringPlan) -> None:
+    page = etree.HTML(to_package(rows))
+    [lanes] = [section for section in page.iter("section") if section.get("id") == "lanes"]
+    found = {}
+    for row in lanes.iter("tr"):
+        cells = ["".join(map(str, one.itertext())) for one in row.iter("td")]
+        if cells:
+            found[cells[0]] = cells[1:]
+    assert len(found) == len(rows.fixed)
+    for connect in rows.connects:
+        [way] = trace_wiring(rows, connect.cable).ways
+        for lane, other in ((way.sender, way.receiver), (way.receiver, way.sender)):
+            fixed, _, *links = found[lane]
+            assert fixed in way.through
+            assert links == [connect.cable, other] * 2
+
+
+def test_a_drawing_has_every_host_and_every_link(rows: WiringPlan) -> None:
+    drawing = drawing_of(rows)
+    assert drawing is not None
+    svg = etree.fromstring(drawing.encode())
+    assert Counter(title.text for title in svg.iter("{*}title")) == Counter(rows.hosts)
+    assert len(list(svg.iter("{*}path"))) == len(
+        {frozenset(link) for u, v, _ in rows.topology.links() for link in [(u, v)]}
+    )
+    assert drawing_of(make_plan(build("torus(32,33)"), inventory_of(1056, 4, (4224,)))) is None
+
+
+def test_stages_leave_and_take_what_the_pictures_mark() -> None:
+    plan = make_plan(build("circulant(12,2,3)"), inventory_of(12, 4, (48,), kind="patch panel"), mode="simplex")
+    change = rewire(plan, "genkautz(4,12)", keep_hosts=True)
+    assert len(change.stages) > 1
+    taken = {place: connect.cable for connect in plan.connects for place in fibres(connect)}
+    for stage in change.stages:
+        pull, plug = marks_of(stage.removed, stage.made)
+        assert set(pull.values()) <= {"pull"}
+        assert pull.keys() <= taken.keys()
+        for place in pull:
+            del taken[place]
+        assert not plug.keys() & taken.keys()
+        names = {place: connect.cable for connect in stage.made for place in fibres(connect)}
+        taken |= {place: names[place] for place in plug}
+    assert taken == {place: connect.cable for connect in change.after.connects for place in fibres(connect)}
+    page = to_change_page(change)
+    boxes = len(re.findall('class="done"', page))
+    assert boxes == len(change.to_records())
+    assert len(re.findall("<figure>", page)) == 2 * len(change.stages)
+
+
+def test_nothing_to_move_is_a_page_too(tmp_path: Path) -> None:
+    plan = make_plan(build("biring(2,4)"), inventory_of(4, 2, (8,)))
+    write_change_sheets(rewire(plan, "biring(2,4)"), tmp_path / "none.html")
+    assert "nothing has to move" in (tmp_path / "none.html").read_text()
+
+
+def test_labels_of_a_device_follow_one_another(rows: WiringPlan) -> None:
+    where = {end.where for plug in plugs(rows) for end in (plug.cable.a, plug.cable.b)}
+    said = [
+        "".join(line.text for line in label.lines[1:]).partition("to")[0] for sheet in sheets(rows) for label in sheet
+    ]
+    devices = [max((name for name in where if words.startswith(name)), key=len) for words in said]
+    assert len(list(groupby(devices))) == len(set(devices))
+
+
+def test_codes_can_be_read_and_lead_to_the_rows_of_the_package(rows: WiringPlan) -> None:
+    reader = pytest.importorskip("zxingcpp", reason="needs zxing-cpp: pip install 'topodesign[dev]'")
+    url = "https://dc.example/fabric/work.html"
+    page = sheets(rows, url)[1]
+    scale = 12  # dots a millimetre: a printer has as many
+    image = np.full((int(PAGE_HEIGHT * scale), int(PAGE_WIDTH * scale)), 255, dtype=np.uint8)
+    for label in page:
+        assert min(x for x, _, _ in label.code) > max(line.x + 0.6 * line.size * len(line.text) for line in label.lines)
+        for x, y, width in label.code:
+            top, left = round(y * scale), round(x * scale)
+            image[top : round((y + label.module) * scale), left : round((x + width) * scale)] = 0
+    read = {found.text for found in reader.read_barcodes(image)}
+    assert len(read) == len(page)
+    ids = {element.get("id") for element in etree.HTML(to_package(rows)).iter() if element.get("id")}
+    assert {text.removeprefix(f"{url}#") for text in read} <= ids
+
+
+def test_an_address_that_no_small_code_holds(rows: WiringPlan, tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="a code this small takes at most 120"):
+        sheets(rows, "https://example.org/" + "x" * 120)
+    with pytest.raises(ParameterError, match="patches has no codes"):
+        export_wiring(rows, "patches", tmp_path / "p.csv", url="https://example.org")
+
+
+def test_names_are_words_on_every_page() -> None:
+    plan = plan_of(build("circulant(12,2,3)"), hosts=tuple(f"<b>{node}</b>&" for node in range(12)))
+    for page in (to_package(plan), to_racks(plan), *to_panels(plan).values()):
+        assert "<b>" not in page
+    assert cell("<i>", "a") == '<td data-of="a">&lt;i&gt;</td>'
+    assert not list(table("nothing", ("a",), []))
+
+
+def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "plan.json"
+    save_wiring(make_plan(build("circulant(12,2,3)"), inventory_of(12, 4, (48,), kind="patch panel")), path)
+    for name, ending in (("package", "package.html"), ("panels", "panels")):
+        assert run(["wire", "export", str(path), "--format", name, "-o", str(tmp_path / ending)]) == 0
+    assert (tmp_path / "panels" / "P0.svg").exists()
+    sheet = tmp_path / "change.html"
+    assert run(["wire", "diff", str(path), "torus(4,3)", "--no-throughput", "--sheets", str(sheet)]) == 0
+    assert "Stage 1 of" in sheet.read_text()
+    assert "moves" in capsys.readouterr().out

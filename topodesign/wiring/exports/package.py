@@ -1,0 +1,110 @@
+"""The work package: one HTML page with all that people need who wire a plan, on paper, on a screen or on a phone.
+
+What there is to do and to buy, the topology as it will be, where every lane leads (to look up by either end), a picture
+of every panel, and the work sheets of the racks. It needs nothing from elsewhere, and its rows have addresses that the
+codes of labels lead to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+from topodesign.wiring.exports.cables import Cable, cables
+from topodesign.wiring.exports.drawing import drawing_of
+from topodesign.wiring.exports.pages import cell, contents, page, table
+from topodesign.wiring.exports.panels import panel_views
+from topodesign.wiring.exports.racks import lane_of, rack_sections, summary_of, title_of
+from topodesign.wiring.plan.cross_connects import CrossConnect, End, fibres
+from topodesign.wiring.plan.plan import WiringPlan
+
+_BY_LANE = ("Lane", "Fixed cable", "Panel port", "Sends through", "to", "Receives through", "from")
+_BY_PATCH = ("Patch", "From", "Panel port", "Panel port", "To")
+_SEARCH = """<p class="search"><label>Find a host, a port or a cable: <input type="search" id="find"></label></p>
+<script>
+document.getElementById("find").addEventListener("input", function () {
+  var wanted = this.value.toLowerCase();
+  document.querySelectorAll("#lanes tbody tr, #patches tbody tr").forEach(function (row) {
+    row.hidden = !row.textContent.toLowerCase().includes(wanted);
+  });
+});
+</script>"""
+
+
+def to_package(plan: WiringPlan) -> str:
+    """Return the page."""
+    racks = list(rack_sections(plan))
+    drawing = drawing_of(plan)
+    sections = [("do", "What to do and to buy", f"<p>{summary_of(plan)}</p><pre>{escape(str(plan))}</pre>")]
+    if drawing is not None:
+        sections.append(("topology", "The topology", f"<figure>{drawing}</figure>"))
+    sections += [
+        ("lanes", "Where every lane leads", "\n".join([_SEARCH, *table("by host", _BY_LANE, _lanes(plan))])),
+        ("patches", "Where every patch leads", "\n".join(table("by patch", _BY_PATCH, map(_patch, plan.connects)))),
+        ("panels", "Panels", "\n".join(f"<figure>{svg}</figure>" for _, svg in panel_views(plan))),
+    ]
+    parts = [f'<section id="{key}"><h2>{escape(name)}</h2>{text}</section>' for key, name, text in sections]
+    listed = [*((key, name) for key, name, _ in sections), *((key, name) for key, name, _ in racks)]
+    return page(title_of(plan), [contents(listed), *parts, *(text for _, _, text in racks)])
+
+
+def _lanes(plan: WiringPlan) -> Iterator[str]:
+    """Yield a row for every cabled lane, in the order of hosts and their ports."""
+    sends: dict[tuple[str, str], tuple[str, End]] = {}
+    receives: dict[tuple[str, str], tuple[str, End]] = {}
+    for connect in plan.connects:
+        (a, b), ways = fibres(connect), [(connect.a, connect.b)]
+        ways += [(connect.b, connect.a)] if connect.mode == "duplex" else []
+        for (here, there), (place, other) in zip(ways, ((a, b), (b, a)), strict=False):
+            sends[place[:2]] = connect.cable, there
+            receives[other[:2]] = connect.cable, here
+    order = {host: number for number, host in enumerate(plan.inventory.host)}
+    for cable in sorted(_fixed(plan), key=lambda cable: order[cable[0].host]):
+        end, name = cable
+        key = end.panel, end.panel_port
+        near = plan.inventory.plugged_at(*key)
+        port = ":".join(near) + ("" if near == key else f" to {':'.join(key)}")
+        tail = [
+            (found[0], lane_of(plan, found[1])) if found is not None else ("", "")
+            for found in (sends.get(key), receives.get(key))
+        ]
+        cells = [lane_of(plan, end), name, port, *tail[0], *tail[1]]
+        yield (
+            "<tr>"
+            + "".join(
+                cell(words, "" if number == 0 else head.lower(), "code name" if number == 0 else "code")
+                for number, (words, head) in enumerate(zip(cells, _BY_LANE, strict=True))
+            )
+            + "</tr>"
+        )
+
+
+def _fixed(plan: WiringPlan) -> Iterator[tuple[End, str]]:
+    """Yield what is at the end of each fixed cable, and its name."""
+    behind = {near: far for far, near in plan.inventory.near.items()}
+    for cable in _of_kind(plan, "fixed"):
+        place = cable.b.device, cable.b.port
+        yield plan.end[behind.get(place, place)], cable.name
+
+
+def _of_kind(plan: WiringPlan, kind: str) -> Iterator[Cable]:
+    return (cable for cable in cables(plan) if cable.kind == kind)
+
+
+def _patch(connect: CrossConnect) -> str:
+    begin, end = fibres(connect)
+    cells = [
+        connect.cable,
+        f"{connect.a.host}:{connect.a.port}/{connect.a.lane}",
+        f"{begin.panel}:{begin.panel_port}{begin.side if len(begin.side) == 1 else ''}",
+        f"{end.panel}:{end.panel_port}{end.side if len(end.side) == 1 else ''}",
+        f"{connect.b.host}:{connect.b.port}/{connect.b.lane}",
+    ]
+    return (
+        "<tr>"
+        + "".join(
+            cell(words, "" if number == 0 else head.lower(), "code name" if number == 0 else "code")
+            for number, (words, head) in enumerate(zip(cells, _BY_PATCH, strict=True))
+        )
+        + "</tr>"
+    )

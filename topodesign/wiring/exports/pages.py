@@ -1,0 +1,67 @@
+"""What the pages for technicians share: how they look on paper and on a phone, and their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+
+STYLE = """
+body { font: 11pt/1.35 sans-serif; margin: 1.5em; color: #000; background: #fff; }
+h1 { font-size: 1.4em; } h2 { font-size: 1.25em; border-bottom: 2px solid #000; } h3 { font-size: 1.05em; }
+table { border-collapse: collapse; width: 100%; margin: .6em 0 1.4em; }
+th, td { border: 1px solid #999; padding: .15em .4em; text-align: left; font-size: .85em; }
+th { background: #eee; } th.heading { background: #fff; border: 0; font-size: 1em; padding: .4em 0; }
+td.code { font-family: monospace; } td.name { white-space: nowrap; } td.write { min-width: 3em; }
+td.done { width: 1.2em; } .colour { display: inline-block; width: .8em; height: .8em; border: 1px solid #000; }
+tr:target, tr:has(:target) { outline: 3px solid #c60; background: #fff3d0; }
+ul.devices { columns: 15em; list-style: none; margin: 0; padding: 0; font-size: .8em; }
+figure { margin: .6em 0 1.4em; break-inside: avoid; } figure svg { width: 100%; height: auto; max-height: 90vh; }
+pre { font-size: .85em; white-space: pre-wrap; }
+@page { size: A4 landscape; margin: 12mm; }
+@media print {
+  body { margin: 0; print-color-adjust: exact; -webkit-print-color-adjust: exact; } nav, .search { display: none; }
+  section + section { break-before: page; } tr { break-inside: avoid; } figure svg { max-height: 165mm; }
+}
+@media screen and (max-width: 45em) {
+  body { margin: .6em; } thead { display: none; } td { display: block; border: 0; padding: .05em 0; }
+  tr { display: block; border: 1px solid #999; padding: .3em .5em; margin: .4em 0; }
+  td.done, td.name { display: inline-block; width: auto; padding-right: .6em; font-weight: bold; }
+  td:empty { display: none; } td[data-of]::before { content: attr(data-of) ": "; color: #555; }
+  figure { overflow-x: auto; } figure svg.panel { width: 70em; max-height: none; }
+}
+"""
+
+
+def page(title: str, body: Iterable[str]) -> str:
+    """Return a page that needs nothing from elsewhere."""
+    parts = [
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>",
+        f"<h1>{escape(title)}</h1>",
+    ]
+    return "\n".join([*parts, *body, "</body></html>"]) + "\n"
+
+
+def contents(sections: Iterable[tuple[str, str]]) -> str:
+    """Return a list of links to sections, which are given by their ids and names."""
+    return (
+        "<nav><ul>" + "".join(f'<li><a href="#{key}">{escape(name)}</a></li>' for key, name in sections) + "</ul></nav>"
+    )
+
+
+def table(heading: str, columns: Sequence[str], rows: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of a table, whose head comes again on every printed page; nothing if it has no rows."""
+    made = list(rows)
+    if made:
+        head = "".join(f"<th>{escape(column)}</th>" for column in columns)
+        title = f'<tr><th class="heading" colspan="{len(columns)}">{escape(heading)}, {len(made)}</th></tr>'
+        yield f"<table><thead>{title}<tr>{head}</tr></thead><tbody>"
+        yield from made
+        yield "</tbody></table>"
+
+
+def cell(words: str, of: str = "", kind: str = "") -> str:
+    """Return a cell: what it says, of what (for phones, where columns have no heads), and its class."""
+    said = (f' class="{kind}"' if kind else "") + (f' data-of="{escape(of)}"' if of else "")
+    return f"<td{said}>{escape(words)}</td>"
