@@ -31,6 +31,8 @@ from topodesign.fabrics.shards import read_shards
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.pricing.mix import read_mix
 from topodesign.runtime.check import check_file
+from topodesign.runtime.mscclpp.check import check_plan_file
+from topodesign.runtime.mscclpp.parse import parse_plan
 from topodesign.runtime.network import read_network
 from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import PROFILES
@@ -88,6 +90,10 @@ def program() -> bytes:
 
 def traces() -> Mapping[str, bytes]:
     return compile_plan(schedule(RING, "allgather"), "chakra").files
+
+
+def execution_plan() -> bytes:
+    return compile_plan(schedule("torus(2,2)", "allgather"), "mscclpp").text.encode()
 
 
 def journal() -> bytes:
@@ -176,6 +182,8 @@ READERS = (
     Reader("runtime/traces", "c.0.et", lambda: traces()["collective.0.et"], read_trace),
     Reader("runtime/network", "n.yml", lambda: traces()["network.yml"], read_network),
     Reader("runtime/trace_check", "expected.json", lambda: traces()["expected.json"], expected_time),
+    Reader("runtime/mscclpp/parse", "p.json", execution_plan, parse_plan),
+    Reader("runtime/mscclpp/parse", "c.json", execution_plan, lambda path: check_plan_file(path, interleavings=1).ok),
     Reader("cli/sources", "k.npz", plan_bytes, kind_of),
     Reader("catalog/files", "degree_02.tsv", rows, lambda path: read_rows(path.parent, 2)),
     Reader("catalog/all_to_all", PRICES.name, prices, lambda path: read_prices(path.parent, 2, 3, 40)),

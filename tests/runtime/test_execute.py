@@ -23,7 +23,7 @@ EXECUTOR = PROFILES["msccl-executor-256"]
 def threads_of(program: P) -> tuple[list[Thread], Layout]:
     parsed = parse_xml(write(program), EXECUTOR)
     root = 2 if program == FAMILIES["tree broadcast from 2"] else 0
-    return load(parsed, EXECUTOR).threads, Layout(parsed, inplace=program.inplace, root=root)
+    return load(parsed, EXECUTOR).threads, Layout.of(parsed, inplace=program.inplace, root=root)
 
 
 def nothing(_thread: int, _operation: Operation, _lo: int, _hi: int, _received: Any) -> None:
@@ -100,7 +100,7 @@ def test_both_ways_find_a_wrong_result() -> None:
     program = ring_allgather(4)
     swapped = write(program).replace('dstoff="1"', 'dstoff="9"').replace('dstoff="2"', 'dstoff="1"')
     parsed = parse_xml(swapped.replace('dstoff="9"', 'dstoff="2"'), EXECUTOR)
-    threads, layout = load(parsed, EXECUTOR).threads, Layout(parsed, inplace=False)
+    threads, layout = load(parsed, EXECUTOR).threads, Layout.of(parsed, inplace=False)
     assert {finding.verdict for finding in analyse(threads, layout, 2).findings} & {
         "wrong result",
         "uninitialised read",

@@ -143,4 +143,19 @@ def begins_as_xml(path: Path) -> bool:
     FileFormatError
         As :func:`read_head`.
     """
-    return read_head(path).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<")
+    return _begins(path, b"<")
+
+
+def begins_as_json(path: Path) -> bool:
+    """Return whether a file begins as an object in JSON does, whatever its name is.
+
+    Raises
+    ------
+    FileFormatError
+        As :func:`read_head`.
+    """
+    return _begins(path, b"{")
+
+
+def _begins(path: Path, sign: bytes) -> bool:
+    return read_head(path).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(sign)

@@ -114,11 +114,18 @@ _RUNTIMES = list(dict.fromkeys(name for backend in BACKENDS.values() for name in
     help="Of chakra: bandwidth of all links of a node together in the simulator; 100Gbps without it.",
 )
 @click.option(
+    "--box",
+    type=click.IntRange(1),
+    help="Of mscclpp: ranks of a box, which have consecutive numbers; memory channels are inside a box, port channels "
+    "between boxes. Without it the names of a fabric's nodes tell, such as box0/gpu3, and else all are in one box.",
+)
+@click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     required=True,
-    help="File to write (.xml); of chakra, and of several programs, of groups or --all-roots, the directory.",
+    help="File to write (.xml, of mscclpp .json); of chakra, and of several programs, of groups or --all-roots, the "
+    "directory.",
 )
 @json_option
 @click.pass_context
@@ -139,12 +146,13 @@ def command(
     size: str | None,
     alpha: str | None,
     bandwidth: str | None,
+    box: int | None,
     all_roots: bool,
     output: Path,
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Compile a schedule to an MSCCL program, or to Chakra traces for ASTRA-sim.
+    """Compile a schedule to an MSCCL program, an MSCCL++ execution plan, or Chakra traces for ASTRA-sim.
 
     SOURCE is a spec (quote it), a file of links, a fabric (a file or a spec such as 'dgx_a100(2)'), or a schedule file
     (.npz), which decides on the collective and how it is done itself. The program is checked as `topodesign verify`
@@ -176,6 +184,7 @@ def command(
         "size": size,
         "alpha": alpha,
         "bandwidth": bandwidth,
+        "box": box,
     }
     if all_roots:
         _refuse_choices(context, "--all-roots", ("root", "method", "fixed_k", "only", "without", "group", "shards"))
@@ -249,7 +258,7 @@ def _write_all(programs: tuple[Part, ...], output: Path, as_json: bool) -> None:
     alone = len(programs) == 1 and bool(output.suffix)
     if programs[0].compiled.backend.directory:
         alone = False
-    if not alone and (output.suffix == ".xml" or (output.exists() and not output.is_dir())):
+    if not alone and (output.suffix in {".xml", ".json"} or (output.exists() and not output.is_dir())):
         raise ParameterError(f"these are {len(programs)} programs; name a directory with -o, not the file {output}")
     checked = []
     with progress_bar("checking") as progress:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 import topodesign
-from topodesign.base.text_files import begins_as_xml
+from topodesign.base.text_files import begins_as_json, begins_as_xml
 from topodesign.cli.options import json_option, print_json, progress_bar, runtime_option, say
 from topodesign.runtime.traces import is_trace_name
 
@@ -24,18 +24,19 @@ if TYPE_CHECKING:
     type=click.IntRange(0, 10_000),
     default=20,
     show_default=True,
-    help="Random orders in which an XML file is executed, besides the exact analysis, or traces are replayed.",
+    help="Random orders in which a program is executed, besides the exact analysis, or traces are replayed.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random orders.")
 @json_option
 def command(file: Path, runtime: str, interleavings: int, seed: int, as_json: bool) -> int:
-    """Check a schedule (.npz), an MSCCL program (.xml) or Chakra traces (.et): right, or what is wrong with it.
+    """Check a schedule (.npz), an MSCCL program (.xml), an MSCCL++ execution plan (.json) or Chakra traces (.et).
 
     Which of them FILE is, its first bytes tell. A schedule is replayed symbolically (of one of trees, every tree, route
     and link load is checked), its cost recomputed and its topology rebuilt. An XML file, ours or not, is read as
     strictly as the runtime does and executed on real integers under its limits; deadlocks, races and wrong results are
-    reported. Traces are named by their directory or by one of their files, and replayed by all ranks together: whether
-    messages match, nothing waits for ever, all data arrive, and how long ASTRA-sim takes. Exit status 1 if it is wrong.
+    reported. So is an execution plan, over several launches, and signals that are lost. Traces are named by their
+    directory or by one of their files, and replayed by all ranks together: whether messages match, nothing waits for
+    ever, all data arrive, and how long ASTRA-sim takes. Exit status 1 if it is wrong.
 
     Example: topodesign verify ring.npz
     """
@@ -43,7 +44,7 @@ def command(file: Path, runtime: str, interleavings: int, seed: int, as_json: bo
         with progress_bar("replaying"):
             replayed = topodesign.check_traces(file, interleavings=interleavings, seed=seed)
         document, text, right = replayed.record(), str(replayed), replayed.ok
-    elif begins_as_xml(file):
+    elif begins_as_xml(file) or begins_as_json(file):
         with progress_bar("checking"):
             check = topodesign.check_file(file, runtime, interleavings=interleavings, seed=seed)
         document, text, right = check.record(), str(check), check.ok

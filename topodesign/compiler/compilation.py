@@ -271,6 +271,7 @@ def compile_plan(
     size: Quantity | None = None,
     alpha: Quantity | None = None,
     bandwidth: Quantity | None = None,
+    box: int | None = None,
     name: str | None = None,
 ) -> Compiled:
     """Compile a plan for a target.
@@ -304,6 +305,8 @@ def compile_plan(
     alpha, bandwidth
         Of ``chakra``: latency of a link, and bandwidth of all links of a node together, for the network that the
         simulator gets; 10us and 100Gbps, or what a fabric or timed sends say themselves.
+    box
+        Ranks of a box, for targets that have other channels between boxes than inside one.
     name
         What the runtime's log calls it; by default made of the collective and the spec.
 
@@ -354,6 +357,7 @@ def compile_plan(
         size=None if size is None else as_size(size),
         alpha=None if alpha is None else as_time(alpha),
         bandwidth=None if bandwidth is None else as_bandwidth(bandwidth),
+        box=box,
     )
     backend.accept(plan, options)
     if "threadblocks" not in backend.takes:

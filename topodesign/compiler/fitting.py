@@ -31,6 +31,7 @@ class Settings(TypedDict, total=False):
     size: Quantity | None
     alpha: Quantity | None
     bandwidth: Quantity | None
+    box: int | None
     name: str | None
 
 

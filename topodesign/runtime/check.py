@@ -12,9 +12,11 @@ from typing import Any, TypeVar
 
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import ParameterError
+from topodesign.base.text_files import begins_as_json
 from topodesign.runtime.execute import MAX_FINDINGS, analyse, find_root, interleave, shortest_piece
 from topodesign.runtime.legal import limits, links, mismatches, out_of_bounds, xml_nodes
 from topodesign.runtime.memory import Layout
+from topodesign.runtime.mscclpp.check import PlanReport, check_plan_file
 from topodesign.runtime.operations import Finding, Thread, Verdict, load
 from topodesign.runtime.parse import Program, XmlError, parse_xml, read_text
 from topodesign.runtime.profiles import SCRATCH_COMFORT, RuntimeProfile, get_profile
@@ -155,8 +157,17 @@ class CheckReport:
 
 def check_file(
     path: str | Path, runtime: str = "msccl", *, interleavings: int = 20, seed: int = 0, root: int | None = None
-) -> CheckReport:
-    """Check an MSCCL XML file; a file that the runtime's parser refuses is ``illegal``.
+) -> CheckReport | PlanReport:
+    """Check an MSCCL XML file or an execution plan of MSCCL++; one that the runtime's parser refuses is ``illegal``.
+
+    Parameters
+    ----------
+    path
+        Which of them it is, its first sign tells.
+    runtime
+        Whose rules an XML file has to keep.
+    interleavings, seed, root
+        As for :func:`check_program`.
 
     Raises
     ------
@@ -173,6 +184,8 @@ def check_file(
     True
     """
     profile = get_profile(runtime)
+    if begins_as_json(as_path(path)):
+        return check_plan_file(as_path(path), interleavings=interleavings, seed=seed, root=root)
     text = read_text(as_path(path))
     try:
         program = parse_xml(text, profile)
@@ -229,7 +242,7 @@ def check_program(
         modes.append(mode)
         if program.collective.rooted and root is None:
             root = _root(program, loaded.threads, inplace=inplace)
-        layout = Layout(program, inplace=inplace, root=root)
+        layout = Layout.of(program, inplace=inplace, root=root)
         findings, longest = _run(program, profile, loaded.threads, layout, range(seed, seed + interleavings))
     return CheckReport(
         verdict=findings[0].verdict if findings else "ok",
@@ -254,7 +267,7 @@ def _first(items: Iterable[T]) -> list[T]:
 
 
 def _root(program: Program, threads: Sequence[Thread], *, inplace: bool) -> int:
-    layout = Layout(program, inplace=inplace)
+    layout = Layout.of(program, inplace=inplace)
     if any(out_of_bounds(threads, layout)):
         return 0
     return find_root(threads, layout)
@@ -287,7 +300,7 @@ def _safe(program: Program, profile: RuntimeProfile, threads: Sequence[Thread], 
         return 0
     unsettled = program.proto == "LL" and not profile.ll_send_barrier
     for inplace, claimed in ((True, program.inplace), (False, program.outofplace)):
-        layout = Layout(program, inplace=inplace, root=root)
+        layout = Layout.of(program, inplace=inplace, root=root)
         if claimed and (
             any(out_of_bounds(threads, layout))
             or analyse(threads, layout, slots, piece=piece, unsettled_sends=unsettled).findings

@@ -53,9 +53,13 @@ class Layout:
 
     Parameters
     ----------
-    program
-        The program; ``nchunksperloop`` counts the chunks of the whole collective: the output of an allgather, the
-        input of a reduce-scatter, the buffer of an allreduce.
+    collective
+        What is done.
+    chunks
+        Chunks of the whole collective: the output of an allgather, the input of a reduce-scatter, the buffer of an
+        allreduce.
+    scratch
+        Chunks of scratch of every rank.
     inplace
         Whether input and output share memory. A rank that has only one of the two then knows it by both names.
     root
@@ -63,17 +67,26 @@ class Layout:
         it out.
     """
 
-    def __init__(self, program: Program, *, inplace: bool, root: int | None = None) -> None:
-        self.collective = program.collective.at(root) if program.collective.rooted else program.collective
-        self.ranks = program.ngpus
-        self.chunks = program.nchunksperloop
+    def __init__(
+        self, collective: Collective, chunks: int, scratch: Sequence[int], *, inplace: bool, root: int | None = None
+    ) -> None:
+        self.collective = collective.at(root) if collective.rooted else collective
+        self.ranks = len(scratch)
+        self.chunks = chunks
         self.inplace = inplace
-        self._scratch = {gpu.id: gpu.s_chunks for gpu in program.gpus}
+        self._scratch = scratch
         blocks = distinct_blocks(self.collective, self.ranks)
         self._one = blocks == 1
         self._part = self.chunks // blocks
         self._segments = [self._place(rank) for rank in range(self.ranks)]
         self._given = [len(self._inputs(rank)) * self._part for rank in range(self.ranks)]
+
+    @classmethod
+    def of(cls, program: Program, *, inplace: bool, root: int | None = None) -> Layout:
+        """Return the buffers of an MSCCL program."""
+        scratch = {gpu.id: gpu.s_chunks for gpu in program.gpus}
+        sizes = [scratch[rank] for rank in range(program.ngpus)]
+        return cls(program.collective, program.nchunksperloop, sizes, inplace=inplace, root=root)
 
     def _inputs(self, rank: int) -> Sequence[int]:
         blocks = self.collective.inputs(rank, self.ranks)
@@ -99,6 +112,10 @@ class Layout:
     def address(self, rank: int, place: tuple[str, int]) -> int:
         """Return the address of a chunk, given as buffer and offset."""
         return self._segments[rank][place[0]][0] + place[1]
+
+    def gives(self, rank: int) -> bool:
+        """Return whether a rank has an input."""
+        return self._given[rank] > 0
 
     def input_chunk(self, rank: int, address: int) -> int | None:
         """Return which chunk of the rank's input is at an address before the start, or None."""

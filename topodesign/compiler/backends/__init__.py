@@ -14,10 +14,11 @@ from types import MappingProxyType
 from topodesign.compiler.backends.backend import Backend
 from topodesign.compiler.backends.chakra import Chakra
 from topodesign.compiler.backends.msccl import Msccl
+from topodesign.compiler.backends.mscclpp import Mscclpp
 
 __all__ = ["BACKENDS", "Backend"]
 
-_LISTED: tuple[Backend, ...] = (Msccl(), Chakra())
+_LISTED: tuple[Backend, ...] = (Msccl(), Mscclpp(), Chakra())
 
 BACKENDS: Mapping[str, Backend] = MappingProxyType({backend.name: backend for backend in _LISTED})
 """All targets by name."""

@@ -70,6 +70,9 @@ class Options:
         Bytes of the call, for targets that know no other.
     alpha, bandwidth
         Seconds of latency of a link, and bits per second of all links of a node together, for targets that time them.
+    box
+        Ranks of a box, which have consecutive numbers, where the target has other channels between boxes than inside
+        one; without it the names of a fabric's nodes say which are in one box.
     """
 
     runtime: str | RuntimeProfile
@@ -85,6 +88,7 @@ class Options:
     size: Fraction | None = None
     alpha: Fraction | None = None
     bandwidth: Fraction | None = None
+    box: int | None = None
 
 
 EVERYONES = frozenset({"runtime", "name", "place", "protocol", "inplace", "channels", "parts"})

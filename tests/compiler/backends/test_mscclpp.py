@@ -1,0 +1,119 @@
+"""Execution plans of MSCCL++: limits, ranges of sizes, channels by box, names, and what is refused in plain words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.compiler.compilation import Compiled, compile_plan
+from topodesign.runtime.mscclpp.limits import EXECUTOR
+from topodesign.schedulers.scheduling import schedule
+
+
+def document(made: Compiled) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(made.text)
+    return found
+
+
+def kinds(made: Compiled) -> set[str]:
+    """The types of channels that a plan has."""
+    return {channel["channel_type"] for gpu in document(made)["gpus"] for channel in gpu["channels"]}
+
+
+def names(made: Compiled) -> set[str]:
+    return {op["name"] for gpu in document(made)["gpus"] for block in gpu["threadblocks"] for op in block["ops"]}
+
+
+def test_long_threadblocks_go_on_in_others() -> None:
+    made = compile_plan(schedule("uniring(1,32)", "allgather"), "mscclpp", inplace=True)
+    sizes = [len(block["ops"]) for gpu in document(made)["gpus"] for block in gpu["threadblocks"]]
+    assert max(sizes) <= EXECUTOR.operations
+    assert len(sizes) > 2 * 32
+    assert made.checked(1).report is not None
+
+
+def test_boxes_have_memory_channels_inside_and_port_channels_between() -> None:
+    plan = schedule("torus(2,4)", "allreduce")
+    assert kinds(compile_plan(plan, "mscclpp")) == {"memory"}
+    assert kinds(compile_plan(plan, "mscclpp", box=1)) == {"port"}
+    made = compile_plan(plan, "mscclpp", box=4)
+    for rank, gpu in enumerate(document(made)["gpus"]):
+        for channel in gpu["channels"]:
+            assert {peer // 4 != rank // 4 for peer in channel["connected_to"]} == {channel["channel_type"] == "port"}
+    assert {"put", "pwsf", "rre", "re"} <= names(made)
+    with pytest.raises(ParameterError, match="do not divide 8 ranks"):
+        compile_plan(plan, "mscclpp", box=3)
+
+
+def test_names_of_a_fabric_say_what_is_in_one_box() -> None:
+    plan = schedule("mi300x(2)", "allgather", fixed_k=1)
+    assert kinds(compile_plan(plan, "mscclpp")) == {"memory", "port"}
+    assert kinds(compile_plan(plan, "mscclpp", box=16)) == {"memory"}
+
+
+def test_reads_add_up_without_scratch() -> None:
+    made = compile_plan(schedule("hypercube(3)", "allreduce"), "mscclpp", inplace=True)
+    assert "rre" in names(made)
+    assert {gpu["scratch_chunks"] for gpu in document(made)["gpus"]} == {0}
+
+
+def test_packets_need_no_signals_where_all_hear_of_all() -> None:
+    made = compile_plan(schedule("complete(4)", "allreduce"), "mscclpp", protocol="LL")
+    assert document(made)["use_double_scratch_buffer"] is True
+    assert names(made).isdisjoint({"signal", "wait"})
+    away = compile_plan(schedule("complete(4)", "broadcast", root=1), "mscclpp", protocol="LL")
+    assert document(away)["use_double_scratch_buffer"] is False  # the root hears of nobody, and may run ahead
+    assert {"signal", "wait"} <= names(away)
+
+
+@pytest.mark.parametrize(
+    ("collective", "share"),
+    [("allgather", 1), ("reduce-scatter", 1), ("allreduce", 1), ("all-to-all", 1), ("gather", 4)],
+)
+def test_sizes_are_of_what_the_executor_compares(collective: str, share: int) -> None:
+    plan = schedule("complete(4)", collective, root=1 if collective == "gather" else None)
+    made = document(compile_plan(plan, "mscclpp", min_size=1000, max_size="1MiB"))
+    assert made["min_message_size"] == -(-1000 // share)
+    assert made["max_message_size"] == 2**20 // share
+
+
+def test_no_buffer_is_beyond_32_bits() -> None:
+    plan = schedule("circulant(6,1,2)", "allreduce")
+    for protocol in ("Simple", "LL"):
+        made = document(compile_plan(plan, "mscclpp", protocol=protocol))
+        gpu = made["gpus"][0]
+        chunk = made["max_message_size"] // gpu["input_chunks"]
+        wide = 4 if made["use_double_scratch_buffer"] else 1
+        assert chunk % 16 == 0
+        assert chunk * max(gpu["input_chunks"], wide * gpu["scratch_chunks"]) < 2**32
+        with pytest.raises(ParameterError, match="cannot address"):
+            compile_plan(plan, "mscclpp", protocol=protocol, max_size="1TiB")
+    with pytest.raises(ParameterError, match="are none"):
+        compile_plan(plan, "mscclpp", min_size=2048, max_size=1024)
+
+
+def test_plans_that_differ_have_names_that_differ() -> None:
+    plan = schedule("complete(4)", "allgather")
+    made = [
+        compile_plan(plan, "mscclpp", inplace=inplace, protocol=protocol, max_size=size, name="mine")
+        for inplace in (False, True)
+        for protocol in ("Simple", "LL")
+        for size in (None, "1MiB")
+    ]
+    assert len({document(one)["name"] for one in made}) == len(made)
+    assert all(document(one)["name"].startswith("mine-") for one in made)
+
+
+def test_a_scatter_in_place_is_refused() -> None:
+    plan = schedule("complete(4)", "scatter", root=1)
+    with pytest.raises(InfeasibleError, match="offset of its own"):
+        compile_plan(plan, "mscclpp", inplace=True)
+    assert compile_plan(plan, "mscclpp", inplace=True, protocol="LL").checked(1).report is not None
+
+
+def test_too_many_threadblocks_are_refused() -> None:
+    with pytest.raises(InfeasibleError, match="allows 108 threadblocks"):
+        compile_plan(schedule("complete(16)", "allgather"), "mscclpp", channels=8)

@@ -1,0 +1,312 @@
+"""Execution plans of MSCCL++: the JSON that its executor loads, the same bytes every time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.compiler.backends.backend import Backend, Files, Options
+from topodesign.compiler.ir import Buffer, Program
+from topodesign.compiler.limits import HELP, Limits
+from topodesign.runtime.mscclpp.limits import EXECUTOR
+from topodesign.runtime.mscclpp.parse import ExecutionPlan, parse_plan
+
+if TYPE_CHECKING:
+    from topodesign.compiler.onesided.blocks import Link, OneSided, Operand, Operation, RankPlan
+    from topodesign.plans.plan import Plan
+    from topodesign.runtime.mscclpp.check import PlanReport
+
+_BUFFERS = {Buffer.INPUT: "i", Buffer.OUTPUT: "o", Buffer.SCRATCH: "s"}
+_ALIGNMENT = 16  # bytes that every chunk is a multiple of
+_THREADS = 1024  # of a threadblock
+
+
+class Mscclpp(Backend):
+    """JSON for the executor of MSCCL++ 0.9."""
+
+    name = "mscclpp"
+    ending = ".json"
+    runtimes = ("mscclpp",)
+    protocols = ("Simple", "LL")
+    takes = frozenset({"min_size", "max_size", "box"})
+
+    def refuse(self, plan: Plan, options: Options) -> None:
+        """Refuse collectives that have no name there, and boxes that do not divide the ranks."""
+        if plan.collective.label(self.name) is None:
+            raise InfeasibleError(f"MSCCL++ has no collective {plan.collective}")
+        ranks = plan.topology.nodes - len(plan.topology.switches)
+        if options.box is not None and (options.box < 1 or ranks % options.box):
+            raise ParameterError(f"boxes of {options.box} ranks do not divide {ranks} ranks; give a divisor")
+
+    def limits(self, options: Options) -> Limits:  # noqa: ARG002
+        """Return what front ends keep to: too long a threadblock goes on in another one, so that few things count."""
+        return Limits(blocks_per_rank=EXECUTOR.threadblocks)
+
+    def lint(self, program: Program, options: Options) -> Iterator[str]:
+        """Yield every limit of the executor that the plan exceeds."""
+        _, made = _one_sided(program, options)
+        return _lint(program, made)
+
+    def emit(self, program: Program, options: Options) -> Files:
+        """Return the plan."""
+        actions_scratch, made = _one_sided(program, options)
+        for broken in _lint(program, made):
+            raise InfeasibleError(broken)
+        document = _document(program, made, actions_scratch, options)
+        body = json.dumps(document, separators=(",", ":"))
+        # the executor tells plans apart by their names alone
+        document["name"] = f"{options.name}-{hashlib.sha256(body.encode()).hexdigest()[:8]}"
+        return {self.ending: (_text(document) + "\n").encode()}
+
+    def parse(self, files: Files, options: Options) -> ExecutionPlan:  # noqa: ARG002
+        """Read the plan as MSCCL++ does."""
+        return parse_plan(files[self.ending].decode())
+
+    def check(self, files: Files, options: Options, interleavings: int) -> PlanReport:
+        """Read the plan as MSCCL++ does, and decide whether it then does what it should."""
+        from topodesign.runtime.mscclpp.check import check_plan  # noqa: PLC0415  NumPy, which help does without
+
+        return check_plan(self.parse(files, options), interleavings=interleavings)
+
+
+def _one_sided(program: Program, options: Options) -> tuple[list[int], OneSided]:
+    """Return the scratch chunks of every rank, and the one-sided program."""
+    from topodesign.compiler.onesided.blocks import one_sided  # noqa: PLC0415  NumPy, which help does without
+    from topodesign.compiler.onesided.messages import messages_of  # noqa: PLC0415
+
+    actions = messages_of(program, _apart(len(program.ranks), options))
+    made = one_sided(program, actions, longest=EXECUTOR.operations)
+    return actions.scratch, made
+
+
+def _apart(ranks: int, options: Options) -> Callable[[int, int], bool]:
+    """Return whether two ranks are in different boxes: by the option, or by the names of a fabric's nodes."""
+    from topodesign.fabrics.fabric import Fabric  # noqa: PLC0415  NumPy, which help does without
+
+    box: list[object] = [0] * ranks
+    if options.box is not None:
+        box = [rank // options.box for rank in range(ranks)]
+    elif isinstance(options.place, Fabric):
+        names = [options.place.names[node] for node in options.place.compute]
+        if all("/" in name for name in names):
+            box = [name.rsplit("/", 1)[0] for name in names]
+    return lambda one, other: box[one] != box[other]
+
+
+def _lint(program: Program, made: OneSided) -> Iterator[str]:
+    """Yield what the executor does not hold."""
+    for rank, body in enumerate(made.ranks):
+        rows = (
+            ("threadblocks running at once", len(body.blocks), EXECUTOR.threadblocks),
+            ("operations in a threadblock", max(map(len, body.blocks)), EXECUTOR.operations),
+            (
+                "semaphores in an operation",
+                max((len(one.semaphores) for block in body.blocks for one in block), default=0),
+                EXECUTOR.semaphores_per_operation,
+            ),
+            (
+                "channels of a threadblock",
+                max(len({one.link for one in block} - {None}) for block in body.blocks),
+                EXECUTOR.channels,
+            ),
+        )
+        for what, number, most in rows:
+            if number > most:
+                yield f"MSCCL++ allows {most} {what}, and rank {rank} needs {number}; {HELP}"
+    yield from _misplaced(program, made)
+    if program.input_chunks < 1 or program.output_chunks < 1:
+        yield "MSCCL++ needs an input and an output on every rank"
+
+
+def _misplaced(program: Program, made: OneSided) -> Iterator[str]:
+    """Yield what is reached at another rank where the executor looks in the wrong place.
+
+    It adds to the address how far into its allocation the buffer of this rank begins, and not that of the other.
+    """
+    ranks = len(program.ranks)
+    if not program.inplace:
+        return
+    starts = [program.collective.in_place(rank, ranks) for rank in range(ranks)]
+    for rank, body in enumerate(made.ranks):
+        for block in body.blocks:
+            for one in block:
+                for operand in one.sources + one.targets:
+                    if operand.rank is None or operand.region.buffer is Buffer.SCRATCH:
+                        continue
+                    which = int(operand.region.buffer is Buffer.OUTPUT)
+                    if starts[rank][which] != starts[operand.rank][which]:
+                        yield (
+                            f"in place, rank {rank} would reach the {operand.region.buffer.value} of {operand.rank} at "
+                            "an offset of its own, and MSCCL++ takes no other; compile it out of place, or with LL"
+                        )
+                        return
+
+
+def largest_call(program: Program, scratch: int, *, packets: bool, double: bool) -> int:
+    """Return the most bytes of the whole collective with which every buffer of a rank has less than 2^32 bytes.
+
+    Parameters
+    ----------
+    program
+        What is compiled.
+    scratch
+        Most scratch chunks of a rank.
+    packets, double
+        Whether scratch holds packets, which are twice as large, and two halves.
+    """
+    widest = max(program.input_chunks, program.output_chunks, scratch * (1 + packets) * (1 + double))
+    return EXECUTOR.buffer_bytes // widest // _ALIGNMENT * _ALIGNMENT * program.chunks
+
+
+def _document(program: Program, made: OneSided, scratch: list[int], options: Options) -> dict[str, Any]:
+    most = largest_call(program, max(scratch), packets=program.protocol == "LL", double=made.double)
+    largest = most if options.max_size is None else options.max_size
+    if not max(1, options.min_size) <= largest:
+        raise ParameterError(f"calls from {options.min_size} to {largest} bytes are none")
+    if largest > most:
+        raise ParameterError(
+            f"calls up to {largest} bytes need a buffer of 2^32 bytes or more, which MSCCL++ cannot address; the plan "
+            f"can be for up to {most} bytes (--max-size)"
+        )
+    # what MSCCL++ compares is the output of an allgather and the input of others
+    compared = program.output_chunks if program.collective.name == "allgather" else program.input_chunks
+    channels = _channels(made)
+    return {
+        "name": "",
+        "collective": program.collective.label(Mscclpp.name),
+        "protocol": program.protocol,
+        "inplace": program.inplace,
+        "reuse_resources": False,
+        "num_threads_per_block": _THREADS,
+        "use_double_scratch_buffer": made.double,
+        "buffer_alignment": _ALIGNMENT,
+        "min_message_size": -(-options.min_size * compared // program.chunks),
+        "max_message_size": largest * compared // program.chunks,
+        "gpus": [
+            {
+                "id": rank,
+                "input_chunks": program.input_chunks,
+                "output_chunks": program.output_chunks,
+                "scratch_chunks": scratch[rank],
+                **_rank(rank, body, made, channels),
+            }
+            for rank, body in enumerate(made.ranks)
+        ],
+    }
+
+
+def _channels(made: OneSided) -> list[dict[str, list[tuple[int, Link]]]]:
+    """Return for every rank and type its channels: the rank at the other end, and the connection.
+
+    The k-th channel of a type between two ranks is that of the same connection at both ends.
+    """
+    found: list[dict[str, list[tuple[int, Link]]]] = [defaultdict(list) for _ in made.ranks]
+    for link in made.links:
+        kind = _kind(link, made)
+        found[link[0]][kind].append((link[1], link))
+        found[link[1]][kind].append((link[0], link))
+    for rank in found:
+        for line in rank.values():
+            line.sort()
+    return found
+
+
+def _kind(link: Link, made: OneSided) -> str:
+    return "port" if link in made.remote else "memory"
+
+
+def _rank(
+    rank: int, body: RankPlan, made: OneSided, channels: list[dict[str, list[tuple[int, Link]]]]
+) -> dict[str, Any]:
+    """Return the threadblocks of a rank, and what they refer to."""
+    mine = {kind: channels[rank][kind] for kind in ("memory", "port") if channels[rank][kind]}
+    number = {(kind, link): at for kind, line in mine.items() for at, (_, link) in enumerate(line)}
+    access: dict[tuple[int, str], set[str]] = defaultdict(set)
+    for block in body.blocks:
+        for one in block:
+            for operand in one.sources + one.targets:
+                if operand.rank is not None and one.link is not None:
+                    access[operand.rank, _BUFFERS[operand.region.buffer]].add(_kind(one.link, made))
+    remote = {key: at for at, key in enumerate(sorted(access))}
+    return {
+        "threadblocks": [_threadblock(at, block, made, number, remote) for at, block in enumerate(body.blocks)],
+        "channels": [{"channel_type": kind, "connected_to": [peer for peer, _ in line]} for kind, line in mine.items()],
+        "remote_buffers": [
+            {"rank": other, "type": buffer, "access_channel_types": sorted(access[other, buffer])}
+            for other, buffer in remote
+        ],
+        "semaphores": [{"init_value": 0} for _ in range(body.semaphores)],
+    }
+
+
+def _threadblock(
+    at: int,
+    block: list[Operation],
+    made: OneSided,
+    number: dict[tuple[str, Link], int],
+    remote: dict[tuple[int, str], int],
+) -> dict[str, Any]:
+    channels: dict[str, list[int]] = {}
+    buffers: dict[str, list[int]] = {}
+
+    def place(known: dict[str, list[int]], kind: str, value: int) -> int:
+        line = known.setdefault(kind, [])
+        if value not in line:
+            line.append(value)
+        return line.index(value)
+
+    def operand(one: Operand, kind: str) -> dict[str, Any]:
+        where: dict[str, Any] = {"type": _BUFFERS[one.region.buffer]}
+        if one.rank is not None:
+            where = {"buffer_id": place(buffers, kind, remote[one.rank, where["type"]])}
+        return {**where, "index": one.region.offset, "size": one.count}
+
+    ops = []
+    for one in block:
+        written: dict[str, Any] = {"name": one.name}
+        kind = "" if one.link is None else _kind(one.link, made)
+        if one.sources:
+            written["src_buff"] = [operand(some, kind) for some in one.sources]
+        if one.targets:
+            written["dst_buff"] = [operand(some, kind) for some in one.targets]
+        if one.link is not None:
+            written["channel_ids"] = [place(channels, kind, number[kind, one.link])]
+            written["channel_type"] = kind
+        if one.semaphores:
+            written["semaphore_ids"] = list(one.semaphores)
+        if one.name in {"re", "rre", "repkt"}:
+            written["reduce_op"] = "sum"
+        ops.append(written)
+    return {
+        "id": at,
+        "ops": ops,
+        "channels": [{"channel_type": kind, "channel_ids": line} for kind, line in channels.items()],
+        "remote_buffer_refs": [
+            {"access_channel_type": kind, "remote_buffer_ids": line} for kind, line in buffers.items()
+        ],
+    }
+
+
+def _text(document: dict[str, Any]) -> str:
+    """Return JSON in which every operation, channel and buffer has a line of its own."""
+    gpus = []
+    for gpu in document["gpus"]:
+        blocks = []
+        for block in gpu["threadblocks"]:
+            rest = {key: value for key, value in block.items() if key not in {"id", "ops"}}
+            ops = _lines(block["ops"], "    ")
+            blocks.append(f'{{"id": {block["id"]}, "ops": {ops},\n   {json.dumps(rest)[1:-1]}}}')
+        rows = [f'"{key}": {json.dumps(gpu[key])}' for key in gpu if key.endswith(("id", "chunks"))]
+        listed = [f'"{key}": {_lines(gpu[key], "   ")}' for key in ("channels", "remote_buffers", "semaphores")]
+        written = ",\n   ".join(blocks)
+        gpus.append(f'{{{", ".join(rows)},\n  "threadblocks": [\n   {written}],\n  ' + ",\n  ".join(listed) + "}")
+    head = json.dumps({key: value for key, value in document.items() if key != "gpus"}, indent=1)
+    return head.removesuffix("\n}") + ',\n "gpus": [\n ' + ",\n ".join(gpus) + "]}"
+
+
+def _lines(values: list[Any], indent: str) -> str:
+    return "[" + ",".join(f"\n{indent}{json.dumps(one)}" for one in values) + "]"

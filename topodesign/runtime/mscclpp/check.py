@@ -1,0 +1,336 @@
+"""Whether MSCCL++ loads an execution plan and whether that then does what its collective promises."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from topodesign.base.errors import ParameterError
+from topodesign.collectives import COLLECTIVES, Collective
+from topodesign.runtime.execute import MAX_FINDINGS
+from topodesign.runtime.memory import Layout, buffer_chunks, distinct_blocks
+from topodesign.runtime.mscclpp.interleave import interleave
+from topodesign.runtime.mscclpp.limits import EXECUTOR, ExecutorLimits, illegal, warnings
+from topodesign.runtime.mscclpp.memory import Memory
+from topodesign.runtime.mscclpp.parse import ExecutionPlan, PlanError, parse_plan
+from topodesign.runtime.mscclpp.prove import prove
+from topodesign.runtime.mscclpp.steps import Program, lower
+from topodesign.runtime.operations import Finding, Verdict
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class PlanUsage:
+    """What a plan takes; each number is the largest over the ranks (or threadblocks, or pairs of ranks)."""
+
+    threadblocks_per_rank: int
+    operations_per_threadblock: int
+    memory_channels_per_rank: int
+    port_channels_per_rank: int
+    semaphores_per_rank: int
+    scratch_chunks: int
+    chunks_per_pair: int
+
+
+@dataclass(frozen=True)
+class PlanCalls:
+    """The calls that a plan serves, and what they take.
+
+    Attributes
+    ----------
+    smallest, largest
+        Bytes of the output of an allgather and of the input of others; ``largest`` is None where there is no limit.
+    multiple
+        What every size is a multiple of; the executor throws at others.
+    scratch_share
+        Scratch memory of a rank over the size of a call, ``p/q``.
+    """
+
+    smallest: int
+    largest: int | None
+    multiple: int
+    scratch_share: str
+
+    def __str__(self) -> str:
+        """Return both for people."""
+        sizes = f"from {self.smallest} bytes on" if self.largest is None else f"{self.smallest} to {self.largest} bytes"
+        scratch = "no scratch memory" if self.scratch_share == "0" else f"scratch memory: {self.scratch_share} of it"
+        return f"calls: {sizes}, in multiples of {self.multiple}; {scratch}"
+
+
+@dataclass(frozen=True)
+class PlanReport:
+    """The answer of the checker of execution plans.
+
+    Attributes
+    ----------
+    verdict
+        ``ok``, or the kind of the first finding: ``illegal`` (MSCCL++ refuses the plan, or reads it wrongly),
+        ``mismatch`` (signals and waits do not fit), ``out-of-bounds``, ``deadlock``, ``race``, ``uninitialised read``,
+        ``wrong result``.
+    findings
+        What is wrong, at most MAX_FINDINGS of a kind.
+    warnings
+        What works but is likely not meant.
+    program
+        A line about the plan; empty if it could not be parsed.
+    modes
+        ``in place`` or ``out of place``.
+    root
+        Root of a collective that has one, which the plan does not say: found out, or given.
+    launches
+        How many were run, one after the other without a barrier between the ranks.
+    interleavings, seed
+        Random orders run, and their first seed.
+    usage, calls
+        None where the plan is illegal.
+    """
+
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    warnings: tuple[str, ...] = ()
+    runtime: str = "mscclpp"
+    program: str = ""
+    modes: tuple[str, ...] = ()
+    root: int | None = None
+    launches: int = 0
+    interleavings: int = 0
+    seed: int = 0
+    usage: PlanUsage | None = None
+    calls: PlanCalls | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the plan is correct."""
+        return self.verdict == "ok"
+
+    def record(self) -> dict[str, Any]:
+        """Return all of it as plain dictionaries, lists, strings and numbers."""
+        return {"ok": self.ok, **asdict(self)}
+
+    def __str__(self) -> str:
+        """Return the report for people."""
+        lines = [f"{self.verdict}: {self.program}" if self.program else self.verdict]
+        lines += [f"  {finding}" for finding in self.findings]
+        if self.ok:
+            what = "no deadlock, no race, no signal lost, right result"
+            lines.append(
+                f"  {', '.join(self.modes)}, {self.launches} launches: {what}; {self.interleavings} random orders agree"
+            )
+        if self.root is not None:
+            lines.append(f"  root {self.root}")
+        if self.usage is not None:
+            lines += [f"  {name.replace('_', ' ')}: {number}" for name, number in asdict(self.usage).items()]
+        if self.calls is not None:
+            lines.append(f"  {self.calls}")
+        lines += [f"  warning: {warning}" for warning in self.warnings]
+        return "\n".join(lines)
+
+
+def names() -> dict[str, Collective]:
+    """Return the collectives by what plans call them."""
+    return {label: one for one in COLLECTIVES.values() if (label := one.label("mscclpp")) is not None}
+
+
+def check_plan_file(path: Path, *, interleavings: int = 20, seed: int = 0, root: int | None = None) -> PlanReport:
+    """Check a file; one that MSCCL++ would not load is ``illegal``.
+
+    Raises
+    ------
+    FileFormatError
+        If the file cannot be read at all.
+    TooLargeError, ParameterError
+        As :func:`check_plan`.
+    """
+    try:
+        plan = parse_plan(path)
+    except PlanError as error:
+        return PlanReport("illegal", (Finding("illegal", str(error)),))
+    return check_plan(plan, interleavings=interleavings, seed=seed, root=root)
+
+
+def check_plan(
+    plan: ExecutionPlan,
+    *,
+    interleavings: int = 20,
+    seed: int = 0,
+    root: int | None = None,
+    limits: ExecutorLimits = EXECUTOR,
+) -> PlanReport:
+    """Decide whether a plan is correct, for every order of execution, every size of data and repeated launches.
+
+    Parameters
+    ----------
+    plan
+        What :func:`~topodesign.runtime.mscclpp.parse.parse_plan` returned.
+    interleavings
+        Random orders, not negative.
+    seed
+        Seed of the first of them.
+    root
+        Root of a collective that has one; None finds it out.
+    limits
+        What the executor holds.
+
+    Raises
+    ------
+    ParameterError
+        If ``interleavings`` or ``root`` is out of range.
+    TooLargeError
+        If it is too large to execute here.
+    """
+    ranks = len(plan.gpus)
+    if interleavings < 0:
+        raise ParameterError(f"interleavings must be at least 0, not {interleavings}")
+    if root is not None and not 0 <= root < ranks:
+        raise ParameterError(f"root must be from 0 to {ranks - 1}, not {root}")
+    title = f"{plan.name[:200] or 'unnamed'}, {plan.collective[:40]} of {ranks} ranks, {plan.protocol}"
+    mode = "in place" if plan.inplace else "out of place"
+
+    def report(findings: list[Finding], **more: Any) -> PlanReport:
+        return PlanReport(
+            verdict=findings[0].verdict if findings else "ok",
+            findings=tuple(findings),
+            program=title,
+            warnings=(*plan.warnings, *dict.fromkeys(_first(warnings(plan))), *_advice(more.get("root"))),
+            **more,
+        )
+
+    findings = _first(illegal(plan, limits))
+    collective = names().get(plan.collective)
+    chunks = 0 if collective is None else _chunks(plan, collective)
+    if collective is None:
+        known = ", ".join(names())
+        findings.append(Finding("illegal", f"nothing says what {plan.collective[:40]!r} should do; known are {known}"))
+    elif not chunks:
+        gpu = plan.gpus[0]
+        findings.append(
+            Finding("illegal", f"{gpu.inputs} input and {gpu.outputs} output chunks do not fit {collective} of {ranks}")
+        )
+    if findings or collective is None:
+        return report(findings)
+    if collective.rooted and root is None:
+        root = _root(plan, collective, chunks)
+    run = _Run(plan, collective, chunks, root)
+    findings = run.findings or prove(run.program, run.memory, run.launches)
+    for number in range(interleavings if not findings else 0):
+        wrong = interleave(run.program, lambda: run.memory(tracks=False), run.launches, seed + number)
+        if wrong is not None:
+            findings = [wrong]
+            break
+    return report(
+        findings,
+        modes=(mode,),
+        root=root if collective.rooted else None,
+        launches=run.launches,
+        interleavings=interleavings,
+        seed=seed,
+        usage=_usage(plan, run.program),
+        calls=_calls(plan),
+    )
+
+
+def _first(items: Iterable[T]) -> list[T]:
+    return list(islice(items, MAX_FINDINGS))
+
+
+def _chunks(plan: ExecutionPlan, collective: Collective) -> int:
+    """Return the chunks of the whole collective, 0 if the buffers do not have sizes that it can have."""
+    gpu, ranks = plan.gpus[0], len(plan.gpus)
+    shards = collective.shards(ranks)
+    chunks, rest = divmod(gpu.inputs * shards, buffer_chunks(collective, ranks, shards)[0])
+    fits = not rest and chunks % distinct_blocks(collective, ranks) == 0
+    return chunks if fits and buffer_chunks(collective, ranks, chunks) == (gpu.inputs, gpu.outputs) else 0
+
+
+class _Run:
+    """A plan with the buffers of its ranks, ready to run."""
+
+    def __init__(self, plan: ExecutionPlan, collective: Collective, chunks: int, root: int | None) -> None:
+        self.plan = plan
+        scratch = [gpu.scratch for gpu in plan.gpus]
+        self.layout = Layout(collective, chunks, scratch, inplace=plan.inplace, root=root)
+        self.program: Program = lower(plan, self.layout)
+        self.launches = 3 if plan.double_scratch else 2
+        self.findings = self.program.findings[:MAX_FINDINGS] or self._beyond()
+
+    def memory(self, *, tracks: bool = True) -> Memory:
+        """Return memory as it is before the first launch."""
+        return Memory(
+            self.layout,
+            self.program,
+            packets=self.plan.protocol == "LL",
+            double=self.plan.double_scratch,
+            semaphores=[gpu.semaphores for gpu in self.plan.gpus],
+            tracks=tracks,
+        )
+
+    def _beyond(self) -> list[Finding]:
+        memory = self.memory(tracks=False)
+        found = []
+        for phases in self.program.blocks.values():
+            for phase in phases:
+                handed = [one.work for line in phase.threads.values() for one in line if one.work is not None]
+                for work in phase.work + handed:
+                    for place in work.sources + work.targets:
+                        why = memory.beyond(place, work.size)
+                        if why is not None:
+                            found.append(Finding("out-of-bounds", f"{work.name}: {why}", *work.at))
+                            if len(found) == MAX_FINDINGS:
+                                return found
+        return found
+
+
+def _root(plan: ExecutionPlan, collective: Collective, chunks: int) -> int:
+    """Return the root, which the plan does not say, from who has what after a run in which all have its buffers."""
+    run = _Run(plan, collective, chunks, None)
+    if run.findings:  # in place it matters for where buffers are: the right one is none too short
+        return min(range(len(plan.gpus)), key=lambda rank: len(_Run(plan, collective, chunks, rank).findings))
+    memory = run.memory()
+    prove(run.program, lambda: memory, 1)
+    ranks, here = range(len(plan.gpus)), run.layout
+    if here.collective.movements[-1].destination == "root":
+        return next((rank for rank in ranks if not memory.results(rank, 0)), 0)
+    got: Counter[int] = Counter()
+    for rank in ranks:
+        got.update(memory.from_whom(rank, 0))
+    return max(ranks, key=lambda rank: got[rank])
+
+
+def _usage(plan: ExecutionPlan, program: Program) -> PlanUsage:
+    carried: Counter[tuple[int, int]] = Counter()
+    for phases in program.blocks.values():
+        for phase in phases:
+            handed = [one.work for line in phase.threads.values() for one in line if one.work is not None]
+            for work in phase.work + handed:
+                ends = {one.rank for one in work.sources}
+                for target in work.targets:
+                    carried.update({(rank, target.rank): work.size for rank in ends if rank != target.rank})
+    blocks = [block for gpu in plan.gpus for block in gpu.threadblocks]
+    return PlanUsage(
+        threadblocks_per_rank=max(len(gpu.threadblocks) for gpu in plan.gpus),
+        operations_per_threadblock=max(sum(1 + len(op.inner) for op in block.operations) for block in blocks),
+        memory_channels_per_rank=max(len(gpu.channels["memory"]) for gpu in plan.gpus),
+        port_channels_per_rank=max(len(gpu.channels["port"]) for gpu in plan.gpus),
+        semaphores_per_rank=max(len(gpu.semaphores) for gpu in plan.gpus),
+        scratch_chunks=max(gpu.scratch for gpu in plan.gpus),
+        chunks_per_pair=-(-max(carried.values(), default=0) // program.cells),
+    )
+
+
+def _calls(plan: ExecutionPlan) -> PlanCalls:
+    gpu = plan.gpus[0]
+    chunks = gpu.outputs if plan.collective == "allgather" else gpu.inputs
+    scratch = max(gpu.scratch for gpu in plan.gpus) * (1 + (plan.protocol == "LL")) * (1 + plan.double_scratch)
+    return PlanCalls(plan.min_size, plan.max_size, chunks * plan.alignment, str(Fraction(scratch, chunks)))
+
+
+def _advice(root: int | None) -> Iterable[str]:
+    if root is not None:
+        yield f"nothing in a plan says the root: load it only where all calls have root {root}, for nobody checks that"

@@ -1,0 +1,287 @@
+"""Executing a plan step by step: every order of execution is a sequence of choices among the moves of a machine.
+
+Work is cut into pieces, which threads do in any order within their phase; a proxy does what it is told in turn, when it
+likes. Nothing is said about what is right: that is :mod:`topodesign.runtime.mscclpp.prove`, which this checks.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+
+from topodesign.runtime.mscclpp.memory import Memory
+from topodesign.runtime.mscclpp.steps import Channel, Control, Phase, Program, Work
+from topodesign.runtime.operations import Finding
+
+Move = tuple[str, Hashable, int]
+"""What moves: a ``piece`` of work of a threadblock, one of its ``thread``s, a ``proxy``, a ``barrier``, or a ``rank``
+that starts its next launch."""
+
+
+class Machine:
+    """All ranks in the middle of their launches.
+
+    Parameters
+    ----------
+    program
+        What threadblocks do.
+    memory
+        Of all ranks.
+    launches
+        How many follow one another.
+    pieces
+        Into how many parts work is cut.
+    """
+
+    def __init__(self, program: Program, memory: Memory, launches: int, pieces: int = 1) -> None:
+        self.program = program
+        self.memory = memory
+        self.launches = launches
+        self.wrong: list[Finding] = []
+        self.launch = [-1] * memory.ranks
+        self.signals: Counter[object] = Counter()
+        self.queues: dict[Channel, deque[tuple[Control, int]]] = defaultdict(deque)
+        self.flushed: Counter[Channel] = Counter()  # what proxies have done
+        self.told: Counter[Channel] = Counter()
+        self._pieces = pieces
+        self._blocks = {key: _Block(phases) for key, phases in program.blocks.items()}
+        self._of_rank: list[list[tuple[int, int]]] = [[] for _ in range(memory.ranks)]
+        for key in program.blocks:
+            self._of_rank[key[0]].append(key)
+        for rank in range(memory.ranks):
+            self._start(rank)
+
+    def moves(self) -> list[Move]:
+        """Return all moves that are possible now."""
+        found: list[Move] = []
+        meeting: Counter[tuple[int, int]] = Counter()
+        for key, block in self._blocks.items():
+            found += [("piece", key, at) for at, one in enumerate(block.work) if self._ready(key, one)]
+            found += [
+                ("thread", key, number)
+                for number, line in block.threads.items()
+                if line and self._free(key, number, line[0])
+            ]
+            if block.meeting is not None:
+                meeting[key[0], block.meeting[0]] += 1
+        found += [("proxy", channel, 0) for channel, queue in self.queues.items() if queue]
+        for key, block in self._blocks.items():
+            if block.meeting is not None and meeting[key[0], block.meeting[0]] >= block.meeting[1]:
+                found.append(("barrier", (key[0], block.meeting[0]), block.meeting[1]))
+        found += [
+            ("rank", rank, 0)
+            for rank, keys in enumerate(self._of_rank)
+            if self.launch[rank] < self.launches and all(self._blocks[key].over for key in keys)
+        ]
+        return sorted(set(found), key=str)
+
+    def can(self, move: Move) -> bool:
+        """Return whether a move is still possible that was so, when none of the same threadblock came in between."""
+        kind, key, number = move
+        if kind == "thread":
+            line = self._blocks[key].threads[number]  # type: ignore[index]
+            return self._free(key, number, line[0])  # type: ignore[arg-type]
+        if kind == "piece":
+            return self._ready(key, self._blocks[key].work[number])  # type: ignore[arg-type, index]
+        return True
+
+    def touches(self, move: Move) -> Work | int | None:
+        """Return what a move does to memory: some work, or a rank whose caller uses its buffers; None for nothing."""
+        kind, key, number = move
+        if kind == "piece":
+            return self._blocks[key].work[number]  # type: ignore[index]
+        if kind == "proxy":
+            return self.queues[key][0][0].work  # type: ignore[index]
+        return key if kind == "rank" else None  # type: ignore[return-value]
+
+    def step(self, move: Move) -> None:
+        """Do a move."""
+        kind, key, number = move
+        if kind == "piece":
+            self._do(self._blocks[key].work.pop(number), self.launch[key[0]])  # type: ignore[index]
+            self._settle(key)  # type: ignore[arg-type]
+        elif kind == "thread":
+            self._thread(key, number)  # type: ignore[arg-type]
+        elif kind == "proxy":
+            one, launch = self.queues[key].popleft()  # type: ignore[index]
+            if one.work is not None:
+                self._do(one.work, launch)
+            if one.signals or one.kind == "signal":
+                self._tell(self.program.other.get(key))  # type: ignore[call-overload]
+            self.flushed[key] += 1  # type: ignore[index]
+        elif kind == "barrier":
+            there = [
+                other
+                for other, block in self._blocks.items()
+                if block.meeting is not None and (other[0], block.meeting[0]) == key
+            ]
+            for other in there[:number]:
+                self._blocks[other].meeting = None
+                self._settle(other)
+        else:
+            self._finish(key)  # type: ignore[arg-type]
+
+    @property
+    def over(self) -> bool:
+        """Whether all launches are."""
+        return all(launch == self.launches for launch in self.launch)
+
+    def outcome(self) -> Finding | None:
+        """Return what went wrong, once there are no moves."""
+        if self.wrong:
+            return self.wrong[0]
+        if not self.over:
+            stuck = sum(not block.over for block in self._blocks.values())
+            return Finding("deadlock", f"{stuck} threadblocks never finish in some order of execution")
+        for key, number in self.signals.items():
+            free = self.memory.semaphore(*key) if isinstance(key, tuple) and len(key) == 2 else 0
+            if number != free:
+                return Finding("mismatch", f"{number - free} signals are left over at {key}")
+        return None
+
+    def state(self) -> Hashable:
+        """Return a value that two machines of one plan share if and only if they go on alike."""
+        blocks = tuple(
+            (
+                block.at,
+                tuple((one.at, one.sources, one.targets) for one in block.work),
+                tuple((number, len(line)) for number, line in block.threads.items()),
+                block.meeting is not None,
+                tuple(block.flushing.items()),
+            )
+            for block in self._blocks.values()
+        )
+        queues = tuple(sorted((str(key), tuple(id(one) for one, _ in queue)) for key, queue in self.queues.items()))
+        flushed = tuple(sorted((str(key), number) for key, number in self.flushed.items()))
+        signals = tuple(sorted((str(key), number) for key, number in self.signals.items() if number))
+        memory = tuple(
+            values.tobytes() + flags.tobytes()
+            for values, flags in zip(self.memory.values, self.memory.flags, strict=True)
+        )
+        return blocks, queues, flushed, signals, memory, tuple(self.launch), bool(self.wrong)
+
+    # -- threadblocks -------------------------------------------------------------------------------------------------
+
+    def _start(self, rank: int) -> None:
+        self.launch[rank] += 1
+        if self.launch[rank] < self.launches:
+            self.memory.fill(rank, self.launch[rank])
+            for key in self._of_rank[rank]:
+                self._blocks[key].at = -1
+                self._settle(key)
+
+    def _finish(self, rank: int) -> None:
+        self.wrong += self.memory.results(rank, self.launch[rank])[:1]
+        self._start(rank)
+
+    def _settle(self, key: tuple[int, int]) -> None:
+        """Go to the next phase with something to do, if this one is over."""
+        block = self._blocks[key]
+        while not block.over and not block.work and not any(block.threads.values()) and block.meeting is None:
+            block.at += 1
+            if not block.over:
+                phase = block.phases[block.at]
+                block.meeting = phase.meeting
+                block.work = [part for one in phase.work for part in self._cut(one)]
+                block.threads = {number: deque(line) for number, line in phase.threads.items()}
+
+    def _cut(self, work: Work) -> list[Work]:
+        parts = min(self._pieces, work.size)
+        cuts = [work.size * at // parts for at in range(parts + 1)]
+        return [
+            replace(
+                work,
+                sources=tuple(replace(one, start=one.start + low * (1 + one.packets)) for one in work.sources),
+                targets=tuple(replace(one, start=one.start + low * (1 + one.packets)) for one in work.targets),
+                size=high - low,
+            )
+            for low, high in itertools.pairwise(cuts)
+        ]
+
+    def _ready(self, key: tuple[int, int], work: Work) -> bool:
+        return self.memory.ready(work, self.launch[key[0]])
+
+    def _free(self, key: tuple[int, int], number: int, one: Control) -> bool:
+        """Return whether a thread need not wait."""
+        if one.kind == "wait":
+            return self.signals[one.channel] > 0
+        if one.kind == "acquire":
+            return self._level((key[0], one.semaphore)) > 0
+        held = self._blocks[key].flushing.get(number)
+        return held is None or (one.channel is not None and self.flushed[one.channel] >= held)
+
+    def _level(self, semaphore: tuple[int, int]) -> int:
+        if semaphore not in self.signals:
+            self.signals[semaphore] = self.memory.semaphore(*semaphore)
+        return self.signals[semaphore]
+
+    def _thread(self, key: tuple[int, int], number: int) -> None:
+        block = self._blocks[key]
+        one = block.threads[number][0]
+        if one.kind == "wait":
+            self.signals[one.channel] -= 1
+        elif one.kind in {"acquire", "release"}:
+            semaphore = (key[0], one.semaphore)
+            self.signals[semaphore] = self._level(semaphore) + (1 if one.kind == "release" else -1)
+        elif one.channel is not None and one.channel[1] == "port":
+            if number not in block.flushing:
+                self.queues[one.channel].append((one, self.launch[key[0]]))
+                self.told[one.channel] += 1
+                if one.flushes:
+                    block.flushing[number] = self.told[one.channel]
+                    return
+            else:
+                del block.flushing[number]
+        else:
+            self._tell(self.program.other.get(one.channel))  # type: ignore[arg-type]
+        block.threads[number].popleft()
+        self._settle(key)
+
+    def _tell(self, other: Channel | None) -> None:
+        if other is not None:
+            self.signals[other] += 1
+
+    def _do(self, work: Work, launch: int) -> None:
+        sources = [self.memory.span(one, work.size, launch) for one in work.sources]
+        targets = [self.memory.span(one, work.size, launch) for one in work.targets]
+        self.memory.move(work, sources, targets, launch)
+
+
+class _Block:
+    """A threadblock: its phase, and what is left to do in it."""
+
+    __slots__ = ("at", "flushing", "meeting", "phases", "threads", "work")
+
+    def __init__(self, phases: list[Phase]) -> None:
+        self.phases = phases
+        self.at = -1
+        self.work: list[Work] = []
+        self.threads: dict[int, deque[Control]] = {}
+        self.meeting: tuple[int, int] | None = None
+        self.flushing: dict[int, int] = {}
+
+    @property
+    def over(self) -> bool:
+        """Whether the launch is done."""
+        return self.at >= len(self.phases)
+
+
+def interleave(
+    program: Program, make_memory: Callable[[], Memory], launches: int, seed: int, pieces: int = 3
+) -> Finding | None:
+    """Run once in a random order; return what went wrong, if anything."""
+    rng = random.Random(seed)  # noqa: S311 (not for secrets)
+    machine = Machine(program, make_memory(), launches, pieces=rng.randint(1, pieces))
+    moves = machine.moves()
+    while moves:
+        rng.shuffle(moves)
+        moved: set[Hashable] = set()
+        for move in moves[: rng.randint(1, len(moves))]:
+            if move[1] not in moved and machine.can(move):  # a move of another may have taken what it waited for
+                machine.step(move)
+                moved.add(move[1])
+        moves = machine.moves()
+    return machine.outcome()

@@ -1,0 +1,165 @@
+"""What the executor of MSCCL++ holds, read in its sources at 0.9 (commit 1f5f065d)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from topodesign.runtime.mscclpp.parse import PACKETS, SWITCHED, ExecutionPlan, Gpu, Operation, Threadblock
+from topodesign.runtime.operations import Finding
+
+
+@dataclass(frozen=True)
+class ExecutorLimits:
+    """The largest numbers that the executor takes.
+
+    Attributes
+    ----------
+    operations
+        Operations of a threadblock, those in pipelines included; the only limit that the executor checks itself.
+    channels
+        Channels and remote buffers of a type in a threadblock; beyond, memory is overwritten.
+    channels_per_operation
+        Channels that an operation names; beyond, memory is overwritten.
+    operands
+        Places that an operation reads, and that it writes; beyond, memory is overwritten.
+    barriers
+        Barriers of a rank; beyond, memory is overwritten.
+    semaphores_per_operation
+        Semaphores that an operation names; beyond, memory is overwritten. A rank may have more in all.
+    threadblocks
+        Threadblocks of a rank that run at once, one on a multiprocessor: they wait for each other. 108 on an A100.
+    buffer_bytes
+        Bytes of a buffer: offsets and sizes have 32 bits.
+    """
+
+    operations: int = 64
+    channels: int = 16
+    channels_per_operation: int = 8
+    operands: int = 10
+    barriers: int = 16
+    semaphores_per_operation: int = 16
+    threadblocks: int = 108
+    buffer_bytes: int = 2**32 - 1
+
+
+EXECUTOR = ExecutorLimits()
+"""The limits of MSCCL++ 0.9."""
+
+_NEEDS = {  # least sources and targets
+    "put": (1, 1), "pws": (1, 1), "pwsf": (1, 1), "get": (1, 1), "copy": (1, 1), "re": (1, 1), "res": (1, 1),
+    "rre": (1, 1), "rres": (1, 1), "ppkt": (1, 1), "rppkt": (1, 1), "respkt": (1, 1), "cpkt": (1, 1), "upkt": (1, 1),
+    "repkt": (1, 1), "recpkt": (1, 2), "recspkt": (1, 2),
+}  # fmt: skip
+_OF_CHANNELS = frozenset({"signal", "wait", "rlxsignal", "rlxwait", "flush"})
+_REMOTE = frozenset({"put", "pws", "pwsf", "get", "ppkt", "rppkt"})
+
+
+def illegal(plan: ExecutionPlan, limits: ExecutorLimits = EXECUTOR) -> Iterator[Finding]:
+    """Yield what the executor refuses, or what makes it read or write where it should not."""
+    chunks = {(gpu.inputs, gpu.outputs) for gpu in plan.gpus}
+    if len(chunks) > 1:
+        yield Finding("illegal", f"ranks have different numbers of input and output chunks: {sorted(chunks)[:3]}")
+    if plan.max_size is not None and plan.max_size < max(1, plan.min_size):
+        said = f"min_message_size {plan.min_size} and max_message_size {plan.max_size}"
+        yield Finding("illegal", f"{said} are no range: no call is of such a size")
+    for rank, gpu in enumerate(plan.gpus):
+        if not gpu.threadblocks:
+            yield Finding("illegal", "no threadblocks: a kernel of none cannot be launched", rank)
+        if len(gpu.threadblocks) > limits.threadblocks:
+            message = f"{len(gpu.threadblocks)} threadblocks have to run at once, and {limits.threadblocks} can"
+            yield Finding("illegal", message, rank)
+        for number, block in enumerate(gpu.threadblocks):
+            yield from (Finding("illegal", message, rank, number) for message in _of_block(block, limits))
+            for at, op in enumerate(block.operations):
+                for one in (op, *op.inner):
+                    found = _of_operation(one, gpu, plan.protocol, limits)
+                    yield from (Finding("illegal", message, rank, number, at) for message in found)
+
+
+def _of_block(block: Threadblock, limits: ExecutorLimits) -> Iterator[str]:
+    size = sum(1 + len(op.inner) for op in block.operations)
+    if size > limits.operations:
+        yield f"{size} operations; the executor takes {limits.operations}"
+    for kind, numbers in block.channels.items():
+        if len(numbers) > limits.channels:
+            yield f"{len(numbers)} {kind} channels; there is room for {limits.channels}"
+    for kind, numbers in block.buffers.items():
+        if len(numbers) > limits.channels:
+            yield f"{len(numbers)} remote buffers of {kind} channels; there is room for {limits.channels}"
+
+
+def _of_operation(op: Operation, gpu: Gpu, protocol: str, limits: ExecutorLimits) -> Iterator[str]:
+    name = op.name
+    if name in SWITCHED:
+        yield f"{name} is of switch channels, which are not executed here (and skipped in silence before sm_90)"
+        return
+    least = _NEEDS.get(name, (0, 0))
+    if len(op.sources) < least[0] or len(op.targets) < least[1]:
+        yield f"{name} needs {least[0]} sources and {least[1]} targets"
+        return
+    yield from _numbers(op, gpu, limits)
+    if name in _OF_CHANNELS and op.channel_type not in {"memory", "port"}:
+        yield f"{name} needs channel_type memory or port"
+    if name in _REMOTE:
+        yield from _of_transfer(op)
+    elif name in {"rre", "rres", "res", "respkt", "recspkt"} and op.channel_type == "port":
+        yield f"{name} works on memory channels alone"
+    if protocol != "LL" and name in PACKETS:
+        yield f"{name} moves packets, for which the scratch of protocol Simple is half as large as it has to be"
+
+
+def _numbers(op: Operation, gpu: Gpu, limits: ExecutorLimits) -> Iterator[str]:
+    """Yield what an operation has too many of."""
+    rows = (
+        ("channels", len(op.channels), limits.channels_per_operation),
+        ("operands", max(len(op.sources), len(op.targets)), limits.operands),
+        ("semaphores", len(op.semaphores), limits.semaphores_per_operation),
+        ("threadblocks at a barrier", op.blocks, len(gpu.threadblocks)),
+    )
+    yield from (
+        f"{op.name} has {number} {what}; there is room for {most}" for what, number, most in rows if number > most
+    )
+    if len(set(op.semaphores)) < len(op.semaphores) or len(set(op.channels)) < len(op.channels):
+        yield f"{op.name} names a semaphore or channel twice"
+    if op.name == "barrier" and op.barrier >= limits.barriers:
+        yield f"barrier {op.barrier}; there are {limits.barriers}"
+
+
+def _of_transfer(op: Operation) -> Iterator[str]:
+    name, port = op.name, op.channel_type == "port"
+    if op.channel_type not in {"memory", "port"}:
+        yield f"{name} needs channel_type memory or port"
+    if name == "get" and port:
+        yield "get works on memory channels alone"
+    if name in {"pws", "pwsf"} and not port:
+        yield f"{name} on a memory channel never signals; use put, nop and signal"
+    if name != "rppkt" and len(op.sources) != len(op.targets):
+        yield f"{name} has {len(op.sources)} sources and {len(op.targets)} targets"
+    if port and len(op.channels) < len(op.targets):
+        yield f"{name} has {len(op.targets)} targets and names {len(op.channels)} channels"
+    if name == "ppkt" and port and any(one.buffer != "s" for one in op.sources):
+        yield "ppkt on a port channel takes what is in its source for packets, which are in scratch alone"
+    if not port and name in {"put", "ppkt"} and len({one.buffer for one in op.sources}) > 1:
+        yield f"{name} on a memory channel reads all sources from the buffer of the first"
+
+
+def warnings(plan: ExecutionPlan) -> Iterator[str]:
+    """Yield what works but is likely not meant."""
+    for rank, gpu in enumerate(plan.gpus):
+        for number, block in enumerate(gpu.threadblocks):
+            where = f"rank {rank}, threadblock {number}"
+            for op in block.operations:
+                for one in (op, *op.inner):
+                    if one.name == "flush" and len(one.targets) < len(one.channels):
+                        yield f"{where}: flush does nothing: the executor counts its dst_buff; pwsf flushes"
+                    if one.name == "get" and any(
+                        a.index != b.index for a, b in zip(one.sources, one.targets, strict=False)
+                    ):
+                        yield f"{where}: get exchanges the indices of source and target"
+                    if one.name == "ppkt" and one.channel_type == "port":
+                        yield f"{where}: ppkt on a port channel finds its source in the first plan of a process alone"
+        if rank in gpu.channels["memory"] or rank in gpu.channels["port"]:
+            yield f"rank {rank} has a channel to itself, which does nothing"
+    if plan.double_scratch and plan.protocol != "LL":
+        yield "a double scratch buffer is for packets; other puts into scratch go to its first half"

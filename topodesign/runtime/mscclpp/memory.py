@@ -1,0 +1,389 @@
+"""The memory of all ranks as cells with numbers: what is in them, who wrote and read them, and what has to be there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.memory import check_memory
+from topodesign.runtime.execute import MAX_FINDINGS
+from topodesign.runtime.memory import Layout
+from topodesign.runtime.mscclpp.steps import Place, Program, Work
+from topodesign.runtime.operations import Finding
+
+Span = tuple[int, slice]
+"""Rank, and cells of its memory."""
+
+_NOBODY = -1
+_NEVER = -1
+_PER_CELL = 120  # bytes: a value, marks, the last write, and reads of a few
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Telling:
+    """What some work knew that wrote packets, and where what it read came from.
+
+    Attributes
+    ----------
+    actor, phase
+        Who did it, and in which of its phases.
+    clock, whole
+        What the writer knew, and what is known besides by one who has read all that it wrote.
+    sources, targets
+        What it read and wrote.
+    origins
+        Of each source, the tellings that its packets came from, by cell; None where it is no packets.
+    """
+
+    actor: int
+    phase: int
+    clock: NDArray[np.int32]
+    whole: NDArray[np.int32]
+    sources: Sequence[Span]
+    targets: Sequence[Span]
+    origins: Sequence[NDArray[np.int32] | None]
+
+    def read(self, rank: int, cell: int, element: int) -> bool:
+        """Return whether an element of it was read from a cell."""
+        for (where, span), origin in zip(self.sources, self.origins, strict=True):
+            at = cell - span.start
+            if where == rank and at // (1 if origin is None else 2) == element and cell < span.stop:
+                return True
+        return False
+
+    def element(self, rank: int, cell: int) -> int:
+        """Return which element is at a cell that it wrote."""
+        span = next(span for where, span in self.targets if where == rank and span.start <= cell < span.stop)
+        return (cell - int(span.start)) // 2
+
+
+class Memory:
+    """Cells of all ranks.
+
+    Parameters
+    ----------
+    layout
+        The buffers.
+    program
+        What runs.
+    packets, double
+        Whether scratch holds packets, and whether there are two halves of it that launches use in turn.
+    semaphores
+        Initial values, by rank.
+    seed
+        Of the numbers in the inputs.
+    tracks
+        Whether who wrote and read what is kept.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        program: Program,
+        *,
+        packets: bool,
+        double: bool,
+        semaphores: Sequence[Sequence[int]],
+        seed: int = 0,
+        tracks: bool = True,
+    ) -> None:
+        self.layout = layout
+        self.ranks = layout.ranks
+        self.cells = program.cells
+        self.uninitialised: list[Finding] = []
+        self._semaphores = semaphores
+        self._seed = seed
+        self._wide = 2 if packets else 1
+        self._base: list[dict[str, tuple[int, int]]] = []
+        sizes = []
+        for rank in range(self.ranks):
+            (i, i_size), (o, o_size), (_, scratch) = (layout.segment(rank, name) for name in "ios")
+            if not layout.inplace:
+                o = i_size
+            end = max(i + i_size, o + o_size)
+            half = scratch * self._wide * self.cells
+            self._base.append(
+                {
+                    "i": (i * self.cells, i_size * self.cells),
+                    "o": (o * self.cells, o_size * self.cells),
+                    "s": (end * self.cells, half),
+                }
+            )
+            sizes.append(end * self.cells + half * (2 if double else 1))
+        self._double = double
+        given = sum(self._base[rank]["i"][1] for rank in range(self.ranks))
+        check_memory((_PER_CELL if tracks else 40) * sum(sizes) + 32 * given, f"{sum(sizes)} cells of memory")
+        self.sizes = sizes
+        self.values = [np.zeros(size, dtype=np.uint64) for size in sizes]
+        self.known = [np.zeros(size, dtype=bool) for size in sizes]
+        self.flags = [np.zeros(size, dtype=np.int32) for size in sizes]
+        self._inputs: dict[int, list[NDArray[np.uint64]]] = {}
+        self._sums: dict[int, NDArray[np.uint64]] = {}
+        self._expected = [self._results(rank) for rank in range(self.ranks)]
+        if tracks:
+            self.writer = [np.full(size, _NOBODY, dtype=np.int32) for size in sizes]
+            self.written = [np.zeros(size, dtype=np.int32) for size in sizes]
+            self._reads: list[dict[int, NDArray[np.int32]]] = [{} for _ in sizes]
+            self._fresh = [np.zeros(size, dtype=bool) for size in sizes]  # packets that are not read yet
+            self._teller = [np.full(size, -1, dtype=np.int32) for size in sizes]
+            self.tellings: list[Telling] = []
+        self._tracks = tracks
+
+    # -- where things are ---------------------------------------------------------------------------------------------
+
+    def span(self, place: Place, size: int, launch: int) -> Span:
+        """Return the cells of some elements in a launch."""
+        base, half = self._base[place.rank][place.buffer]
+        start = base + place.start + place.shift
+        if place.buffer == "s" and self._double and not place.fixed and launch % 2:
+            start += half
+        return place.rank, slice(start, start + size * (1 + place.packets))
+
+    def beyond(self, place: Place, size: int) -> str | None:
+        """Return why some elements are not within their buffer, None if they are."""
+        _, length = self._base[place.rank][place.buffer]
+        name = f"{place.buffer}[{place.start // (self.cells * (1 + place.packets))}] of rank {place.rank}"
+        if place.packets and (place.buffer != "s" or self._wide == 1):
+            return f"{name}: packets are for scratch of the LL protocol"
+        if place.start + size * (1 + place.packets) > length:
+            had = length // (self.cells * (1 + place.packets))
+            return f"{name} and what follows goes beyond the {had} chunks of the buffer"
+        if place.shift:
+            return (
+                f"{name} is {place.shift // self.cells:+d} chunks from where the executor looks, which takes the "
+                "buffer's place in its allocation from the wrong rank, or not at all; in place, name the longer buffer"
+            )
+        return None
+
+    def name(self, rank: int, cell: int) -> str:
+        """Return what people call a cell."""
+        for buffer in "ois":
+            base, size = self._base[rank][buffer]
+            if base <= cell < base + size * (1 + (buffer == "s" and self._double)):
+                at = (cell - base) // (self.cells * (self._wide if buffer == "s" else 1))
+                return f"{buffer}[{at}]"
+        return f"cell {cell}"
+
+    def callers(self, rank: int) -> list[slice]:
+        """Return the cells that the caller uses between launches: input and output."""
+        (i, i_size), (o, o_size) = self._base[rank]["i"], self._base[rank]["o"]
+        if i < o + o_size and o < i + i_size:
+            return [slice(min(i, o), max(i + i_size, o + o_size))]
+        return [slice(i, i + i_size), slice(o, o + o_size)]
+
+    def semaphore(self, rank: int, number: int) -> int:
+        """Return the initial value of a semaphore."""
+        return self._semaphores[rank][number]
+
+    # -- what is in them ----------------------------------------------------------------------------------------------
+
+    def input(self, rank: int, launch: int) -> NDArray[np.uint64]:
+        """Return the numbers in the input of a rank for a launch."""
+        if launch not in self._inputs:
+            random = np.random.default_rng([self._seed, launch])
+            sizes = [self._base[one]["i"][1] if self.layout.gives(one) else 0 for one in range(self.ranks)]
+            self._inputs[launch] = [random.integers(2**64, size=size, dtype=np.uint64) for size in sizes]
+        return self._inputs[launch][rank]
+
+    def fill(self, rank: int, launch: int) -> None:
+        """Put new numbers into the input; what the output has is nothing to rely on."""
+        for span in self.callers(rank):
+            self.known[rank][span] = False
+            self.flags[rank][span] = 0
+        base, size = self._base[rank]["i"]
+        if self.layout.gives(rank):
+            self.values[rank][base : base + size] = self.input(rank, launch)
+            self.known[rank][base : base + size] = True
+
+    def ready(self, work: Work, launch: int) -> bool:
+        """Return whether all packets are there that some work reads."""
+        for place in work.sources:
+            if place.packets:
+                rank, span = self.span(place, work.size, launch)
+                if not np.all(self.flags[rank][span] == launch + 1):
+                    return False
+        return True
+
+    def move(
+        self,
+        work: Work,
+        sources: Sequence[Span],
+        targets: Sequence[Span],
+        launch: int,
+        telling: Telling | None = None,
+    ) -> None:
+        """Add up the sources and store the sum in all targets."""
+        total = np.zeros(work.size, dtype=np.uint64)
+        known = np.ones(work.size, dtype=bool)
+        for place, (rank, span) in zip(work.sources, sources, strict=True):
+            step = 1 + place.packets
+            total += self.values[rank][span][::step]
+            known &= self.known[rank][span][::step]
+            if place.packets:
+                if self._tracks:
+                    self._fresh[rank][span] = False
+            elif not self._tracks or not self.flags[rank][span].any():
+                continue
+            else:
+                known &= self.flags[rank][span] == 0
+        if not known.all() and len(self.uninitialised) < MAX_FINDINGS and work.targets:
+            message = f"{work.name} reads what nothing has written"
+            self.uninitialised.append(Finding("uninitialised read", message, *work.at))
+        if telling is not None:
+            self.tellings.append(telling)
+        for place, (rank, span) in zip(work.targets, targets, strict=True):
+            self.values[rank][span][:: 1 + place.packets] = total
+            self.known[rank][span][:: 1 + place.packets] = known
+            self.flags[rank][span] = launch + 1 if place.packets else 0
+            if place.packets and self._tracks:
+                self._fresh[rank][span] = True
+                self._teller[rank][span] = len(self.tellings) - 1
+
+    # -- who touched them ---------------------------------------------------------------------------------------------
+
+    def told(self, rank: int, span: slice) -> Iterator[NDArray[np.int32]]:
+        """Yield what one knows who has read packets."""
+        for number in np.unique(self._teller[rank][span]).tolist():
+            if number >= 0:
+                one = self.tellings[number]
+                every = any(
+                    where == rank and span.start <= there.start and there.stop <= span.stop
+                    for where, there in one.targets
+                )
+                yield one.whole if every else one.clock
+
+    def origin(self, rank: int, span: slice) -> NDArray[np.int32]:
+        """Return by cell the telling that wrote the packets there."""
+        return self._teller[rank][span].copy()
+
+    def implied(self, telling: int, element: int, reader: tuple[int, int], rank: int, cell: int) -> bool:
+        """Return whether an element of packets could not be there unless a phase of an actor had read a cell.
+
+        Parameters
+        ----------
+        telling, element
+            Where the packet came from.
+        reader
+            Actor and phase.
+        rank, cell
+            What it read.
+        """
+        seen = set()
+        trail = [(telling, element)]
+        while trail:
+            number, at = trail.pop()
+            if number < 0 or (number, at) in seen:
+                continue
+            seen.add((number, at))
+            one = self.tellings[number]
+            if one.clock[1, reader[0]] > reader[1] or ((one.actor, one.phase) == reader and one.read(rank, cell, at)):
+                return True
+            for (where, span), origin in zip(one.sources, one.origins, strict=True):
+                if origin is not None:
+                    before = int(origin[2 * at])
+                    if before >= 0:
+                        trail.append((before, self.tellings[before].element(where, span.start + 2 * at)))
+        return False
+
+    def unread(self, rank: int, span: slice, launch: int) -> bool:
+        """Return whether there is a packet of a launch that nobody has read."""
+        return bool((self._fresh[rank][span] & (self.flags[rank][span] == launch + 1)).any())
+
+    def reads(self, rank: int, actor: int) -> NDArray[np.int32]:
+        """Return for each cell of a rank the phase in which an actor read it since it was written."""
+        mine = self._reads[rank]
+        if actor not in mine:
+            mine[actor] = np.full(self.sizes[rank], _NEVER, dtype=np.int32)
+        return mine[actor]
+
+    def readers(self, rank: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
+        """Yield all actors that read cells of a rank, with :meth:`reads`."""
+        yield from self._reads[rank].items()
+
+    def clear_reads(self, rank: int, span: slice) -> None:
+        """Forget who read cells: they are written anew."""
+        for times in self._reads[rank].values():
+            times[span] = _NEVER
+
+    def others_read(self, rank: int, cell: int) -> bool:
+        """Return whether another than who wrote a cell has read it since."""
+        writer = int(self.writer[rank][cell])
+        return any(times[cell] != _NEVER and actor != writer for actor, times in self._reads[rank].items())
+
+    # -- what has to be there -----------------------------------------------------------------------------------------
+
+    def _results(self, rank: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return chunk by chunk of the result: its place from the start of memory, and which chunk it is of whom."""
+        base = self._base[rank]["o"][0]
+        start = self.layout.segment(rank, "o")[0]
+        rows = [
+            (base + (one.address - start) * self.cells, one.chunk, _NOBODY if one.source is None else one.source)
+            for one in self.layout.output(rank)
+        ]
+        table = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        return table[:, 0], table[:, 1], table[:, 2]
+
+    def wanted(self, launch: int, chunk: int, source: int) -> NDArray[np.uint64]:
+        """Return the numbers of an input chunk, of a rank or added up over all."""
+        span = slice(chunk * self.cells, (chunk + 1) * self.cells)
+        if source != _NOBODY:
+            return self.input(source, launch)[span]
+        if launch not in self._sums:
+            self._sums[launch] = np.add.reduce([self.input(rank, launch) for rank in range(self.ranks)])
+        return self._sums[launch][span]
+
+    def results(self, rank: int, launch: int) -> list[Finding]:
+        """Return what is wrong in the output of a rank after a launch, and in its input if that is apart."""
+        found: list[Finding] = []
+        for cell, chunk, source in zip(*(column.tolist() for column in self._expected[rank]), strict=True):
+            right = self.wanted(launch, chunk, source)
+            here = slice(cell, cell + self.cells)
+            if not np.array_equal(self.values[rank][here], right) or not self.known[rank][here].all():
+                message = f"{self.name(rank, cell)} ends as {self._describe(rank, here, launch, chunk)} instead of "
+                message += self._title(chunk, source)
+                found.append(Finding("wrong result", message, rank))
+                if len(found) == MAX_FINDINGS:
+                    return found
+        base, size = self._base[rank]["i"]
+        if not self.layout.inplace and self.layout.gives(rank):
+            changed = np.flatnonzero(self.values[rank][base : base + size] != self.input(rank, launch))
+            if len(changed):
+                name = self.name(rank, base + int(changed[0]))
+                found.append(Finding("wrong result", f"{name}, the caller's, is changed", rank))
+        return found
+
+    def from_whom(self, rank: int, launch: int) -> list[int]:
+        """Return the ranks whose input the first chunk of the output of a rank may come from, as it should."""
+        cells, chunks, _ = self._expected[rank]
+        here = slice(int(cells[0]), int(cells[0]) + self.cells)
+        if not self.known[rank][here].all():
+            return []
+        found = self.values[rank][here]
+        return [one for one in range(self.ranks) if np.array_equal(found, self.wanted(launch, int(chunks[0]), one))]
+
+    def _title(self, chunk: int, source: int) -> str:
+        if source != _NOBODY:
+            return f"chunk {chunk} of rank {source}"
+        return f"chunk {chunk} of all ranks" if self.ranks > 1 else f"chunk {chunk}"
+
+    def _describe(self, rank: int, here: slice, launch: int, chunk: int) -> str:
+        """Return what is at a place of the result, if that is easily said."""
+        if not self.known[rank][here].all():
+            return "nothing"
+        value = int(self.values[rank][here][0])
+        for turn in range(launch, -1, -1):
+            said = "" if turn == launch else " of an earlier launch"
+            for source in range(self.ranks):
+                some = np.flatnonzero(self.input(source, turn)[:: self.cells] == value)
+                if len(some):
+                    return self._title(int(some[0]), source) + said
+        firsts = [int(one[chunk * self.cells]) for one in self._inputs[launch] if len(one) > chunk * self.cells]
+        missing = (sum(firsts) - value) % 2**64
+        if missing in firsts:
+            return f"chunk {chunk} without that of rank {firsts.index(missing)}"
+        if 2**64 - missing in firsts:
+            return f"chunk {chunk} with that of rank {firsts.index(2**64 - missing)} twice"
+        return "another sum"

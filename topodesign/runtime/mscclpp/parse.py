@@ -1,0 +1,463 @@
+"""Reading execution plans: JSON with the fields that MSCCL++ asks for, of the types that it asks for.
+
+MSCCL++ has no schema and no version. A field that its parser takes without a default is required here; what it does
+not look at is ignored; what would make it throw, or read beyond what there is, is a :class:`PlanError`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from topodesign.base.errors import FileFormatError
+from topodesign.base.memory import check_memory
+from topodesign.base.text_files import read_bytes
+
+MAX_BYTES = 2**27
+"""Larger files are refused unread."""
+
+BUFFERS = ("i", "o", "s")
+CHANNELS = ("memory", "port", "switch")
+PROTOCOLS = ("Simple", "LL")
+LARGEST = 2**32 - 1
+"""Largest number of chunks, an index or a count: the executor keeps them in 32 bits."""
+
+ANY_SIZE = 2**64 - 1
+"""``max_message_size`` of a plan for calls of any size."""
+
+_PER_BRACE = 1200  # bytes of memory of an object of the JSON, read and checked
+_MAX_WARNINGS = 10
+_SYNCHRONISES = ("nop", "barrier", "signal", "wait", "rlxsignal", "rlxwait", "flush", "sem_acquire", "sem_release")
+_MOVES = ("put", "pws", "pwsf", "get", "copy", "re", "res", "rre", "rres")
+PACKETS = ("ppkt", "rppkt", "respkt", "cpkt", "upkt", "repkt", "recpkt", "recspkt")
+"""Operations of the LL protocol: they move packets of data and flag."""
+
+SWITCHED = ("glres", "gstore", "gstorepkt")
+"""Operations of switch channels (NVLS)."""
+
+NAMES = frozenset({*_SYNCHRONISES, *_MOVES, *PACKETS, *SWITCHED, "pipeline"})
+
+
+class PlanError(FileFormatError):
+    """MSCCL++ would refuse this plan or crash on it.
+
+    Parameters
+    ----------
+    message
+        What is wrong.
+    where
+        Path of the value in the document, such as ``gpus[0].threadblocks[1].ops[2].name``.
+    """
+
+    def __init__(self, message: str, where: str = "") -> None:
+        super().__init__(f"{where}: {message}" if where else message)
+        self.message = message
+        self.where = where
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """Chunks of a buffer: of this rank by its type, or of another by a number; a switch channel's are neither.
+
+    Attributes
+    ----------
+    buffer
+        ``i``, ``o`` or ``s`` of this rank, or empty.
+    remote
+        Place in the threadblock's list of remote buffers of the operation's channel type, -1 for none.
+    index, size
+        First chunk and number of chunks.
+    """
+
+    buffer: str
+    remote: int
+    index: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation as written.
+
+    Attributes
+    ----------
+    name
+        What it does.
+    sources, targets
+        ``src_buff`` and ``dst_buff``.
+    channel_type, channels
+        Type, empty if none is said, and places in the threadblock's list of channels of this type.
+    semaphores
+        Semaphores of the rank.
+    barrier, blocks
+        Number of a barrier, and of the threadblocks that meet at it.
+    part, parts
+        Which part of every operand it does, of how many that threadblocks share.
+    unit, chunks, inner
+        Of a pipeline: bytes of a round, chunks in all, and the operations of a round.
+    """
+
+    name: str
+    sources: tuple[Operand, ...] = ()
+    targets: tuple[Operand, ...] = ()
+    channel_type: str = ""
+    channels: tuple[int, ...] = ()
+    semaphores: tuple[int, ...] = ()
+    barrier: int = 0
+    blocks: int = 0
+    part: int = 0
+    parts: int = 1
+    unit: int = 0
+    chunks: int = 0
+    inner: tuple[Operation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Threadblock:
+    """Operations that run one after the other; the channels and remote buffers that they count in, by type."""
+
+    operations: tuple[Operation, ...]
+    channels: Mapping[str, tuple[int, ...]]
+    buffers: Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteBuffer:
+    """A buffer of another rank, and the types of channels that it is reached by."""
+
+    rank: int
+    buffer: str
+    access: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """What one rank does.
+
+    Attributes
+    ----------
+    inputs, outputs, scratch
+        Chunks of its buffers.
+    channels
+        By type, the rank at the other end of every channel, in the order in which they are counted.
+    buffers
+        Remote buffers.
+    semaphores
+        Initial values.
+    """
+
+    inputs: int
+    outputs: int
+    scratch: int
+    threadblocks: tuple[Threadblock, ...]
+    channels: Mapping[str, tuple[int, ...]]
+    buffers: tuple[RemoteBuffer, ...]
+    semaphores: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionPlan:
+    """A plan for all ranks.
+
+    Attributes
+    ----------
+    name, collective, protocol, inplace, double_scratch, alignment, threads, min_size, max_size
+        The fields of the document; ``max_size`` is None where it is any.
+    gpus
+        One for every rank.
+    warnings
+        What MSCCL++ ignores though it was likely meant.
+    """
+
+    name: str
+    collective: str
+    protocol: str
+    inplace: bool
+    double_scratch: bool
+    alignment: int
+    threads: int
+    min_size: int
+    max_size: int | None
+    gpus: tuple[Gpu, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def parse_plan(source: str | Path) -> ExecutionPlan:
+    """Read an execution plan.
+
+    Parameters
+    ----------
+    source
+        The text itself, or the path of a file.
+
+    Raises
+    ------
+    PlanError
+        If MSCCL++ would not load it; names the place in the document.
+    FileFormatError
+        If the file cannot be read, or would need too much memory.
+    """
+    if isinstance(source, Path):
+        try:
+            data = read_bytes(source, MAX_BYTES)
+        except FileFormatError as error:
+            raise FileFormatError(f"cannot read {source}: {error}") from None
+    else:
+        data = source.encode("utf-8", "surrogatepass")
+        if len(data) > MAX_BYTES:
+            raise FileFormatError(f"the text has {len(data)} bytes; up to {MAX_BYTES} are read")
+    signs = data.count(b"{") + data.count(b"[") + data.count(b",")
+    check_memory(8 * len(data) + _PER_BRACE * signs, f"{len(data)} bytes of JSON")
+    try:
+        document = json.loads(data.decode("utf-8"), parse_constant=_refuse, object_pairs_hook=_object)
+    except UnicodeDecodeError as error:
+        raise PlanError(f"not text: byte {error.start} is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise PlanError(f"line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
+    except RecursionError:
+        raise PlanError("not an execution plan: it is nested too deep") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise PlanError(f"not JSON: {error}") from None
+    return _Reader().plan(_Value(document, ""))
+
+
+def _refuse(word: str) -> NoReturn:
+    raise PlanError(f"not JSON: {word} is no number")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise PlanError(f"{twice[:40]!r} is there twice in one object; MSCCL++ takes the last")
+    return found
+
+
+class _Value:
+    """A value of the document that knows where it is."""
+
+    __slots__ = ("value", "where")
+
+    def __init__(self, value: Any, where: str) -> None:
+        self.value = value
+        self.where = where
+
+    def fail(self, message: str) -> NoReturn:
+        raise PlanError(message, self.where or "the document")
+
+    def has(self, key: str) -> bool:
+        return key in self._object()
+
+    def __getitem__(self, key: str) -> _Value:
+        found = self._object()
+        if key not in found:
+            self.fail(f"has no {key!r}, which MSCCL++ requires")
+        return _Value(found[key], f"{self.where}.{key}" if self.where else key)
+
+    def items(self) -> Iterator[_Value]:
+        if not isinstance(self.value, list):
+            self.fail("must be a list")
+        return (_Value(one, f"{self.where}[{at}]") for at, one in enumerate(self.value))
+
+    def integer(self, low: int = 0, high: int = LARGEST) -> int:
+        value = self.value
+        if not isinstance(value, int) or isinstance(value, bool):
+            self.fail("must be an integer")
+        if not low <= value <= high:
+            self.fail(
+                f"must be from {low} to {high}, not {value if abs(value) < 10**24 else 'a number of many digits'}"
+            )
+        return value
+
+    def flag(self) -> bool:
+        if not isinstance(self.value, bool):
+            self.fail("must be true or false")
+        return self.value
+
+    def text(self) -> str:
+        if not isinstance(self.value, str):
+            self.fail("must be a text")
+        return self.value
+
+    def one_of(self, known: Sequence[str]) -> str:
+        text = self.text()
+        if text not in known:
+            self.fail(f"{text[:24]!r} is not one of {', '.join(known)}")
+        return text
+
+    def _object(self) -> dict[str, Any]:
+        if not isinstance(self.value, dict):
+            self.fail("must be an object in braces")
+        return self.value
+
+
+class _Reader:
+    """Builds the plan, and remembers what is ignored."""
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def warn(self, where: str, message: str) -> None:
+        if len(self.warnings) < _MAX_WARNINGS:
+            self.warnings.append(f"{where}: {message}")
+
+    def plan(self, top: _Value) -> ExecutionPlan:
+        name, collective = top["name"].text(), top["collective"].text()
+        protocol = top["protocol"].text()
+        if protocol not in PROTOCOLS:
+            self.warn("protocol", f"{protocol[:24]!r} is taken for Simple; known are {', '.join(PROTOCOLS)}")
+        inplace = top["inplace"].flag()
+        gpus = list(top["gpus"].items())
+        if not gpus:
+            top["gpus"].fail("has no rank")
+        most = _optional(top, "max_message_size", ANY_SIZE, lambda one: one.integer(0, ANY_SIZE))
+        return ExecutionPlan(
+            name=name,
+            collective=collective,
+            protocol=protocol if protocol in PROTOCOLS else "Simple",
+            inplace=inplace,
+            double_scratch=_optional(top, "use_double_scratch_buffer", False, _Value.flag),
+            alignment=_optional(top, "buffer_alignment", 16, lambda one: one.integer(1, 2**16)),
+            threads=_optional(top, "num_threads_per_block", 1024, lambda one: one.integer(1, 1024)),
+            min_size=_optional(top, "min_message_size", 0, lambda one: one.integer(0, ANY_SIZE)),
+            max_size=None if most == ANY_SIZE else most,
+            gpus=tuple(self.gpu(one, rank, len(gpus)) for rank, one in enumerate(gpus)),
+            warnings=tuple(self.warnings),
+        )
+
+    def gpu(self, gpu: _Value, rank: int, ranks: int) -> Gpu:
+        if gpu["id"].integer() != rank:
+            gpu["id"].fail(f"must be {rank}, its place among the gpus")
+        channels: dict[str, list[int]] = {kind: [] for kind in CHANNELS}
+        for channel in gpu["channels"].items():
+            kind = channel["channel_type"].one_of(CHANNELS)
+            if kind == "switch":
+                channels[kind] += [-1 for _ in channel["rank_groups"].items()]
+            else:
+                channels[kind] += [one.integer(0, ranks - 1) for one in channel["connected_to"].items()]
+        buffers = tuple(
+            RemoteBuffer(
+                one["rank"].integer(0, ranks - 1),
+                one["type"].one_of(BUFFERS),
+                tuple(access.one_of(CHANNELS[:2]) for access in one["access_channel_types"].items()),
+            )
+            for one in gpu["remote_buffers"].items()
+        )
+        if rank in {one.rank for one in buffers}:
+            gpu["remote_buffers"].fail(f"names rank {rank} itself")
+        semaphores = _optional(gpu, "semaphores", (), _semaphores)
+        mine = {kind: tuple(peers) for kind, peers in channels.items()}
+        return Gpu(
+            inputs=gpu["input_chunks"].integer(1),
+            outputs=gpu["output_chunks"].integer(1),
+            scratch=gpu["scratch_chunks"].integer(),
+            threadblocks=tuple(
+                self.threadblock(one, at, mine, buffers, len(semaphores))
+                for at, one in enumerate(gpu["threadblocks"].items())
+            ),
+            channels=mine,
+            buffers=buffers,
+            semaphores=semaphores,
+        )
+
+    def threadblock(
+        self,
+        block: _Value,
+        at: int,
+        channels: Mapping[str, tuple[int, ...]],
+        buffers: tuple[RemoteBuffer, ...],
+        semaphores: int,
+    ) -> Threadblock:
+        if block["id"].integer() != at:
+            block["id"].fail(f"must be {at}, its place among the threadblocks")
+        mine: dict[str, list[int]] = {kind: [] for kind in CHANNELS}
+        for channel in block["channels"].items():
+            kind = channel["channel_type"].one_of(CHANNELS)
+            mine[kind] += [one.integer(0, len(channels[kind]) - 1) for one in channel["channel_ids"].items()]
+        reach: dict[str, list[int]] = {"memory": [], "port": []}
+        for refs in _optional(block, "remote_buffer_refs", [], lambda one: list(one.items())):
+            kind = refs["access_channel_type"].one_of(CHANNELS[:2])
+            for one in refs["remote_buffer_ids"].items():
+                number = one.integer(0, len(buffers) - 1)
+                if kind not in buffers[number].access:
+                    one.fail(f"remote buffer {number} is not reached by a {kind} channel")
+                reach[kind].append(number)
+        numbers = {kind: len(known) for kind, known in mine.items()}
+        return Threadblock(
+            tuple(self.operation(one, numbers, reach, semaphores) for one in block["ops"].items()),
+            {kind: tuple(known) for kind, known in mine.items()},
+            {kind: tuple(known) for kind, known in reach.items()},
+        )
+
+    def operation(
+        self,
+        op: _Value,
+        channels: Mapping[str, int],
+        reach: Mapping[str, Sequence[int]],
+        semaphores: int,
+        *,
+        inside: bool = False,
+    ) -> Operation:
+        name = op["name"].one_of(sorted(NAMES))
+        kind = _optional(op, "channel_type", "", lambda one: one.one_of((*CHANNELS, "none")))
+        ids = _optional(op, "channel_ids", [], lambda one: list(one.items()))
+        used = tuple(one.integer(0, channels.get(kind, 0) - 1) for one in ids)
+        if _optional(op, "reduce_op", "sum", _Value.text) != "sum":
+            self.warn(op.where, "reduce_op is ignored: MSCCL++ adds up whatever it says")
+        if name == "pipeline":
+            if inside:
+                op.fail("a pipeline inside a pipeline")
+            context = op["iter_context"]
+            inner = tuple(self.operation(one, channels, reach, semaphores, inside=True) for one in op["ops"].items())
+            return Operation(
+                name, unit=context["unit_size"].integer(1), chunks=context["num_chunks"].integer(1), inner=inner
+            )
+        if name == "barrier":
+            return Operation(name, barrier=op["barrier_id"].integer(), blocks=op["num_threadblocks"].integer(1))
+        if name in {"sem_acquire", "sem_release"}:
+            if not semaphores:
+                op.fail("the rank has no semaphores")
+            numbers = tuple(one.integer(0, semaphores - 1) for one in op["semaphore_ids"].items())
+            return Operation(name, semaphores=numbers)
+        part, parts = 0, 1
+        if op.has("tbg_info"):
+            parts = op["tbg_info"]["tbg_size"].integer(1)
+            part = op["tbg_info"]["tb_id"].integer(0, parts - 1)
+        return Operation(
+            name,
+            sources=self.operands(op, "src_buff", kind, reach),
+            targets=self.operands(op, "dst_buff", kind, reach),
+            channel_type=kind,
+            channels=used,
+            part=part,
+            parts=parts,
+        )
+
+    def operands(self, op: _Value, key: str, kind: str, reach: Mapping[str, Sequence[int]]) -> tuple[Operand, ...]:
+        return tuple(self.operand(one, kind, reach) for one in op[key].items()) if op.has(key) else ()
+
+    def operand(self, one: _Value, kind: str, reach: Mapping[str, Sequence[int]]) -> Operand:
+        index, size = one["index"].integer(), one["size"].integer()
+        buffer = one["type"].one_of(BUFFERS) if one.has("type") else ""
+        remote = -1
+        if one.has("buffer_id"):
+            known = reach.get(kind)
+            if known is None:
+                one.fail("a buffer_id needs channel_type memory or port")
+            remote = one["buffer_id"].integer(0, len(known) - 1)
+            buffer = ""
+        elif not buffer and not one.has("switch_channel_id"):
+            one.fail("names no buffer: type, buffer_id or switch_channel_id is needed")
+        return Operand(buffer, remote, index, size)
+
+
+def _semaphores(value: _Value) -> tuple[int, ...]:
+    return tuple(one["init_value"].integer(-(2**31), 2**31 - 1) for one in value.items())
+
+
+def _optional(value: _Value, key: str, default: Any, read: Callable[[_Value], Any]) -> Any:
+    return read(value[key]) if value.has(key) else default
