@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from tests.floors import reached
 from tests.samples.schedules import COLLECTIVES, valid
 from topodesign import schedule, verify
-from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
+from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError, TopodesignError
 from topodesign.collectives import as_collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.execution import program, transfers
@@ -23,6 +24,7 @@ from topodesign.execution.threads import run_once, run_trial
 from topodesign.execution.transfers import Transfers, transfers_of
 from topodesign.execution.trial import Trial
 from topodesign.execution.workspace import Workspace, extent_of, shares_of
+from topodesign.plans.orbit import orbit_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
@@ -116,6 +118,15 @@ def test_plans_of_every_kind(place: str, collective: str, options: dict[str, Any
             assert wrong_blocks(made, size) == 0
 
 
+def test_a_plan_kept_as_one_orbit() -> None:
+    plan = schedule("torus(3,3)", "allreduce")
+    assert isinstance(plan.movement, Rounds)
+    assert plan.topology.symmetry is not None
+    orbit = orbit_of(plan.movement, plan.topology.symmetry)
+    assert orbit is not None
+    assert wrong_blocks(transfers_of(Plan(plan.place, orbit)), 3000) == 0
+
+
 def test_several_collectives_at_the_same_time() -> None:
     plan = schedule("torus(3,3)", "allreduce", method="tacos")
     assert isinstance(plan.movement, Timed)
@@ -156,6 +167,30 @@ def test_damaged_plans_have_wrong_results(seed: int, name: str, damage: str) -> 
         assert not verify(plan).ok
         assert " instead of " in outcome.first
         reached("seen")
+
+
+DAMAGED = PLANS[:4] + PLANS[8:11] + [PLANS[12], PLANS[13]]
+
+
+@pytest.mark.floor(right=8, wrong=8)
+@given(st.sampled_from(DAMAGED), st.data())
+@settings(max_examples=40)
+def test_what_the_verifier_accepts_is_right(case: tuple[str, str, dict[str, Any]], data: st.DataObject) -> None:
+    """Plans of every kind with a number changed: run or refused with words, and right if the verifier says so."""
+    plan = schedule(case[0], case[1], **case[2])
+    columns = {name: column for name, column in plan.movement.columns().items() if len(column)}
+    name = data.draw(st.sampled_from(sorted(columns)))
+    column = columns[name].copy()
+    at, other = (data.draw(st.integers(0, len(column) - 1)) for _ in range(2))
+    column[at] = data.draw(st.sampled_from([column[other], column[at] + 1, max(0, column[at] - 1)]))
+    try:
+        changed = replace(plan, movement=replace(cast("Any", plan.movement), **{name: column}))
+        accepted = verify(changed).ok
+        outcome = run_trial(trial_of(transfers_of(changed), 2000, iterations=1), lambda _: None)
+    except TopodesignError:
+        return
+    assert not (accepted and outcome.wrong), f"{name}[{at}]: {outcome.first}"
+    reached("wrong" if outcome.wrong else "right")
 
 
 @pytest.mark.parametrize("name", COLLECTIVES)

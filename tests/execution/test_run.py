@@ -69,6 +69,7 @@ def test_what_a_result_says() -> None:
         assert result.model is not None
         assert result.model.startswith("topodesign pareto -n 12 -d 4 --alpha ")
         assert result.model in text
+        assert run(result.model.split()[1:]) == 0
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,15 @@ class _Tally:
 
 
 class _Prepared:
-    """The persistent messages of a rank."""
+    """The persistent messages of a rank.
+
+    Parameters
+    ----------
+    communicator
+        All ranks.
+    space
+        The rank's memory.
+    """
 
     def __init__(self, communicator: MPI.Comm, space: Workspace) -> None:
         self._space = space
@@ -254,12 +262,16 @@ class _Own:
 
     Parameters
     ----------
+    group
+        Its members.
     call
         Does it, with what is sent and what is received.
-    members
-        Ranks of the group.
-    inputs, outputs
-        Blocks that are sent and received, in their order.
+    trial
+        Says how large blocks are.
+    rank
+        Which this is, of all.
+    pieces
+        Blocks that are sent, and that are received, in their order.
     """
 
     def __init__(
