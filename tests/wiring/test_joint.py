@@ -79,7 +79,8 @@ def random_rows(seed: int) -> tuple[Topology, Inventory, Mode]:
     trunks: list[Trunk] = []
     for panel in inventory.panels:
         more = rng.integers(0, 4)
-        ports = (*panel.ports, *(PanelPort(f"x{number}", "simplex") for number in range(more)))
+        added = (PanelPort(f"x{number}", "simplex", blocked=rng.random() < 0.4) for number in range(more))
+        ports = (*panel.ports, *added)
         kind = rng.choice(["all", "a", "b", "behind"], p=[0.3, 0.15, 0.15, 0.4])
         panels.append(
             replace(
@@ -103,7 +104,10 @@ def plannable(topology: Topology, inventory: Inventory, mode: Mode) -> bool:
     plugged = {(trunk.panel, trunk.panel_port): trunk.near for trunk in inventory.trunks}
     led = {(trunk.near, trunk.near_port) for trunk in inventory.trunks}
     ends = [
-        (panel, port.label) for panel in inventory.panels for port in panel.ports if (panel.name, port.label) not in led
+        (panel, port.label)
+        for panel in inventory.panels
+        for port in panel.ports
+        if (panel.name, port.label) not in led and not port.blocked
     ]
     panels = [panel for panel in inventory.panels if any(panel is one for one, _ in ends)]
     # ports of a panel where hosts plug in at the same one
