@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from topodesign.report.plots import plot as plot
     from topodesign.report.schemas.documents import json_schema as json_schema
     from topodesign.runtime.check import check_file as check_file
+    from topodesign.runtime.doctor import doctor as doctor
     from topodesign.runtime.trace_check import check_traces as check_traces
     from topodesign.schedulers.exact_frontier import exact_frontier as exact_frontier
     from topodesign.schedulers.frontier import pipeline_frontier as pipeline_frontier
@@ -115,6 +116,7 @@ _HOMES = {
     "Catalog": "catalog.lookup",
     "check_file": "runtime.check",
     "check_traces": "runtime.trace_check",
+    "doctor": "runtime.doctor",
     "check_wiring": "wiring.check.check",
     "Collective": "collectives.collective",
     "compare_catalogs": "catalog.changes",

@@ -31,6 +31,7 @@ from topodesign.fabrics.shards import read_shards
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.pricing.mix import read_mix
 from topodesign.runtime.check import check_file
+from topodesign.runtime.doctor import about_program
 from topodesign.runtime.mscclpp.check import check_plan_file
 from topodesign.runtime.mscclpp.parse import parse_plan
 from topodesign.runtime.network import read_network
@@ -130,6 +131,7 @@ def sent() -> bytes:
         return (Path(folder) / "sent").read_bytes()
 
 
+PLAN = '{"name": "ours", "collective": "allreduce", "inplace": true, "gpus": [{"id": 0}, {"id": 1}]}'
 LINK_ENDINGS: tuple[LinkFormat, ...] = ("json", "csv", "graphml")
 RING = build("circulant(6,1,2)")
 WIRING = plan_of(RING)
@@ -180,6 +182,7 @@ READERS = (
     Reader("runtime/parse", "p.xml", program, lambda path: parse_xml(path, PROFILES["msccl"])),
     Reader("runtime/check", "c.xml", program, lambda path: check_file(path).ok),
     Reader("runtime/traces", "c.0.et", lambda: traces()["collective.0.et"], read_trace),
+    Reader("runtime/doctor", "p.json", PLAN.encode, about_program),
     Reader("runtime/network", "n.yml", lambda: traces()["network.yml"], read_network),
     Reader("runtime/trace_check", "expected.json", lambda: traces()["expected.json"], expected_time),
     Reader("runtime/mscclpp/parse", "p.json", execution_plan, parse_plan),

@@ -18,6 +18,7 @@ from jsonschema import Draft202012Validator
 
 import topodesign
 from tests.pages import empty_directory
+from tests.samples.logs import EXECUTOR, call, info, warn
 from tests.samples.simulated_switch import SimulatedSwitch
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError
@@ -126,6 +127,8 @@ CASES = {
         compile torus(4,4) --collective allgather --group 4x4:0 -o programs
         compile biring(2,3) --collective broadcast --all-roots -o roots
         compile torus(3,3) --collective allgather --target chakra -o traces
+        doctor run.log --program program.xml
+        doctor run.log
         compile star.yaml --collective allgather --target chakra -o tree_traces
         verify traces
         verify program.xml
@@ -200,6 +203,10 @@ FILES_MADE = {
     "switched.yaml": "hosts: [{name: 'h[1-4]', site: lab, rack: r1, unit: '[1-4]', "
     "ports: [{name: 'e[0-1]', connector: LC, speed: 25Gbps}]}]\n"
     "panels: [{name: ocs, kind: ocs, site: lab, rack: r2, unit: 1, ports: [{label: '[1-8]', mode: simplex}]}]\n",
+    "run.log": EXECUTOR
+    + info(call())
+    + warn("MSCCL: too many sends per channel. Max allowed 32")
+    + info("NCCL_ALGO set by environment to RING."),
 }
 
 

@@ -336,6 +336,70 @@ COMPILE = either(
     ),
 )
 
+DOCTOR = record(
+    {
+        "ok": flag("Whether the program ran all calls that it is for."),
+        "verdict": word(
+            "ran",
+            "ran for some calls",
+            "ran nothing",
+            "loaded",
+            "refused",
+            "not loaded",
+            "no log",
+            about="What became.",
+        ),
+        "runtime": text("Which runtime it is; nothing where no line tells."),
+        "program": nullable(
+            record(
+                {
+                    "name": text("What it calls itself."),
+                    "collective": text("What it does, in small letters without hyphens."),
+                    "ranks": nullable(integer("For how many.")),
+                    "chunks": nullable(integer("A call has a multiple of them; null where it is not said.")),
+                    "inplace": flag("Whether it serves calls in place."),
+                    "outofplace": flag("Whether it serves calls out of place."),
+                    "smallest": integer("Bytes of the smallest call."),
+                    "largest": nullable(integer("Bytes of the largest; null without a limit.")),
+                },
+                "What the program of --program is for; null without it.",
+            )
+        ),
+        "calls": array(
+            record(
+                {
+                    "collective": text("As the log calls it, in small letters."),
+                    "size": nullable(integer("Bytes of the whole data; null where they are not said.")),
+                    "ranks": nullable(integer("Of the communicator; null as above.")),
+                    "inplace": nullable(flag("Whether input and output share memory; null as above.")),
+                    "by": text("program, another program, built-in, or nothing where the log does not say it."),
+                    "count": integer("How many calls, of all processes."),
+                    "why": text("Why the program cannot have run them; nothing where it could."),
+                }
+            ),
+            "Kinds of calls, the most frequent first.",
+        ),
+        "symptoms": array(
+            record(
+                {
+                    "line": integer("Where it is first said."),
+                    "means": text("What it means."),
+                    "remedy": text("What to do."),
+                    "source": text("Where the line was read: repository, commit, file and line."),
+                    "count": integer("How often it is said."),
+                }
+            ),
+            "What is in the way.",
+        ),
+        "advice": texts("What to do next."),
+        "events": mapping(integer(), "How often each kind of line is there."),
+        "files": texts("Files and directories that the runtime names."),
+        "environment": mapping(text(), "Variables that it names."),
+        "lines": integer("Lines of the log."),
+        "processes": integer("Processes that said any of this."),
+    }
+)
+
 _FULL: Keys = {
     "utilisation_mean": number("Share of the time that links transmit, the mean over links."),
     "utilisation_max": number("That of the fullest link."),

@@ -1,0 +1,552 @@
+"""What a log says of a program: whether it was loaded, and which calls it ran, or why not and what to do.
+
+Runtimes skip what does not fit in silence and run something of their own, correctly. Their logs tell, if one knows the
+lines: :mod:`topodesign.runtime.signs` has them. A log is read line by line, whatever its size, and what is no text in
+it is passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from topodesign.base.arguments import as_path
+from topodesign.base.errors import FileFormatError
+from topodesign.base.records import Result
+from topodesign.base.strict_json import parse_json
+from topodesign.base.text_files import naming, open_input, read_bytes
+from topodesign.runtime.parse import parse_xml, read_text
+from topodesign.runtime.profiles import PROFILES, RuntimeProfile, get_profile
+from topodesign.runtime.signs import SIGNS, Sign
+
+Verdict = Literal["ran", "ran for some calls", "ran nothing", "loaded", "refused", "not loaded", "no log"]
+"""What became of the program; ``loaded`` is where the log does not say what ran the calls."""
+
+LONGEST_LINE = 4096
+"""Bytes of a line that are looked at; loggers cut at 1024."""
+LARGEST_LOG = 2**50
+MOST_FINDINGS, MOST_CALLS = 40, 2000
+"""Different findings, and kinds of calls, that are kept."""
+_LARGEST_PROGRAM = 2**27
+_SHOWN = 12
+_BY = {"program": "the program", "built-in": "a built-in algorithm"}
+
+_OURS = re.compile(r"NCCL (INFO|WARN|TRACE) ?|MSCCLPP \d+ [A-Z]+ [A-Z]+ \S+ |MSCCLPP (INFO|WARN) |msccl-scheduler: ")
+_PROCESS = re.compile(r"(?P<host>[^\s:]{1,100}):(?P<pid>\d{1,9}):\d{1,9} |MSCCLPP (?P<other>\d{1,9}) ")
+_BYTES = {0: 1, 1: 1, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 8, 9: 2, 10: 1, 11: 1}
+_WORDS = re.compile(
+    r"MSCCL|XML|Attribute|[Pp]lan\b|Bytes -> Algo|opCount|set by environment|context cache|fallback|FallBack|sendbuff|"
+    r"recvcount|size is not|does not match|NCHANNELS|SKU"
+)
+"""What a line has that means something; others are not looked at any closer."""
+_SUMS = 4  # reduction operations from here on are averages or one's own, which no program does
+_SAYS_WHAT_RAN = frozenset({"msccl-executor", "rccl", "mscclpp"})
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a program is for, as far as its file says.
+
+    Attributes
+    ----------
+    name
+        What it calls itself.
+    collective
+        In small letters, without hyphens.
+    ranks, chunks
+        How many there are; chunks are those that a call has to be a multiple of. None where it is not said.
+    inplace, outofplace
+        Which calls it serves.
+    smallest, largest
+        Bytes of the whole data; None without a limit.
+    """
+
+    name: str
+    collective: str
+    ranks: int | None
+    chunks: int | None
+    inplace: bool
+    outofplace: bool
+    smallest: int = 0
+    largest: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Calls of one kind in a log.
+
+    Attributes
+    ----------
+    collective
+        As the log calls it.
+    size
+        Bytes of the whole data; None where it is not said.
+    ranks
+        Of the communicator.
+    inplace
+        Whether input and output share memory.
+    by
+        ``program``, ``another program``, ``built-in``, or nothing where the log does not say what ran it.
+    count
+        How many, of all processes.
+    why
+        Why the program cannot have run it; nothing where it could.
+    """
+
+    collective: str
+    size: int | None
+    ranks: int | None
+    inplace: bool | None
+    by: str
+    count: int
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """Something that a log says.
+
+    Attributes
+    ----------
+    line
+        Where it is first said.
+    means
+        What it means.
+    remedy
+        What to do.
+    source
+        Where the line was read in the runtime's source.
+    count
+        How often it is said.
+    """
+
+    line: int
+    means: str
+    remedy: str
+    source: str
+    count: int
+
+
+@dataclass(frozen=True, repr=False)
+class Diagnosis(Result):
+    """What a log says.
+
+    Attributes
+    ----------
+    verdict
+        What became of the program.
+    runtime
+        Which runtime it is; nothing where no line tells.
+    program
+        What the program is for, None where none was given.
+    calls
+        What was called, and what ran it.
+    symptoms
+        What is in the way.
+    advice
+        What to do next.
+    events
+        How often each kind of line is there.
+    files
+        Files and directories that the runtime names.
+    environment
+        Variables that it names.
+    lines, processes
+        How many there are in the log.
+    """
+
+    verdict: Verdict
+    runtime: str
+    program: About | None
+    calls: tuple[Call, ...]
+    symptoms: tuple[Symptom, ...]
+    advice: tuple[str, ...]
+    events: dict[str, int]
+    files: tuple[str, ...]
+    environment: dict[str, str]
+    lines: int
+    processes: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether the program ran all calls that it is for."""
+        return self.verdict == "ran"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for every kind of calls."""
+        return [asdict(call) for call in self.calls]
+
+    def record(self) -> dict[str, Any]:
+        """Return all of it as plain dictionaries, lists, strings and numbers."""
+        return {"ok": self.ok, **asdict(self)}
+
+    def heading(self) -> str:
+        """Return the verdict in a sentence."""
+        what = {
+            "ran": "the program ran",
+            "ran for some calls": "the program ran some of the calls",
+            "ran nothing": "the program is loaded, and ran nothing",
+            "loaded": "a program is loaded; the log does not say what ran the calls",
+            "refused": "the runtime refused the program",
+            "not loaded": "no program was loaded",
+            "no log": "there is no line of NCCL, RCCL or MSCCL++ in it",
+        }[self.verdict]
+        return f"{what}{f' ({self.runtime})' if self.runtime else ''}"
+
+    def __str__(self) -> str:
+        """Return the report for people."""
+        lines = [self.heading()]
+        for call in self.calls[:_SHOWN]:
+            size = "" if call.size is None else f" of {call.size} bytes"
+            place = {True: " in place", False: " out of place", None: ""}[call.inplace]
+            by = f": {_BY.get(call.by, call.by)}" if call.by else ""
+            why = f"; the program cannot: {call.why}" if call.why else ""
+            lines.append(f"  {call.count} calls of {call.collective}{size}{place}{by}{why}")
+        if len(self.calls) > _SHOWN:
+            lines.append(f"  and {len(self.calls) - _SHOWN} more kinds of calls")
+        lines += [f"  line {one.line}: {'; '.join(filter(None, (one.means, one.remedy)))}" for one in self.symptoms]
+        return "\n".join([*lines, *(f"  {text}" for text in self.advice)])
+
+
+def doctor(log: str | Path, program: str | Path | None = None) -> Diagnosis:
+    r"""Read the log of a run and say whether a program was loaded and used, or why not.
+
+    Parameters
+    ----------
+    log
+        What NCCL, RCCL, msccl or MSCCL++ wrote, with ``NCCL_DEBUG=INFO`` and ``NCCL_DEBUG_SUBSYS=INIT,ENV,COLL,TUNING``
+        (or ``MSCCLPP_LOG_LEVEL=INFO``); other lines may be in between.
+    program
+        The program that should have run, MSCCL XML or an MSCCL++ plan: then each kind of calls is held against what it
+        is for.
+
+    Raises
+    ------
+    FileFormatError
+        If a file cannot be read, or is no program.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from topodesign import doctor
+    >>> written = Path("run.log").write_text("h:1:1 [0] NCCL INFO Using MSCCL files from /opt/algos\n")
+    >>> doctor("run.log").verdict
+    'loaded'
+    """
+    about = None if program is None else about_program(as_path(program))
+    path = as_path(log)
+    with naming(path), open_input(path, LARGEST_LOG) as stream:
+        return diagnose(_lines(stream), about)
+
+
+def about_program(path: Path) -> About:
+    """Return what a program is for.
+
+    Raises
+    ------
+    FileFormatError
+        If it is neither MSCCL XML nor an MSCCL++ plan; the message names it.
+    """
+    with naming(path):
+        content = read_bytes(path, _LARGEST_PROGRAM)
+        if content.lstrip().startswith(b"{"):
+            return _about_plan(parse_json(content))
+        program = parse_xml(read_text(path), _lenient())
+        return About(
+            program.name,
+            program.collective.name.replace("-", ""),
+            len(program.gpus),
+            program.nchunksperloop,
+            program.inplace,
+            program.outofplace,
+            program.min_bytes,
+            program.max_bytes,
+        )
+
+
+def _lenient() -> RuntimeProfile:
+    """Return the profile whose words most files have."""
+    return get_profile("msccl-executor-256" if "msccl-executor-256" in PROFILES else "msccl")
+
+
+def _about_plan(document: Any) -> About:
+    """Return what an MSCCL++ plan is for.
+
+    Raises
+    ------
+    FileFormatError
+        If it is none.
+    """
+    if not isinstance(document, dict) or not isinstance(document.get("gpus"), list):
+        raise FileFormatError("JSON, but no plan of MSCCL++: it has no gpus")
+    name, collective, inplace = (document.get(key) for key in ("name", "collective", "inplace"))
+    if not isinstance(name, str) or not isinstance(collective, str):
+        raise FileFormatError("a plan of MSCCL++ has a name and a collective")
+    least, most = (document.get(key) for key in ("min_message_size", "max_message_size"))
+    return About(
+        name,
+        collective.lower().replace("-", "").replace("_", ""),
+        len(document["gpus"]),
+        None,
+        bool(inplace),
+        not inplace,
+        least if isinstance(least, int) else 0,
+        most if isinstance(most, int) and 0 < most < 2**63 - 1 else None,
+    )
+
+
+def _lines(stream: IO[bytes]) -> Iterator[str]:
+    """Yield the lines of a log, none longer than ``LONGEST_LINE``; what follows of a longer one is left out."""
+    begun = False
+    while piece := stream.readline(LONGEST_LINE):
+        whole = piece.endswith(b"\n")
+        if not begun:
+            yield piece.decode("utf-8", "replace").rstrip("\r\n")
+        begun = not whole
+
+
+@dataclass
+class _Reading:
+    """What has been seen so far."""
+
+    about: About | None
+    lines: int = 0
+    seen: bool = False
+    runtimes: Counter[str] = field(default_factory=Counter)
+    events: Counter[str] = field(default_factory=Counter)
+    processes: set[str] = field(default_factory=set)
+    files: dict[str, None] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    symptoms: dict[tuple[str, str], Symptom] = field(default_factory=dict)
+    calls: Counter[tuple[str, int | None, int | None, bool | None, str]] = field(default_factory=Counter)
+    pending: dict[str, tuple[str, int | None, int | None, bool | None]] = field(default_factory=dict)
+
+
+def diagnose(lines: Iterable[str], about: About | None = None) -> Diagnosis:
+    """Return what the lines of a log say; see :func:`doctor`."""
+    reading = _Reading(about)
+    for line in lines:
+        reading.lines += 1
+        found = _OURS.search(line)
+        reading.seen |= found is not None
+        if _WORDS.search(line) is None:
+            continue
+        message = line if found is None else line[found.end() :]
+        for sign in SIGNS:
+            match = sign.pattern.search(message)
+            if match is not None and not _is_foreign(sign, reading):
+                _note(reading, sign, match, line)
+                break
+    for process in list(reading.pending):
+        _settle(reading, process, "")
+    return _diagnosis(reading)
+
+
+def _is_foreign(sign: Sign, reading: _Reading) -> bool:
+    """Whether a line is of another runtime that says it alike: 2 is MSCCL's number in its own runtime alone."""
+    return sign.role == "ran" and sign.runtime == "msccl" and not reading.runtimes["msccl"]
+
+
+def _note(reading: _Reading, sign: Sign, match: re.Match[str], line: str) -> None:
+    """Take a line over."""
+    groups = {name: value or "" for name, value in match.groupdict().items()}
+    process = _process(line)
+    if len(reading.processes) < 10**6:
+        reading.processes.add(process)
+    if sign.runtime:
+        reading.runtimes[sign.runtime] += 1
+    reading.events[sign.role] += 1
+    if sign.role in {"loading", "loaded", "refused"} and len(reading.files) < MOST_FINDINGS:
+        reading.files[groups.get("file", "")] = None
+    if sign.role == "told":
+        if len(reading.environment) < MOST_FINDINGS:
+            reading.environment[groups["name"]] = groups["value"]
+    elif sign.role in {"call", "ran", "built-in"}:
+        _note_call(reading, sign, groups, process)
+    elif sign.role in {"trouble", "refused"}:
+        _note_symptom(reading, sign, groups)
+
+
+def _note_symptom(reading: _Reading, sign: Sign, groups: dict[str, str]) -> None:
+    means = sign.means.format(**groups)
+    key = means, sign.remedy
+    old = reading.symptoms.get(key)
+    if old is None and len(reading.symptoms) >= MOST_FINDINGS:
+        return
+    first = reading.lines if old is None else old.line
+    reading.symptoms[key] = Symptom(first, means, sign.remedy, sign.source, 1 if old is None else old.count + 1)
+
+
+def _note_call(reading: _Reading, sign: Sign, groups: dict[str, str], process: str) -> None:
+    """Note a call, or what ran the one that its process made last."""
+    if sign.role == "built-in" and sign.remedy:
+        _note_symptom(reading, sign, groups)
+    if sign.role == "call":
+        _settle(reading, process, "")
+        reading.pending[process] = _kind_of_call(groups)
+        if sign.runtime == "" and _fell_back(reading):
+            _settle(reading, process, "built-in")
+        return
+    by = "program" if sign.role == "ran" else "built-in"
+    if by == "program" and sign.runtime == "mscclpp" and reading.about and groups["file"] != reading.about.name:
+        by = "another program"
+    if process in reading.pending:
+        _settle(reading, process, by)
+    elif sign.role == "ran" or "send" in groups:
+        _count(reading, _kind_of_call(groups), by)
+
+
+def _fell_back(reading: _Reading) -> bool:
+    """Whether NCCL's own line of a call says that no program ran it: in these, programs say another line."""
+    return bool(reading.runtimes["msccl-executor"] or reading.runtimes["rccl"])
+
+
+def _settle(reading: _Reading, process: str, by: str) -> None:
+    """Count the call that a process made last."""
+    kind = reading.pending.pop(process, None)
+    if kind is not None:
+        _count(reading, kind, by)
+
+
+def _count(reading: _Reading, kind: tuple[str, int | None, int | None, bool | None], by: str) -> None:
+    key = (*kind, by)
+    if key in reading.calls or len(reading.calls) < MOST_CALLS:
+        reading.calls[key] += 1
+
+
+def _kind_of_call(groups: dict[str, str]) -> tuple[str, int | None, int | None, bool | None]:
+    """Return collective, bytes of the whole data, ranks, and whether it is in place."""
+    name = groups.get("name", "").rstrip(": ").lower()
+    ranks = int(groups["ranks"]) if groups.get("ranks") else None
+    if not groups.get("count"):
+        return name, int(groups["bytes"]) if groups.get("bytes") else None, ranks, None
+    wide = _BYTES.get(int(groups.get("datatype") or 7))
+    part = None if wide is None else int(groups["count"]) * wide
+    if part is not None and int(groups.get("op") or 0) >= _SUMS:
+        name += " with an average or an operation of its own"
+    whole = part
+    if name in {"allgather", "reducescatter", "alltoall"}:
+        whole = None if part is None or ranks is None else part * ranks
+    return name, whole, ranks, _in_place(name, groups, part, ranks)
+
+
+def _in_place(name: str, groups: dict[str, str], part: int | None, ranks: int | None) -> bool | None:
+    """Return whether input and output share memory as runtimes define it; None where it is not said."""
+    try:
+        send, receive = int(groups.get("send", ""), 16), int(groups.get("recv", ""), 16)
+    except ValueError:
+        return None
+    if name not in {"allgather", "reducescatter"}:
+        return send == receive
+    between = send - receive if name == "allgather" else receive - send
+    if not part or ranks is None:
+        return None
+    return between % part == 0 and 0 <= between // part < ranks
+
+
+def _process(line: str) -> str:
+    match = _PROCESS.search(line)
+    return "" if match is None else match["other"] or f"{match['host']}:{match['pid']}"
+
+
+def _diagnosis(reading: _Reading) -> Diagnosis:
+    runtime = reading.runtimes.most_common(1)[0][0] if reading.runtimes else ""
+    calls = tuple(
+        Call(name, size, ranks, inplace, by, count, _why_not(reading.about, name, size, ranks, inplace))
+        for (name, size, ranks, inplace, by), count in sorted(
+            reading.calls.items(), key=lambda item: (-item[1], str(item[0]))
+        )
+    )
+    verdict = _verdict(reading, runtime, calls)
+    return Diagnosis(
+        verdict,
+        runtime,
+        reading.about,
+        calls,
+        tuple(sorted(reading.symptoms.values(), key=lambda one: one.line)),
+        tuple(_advice(reading, runtime, verdict, calls)),
+        dict(reading.events),
+        tuple(reading.files),
+        reading.environment,
+        reading.lines,
+        len(reading.processes),
+    )
+
+
+def _why_not(about: About | None, name: str, size: int | None, ranks: int | None, inplace: bool | None) -> str:
+    """Return why a program cannot run a call, nothing where it can or that is not known."""
+    return "" if about is None else next(_reasons(about, name, size, ranks, inplace=inplace), "")
+
+
+def _reasons(about: About, name: str, size: int | None, ranks: int | None, *, inplace: bool | None) -> Iterator[str]:
+    """Yield why a program cannot run a call, the plainest first."""
+    collective, _, more = name.partition(" ")
+    if collective and collective != about.collective:
+        yield f"it is {'an' if about.collective.startswith('a') else 'a'} {about.collective}"
+    if more:
+        yield "programs add, multiply, or take the least or largest"
+    if ranks is not None and about.ranks is not None and ranks != about.ranks:
+        yield f"it is for {about.ranks} ranks, and these are {ranks}"
+    if inplace is not None and not (about.inplace if inplace else about.outofplace):
+        yield f"it is for calls {'out of' if inplace else 'in'} place"
+    if size is not None:
+        if size < about.smallest:
+            yield f"it is for {about.smallest} bytes and more"
+        if about.largest and size > about.largest:
+            yield f"it is for at most {about.largest} bytes"
+        if about.chunks and size % about.chunks:
+            yield f"the bytes are no multiple of its {about.chunks} chunks"
+
+
+def _verdict(reading: _Reading, runtime: str, calls: tuple[Call, ...]) -> Verdict:
+    by = Counter(call.by for call in calls)
+    meant = [call for call in calls if not call.why]
+    if by["program"]:
+        others = [call for call in meant if call.by == "built-in"]
+        return "ran for some calls" if others else "ran"
+    events = reading.events
+    if events["loaded"] or events["ready"]:
+        return "ran nothing" if by["built-in"] and runtime in _SAYS_WHAT_RAN else "loaded"
+    if events["refused"] or (events["loading"] and reading.symptoms and runtime != "mscclpp"):
+        return "refused"
+    if events["loading"] and runtime != "mscclpp":
+        return "loaded"
+    return "not loaded" if reading.seen or events else "no log"
+
+
+def _advice(reading: _Reading, runtime: str, verdict: Verdict, calls: tuple[Call, ...]) -> Iterator[str]:
+    """Yield what to do next."""
+    told = reading.environment
+    if verdict == "no log":
+        yield "run with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,ENV,COLL,TUNING (MSCCL++: MSCCLPP_LOG_LEVEL=INFO)"
+        return
+    for name in ("NCCL_MSCCL_ENABLE", "RCCL_MSCCL_ENABLE"):
+        if told.get(name) == "0":
+            yield f"{name} is 0: no program is ever used; leave it out"
+    algorithms = told.get("NCCL_ALGO")
+    if runtime == "msccl" and (algorithms is None or "MSCCL" not in algorithms.upper()):
+        said = "the log does not say that NCCL_ALGO is set" if algorithms is None else f"NCCL_ALGO is {algorithms}"
+        yield f"{said}: without MSCCL in it programs are loaded and never used; set NCCL_ALGO=MSCCL,RING,TREE"
+    if verdict == "not loaded":
+        yield (
+            "nothing in the log is about programs: set MSCCL_XML_FILES (microsoft/msccl) or MSCCL_ALGO_DIR "
+            "(msccl-executor, RCCL up to ROCm 7.12), be sure that the program links that library and not the stock "
+            "NCCL, and run with NCCL_DEBUG_SUBSYS=INIT,ENV,COLL,TUNING"
+        )
+    if verdict == "loaded":
+        if runtime == "msccl":
+            yield (
+                "microsoft/msccl says only in a build with TRACE=1 (NCCL_DEBUG=TRACE) what ran a call; without it "
+                "compare the times in place and out of place: the program serves one of them"
+            )
+        else:
+            yield "there are no calls in the log; run with NCCL_DEBUG_SUBSYS=INIT,ENV,COLL,TUNING"
+    fitting = [call for call in calls if call.by == "built-in" and not call.why]
+    if runtime == "rccl" and verdict == "ran nothing" and (fitting or reading.about is None):
+        yield "RCCL uses programs on machines that it knows, and says nothing elsewhere: set RCCL_MSCCL_FORCE_ENABLE=1"
+    if verdict in {"ran nothing", "ran for some calls"} and reading.about is None:
+        yield "name the program with --program, and each kind of calls is held against what it is for"
