@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.floors import reached
 from tests.samples.schedules import COLLECTIVES, valid
-from topodesign import schedule, verify
+from topodesign import build, schedule, verify
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError, TopodesignError
 from topodesign.collectives import as_collective
 from topodesign.collectives.collective import EVERYONE
@@ -24,11 +24,11 @@ from topodesign.execution.threads import run_once, run_trial
 from topodesign.execution.transfers import Transfers, transfers_of
 from topodesign.execution.trial import Trial
 from topodesign.execution.workspace import Workspace, extent_of, shares_of
-from topodesign.plans.orbit import orbit_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
 from topodesign.plans.together import Together
+from topodesign.schedulers.spff import spff_orbit
 
 Blocks = dict[tuple[int, int], Any]
 
@@ -119,12 +119,8 @@ def test_plans_of_every_kind(place: str, collective: str, options: dict[str, Any
 
 
 def test_a_plan_kept_as_one_orbit() -> None:
-    plan = schedule("torus(3,3)", "allreduce")
-    assert isinstance(plan.movement, Rounds)
-    assert plan.topology.symmetry is not None
-    orbit = orbit_of(plan.movement, plan.topology.symmetry)
-    assert orbit is not None
-    assert wrong_blocks(transfers_of(Plan(plan.place, orbit)), 3000) == 0
+    topology = build("circulant(7,1,2)")
+    assert wrong_blocks(transfers_of(Plan(topology, spff_orbit(topology, "allreduce"))), 3000) == 0
 
 
 def test_several_collectives_at_the_same_time() -> None:
