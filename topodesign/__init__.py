@@ -16,6 +16,7 @@ from topodesign.base.version import __version__
 
 if TYPE_CHECKING:
     from topodesign.base.cost import Cost as Cost
+    from topodesign.base.cost import least_steps as least_steps
     from topodesign.base.cost import lower_bound as lower_bound
     from topodesign.base.cost import moore_bound as moore_bound
     from topodesign.base.shipped import copy_examples as copy_examples
@@ -145,6 +146,7 @@ _HOMES = {
     "load_plan": "plans.files",
     "load_wiring": "wiring.plan.files",
     "layout": "search.layout",
+    "least_steps": "base.cost",
     "lower_bound": "base.cost",
     "methods": "schedulers.listing",
     "moore_bound": "base.cost",

@@ -88,7 +88,8 @@ def check_pareto(document: Any, nodes: int, degree: int, bidirectional: bool = F
     assert document.keys() >= PARETO_KEYS
     assert (document["nodes"], document["degree"], document["bidirectional"]) == (nodes, degree, bidirectional)
     bound = document["lower_bound"]
-    assert bound["steps"] == moore_bound(nodes, degree, duplex=bidirectional)
+    assert bound["moore_steps"] == moore_bound(nodes, degree, duplex=bidirectional)
+    assert bound["steps"] == bound["moore_steps"] + (bound["theorem"] is not None)
     assert Fraction(bound["bandwidth"]) == Fraction(nodes - 1, nodes)
     entries = document["topologies"]
     assert entries

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from topodesign.base.arguments import as_integer
 from topodesign.base.errors import ParameterError
+from topodesign.base.moore import why_impossible
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +122,51 @@ def moore_bound(nodes: int, degree: int, *, duplex: bool = False) -> int:
     return steps
 
 
+@dataclass(frozen=True, slots=True)
+class LeastSteps:
+    """How few steps a topology can have, as far as is proven.
+
+    Attributes
+    ----------
+    steps
+        No topology has fewer.
+    moore
+        Moore's bound, of which it is one more where a theorem says that no topology reaches it.
+    why
+        That theorem.
+    """
+
+    steps: int
+    moore: int
+    why: str | None
+
+
+def least_steps(nodes: int, degree: int, *, duplex: bool = False) -> LeastSteps:
+    """Return the fewest steps that a topology can have by Moore's bound and the theorems on those that come near it.
+
+    Parameters and errors are those of :func:`moore_bound`.
+
+    References
+    ----------
+    See :func:`topodesign.base.moore.why_impossible`.
+
+    Examples
+    --------
+    >>> from topodesign import least_steps
+    >>> least_steps(7, 2)
+    LeastSteps(steps=3, moore=2, why="no digraph reaches Moore's bound (Plesnik and Znam 1974; Bridges and Toueg 1980)")
+    >>> least_steps(10, 3, duplex=True).steps  # Petersen's graph
+    2
+    """
+    moore = moore_bound(nodes, degree, duplex=duplex)
+    if degree == 1 or (degree == 2 and duplex):
+        return LeastSteps(moore, moore, None)
+    why = why_impossible(nodes, degree, moore, duplex=duplex)
+    return LeastSteps(moore if why is None else moore + 1, moore, why)
+
+
 def lower_bound(nodes: int, degree: int, *, duplex: bool = False) -> Cost:
-    """Return the bound that no topology beats: Moore's steps and y = (N-1)/N.
+    """Return the bound that no topology beats: the steps of :func:`least_steps` and y = (N-1)/N.
 
     Notes
     -----
@@ -133,7 +177,7 @@ def lower_bound(nodes: int, degree: int, *, duplex: bool = False) -> Cost:
     >>> lower_bound(1024, 4)
     Cost(steps=5, bandwidth=Fraction(1023, 1024))
     """
-    return Cost(moore_bound(nodes, degree, duplex=duplex), Fraction(nodes - 1, nodes))
+    return Cost(least_steps(nodes, degree, duplex=duplex).steps, Fraction(nodes - 1, nodes))
 
 
 def moore_distances(nodes: int, degree: int, *, duplex: bool = False) -> Fraction:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from topodesign.base.cost import Basis, Cost, check_size, lower_bound, moore_distances
+from topodesign.base.cost import Basis, Cost, LeastSteps, check_size, least_steps, lower_bound, moore_distances
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError
 from topodesign.base.records import LONGEST_CELL, Result, Table, shortened
 from topodesign.base.spec import Spec, parse
@@ -181,7 +181,7 @@ class Pareto(Result):
     workload
         What the runtimes are for.
     bound
-        What no topology can beat: Moore's steps and (N-1)/N.
+        What no topology can beat: the steps of :func:`topodesign.least_steps` and (N-1)/N.
     entries
         Undominated topologies, steps ascending and bandwidth strictly descending.
     baselines
@@ -215,6 +215,11 @@ class Pareto(Result):
     def best(self) -> Entry:
         """The fastest entry for the first size."""
         return next(entry for entry in self.entries if entry.best[0])
+
+    @property
+    def least(self) -> LeastSteps:
+        """What the bound of the steps rests on."""
+        return least_steps(self.nodes, self.degree, duplex=self.bidirectional)
 
     @property
     def verdict(self) -> str:
@@ -262,6 +267,8 @@ class Pareto(Result):
             "lower_bound": {
                 "steps": self.bound.steps,
                 "bandwidth": str(self.bound.bandwidth),
+                "moore_steps": self.least.moore,
+                "theorem": self.least.why,
                 **work.runtimes(work.allreduce(self.bound)),
             },
             "verdict": self.verdict,
@@ -308,6 +315,13 @@ class Pareto(Result):
     def _said(self) -> Iterator[str]:
         """Yield the verdict, which factors are means, and which specs are short for the entries."""
         yield self.verdict
+        met = [f"{self.entries[0].cost.steps} steps"] if self.entries[0].cost.steps == self.bound.steps else []
+        if self.entries[-1].cost.bandwidth == self.bound.bandwidth:
+            met.append(f"the y of {self.entries[-1].cost.steps} steps")
+        if met:
+            yield f"Proven to be the least possible: {listed(met)}."
+        if self.least.why is not None:
+            yield f"The bound of the steps is one above Moore's: {self.least.why}."
         if any(entry.allgather != entry.cost for entry in self.entries):
             yield "y is the mean of reduce-scatter and allgather where these differ."
         names = [entry.name for entry in self.entries if entry.name is not None]

@@ -190,8 +190,8 @@ def figures(work: Workload, priced: Priced) -> tuple[Fact, ...]:
     cost, bound = priced.cost, priced.bound
     facts = [
         Fact(
-            "Steps", str(cost.steps), f"at least {bound.steps} (Moore)",
-            f"the largest distance of two nodes, {priced.basis}; the bound counts how many nodes can be that near",
+            "Steps", str(cost.steps), f"at least {bound.steps}",
+            f"the largest distance of two nodes, {priced.basis}; the bound counts nodes, with theorems",
         )
     ]  # fmt: skip
     pairs = [("Bandwidth factor y", cost)]

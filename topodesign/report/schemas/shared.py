@@ -51,7 +51,15 @@ PARETO: Keys = {
     "catalog_version": nullable(text("Version of the catalog, in which short specs mean this; null without any.")),
     **WORK,
     "size_bytes": number("The first size, in bytes."),
-    "lower_bound": record({**COST, **TIMES}, "What no topology beats."),
+    "lower_bound": record(
+        {
+            **COST,
+            "moore_steps": integer("Moore's bound of the steps."),
+            "theorem": nullable(text("Why no topology has so few, where the bound is one more; else null.")),
+            **TIMES,
+        },
+        "What no topology beats.",
+    ),
     "verdict": text("What to take, and why, in a sentence or two."),
     "better_size": nullable(shared("better_size"), "A size close by that is much better; null if there is none."),
     "runners_up": array(shared("runner_up"), "With --runners-up: what comes next to the fastest."),

@@ -1,0 +1,104 @@
+"""Theorems on the most nodes of a degree and diameter, against all small digraphs, known records and the catalog."""
+
+from __future__ import annotations
+
+import pytest
+
+from topodesign import Catalog, build, least_steps, lower_bound
+from topodesign.base.cost import moore_bound
+from topodesign.base.moore import moore_order, why_impossible
+from topodesign.catalog.lookup import DEGREES
+from topodesign.pricing.evaluation import price
+from topodesign.search.enumeration import Enumeration
+
+RECORD_DIGRAPHS = {
+    2: {2: 6, 3: 12, 4: 25, 5: 50, 6: 100, 7: 200, 8: 400, 9: 800, 10: 1600},
+    **{d: {k: d**k + d ** (k - 1) for k in range(2, 8)} for d in range(3, 17)},
+}
+RECORD_GRAPHS = {
+    3: {2: 10, 3: 20, 4: 38, 5: 70, 6: 132, 7: 196, 8: 360, 9: 600, 10: 1250},
+    4: {2: 15, 3: 41, 4: 98, 5: 364, 6: 740, 7: 1320},
+    5: {2: 24, 3: 72, 4: 212, 5: 624},
+    6: {2: 32, 3: 111, 4: 390, 5: 1404},
+    7: {2: 50, 3: 168, 4: 672},
+    8: {2: 57, 3: 253, 4: 1100},
+    9: {2: 74, 3: 585, 4: 1640},
+    10: {2: 91, 3: 650},
+    16: {2: 200, 3: 1600},
+}
+"""Orders of the largest known digraphs and graphs, by degree and diameter."""
+
+
+@pytest.mark.parametrize("duplex", [False, True])
+def test_nothing_that_is_known_is_called_impossible(duplex: bool) -> None:
+    for degree, orders in (RECORD_GRAPHS if duplex else RECORD_DIGRAPHS).items():
+        for steps, order in orders.items():
+            assert order <= moore_order(degree, steps, duplex=duplex)
+            assert why_impossible(order, degree, steps, duplex=duplex) is None
+            assert (
+                why_impossible(moore_order(degree, steps, duplex=duplex) + 1, degree, steps, duplex=duplex)
+            ) is not None
+
+
+@pytest.mark.parametrize(
+    ("spec", "duplex"),
+    [
+        ("kautz(2,1)", False),
+        ("kautz(5,1)", False),
+        ("hoffmansingleton()", True),
+        ("kneser(5,2)", True),
+        ("biring(2,9)", True),
+    ],
+)
+def test_what_reaches_a_bound_is_allowed(spec: str, duplex: bool) -> None:
+    topology = build(spec)
+    assert price(topology).steps == least_steps(topology.nodes, topology.degree, duplex=duplex).steps
+
+
+def _exists(nodes: int, degree: int, steps: int, *, duplex: bool) -> bool:
+    """Try all regular digraphs in which layers are full but for the defect, which may be missing anywhere."""
+    defect = moore_order(degree, steps, duplex=duplex) - nodes
+    onward = degree - 1 if duplex else degree
+    layers = [degree * onward**x for x in range(steps)]
+    layers[-1] -= defect
+    most = sum(x * size for x, size in enumerate(layers, start=1)) + defect * (steps - 1)
+    every = Enumeration(nodes, degree, duplex=duplex)
+    while not every.finished:
+        if any(price(topology).steps <= steps for topology in every.some(most * nodes)):
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("nodes", "degree", "steps", "duplex"),
+    [
+        (5, 2, 2, False), (6, 2, 2, False), (7, 2, 2, False), (15, 2, 3, False), (13, 3, 2, False),
+        (8, 3, 2, True), (10, 3, 2, True),
+    ],
+)  # fmt: skip
+def test_theorems_against_all_digraphs_of_a_size(nodes: int, degree: int, steps: int, duplex: bool) -> None:
+    possible = why_impossible(nodes, degree, steps, duplex=duplex) is None
+    assert _exists(nodes, degree, steps, duplex=duplex) == possible
+
+
+@pytest.mark.parametrize("degree", DEGREES)
+def test_no_row_of_the_catalog_beats_a_theorem(degree: int) -> None:
+    catalog, told = Catalog(), 0
+    for duplex in (False, True):
+        for nodes in range(degree + 2, 2049):
+            least = least_steps(nodes, degree, duplex=duplex)
+            assert least.moore == moore_bound(nodes, degree, duplex=duplex)
+            assert lower_bound(nodes, degree, duplex=duplex).steps == least.steps
+            assert least.steps - least.moore == (least.why is not None)
+            if least.why is not None:
+                told += 1
+                rows = [row for row in catalog.rows(degree, nodes, nodes) if row.duplex or not duplex]
+                assert all(row.cost.steps >= least.steps for row in rows)
+                if not duplex:
+                    assert least_steps(nodes, degree, duplex=True).steps >= least.steps
+    assert told > 2
+
+
+def test_a_long_cycle_is_no_trouble() -> None:
+    assert least_steps(10**18, 2, duplex=True).steps == 5 * 10**17
+    assert least_steps(100, 1).why is None
