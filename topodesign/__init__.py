@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from topodesign.topology.topology import Topology as Topology
     from topodesign.verification.plans import verify as verify
     from topodesign.wiring.apply.apply import apply_wiring as apply_wiring
+    from topodesign.wiring.apply.stage_files import export_stages as export_stages
     from topodesign.wiring.change.rewire import rewire as rewire
     from topodesign.wiring.change.sheets import write_change_sheets as write_change_sheets
     from topodesign.wiring.check.check import check_wiring as check_wiring
@@ -133,6 +134,7 @@ _HOMES = {
     "evaluate": "pricing.evaluation",
     "exact_frontier": "schedulers.exact_frontier",
     "examples": "base.shipped",
+    "export_stages": "wiring.apply.stage_files",
     "export_wiring": "wiring.exports.formats",
     "Fabric": "fabrics.fabric",
     "families": "report.families",

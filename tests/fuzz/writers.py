@@ -39,8 +39,9 @@ from topodesign.schedulers.scheduling import schedule
 from topodesign.search.layout import layout
 from topodesign.wiring.apply.journal import Journal as SentJournal
 from topodesign.wiring.apply.journal import read_journal
-from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.change.sheets import write_change_sheets
+from topodesign.wiring.apply.stage_files import export_stages
+from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.exports.formats import FORMATS, export_wiring
 from topodesign.wiring.plan.files import save_wiring
 
@@ -50,6 +51,7 @@ ROWS = [read_rows(shipped_folder("catalog"), 2, 3, last) for last in (300, 400)]
 CHANGES = [rewire(WIRING, f"circulant(6,1,{jump})") for jump in (2, 3)]
 WIRINGS = [WIRING, plan_of(build("circulant(6,1,3)"))]
 CIRCUITS = [SWITCHED, plan_of(build("circulant(6,1,3)"), kind="ocs")]
+REWIRED = [rewire(CIRCUITS[one], CIRCUITS[1 - one], downtime=True, throughput=False) for one in (0, 1)]
 TIMED = schedule("circulant(6,1,2)", "allgather", method="tacos")
 LAYOUTS = [layout("torus(4,2)", f"4x2:{axis}=all-to-all@1MiB") for axis in (0, 1)]
 PICTURES = [plot(build(spec)) for spec in ("circulant(6,1,2)", "circulant(6,1,3)")]
@@ -146,6 +148,10 @@ def _journal(path: Path) -> Iterator[None]:
             yield
 
 
+def _stages(path: Path, version: int) -> None:
+    export_stages(REWIRED[version], "scpi", path)
+
+
 def _sent(path: Path) -> Iterator[None]:
     log = SentJournal(path)
     log.began("a plan", {"ocs": "scpi://ocs:5025"}, 400)
@@ -191,6 +197,7 @@ WRITERS = (
         lambda path, version: _command("frontier", f"uniring(1,{3 + version})", "--chunks", "1", "-o", str(path)),
         makes_directory=True,
     ),
+    Writer("wiring/apply/stage_files", "stages", _stages, makes_directory=True),
     Writer("cli/compile", "programs", _groups, makes_directory=True),
     Writer(
         "base/shipped",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.floors import reached
-from tests.samples.simulated_switch import FAULTS, HARMLESS, PASSWORD, Fault, SimulatedSwitch, host_key
+from tests.samples.simulated_switch import FAULTS, HARMLESS, PASSWORD, Fault, SimulatedSwitch, host_key, shell
 from tests.samples.wirings import wired
 from topodesign import build
 from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterError
@@ -22,9 +23,11 @@ from topodesign.wiring.apply.applied import Applied
 from topodesign.wiring.apply.apply import apply_wiring
 from topodesign.wiring.apply.devices import Device, sides
 from topodesign.wiring.apply.journal import read_journal
+from topodesign.wiring.apply.stage_files import export_stages
 from topodesign.wiring.apply.steps import wanted_circuits
 from topodesign.wiring.apply.switches import SwitchError, as_address
 from topodesign.wiring.change.change import Change, fewest_moves
+from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.change.stages import stages
 from topodesign.wiring.exports.switch_commands import listed_pairs
 from topodesign.wiring.plan.files import save_wiring
@@ -373,3 +376,46 @@ def test_the_command(tmp_path: Path) -> None:
     for wrong in ("panel0", "=scpi://h", "panel0="):
         result = run.invoke(program, ["wire", "apply", "p.json", "--switch", wrong], standalone_mode=False)
         assert isinstance(result.exception, click.UsageError)
+
+
+def scpi_run(switch: SimulatedSwitch, text: str) -> None:
+    """Give a switch the lines of a file as one does who copies them."""
+    with switch.listening() as port, socket.create_connection(("127.0.0.1", port)) as one:
+        one.sendall(text.encode() + b":SYSTem:ERRor?\n")
+        assert one.recv(100) == b'0,"No error"\n'
+
+
+@pytest.mark.parametrize("file_format", ["scpi", "sonic"])
+def test_the_commands_of_all_stages_lead_from_one_wiring_to_the_other(file_format: Any, tmp_path: Path) -> None:
+    before = wired(build("circulant(8,1,2)"), 4, 2, kind="ocs")
+    change = rewire(before, "circulant(8,1,3)", throughput=False)
+    assert len(change.stages) > 1
+    names = export_stages(change, file_format, tmp_path / "out")
+    assert sorted(names) == sorted(file.name for file in (tmp_path / "out").iterdir())
+    sizes = {panel.name: len(panel.ports) for panel in before.inventory.panels}
+    switches = {name: SimulatedSwitch(sizes[name], dict(made)) for name, made in circuits_of(before).items()}
+    for name in names:
+        switch = switches[name.split("-")[1].split(".")[0]]
+        text = (tmp_path / "out" / name).read_text()
+        if file_format == "scpi":
+            scpi_run(switch, text)
+        else:
+            for line in text.splitlines()[1:]:
+                status, said = shell(switch, line.replace("sudo ", "sudo -n "), "ocs")
+                assert not status, said
+    for name, pairs in wanted_circuits(change.after, switches).items():
+        assert switches[name].truth == pairs
+
+
+def test_diff_writes_commands(tmp_path: Path) -> None:
+    save_wiring(wired(build("circulant(6,1,2)"), 4, 1, kind="ocs"), tmp_path / "plan.json")
+    words = ["wire", "diff", str(tmp_path / "plan.json"), "circulant(6,1,3)", "--downtime", "--no-throughput"]
+    result = CliRunner().invoke(program, [*words, "--commands", str(tmp_path / "c"), "--format", "sonic"])
+    assert result.exit_code == 0, result.output
+    first, remove, add = (tmp_path / "c" / "stage1-panel0.sh").read_text().splitlines()
+    assert first == "#!/bin/sh -e"
+    assert remove.startswith("sudo config ocs cross-connect delete ")
+    assert add.startswith("sudo config ocs cross-connect add ")
+    assert isinstance(
+        CliRunner().invoke(program, [*words, "--format", "sonic"], standalone_mode=False).exception, click.UsageError
+    )

@@ -8,9 +8,17 @@ import click
 
 from topodesign.cli.completion import SPEC
 from topodesign.cli.options import json_option, print_json, progress_bar, say
-from topodesign.cli.wire.options import downtime_option, max_dark_option, seed_option, throughput_option
+from topodesign.cli.wire.options import (
+    downtime_option,
+    max_dark_option,
+    seed_option,
+    spelling_option,
+    throughput_option,
+)
+from topodesign.wiring.apply.stage_files import STAGE_FORMATS, StageFormat, export_stages
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.change.sheets import write_change_sheets
+from topodesign.wiring.exports.switch_commands import Spelling
 from topodesign.wiring.plan.files import load_wiring, save_wiring
 
 
@@ -29,6 +37,14 @@ from topodesign.wiring.plan.files import load_wiring, save_wiring
     metavar="FILE",
     help="Write a page to work by: moves, and panels before and after each stage (.html).",
 )
+@click.option(
+    "--commands",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the commands of every stage for circuit switches, a file for each, to a new directory.",
+)
+@click.option("--format", "file_format", type=click.Choice(STAGE_FORMATS), help="Of the commands.")
+@spelling_option
 @json_option
 def command(
     plan: Path,
@@ -40,6 +56,9 @@ def command(
     seed: int,
     output: Path | None,
     sheets: Path | None,
+    commands: Path | None,
+    file_format: StageFormat | None,
+    spelling: Spelling,
     as_json: bool,
 ) -> None:
     """Change a wiring into another with few patches moved, in stages that keep the fabric connected.
@@ -49,6 +68,8 @@ def command(
 
     Example: topodesign wire diff plan.json 'torus(3,4)' -o other.json
     """
+    if (commands is None) != (file_format is None):
+        raise click.UsageError("Give --commands and --format together.")
     before = load_wiring(plan)
     with progress_bar("looking for an order of the hosts") as progress:
         found = rewire(
@@ -65,6 +86,8 @@ def command(
         save_wiring(found.after, output)
     if sheets is not None:
         write_change_sheets(found, sheets)
+    if commands is not None and file_format is not None:
+        export_stages(found, file_format, commands, spelling=spelling)
     if as_json:
         print_json(found.record(), found.to_records())
     else:

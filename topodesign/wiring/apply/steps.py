@@ -6,7 +6,7 @@ Others stay, but for those in the way.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from topodesign.wiring.apply.devices import sides
@@ -161,13 +161,22 @@ class _Sorter:
 
 
 def _step(plan: WiringPlan, stage: Stage) -> Step:
-    gone, come = (_by_switch(plan, connects) for connects in (stage.removed, stage.made))
+    gone, come = (circuits_by_switch(plan, connects) for connects in (stage.removed, stage.made))
     return Step(gone, come, stage.dark)
 
 
-def _by_switch(plan: WiringPlan, connects: tuple[CrossConnect, ...]) -> dict[str, frozenset[Pair]]:
+def circuits_by_switch(plan: WiringPlan, connects: Iterable[CrossConnect]) -> dict[str, frozenset[Pair]]:
+    """Return the circuits of cross-connects by the circuit switch that they are in; those of patch panels are left out.
+
+    Raises
+    ------
+    ParameterError
+        If a port is not labelled by a number.
+    """
     found: dict[str, set[Pair]] = {}
     for connect in connects:
+        if plan.inventory.panel[connect.a.panel].kind != "ocs":
+            continue
         found.setdefault(connect.a.panel, set()).update(_pairs(plan, connect))
     return {name: frozenset(pairs) for name, pairs in found.items()}
 
