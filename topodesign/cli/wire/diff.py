@@ -28,6 +28,7 @@ from topodesign.wiring.plan.files import load_wiring, save_wiring
 @max_dark_option
 @downtime_option
 @click.option("--keep-hosts", is_flag=True, help="Leave every host the node that it is, or is in the other plan.")
+@click.option("--walk", is_flag=True, help="Of changes with as few moves, take one for which less is walked.")
 @throughput_option
 @seed_option
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the new plan (.json).")
@@ -52,6 +53,7 @@ def command(
     max_dark: int,
     downtime: bool,
     keep_hosts: bool,
+    walk: bool,
     throughput: bool | None,
     seed: int,
     output: Path | None,
@@ -78,6 +80,7 @@ def command(
             most_dark=max_dark,
             downtime=downtime,
             keep_hosts=keep_hosts,
+            walk=walk,
             throughput=throughput,
             seed=seed,
             progress=progress,

@@ -122,6 +122,8 @@ DIFF = record(
                         "Patches to be plugged: name, and panel and port of both ends.",
                     ),
                     "words": texts("What to do."),
+                    "panels": texts("Panels in the order in which to go to them."),
+                    "walk_m": nullable(fraction("Metres of that way; null where they are not known.")),
                     "dark": integer("Links that a host lacks meanwhile, at most."),
                     "during": nullable(shared("strength"), "While it is done; null if not asked for."),
                     "after": nullable(shared("strength"), "When it is done; null as above."),

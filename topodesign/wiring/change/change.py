@@ -23,6 +23,7 @@ from topodesign.wiring.change.instructions import instructions
 from topodesign.wiring.change.kept_bound import most_kept
 from topodesign.wiring.change.pairing import Pairing, Spot
 from topodesign.wiring.change.relabel import relabel
+from topodesign.wiring.change.walk import walk_of
 from topodesign.wiring.inventory.inventory import Mode
 from topodesign.wiring.plan.cross_connects import CrossConnect, End, Fibre, fibres
 from topodesign.wiring.plan.decompose import without_loops
@@ -35,6 +36,8 @@ Key = tuple[str, str]
 
 Pair = tuple[str, str]
 """The hosts of a patch, from the first to the second."""
+
+_MOST_SWAPS = 600  # that are tried to walk less
 
 
 @dataclass(frozen=True)
@@ -211,6 +214,48 @@ def _splits(plan: WiringPlan, end: End) -> bool:
     return plan.inventory.panel_port[end.panel, end.panel_port].mode == "simplex"
 
 
+def with_less_way(change: Change) -> Change:
+    """Return a change with the same hosts and moves, new patches of a host taking fibres so that less is walked.
+
+    Two new patches that end at fibres of one host, side and field take each other's as long as that shortens the way
+    through all panels. The same change comes back if nothing is known about where panels stand, or nothing is found.
+    """
+    ends = [(connect.a, connect.b) for connect in change.made]
+    if len({end.panel for pair in ends for end in pair}) < 2:
+        return change
+    wiring = _Wiring(change.before)
+    wiring.removed = list(change.removed)
+    best, metres = change, walk_of(change.after, change.removed, change.made).metres
+    spots: dict[Spot, list[tuple[int, int]]] = defaultdict(list)
+    for number, pair in enumerate(ends):
+        for place, (end, side) in enumerate(zip(pair, wiring.sides, strict=True)):
+            spots[end.host, side, wiring.field[end.panel]].append((number, place))
+    tries = _MOST_SWAPS
+    better = metres is not None
+    while better and metres is not None:
+        better = False
+        for places in spots.values():
+            for one, other in itertools.combinations(places, 2):
+                if (tries := tries - 1) < 0:
+                    return best
+                swapped = _swapped([(connect.a, connect.b) for connect in best.made], one, other)
+                candidate = wiring.with_ends(best, swapped)
+                less = walk_of(candidate.after, candidate.removed, candidate.made).metres
+                if less is not None and less < metres:
+                    best, metres, better = candidate, less, True
+    if best is not change:
+        check_plan(best.after)
+    return best
+
+
+def _swapped(ends: list[tuple[End, End]], one: tuple[int, int], other: tuple[int, int]) -> list[tuple[End, End]]:
+    """Return ends of patches, two of them exchanged."""
+    found = [list(pair) for pair in ends]
+    (i, j), (k, m) = one, other
+    found[i][j], found[k][m] = found[k][m], found[i][j]
+    return [(a, b) for a, b in found]
+
+
 class _Wiring:
     """The patches of a plan as they are being changed: those kept, those removed, and the fibres that are open."""
 
@@ -321,6 +366,18 @@ class _Wiring:
         ends = pairing.settle()
         names = self._names(ends, wished)
         return [CrossConnect(name, self.plan.mode, (0, 0), *pair) for name, pair in zip(names, ends, strict=True)]
+
+    def with_ends(self, change: Change, ends: list[tuple[End, End]]) -> Change:
+        """Return a change with other ends of the new patches, named after the cables that are plugged in there."""
+        names = self._names(ends, {})
+        made = tuple(
+            replace(connect, cable=name, a=a, b=b)
+            for connect, name, (a, b) in zip(change.made, names, ends, strict=True)
+        )
+        new = {id(connect) for connect in change.made}
+        kept = (connect for connect in change.after.connects if id(connect) not in new)
+        after = replace(change.after, connects=tuple(sorted((*kept, *made), key=self.place)))
+        return replace(change, after=after, made=made)
 
     def _names(self, ends: list[tuple[End, End]], wished: dict[int, str]) -> list[str]:
         """Return names for patches: that of a cable that is plugged in at one end, else that wished, else a new one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from topodesign.wiring.inventory.inventory import interface_name
 from topodesign.wiring.plan.cross_connects import CrossConnect, End, fibres
@@ -30,15 +31,53 @@ def instructions(plan: WiringPlan, removed: Iterable[CrossConnect], made: Iterab
     removed, made
         Patches to take out and then to make; a new patch of the same name is the same cable.
     """
+    return [job.words for job in jobs(plan, removed, made)]
+
+
+class Job(NamedTuple):
+    """What to do with one patch.
+
+    Attributes
+    ----------
+    words
+        In a line.
+    panels
+        Where something is plugged or unplugged.
+    carries
+        From which panel to which other each end moves that is moved.
+    """
+
+    words: str
+    panels: tuple[str, ...]
+    carries: tuple[tuple[str, str], ...]
+
+
+def jobs(plan: WiringPlan, removed: Iterable[CrossConnect], made: Iterable[CrossConnect]) -> list[Job]:
+    """Return what to do at the panels, patch by patch: those that go, then those that move or come."""
+    made = list(made)
     old = {connect.cable: connect for connect in removed}
-    lines = []
-    moved = set()
+    moved = {connect.cable for connect in made}
+    found = [
+        Job(
+            f"{connect.cable}: take out of {_ends(connect)}",
+            _panels([connect.a, connect.b]),
+            (),
+        )
+        for connect in old.values()
+        if connect.cable not in moved
+    ]
     for connect in made:
         light = f"({lane_name(plan, connect.a)} {_ARROW[connect.mode]} {lane_name(plan, connect.b)})"
-        moved.add(connect.cable)
-        lines.append(f"{connect.cable}: {_action(old.get(connect.cable), connect)} {light}")
-    out = [connect for connect in removed if connect.cable not in moved]
-    return [f"{connect.cable}: take out of {_ends(connect)}" for connect in out] + lines
+        before = old.get(connect.cable)
+        moves = [] if before is None else _moves(before, connect)
+        ends = [end for move in moves for end, _ in move] if moves else [connect.a, connect.b]
+        carries = tuple((a.panel, b.panel) for (a, _), (b, _) in moves if a.panel != b.panel)
+        found.append(Job(f"{connect.cable}: {_action(before, connect)} {light}", _panels(ends), carries))
+    return found
+
+
+def _panels(ends: Iterable[End]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(end.panel for end in ends))
 
 
 _ARROW = {"simplex": "->", "duplex": "<->"}
@@ -52,13 +91,15 @@ def _ends(connect: CrossConnect) -> str:
 def _action(old: CrossConnect | None, new: CrossConnect) -> str:
     if old is None:
         return f"plug into {_ends(new)}"
-    places = dict(zip(fibres(old), (old.a, old.b), strict=True))
-    come = [(f, e) for f, e in zip(fibres(new), (new.a, new.b), strict=True) if f not in places]
-    gone = [(f, e) for f, e in places.items() if f not in fibres(new)]
-    if not come:
+    moves = _moves(old, new)
+    if not moves:
         return f"plug in again at {_ends(new)}"
-    steps = [
-        f"move from {place_name(e1, f1.side)} to {place_name(e2, f2.side)}"
-        for (f1, e1), (f2, e2) in zip(gone, come, strict=True)
-    ]
-    return ", ".join(steps)
+    return ", ".join(f"move from {place_name(*gone)} to {place_name(*come)}" for gone, come in moves)
+
+
+def _moves(old: CrossConnect, new: CrossConnect) -> list[tuple[tuple[End, str], tuple[End, str]]]:
+    """Return from where to where the ends of a patch move, with the sides."""
+    places = dict(zip(fibres(old), (old.a, old.b), strict=True))
+    come = [(end, fibre.side) for fibre, end in zip(fibres(new), (new.a, new.b), strict=True) if fibre not in places]
+    gone = [(end, fibre.side) for fibre, end in places.items() if fibre not in fibres(new)]
+    return list(zip(gone, come, strict=True))

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from topodesign.base.arguments import as_integer, as_seed
-from topodesign.base.errors import ParameterError
+from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
 from topodesign.expand.library import TopologyLike, as_topology
 from topodesign.topology.topology import Topology
-from topodesign.wiring.change.change import Change, as_simplex, fewest_moves
-from topodesign.wiring.change.instructions import instructions
+from topodesign.wiring.change.change import Change, as_simplex, fewest_moves, with_less_way
 from topodesign.wiring.change.stages import Stage, stages
 from topodesign.wiring.change.strength import Strength, is_told, strength
+from topodesign.wiring.change.walk import Walk, walk_of
+from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.plan.files import WiringLike, as_wiring, load_wiring, names_wiring
 from topodesign.wiring.plan.plan import WiringPlan
+
+_ORDERS = 4
+"""Orders of the hosts that are tried to walk less."""
+_MOST_ORDERED = 256  # hosts for which there is time to
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,12 +55,24 @@ class Rewiring(Result):
         """Number of patches to move, to plug in or to take out."""
         return self.change.moves
 
+    @cached_property
+    def walks(self) -> tuple[Walk, ...]:
+        """The way through the panels of each stage."""
+        return tuple(walk_of(self.after, stage.removed, stage.made) for stage in self.stages)
+
+    @property
+    def metres(self) -> Fraction | None:
+        """Metres that are walked in all stages; None where nobody says where panels stand."""
+        ways = [walk.metres for walk in self.walks if walk.metres is not None]
+        return sum(ways, Fraction(0)) if len(ways) == len(self.walks) else None
+
     def to_records(self) -> list[dict[str, Any]]:
-        """Return a row a line of the work, by stage."""
+        """Return a row a line of the work, by stage, in the order of the way through the panels."""
         return [
-            {"stage": number, "dark": stage.dark, "instruction": line}
-            for number, stage in enumerate(self.stages, start=1)
-            for line in self._instructions(stage)
+            {"stage": number, "dark": stage.dark, "panel": panel, "instruction": line}
+            for number, (stage, walk) in enumerate(zip(self.stages, self.walks, strict=True), start=1)
+            for panel, lines in walk.visits
+            for line in lines
         ]
 
     def heading(self) -> str:
@@ -79,12 +98,14 @@ class Rewiring(Result):
                 {
                     "removed": [connect.cable for connect in stage.removed],
                     "made": [[c.cable, c.a.panel, c.a.panel_port, c.b.panel, c.b.panel_port] for c in stage.made],
-                    "words": self._instructions(stage),
+                    "words": walk.lines,
+                    "panels": [panel for panel, _ in walk.visits],
+                    "walk_m": None if walk.metres is None else str(walk.metres),
                     "dark": stage.dark,
                     "during": None if during is None else during.record(),
                     "after": None if after is None else after.record(),
                 }
-                for stage, (during, after) in zip(self.stages, told, strict=True)
+                for stage, walk, (during, after) in zip(self.stages, self.walks, told, strict=True)
             ],
         }
 
@@ -93,18 +114,23 @@ class Rewiring(Result):
         lines = [self.heading()]
         if self.after.hosts != self.change.before.hosts:
             lines.append("hosts in the order of the nodes: " + " ".join(self.after.hosts))
-        for number, stage in enumerate(self.stages, start=1):
+        for number, (stage, walk) in enumerate(zip(self.stages, self.walks, strict=True), start=1):
             count = _many(max(len(stage.removed), len(stage.made)), "move")
             dark = f"a host has at most {_many(stage.dark, 'dark link')}"
-            lines += ["", f"stage {number} of {len(self.stages)}: {count}; {dark}"]
+            way = f"; {format_metres(walk.metres)} m to walk" if walk.metres else ""
+            lines += ["", f"stage {number} of {len(self.stages)}: {count}; {dark}{way}"]
             if self.strengths is not None:
                 during, after = self.strengths[number - 1]
                 lines += [f"  meanwhile: {during}", f"  then: {after}"]
-            lines += [f"  {line}" for line in self._instructions(stage)]
+            if len(walk.visits) == 1:
+                lines += [f"  {line}" for line in walk.lines]
+            else:
+                lines += [line for visit in walk.visits for line in self._at_panel(*visit)]
         return "\n".join(lines)
 
-    def _instructions(self, stage: Stage) -> list[str]:
-        return instructions(self.after, stage.removed, stage.made)
+    def _at_panel(self, panel: str, lines: Sequence[str]) -> list[str]:
+        site, rack, unit = self.after.inventory.place(panel)
+        return [f"  at panel {panel} ({site}, rack {rack}, unit {unit}):", *(f"    {line}" for line in lines)]
 
 
 def rewire(
@@ -114,6 +140,7 @@ def rewire(
     most_dark: int = 1,
     downtime: bool = False,
     keep_hosts: bool = False,
+    walk: bool = False,
     throughput: bool | None = None,
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
@@ -135,6 +162,9 @@ def rewire(
         Move everything in one stage, whatever is dark meanwhile: some changes, as of a ring, cannot be made otherwise.
     keep_hosts
         Leave every host the node that it is, or is in the plan that is wanted.
+    walk
+        Of changes with as few moves, take one for which little is walked: other fibres of the same hosts, and other
+        orders of the hosts. It needs the coordinates of racks.
     throughput
         Find connectivity and the best throughput of every stage, which takes long on large fabrics; None for up to 512
         nodes.
@@ -170,8 +200,11 @@ def rewire(
     if keep_hosts and hosts is None and topology.nodes != len(before.hosts):
         raise ParameterError(f"hosts cannot be kept: {topology.nodes} nodes are wanted, and {len(before.hosts)} wired")
     before = before if topology.is_duplex else as_simplex(before)
-    change = fewest_moves(before, topology, hosts=(hosts or before.hosts) if keep_hosts else None, seed=seed)
+    kept = (hosts or before.hosts) if keep_hosts else None
+    change = fewest_moves(before, topology, hosts=kept, seed=seed)
     found = stages(change, None if downtime else most_dark)
+    if walk:
+        change, found = _walked_less(change, found, kept, None if downtime else most_dark, seed)
     if not is_told(throughput, topology.nodes):
         return Rewiring(change, found, None)
     speed = before.speed
@@ -181,6 +214,35 @@ def rewire(
             progress(number / len(found))
         told.append((strength(stage.during, speed), strength(stage.after, speed)))
     return Rewiring(change, found, tuple(told))
+
+
+def _walked_less(
+    change: Change, found: tuple[Stage, ...], hosts: Sequence[str] | None, most_dark: int | None, seed: int
+) -> tuple[Change, tuple[Stage, ...]]:
+    """Return a change with as few moves and its stages, for which less is walked if one is found.
+
+    Raises
+    ------
+    ParameterError
+        If it is not known where panels stand.
+    """
+    best = Rewiring(change, found, None)
+    if best.metres is None:
+        raise ParameterError("to walk less, the inventory needs the coordinates of the racks of all panels (racks:)")
+    orders = _ORDERS if hosts is None and len(change.after.hosts) <= _MOST_ORDERED else 1
+    for other_seed in range(seed, seed + orders):
+        plan, wanted = change.before, change.after.topology
+        other = change if other_seed == seed else fewest_moves(plan, wanted, hosts=hosts, seed=other_seed)
+        for one in (other, with_less_way(other)):
+            try:
+                split = stages(one, most_dark)
+            except InfeasibleError:
+                continue
+            candidate = Rewiring(one, split, None)
+            metres = candidate.metres
+            if metres is not None and best.metres is not None and (one.moves, metres) < (best.moves, best.metres):
+                best = candidate
+    return replace(best.change, at_least=max(change.at_least, best.change.at_least)), best.stages
 
 
 def _wanted(wanted: TopologyLike | WiringPlan) -> tuple[Topology, Sequence[str] | None]:

@@ -1,0 +1,148 @@
+"""The way of somebody who moves patches: which panel after which, and how many metres that is.
+
+At a panel everything that begins there is done. Panels are visited in the order that makes the shortest way, for up to
+``MOST_EXACT`` of them exactly and for more as good as is found; an end that moves to a panel in another rack is carried
+there and back besides. Circuit switches are not walked to.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from topodesign.wiring.change.instructions import Job, jobs
+from topodesign.wiring.inventory.inventory import Inventory
+from topodesign.wiring.inventory.lengths import distance
+from topodesign.wiring.plan.cross_connects import CrossConnect
+from topodesign.wiring.plan.plan import WiringPlan
+
+MOST_EXACT = 9
+"""Panels of which all orders are compared."""
+
+_TURNS = 40  # of the search that turns parts of a way round
+_MOST_STARTS = 12
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The way through the panels of a stage.
+
+    Attributes
+    ----------
+    visits
+        Panels in their order, with what is begun there, line by line.
+    metres
+        Of the way, from the first panel on; None where nobody says where they stand.
+    """
+
+    visits: tuple[tuple[str, tuple[str, ...]], ...]
+    metres: Fraction | None
+
+    @property
+    def lines(self) -> list[str]:
+        """What to do, in order."""
+        return [line for _, lines in self.visits for line in lines]
+
+
+def walk_of(plan: WiringPlan, removed: Iterable[CrossConnect], made: Iterable[CrossConnect]) -> Walk:
+    """Return the way of who takes patches out and makes others.
+
+    Parameters
+    ----------
+    plan
+        Whose hosts and panels are meant.
+    removed, made
+        As for :func:`topodesign.wiring.change.instructions.instructions`.
+    """
+    return walk_of_jobs(plan.inventory, jobs(plan, removed, made))
+
+
+def walk_of_jobs(inventory: Inventory, todo: Sequence[Job]) -> Walk:
+    """Return the way of who does these jobs."""
+    touched = dict.fromkeys(panel for job in todo for panel in job.panels)
+    by_hand = [panel for panel in inventory.panel if panel in touched and inventory.panel[panel].kind != "ocs"]
+    others = [panel for panel in inventory.panel if panel in touched and inventory.panel[panel].kind == "ocs"]
+    apart = _distances(inventory, by_hand)
+    order = by_hand if apart is None else [by_hand[place] for place in _shortest(apart)]
+    metres = None
+    if apart is not None:
+        metres = sum((apart[by_hand.index(a)][by_hand.index(b)] for a, b in itertools.pairwise(order)), Fraction(0))
+        metres += sum((2 * (distance(inventory, *way) or 0) for job in todo for way in _carried(inventory, job)), 0)
+    place = {panel: number for number, panel in enumerate((*order, *others))}
+    lines: dict[str, list[str]] = {panel: [] for panel in place}
+    for job in todo:
+        lines[min(job.panels, key=place.__getitem__)].append(job.words)
+    return Walk(tuple((panel, tuple(some)) for panel, some in lines.items() if some), metres)
+
+
+def _carried(inventory: Inventory, job: Job) -> list[tuple[str, str]]:
+    """Return from which panels to which in another rack an end moves."""
+    return [(a, b) for a, b in job.carries if inventory.place(a)[:2] != inventory.place(b)[:2]]
+
+
+def _distances(inventory: Inventory, panels: Sequence[str]) -> list[list[Fraction]] | None:
+    """Return the metres between panels; None if some are unknown. In a rack nobody walks."""
+    table = []
+    for a in panels:
+        row = []
+        for b in panels:
+            same = inventory.place(a)[:2] == inventory.place(b)[:2]
+            metres = Fraction(0) if same else distance(inventory, a, b)
+            if metres is None:
+                return None
+            row.append(metres)
+        table.append(row)
+    return table
+
+
+def _shortest(apart: list[list[Fraction]]) -> list[int]:
+    """Return the order of a short open way through all places."""
+    if len(apart) <= MOST_EXACT:
+        return _exact(apart)
+    ways = (_turned(_nearest(apart, start), apart) for start in range(min(len(apart), _MOST_STARTS)))
+    return min(ways, key=lambda way: _metres(way, apart))
+
+
+def _metres(way: Sequence[int], apart: list[list[Fraction]]) -> Fraction:
+    return sum((apart[a][b] for a, b in itertools.pairwise(way)), Fraction(0))
+
+
+def _exact(apart: list[list[Fraction]]) -> list[int]:
+    """Return the shortest way, by the shortest ways through all sets of places (Held and Karp)."""
+    best: dict[tuple[int, int], tuple[Fraction, tuple[int, ...]]] = {
+        (1 << place, place): (Fraction(0), (place,)) for place in range(len(apart))
+    }
+    for _ in range(1, len(apart)):
+        longer: dict[tuple[int, int], tuple[Fraction, tuple[int, ...]]] = {}
+        for (been, last), (metres, way) in best.items():
+            for place in range(len(apart)):
+                if not been >> place & 1:
+                    key, value = (been | 1 << place, place), (metres + apart[last][place], (*way, place))
+                    longer[key] = min(longer.get(key, value), value)
+        best = longer
+    return list(min(best.values())[1]) if best else []
+
+
+def _nearest(apart: list[list[Fraction]], start: int) -> list[int]:
+    """Return the way that goes to the nearest place left each time."""
+    way, left = [start], set(range(len(apart))) - {start}
+    while left:
+        way.append(min(left, key=lambda place: (apart[way[-1]][place], place)))
+        left.remove(way[-1])
+    return way
+
+
+def _turned(way: list[int], apart: list[list[Fraction]]) -> list[int]:
+    """Turn parts of a way round as long as that makes it shorter."""
+    for _ in range(_TURNS):
+        metres = _metres(way, apart)
+        for i, j in itertools.combinations(range(len(way) + 1), 2):
+            other = way[:i] + way[i:j][::-1] + way[j:]
+            if j - i > 1 and _metres(other, apart) < metres:
+                way = other
+                break
+        else:
+            break
+    return way
