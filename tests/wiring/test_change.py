@@ -106,6 +106,19 @@ def test_no_permutation_keeps_more_than_the_bound(
     assert most_kept(one, one) == have.sum()
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "kept"),
+    [
+        ("torus(8,8)", "circulant(64,1,8)", 240),
+        ("torus(6,6)", "circulant(36,1,6)", 132),
+        ("torus(4,8)", "circulant(32,1,8)", 120),
+    ],
+)
+def test_ways_around_are_told_from_each_other(one: str, other: str, kept: int) -> None:
+    found = relabel(build(one), build(other))
+    assert found.kept == found.most == kept
+
+
 def test_the_bound_on_large_topologies() -> None:
     # a torus has a square through every pair of links that turn off, a Kautz graph hardly any
     wiring = wired(build("torus(8,8)"), 4)
