@@ -215,9 +215,7 @@ def check_plan(
         )
     if findings or collective is None:
         return report(findings)
-    if collective.rooted and root is None:
-        root = _root(plan, collective, chunks)
-    run = _Run(plan, collective, chunks, root)
+    run = prepare(plan, root)
     findings = run.findings or prove(run.program, run.memory, run.launches)
     for number in range(interleavings if not findings else 0):
         wrong = interleave(run.program, lambda: run.memory(tracks=False), run.launches, seed + number)
@@ -227,7 +225,7 @@ def check_plan(
     return report(
         findings,
         modes=(mode,),
-        root=root if collective.rooted else None,
+        root=run.layout.collective.root,
         launches=run.launches,
         interleavings=interleavings,
         seed=seed,
@@ -249,8 +247,16 @@ def _chunks(plan: ExecutionPlan, collective: Collective) -> int:
     return chunks if fits and buffer_chunks(collective, ranks, chunks) == (gpu.inputs, gpu.outputs) else 0
 
 
-class _Run:
-    """A plan with the buffers of its ranks, ready to run."""
+class Prepared:
+    """A plan with the buffers of its ranks, ready to run.
+
+    Attributes
+    ----------
+    layout, program, launches
+        What it runs on, what runs, and how often to decide for any number of launches.
+    findings
+        What is wrong with its operands.
+    """
 
     def __init__(self, plan: ExecutionPlan, collective: Collective, chunks: int, root: int | None) -> None:
         self.plan = plan
@@ -287,11 +293,26 @@ class _Run:
         return found
 
 
+def prepare(plan: ExecutionPlan, root: int | None = None) -> Prepared:
+    """Return a plan ready to run, of a collective that is known and with buffers that fit it.
+
+    Raises
+    ------
+    TooLargeError
+        If it is too large to execute here.
+    """
+    collective = names()[plan.collective]
+    chunks = _chunks(plan, collective)
+    if collective.rooted and root is None:
+        root = _root(plan, collective, chunks)
+    return Prepared(plan, collective, chunks, root)
+
+
 def _root(plan: ExecutionPlan, collective: Collective, chunks: int) -> int:
     """Return the root, which the plan does not say, from who has what after a run in which all have its buffers."""
-    run = _Run(plan, collective, chunks, None)
+    run = Prepared(plan, collective, chunks, None)
     if run.findings:  # in place it matters for where buffers are: the right one is none too short
-        return min(range(len(plan.gpus)), key=lambda rank: len(_Run(plan, collective, chunks, rank).findings))
+        return min(range(len(plan.gpus)), key=lambda rank: len(Prepared(plan, collective, chunks, rank).findings))
     memory = run.memory()
     prove(run.program, lambda: memory, 1)
     ranks, here = range(len(plan.gpus)), run.layout

@@ -88,15 +88,6 @@ class Machine:
             return self._ready(key, self._blocks[key].work[number])  # type: ignore[arg-type, index]
         return True
 
-    def touches(self, move: Move) -> Work | int | None:
-        """Return what a move does to memory: some work, or a rank whose caller uses its buffers; None for nothing."""
-        kind, key, number = move
-        if kind == "piece":
-            return self._blocks[key].work[number]  # type: ignore[index]
-        if kind == "proxy":
-            return self.queues[key][0][0].work  # type: ignore[index]
-        return key if kind == "rank" else None  # type: ignore[return-value]
-
     def step(self, move: Move) -> None:
         """Do a move."""
         kind, key, number = move
@@ -141,27 +132,6 @@ class Machine:
             if number != free:
                 return Finding("mismatch", f"{number - free} signals are left over at {key}")
         return None
-
-    def state(self) -> Hashable:
-        """Return a value that two machines of one plan share if and only if they go on alike."""
-        blocks = tuple(
-            (
-                block.at,
-                tuple((one.at, one.sources, one.targets) for one in block.work),
-                tuple((number, len(line)) for number, line in block.threads.items()),
-                block.meeting is not None,
-                tuple(block.flushing.items()),
-            )
-            for block in self._blocks.values()
-        )
-        queues = tuple(sorted((str(key), tuple(id(one) for one, _ in queue)) for key, queue in self.queues.items()))
-        flushed = tuple(sorted((str(key), number) for key, number in self.flushed.items()))
-        signals = tuple(sorted((str(key), number) for key, number in self.signals.items() if number))
-        memory = tuple(
-            values.tobytes() + flags.tobytes()
-            for values, flags in zip(self.memory.values, self.memory.flags, strict=True)
-        )
-        return blocks, queues, flushed, signals, memory, tuple(self.launch), bool(self.wrong)
 
     # -- threadblocks -------------------------------------------------------------------------------------------------
 

@@ -405,6 +405,8 @@ class _Reader:
         name = op["name"].one_of(sorted(NAMES))
         kind = _optional(op, "channel_type", "", lambda one: one.one_of((*CHANNELS, "none")))
         ids = _optional(op, "channel_ids", [], lambda one: list(one.items()))
+        if ids and not channels.get(kind):
+            op.fail("names channels of a type of which the threadblock has none")
         used = tuple(one.integer(0, channels.get(kind, 0) - 1) for one in ids)
         if _optional(op, "reduce_op", "sum", _Value.text) != "sum":
             self.warn(op.where, "reduce_op is ignored: MSCCL++ adds up whatever it says")
