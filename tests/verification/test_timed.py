@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.floors import reached
 from tests.samples.schedules import COLLECTIVES, Collective, Random, make
 from tests.samples.timed import changed, joined, timed_sample
+from topodesign import build_fabric, schedule
 from topodesign.base.errors import ScheduleError
 from topodesign.collectives import COLLECTIVES as ALL
 from topodesign.plans.timed import COLUMNS, Timed
@@ -250,6 +251,18 @@ def test_every_collective_is_checked_on_its_blocks(name: str) -> None:
     for row in range(len(rows)):
         assert not verify_timed(topology, timed.rows(np.arange(len(rows)) != row)).ok
     assert not verify_timed(topology, timed.having(src=dst.copy(), dst=src.copy())).ok
+
+
+def test_a_switch_that_sends_before_it_gets_is_found() -> None:
+    plan = schedule(build_fabric("dgx_a100(1)"), "allgather", method="tacos")
+    assert isinstance(plan.movement, Timed)
+    assert plan.fabric is not None
+    timed, topology = plan.movement, plan.fabric.topology
+    switch = min(topology.switches)
+    for row in np.flatnonzero(timed.dst == switch)[:3].tolist():
+        start, end = timed.start.copy(), timed.end.copy()
+        start[row], end[row] = start[row] + timed.end.max(), end[row] + timed.end.max()
+        assert "which it goes on with" in str(verify_timed(topology, timed.having(start=start, end=end)))
 
 
 def test_switches_and_unknown_blocks() -> None:

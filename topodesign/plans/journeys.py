@@ -39,6 +39,10 @@ class Journeys(NamedTuple):
     last: IntArray
     lost: IntArray
 
+    def kept(self, which: NDArray[np.bool_]) -> Journeys:
+        """Return some of the journeys."""
+        return self if which.all() else self._replace(first=self.first[which], last=self.last[which])
+
     def whole(self, timed: Timed) -> Timed:
         """Return journeys as sends from node to node."""
         if len(self.last) == len(timed):

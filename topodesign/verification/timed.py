@@ -169,6 +169,7 @@ def verify_timed(topology: Topology, timed: Timed, claim: Fraction | None = None
     problems += _link_problems(timed, link)
     way = journeys(timed, topology.switches)
     problems += _switch_problems(timed, link, way)
+    way = way.kept(timed.start[way.first] < timed.end[way.last])  # others are among the problems, as too early
     real = ((link >= 0) & known)[way.last] & (link >= 0)[way.first]
     more, redundant, refilled = _replay(way.whole(timed), np.flatnonzero(real), members, numbers)
     problems += more

@@ -70,7 +70,14 @@ WiringLike: TypeAlias = WiringPlan | str | Path
 """A plan, or the path of a plan file."""
 
 _FRACTION = re.compile(r"-?[0-9]{1,1000}(/0*[1-9][0-9]{0,999})?")
-_WORDS = {str: "printable text", int: "an integer", bool: "true or false", list: "a list", dict: "an object"}
+_WORDS = {
+    str: "printable text",
+    int: "an integer",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+    object: "anything",
+}
 
 
 def save_wiring(plan: WiringLike, path: str | Path) -> None:
