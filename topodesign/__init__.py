@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from topodesign.report.schemas.documents import json_schema as json_schema
     from topodesign.runtime.check import check_file as check_file
     from topodesign.runtime.doctor import doctor as doctor
+    from topodesign.runtime.rules import runtime_rules as runtime_rules
     from topodesign.runtime.trace_check import check_traces as check_traces
     from topodesign.schedulers.exact_frontier import exact_frontier as exact_frontier
     from topodesign.schedulers.frontier import pipeline_frontier as pipeline_frontier
@@ -119,6 +120,7 @@ _HOMES = {
     "check_file": "runtime.check",
     "check_traces": "runtime.trace_check",
     "doctor": "runtime.doctor",
+    "runtime_rules": "runtime.rules",
     "check_wiring": "wiring.check.check",
     "Collective": "collectives.collective",
     "compare_catalogs": "catalog.changes",

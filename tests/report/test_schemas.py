@@ -129,6 +129,8 @@ CASES = {
         compile torus(3,3) --collective allgather --target chakra -o traces
         doctor run.log --program program.xml
         doctor run.log
+        runtimes
+        runtimes mscclpp
         compile star.yaml --collective allgather --target chakra -o tree_traces
         verify traces
         verify program.xml

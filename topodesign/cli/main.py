@@ -37,6 +37,7 @@ COMMANDS = {
     "verify": "Check a schedule, a program or traces.",
     "simulate": "Time a schedule, with failed links or a training step.",
     "compile": "Compile a schedule to a program or to traces.",
+    "runtimes": "List limits and rules of runtimes, and where they stand.",
     "doctor": "Read the log of a run: was the program used.",
     "run": "Run a schedule with real data, by threads or MPI.",
     "plot": "Draw frontiers, times, topologies, plans and bottlenecks.",

@@ -36,6 +36,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "verify": (plans.VERIFY, 1),
     "simulate": (plans.SIMULATE, 1),
     "compile": (plans.COMPILE, 1),
+    "runtimes": (plans.RUNTIMES, 1),
     "doctor": (plans.DOCTOR, 1),
     "run": (plans.RUN, 1),
     "plot frontier": (pictures.CHART, 1),

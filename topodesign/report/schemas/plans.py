@@ -336,6 +336,21 @@ COMPILE = either(
     ),
 )
 
+RUNTIMES = record(
+    {
+        "rules": array(
+            record(
+                {
+                    "runtime": text("Whose rule it is."),
+                    "rule": text("What it is about."),
+                    "says": text("The number, or the rule."),
+                    "source": text("Where it was read: repository, commit, file and line."),
+                }
+            ),
+            "One for each rule of each runtime.",
+        )
+    }
+)
 DOCTOR = record(
     {
         "ok": flag("Whether the program ran all calls that it is for."),
