@@ -42,8 +42,9 @@ def test_multiplying_rotates_cosets(text: str) -> None:
         assert np.array_equal(group.element[turns], base.multiply(group.element, np.array(group.element[element])))
 
 
-def test_the_subgroup_is_a_largest_cyclic_one() -> None:
+def test_the_subgroup_is_large_and_better_still_fits_into_a_word() -> None:
     assert [numbered(parse(text)).turns.size for text in GROUPS] == [1, 64, 65, 2, 33, 6, 7, 50, 4, 7, 6, 4]
+    assert [numbered(parse(f"cyclic({n})")).turns.size for n in (128, 106, 67, 1024, 157)] == [64, 53, 67, 64, 157]
 
 
 @st.composite

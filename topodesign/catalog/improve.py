@@ -40,7 +40,7 @@ _QUOTIENT, _NEIGHBOURS, _ANNEALING = 3 * 10**7, 10**6, 10**6
 _ANNEALED = 500
 """Sizes up to this have their links exchanged one by one."""
 _BASES = 8
-_HOPED, _HOPED_SECONDS = 0.02, 1.0
+_HOPED, _HOPED_SECONDS = 0.03, 0.3
 """What a kind counts as having gained, in which time, before its first turn."""
 _SAVE = 60.0
 """Seconds between writing the files."""
@@ -48,23 +48,25 @@ _SAVE = 60.0
 
 @dataclass(frozen=True)
 class _Kind:
-    """What turns have in common that are likely to gain alike."""
+    """What searches have in common that are likely to gain alike."""
 
     degree: int
     duplex: bool
     scale: int
-    orbits: int
-    """0 for neighbours, -1 for annealing."""
+    """Half the bits of N."""
+    what: int
+    """1 and more for ever more orbits, 0 for neighbours, -1 for annealing."""
 
 
 @dataclass
 class _Purse:
-    """What a kind of turns has gained and taken, and the sizes to try it at."""
+    """What a kind of searches has gained and taken."""
 
-    targets: list[Target] = field(default_factory=list)
+    searches: list[tuple[Target, int]] = field(default_factory=list)
+    """What to search: sizes, with the number of orbits, 0 for neighbours or -1 for annealing."""
     gain: float = _HOPED
     seconds: float = _HOPED_SECONDS
-    tried: dict[Target, int] = field(default_factory=lambda: defaultdict(int))
+    tried: dict[tuple[Target, int], int] = field(default_factory=lambda: defaultdict(int))
 
 
 @dataclass(frozen=True, repr=False)
@@ -225,8 +227,9 @@ class _Run:
         if degree <= MOST_PORTS:
             counts += [0, -1] if nodes <= _ANNEALED else [0]
         for orbits in counts:
-            purse = self.purses[_Kind(degree, target.duplex, nodes.bit_length(), orbits)]
-            purse.targets.append(target)
+            what = 1 + orbits.bit_length() // 2 if orbits > 0 else orbits
+            purse = self.purses[_Kind(degree, target.duplex, nodes.bit_length() // 2, what)]
+            purse.searches.append((target, orbits))
 
     def _front(self, target: Target) -> list[Row]:
         return undominated(self.rows[target.nodes, target.degree], duplex=target.duplex)
@@ -248,19 +251,20 @@ class _Run:
         while self.purses:
             kind = max(self.purses, key=lambda one: self.purses[one].gain / self.purses[one].seconds)
             purse = self.purses[kind]
-            worth = {target: self._left(target) / (1 + purse.tried[target]) for target in purse.targets}
-            purse.targets = [target for target in purse.targets if worth[target] > 0]
-            if purse.targets:
+            worth = {one: self._left(one[0]) / (1 + purse.tried[one]) for one in purse.searches}
+            purse.searches = [one for one in purse.searches if worth[one] > 0]
+            if purse.searches:
                 break
             del self.purses[kind]
         else:
             return False
-        target = max(purse.targets, key=worth.__getitem__)
+        chosen = max(purse.searches, key=worth.__getitem__)
+        target, orbits = chosen
         self.turns += 1
         began = time.process_time()
-        found = self._search(target, kind.orbits, self.seed + purse.tried[target])
+        found = self._search(target, orbits, self.seed + purse.tried[chosen])
         gain = self._keep(target, [one.spec for one in found]) if found else 0.0
-        purse.tried[target] += 1
+        purse.tried[chosen] += 1
         purse.seconds += time.process_time() - began
         purse.gain += gain
         self.gain += gain

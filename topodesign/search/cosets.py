@@ -9,13 +9,13 @@ import numpy as np
 
 from topodesign.algebra.groups import Group, group
 from topodesign.base.spec import Spec
-from topodesign.search.voltage_kernels import Turns
+from topodesign.search.voltage_kernels import WORD, Turns
 from topodesign.topology.topology import IntArray
 
 
 @dataclass(frozen=True, eq=False)
 class Numbered:
-    """A group with new numbers for its elements, along the cosets Ht of a largest cyclic subgroup H.
+    """A group with new numbers for its elements, along the cosets Ht of a cyclic subgroup H.
 
     Attributes
     ----------
@@ -46,15 +46,15 @@ def numbered(spec: Spec) -> Numbered:
 
     With H = {h^0, h^1, ..., h^(n-1)} the i-th element of the coset of t is h^i t. If t x = h^j t', then h^i t x =
     h^(i+j) t': multiplying by x rotates the coset of t by j places and makes it that of t'. This holds in every group,
-    for every cyclic subgroup; the larger it is the fewer and longer are the rotations.
+    for every cyclic subgroup. A large one makes few rotations, one of at most 64 elements quick ones, of one word.
     """
     base = group(spec)
     elements = base.elements()
     orders = np.zeros(base.order, dtype=np.int64)
     for divisor in (one for one in range(1, base.order + 1) if base.order % one == 0):
         orders[(orders == 0) & (_power(base, elements, divisor) == 0)] = divisor
-    size = int(orders.max())
-    generator = elements[np.argmax(orders) :][:1]
+    size = min(np.unique(orders).tolist(), key=lambda one: (_work(one) / one, -one))
+    generator = elements[np.argmax(orders == size) :][:1]
     subgroup = np.zeros(1, dtype=np.int64)
     while len(subgroup) < size:
         subgroup = np.concatenate((subgroup, base.multiply(_power(base, generator, len(subgroup)), subgroup)))[:size]
@@ -68,6 +68,11 @@ def numbered(spec: Spec) -> Numbered:
     coset, turn = np.divmod(number[base.multiply(np.array(heads)[None, :], element[:, None])], size)
     turns = Turns(coset.astype(np.int32), turn.astype(np.int32), size)
     return Numbered(base, element, number, turns, number[_power(base, element, base.order - 1)])
+
+
+def _work(size: int) -> int:
+    """Return about what rotating a coset of so many elements takes, in halves of what one word takes."""
+    return 2 if size <= WORD else 4 * -(-size // WORD) + 1
 
 
 def _power(base: Group, elements: IntArray, exponent: int) -> IntArray:

@@ -22,6 +22,9 @@ Nodes = NDArray[np.int32]
 MOST_STEPS = 2**14 - 1
 """Distances that fit beside a mask of 16 links in 31 bits."""
 
+WORD = 64
+"""Bits of a word."""
+
 _FEW = 5  # with up to so many links all sets of links are looked at
 _COOL = 16  # temperatures have so many bits after the point
 _ROTATION = 6  # what a rotation takes beside its words, as many links looked at
@@ -56,7 +59,7 @@ class _Field(NamedTuple):
     reached: Masks
     """All so far, n bits in W words for each coset."""
     layer: Masks
-    """The last layer, each coset twice in a row, in 2W + 2 words."""
+    """The last layer, each coset twice in a row, in 2W + 2 words; once, in one word, where that has room for it."""
     after: Masks
     """The next layer."""
     live: Ints
@@ -118,6 +121,63 @@ def _next_layer(field: _Field, size: int, last: bool) -> int:
 
 
 @compiled
+def _lost_by_words(
+    source: int, head: Ints, voltage: Ints, links: int, turns: Turns, depth: int, spare: int, field: _Field
+) -> tuple[int, int, int]:
+    """Do what :func:`_lost` does where a coset fits into one word, which is rotated as it is."""
+    reached, layer, after, live = field
+    cosets, nodes = turns.coset.shape[1], len(live) * turns.size
+    least = np.uint64(64 - turns.size)
+    top, mask = np.uint64(turns.size - 1), ~np.uint64(0) >> least
+    for coset in range(len(live)):
+        reached[coset] = layer[coset] = after[coset] = np.uint64(0)
+    reached[source * cosets] = layer[source * cosets] = np.uint64(1)
+    found, x, looked = 1, 0, 0
+    while x < depth and found < nodes:
+        x += 1
+        coset = 0
+        for orbit in range(len(live) // cosets):
+            for place in range(cosets):
+                word = layer[coset]
+                coset += 1
+                if not word:
+                    continue
+                for link in range(orbit * links, orbit * links + links):
+                    element = voltage[link]
+                    turn = np.uint64(turns.turn[element, place])
+                    after[head[link] * cosets + turns.coset[element, place]] |= word << turn | word >> (
+                        top - turn
+                    ) >> np.uint64(1)
+                looked += links
+        fresh = 0
+        for coset in range(len(live)):
+            word = after[coset] & mask & ~reached[coset]
+            after[coset] = np.uint64(0)
+            layer[coset] = word
+            if word:
+                reached[coset] |= word
+                fresh += _ones(word)
+        found += fresh
+        if not _promising(found, fresh, nodes, links, depth - x, spare):
+            return -1, x, looked * (1 + _ROTATION)
+        if fresh == 0:
+            break
+    lost = nodes - found
+    return (lost if lost <= spare else -1), x, looked * (1 + _ROTATION)
+
+
+@compiled
+def _promising(found: int, fresh: int, nodes: int, links: int, further: int, spare: int) -> bool:
+    """Whether so many more layers after one of ``fresh`` nodes can leave out as few nodes as ``spare``."""
+    for _ in range(further):
+        fresh *= links
+        found += fresh
+        if found >= nodes or not fresh:
+            break
+    return nodes - found <= spare
+
+
+@compiled
 def _lost(
     source: int, head: Ints, voltage: Ints, links: int, turns: Turns, depth: int, spare: int, field: _Field
 ) -> tuple[int, int, int]:
@@ -125,6 +185,8 @@ def _lost(
 
     The number of nodes is -1 if it is certain to be above ``spare``.
     """
+    if turns.size <= WORD:
+        return _lost_by_words(source, head, voltage, links, turns, depth, spare, field)
     reached, layer, after, live = field
     cosets, size = turns.coset.shape[1], turns.size
     words = (size + 63) // 64
@@ -152,16 +214,10 @@ def _lost(
             looked += links
         fresh = _next_layer(field, size, x == depth)
         found += fresh
+        if not _promising(found, fresh, nodes, links, depth - x, spare):
+            return -1, x, looked * (words + _ROTATION)
         if fresh == 0:
             break
-        most, further = found, fresh
-        for _ in range(x, depth):
-            further *= links
-            most += further
-            if most >= nodes:
-                break
-        if nodes - most > spare:
-            return -1, x, looked * (words + _ROTATION)
     lost = nodes - found
     return (lost if lost <= spare else -1), x, looked * (words + _ROTATION)
 
