@@ -23,7 +23,7 @@ from tests.floors import reached
 from topodesign.base.errors import FileFormatError
 from topodesign.base.text_files import LARGEST_FILE
 from topodesign.expand.library import build
-from topodesign.topology.files import LINK_FORMATS, LinkFormat, read_topology, write_links
+from topodesign.topology.files import LINK_FORMATS, LinkFormat, links_in_pieces, read_topology, write_links
 from topodesign.topology.topology import MAX_NODES, Topology
 
 SPECS = ["complete(2)", "diamond()", "genkautz(4,9)", "circulant(12,2,3)", "biring(4,5)", "uniring(3,2)", "torus(3,3)"]
@@ -409,3 +409,20 @@ def test_damaged_files_are_a_topology_or_refused(
     reached("read")
     assert isinstance(read, Topology)
     assert read.nodes <= MAX_NODES
+
+
+@given(drawn())
+def test_graphml_is_what_networkx_writes(topology: Topology) -> None:
+    graph = topology.to_networkx()
+    graph.graph["spec"] = ""
+    if len(topology.src):
+        assert write_links(topology, "graphml") == "\n".join(nx.generate_graphml(graph)) + "\n"
+
+
+@pytest.mark.parametrize("file_format", LINK_FORMATS)
+def test_many_links_come_in_pieces(file_format: LinkFormat) -> None:
+    topology = build("genkautz(2,20000)")
+    pieces = list(links_in_pieces(topology, file_format))
+    assert len(pieces) > 3
+    assert max(map(len, pieces)) < sum(map(len, pieces)) / 2
+    assert "".join(pieces) == write_links(topology, file_format)

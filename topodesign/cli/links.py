@@ -49,13 +49,15 @@ def command(topology: str, file_format: LinkFormat | None, output: Path | None, 
             raise click.UsageError(f"--{name} and --format {file_format} exclude each other.")
     said = file_format or ("csv" if as_csv else "json" if as_json else None)
     wanted = _form_of(output, said)
+    from topodesign.topology.files import links_in_pieces  # noqa: PLC0415  heavy
+
     place = topodesign.as_topology(topology)
-    text = topodesign.write_links(place, wanted)
     tell_of_names(place)
     if output is None:
-        click.echo(text, nl=False)
+        for text in links_in_pieces(place, wanted):
+            click.echo(text, nl=False)
     else:
-        write_whole(output, text)
+        write_whole(output, lambda stream: stream.writelines(map(str.encode, links_in_pieces(place, wanted))))
 
 
 def _form_of(output: Path | None, said: LinkFormat | None) -> LinkFormat:

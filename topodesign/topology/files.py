@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -28,6 +29,15 @@ _SIMILAR = 0.75  # swich, Switch and is_switch are; unit, site and weight are no
 _PER_GRAPHML_LETTER = 40
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _NODE = re.compile(r"<(?:[\w.-]+:)?node\s[^<>]*?\bid\s*=\s*(\"[^\"]*\"|'[^']*')")
+_PIECE = 2**14  # links or nodes whose text is made at once
+_GRAPHML = """\
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" \
+xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd">
+  <key id="d2" for="edge" attr.name="capacity" attr.type="long" />
+  <key id="d1" for="node" attr.name="switch" attr.type="boolean" />
+  <key id="d0" for="graph" attr.name="spec" attr.type="string" />
+  <graph edgedefault="directed">
+"""
 _ROW = "src,dst and perhaps capacity as integers"
 
 
@@ -68,6 +78,17 @@ def write_links(topology: Topology, file_format: LinkFormat) -> str:
     0,1,1
     1,2,1
     2,0,1
+    """
+    return "".join(links_in_pieces(topology, file_format))
+
+
+def links_in_pieces(topology: Topology, file_format: LinkFormat) -> Iterator[str]:
+    """Return what :func:`write_links` does, piece by piece, for more links than a text should hold.
+
+    Raises
+    ------
+    ParameterError
+        If it is no topology, or no format.
     """
     if not isinstance(topology, Topology):
         raise ParameterError(f"links are written of a topology, not of {topology!r:.60}")
@@ -206,34 +227,57 @@ def _from_csv(text: str) -> Topology:
     return Topology.from_links(1 + max(max(link[:2]) for link in links), links)  # type: ignore[arg-type]
 
 
-def _to_json(topology: Topology) -> str:
-    links = ",\n    ".join(f"[{u}, {v}, {c}]" for u, v, c in topology.links())
+def _pieces(topology: Topology) -> Iterator[list[tuple[int, int, int]]]:
+    """Yield the links some at a time."""
+    columns = (topology.src, topology.dst, topology.capacity)
+    for start in range(0, len(topology.src), _PIECE):
+        yield list(zip(*(column[start : start + _PIECE].tolist() for column in columns), strict=True))
+
+
+def _to_json(topology: Topology) -> Iterator[str]:
+    yield f'{{"nodes": {topology.nodes},\n "links": [\n    '
+    for number, links in enumerate(_pieces(topology)):
+        yield (",\n    " if number else "") + ",\n    ".join(f"[{u}, {v}, {c}]" for u, v, c in links)
     switches = f',\n "switches": {sorted(topology.switches)}' if topology.switches else ""
-    return f'{{"nodes": {topology.nodes},\n "links": [\n    {links}\n]{switches}}}\n'
+    yield f"\n]{switches}}}\n"
 
 
-def _to_csv(topology: Topology) -> str:
-    return "src,dst,capacity\n" + "".join(f"{u},{v},{c}\n" for u, v, c in topology.links())
+def _to_csv(topology: Topology) -> Iterator[str]:
+    yield "src,dst,capacity\n"
+    for links in _pieces(topology):
+        yield "".join(f"{u},{v},{c}\n" for u, v, c in links)
 
 
-def _to_dot(topology: Topology) -> str:
+def _to_dot(topology: Topology) -> Iterator[str]:
     """Write a digraph; duplex links become one line without arrowheads, and switches boxes."""
-    lines = [f"  {node} [shape=box];" for node in sorted(topology.switches)]
-    for u, v, c in topology.links():
-        if topology.is_duplex and u > v:
-            continue
-        marks = (["dir=none"] if topology.is_duplex else []) + ([f"label={c}"] if c > 1 else [])
-        lines.append(f"  {u} -> {v} [{', '.join(marks)}];" if marks else f"  {u} -> {v};")
-    name = str(topology.spec) if topology.spec is not None else "topology"
-    return f'digraph "{name}" {{\n' + "\n".join(["  node [shape=circle];", *lines, "}"]) + "\n"
+    name, duplex = str(topology.spec) if topology.spec is not None else "topology", topology.is_duplex
+    yield f'digraph "{name}" {{\n  node [shape=circle];\n'
+    yield "".join(f"  {node} [shape=box];\n" for node in sorted(topology.switches))
+    for links in _pieces(topology):
+        lines = []
+        for u, v, c in links:
+            if duplex and u > v:
+                continue
+            marks = (["dir=none"] if duplex else []) + ([f"label={c}"] if c > 1 else [])
+            lines.append(f"  {u} -> {v} [{', '.join(marks)}];\n" if marks else f"  {u} -> {v};\n")
+        yield "".join(lines)
+    yield "}\n"
 
 
-def _to_graphml(topology: Topology) -> str:
-    import networkx as nx  # noqa: PLC0415  heavy
-
-    graph = topology.to_networkx()
-    graph.graph["spec"] = graph.graph["spec"] or ""
-    return "\n".join(nx.generate_graphml(graph)) + "\n"
+def _to_graphml(topology: Topology) -> Iterator[str]:
+    """Write what networkx would of :meth:`Topology.to_networkx`, without the graph."""
+    yield _GRAPHML
+    for start in range(0, topology.nodes, _PIECE):
+        yield "".join(
+            f'    <node id="{node}">\n      <data key="d1">{node in topology.switches}</data>\n    </node>\n'
+            for node in range(start, min(start + _PIECE, topology.nodes))
+        )
+    for links in _pieces(topology):
+        yield "".join(
+            f'    <edge source="{u}" target="{v}">\n      <data key="d2">{c}</data>\n    </edge>\n' for u, v, c in links
+        )
+    spec = '<data key="d0" />' if topology.spec is None else f'<data key="d0">{topology.spec}</data>'
+    yield f"    {spec}\n  </graph>\n</graphml>\n"
 
 
 def _whole(value: object) -> bool:
