@@ -3,8 +3,8 @@
 The walks of x links from node i of ``genkautz(d,n)`` end at (-d)^x i - c for d^x consecutive numbers c, a window, one
 walk for each. So at most d^(x-1) nodes are at distance x by way of one neighbour, and with D the first x for which
 d^x >= n every node is within D steps. In the last step the window goes round all residues: which neighbours lead to a
-node is known by its place in the window, and is the same picture from every node, up to a shift. Nodes that are nearer
-than D are in that picture too, which only adds to the load. So
+node is known by its place in the window, and is the same picture from every node, up to a shift. Nodes in the window of
+D - 1 links are not among those at distance D; others that are nearer are left in, which only adds to the load. So
 
     y <= d/n * (1 + d + ... + d^(D-2) + U),    U = max over S of #{nodes whose neighbours are all in S} / |S|
 
@@ -13,6 +13,7 @@ holds for every node of the digraph, and alike for its transpose, where the wind
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -57,23 +58,109 @@ def genkautz_at_most(d: int, n: int) -> tuple[Cost, Cost] | None:
     steps, reach = 1, d
     while reach < n:
         steps, reach = steps + 1, reach * d
+    before = sum(d**x for x in range(steps - 1))
+    into = _into(d, n, steps)
+    if into is None:
+        return None
+    share = Fraction(d, n)
+    return Cost(steps, share * (before + _out(d, n, reach))), Cost(steps, share * (before + into))
+
+
+def _out(d: int, n: int, reach: int) -> Fraction:
+    """Return what the last step loads a link of a node with at most, in a reduce-scatter.
+
+    The window of walks of D - 1 links takes an interval of as many nodes out of that of D links, from a place that
+    depends on the node. What is left is largest, for any set of neighbours, where an end of the interval meets a place
+    at which the ways change: in between it grows or falls evenly.
+    """
+    block = reach // d
+    ends = sorted({0, n, reach % n, *(place * block % n for place in range(d))})
+    arcs = [(start, end, _bits(range(start, reach, n), block)) for start, end in itertools.pairwise(ends)]
+    most = Fraction(0)
+    for first in {(end - shift) % n for end in ends for shift in (0, block)}:
+        taken = [(first, min(first + block, n)), (0, max(0, first + block - n))]
+        kinds: dict[int, int] = {}
+        for start, end, ways in arcs:
+            gone = sum(max(0, min(end, until) - max(start, since)) for since, until in taken)
+            kinds[ways] = kinds.get(ways, 0) + end - start - gone
+        most = _fullest(kinds, d, most)
+    return most
+
+
+def _bits(places: range, block: int) -> int:
+    ways = 0
+    for place in places:
+        ways |= 1 << place // block
+    return ways
+
+
+def _into(d: int, n: int, steps: int) -> Fraction | None:
+    """Return what the last step loads a link to a node with at most, in an allgather; None if that takes too long."""
+    reach = d**steps
+    if math.gcd(d, n) == 1:
+        return _into_alike(d, n, reach)
     kinds = math.gcd(reach, n)
     if kinds * reach > _MOST_PLACES:
         return None
-    before = sum(d**x for x in range(steps - 1))
-    last = _fullest(_ways_out(d, n, reach), d)
-    into = max(_fullest(_ways_in(d, n, steps, node), d) for node in range(kinds))
-    share = Fraction(d, n)
-    return Cost(steps, share * (before + last)), Cost(steps, share * (before + into))
+    most = Fraction(0)
+    for node in range(kinds):
+        ways, count = np.unique(_ways_in(d, n, steps, node), return_counts=True)
+        most = _fullest(dict(zip(ways.tolist(), count.tolist(), strict=True)), d, most)
+    return most
 
 
-def _ways_out(d: int, n: int, reach: int) -> NDArray[np.uint64]:
-    """Return for each residue the neighbours, as bits, by which walks of D links from a node end there."""
-    ways, block = np.zeros(n, dtype=np.uint64), reach // d
-    for start in range(0, reach, n):
-        place = np.arange(start, min(start + n, reach))
-        ways[: len(place)] |= np.uint64(1) << (place // block).astype(np.uint64)
+def _into_alike(d: int, n: int, reach: int) -> Fraction:
+    """Return what :func:`_into` does where every place of a window is of one node, which it is if d and n are coprime.
+
+    A node at place w of the window of D links has ways by its places w, w + n, ... modulo d. The window of D - 1 links
+    takes the places o, o - d, o - 2d, ... modulo n, reach/d of them, for an o that depends on the node. As o grows by d
+    one place goes and another comes, each of one kind until it passes 0 or the place from which there is a way less: so
+    what is left for any set of neighbours grows or falls evenly in between, and is largest at an end.
+    """
+    turns, rest = divmod(reach, n)
+    gone = reach // d
+    ways = {(residue, more): _turned(residue, n, d, turns + more) for residue in range(d) for more in (0, 1)}
+    whole = {(residue, 1): _in_class(0, rest, residue, d) for residue in range(d)}
+    whole |= {(residue, 0): _in_class(rest, n, residue, d) for residue in range(d)}
+    last = d * (gone - 1) % n
+    ends = sorted({0, n, rest, last, (last + rest) % n})
+    most = Fraction(0)
+    for since, until in itertools.pairwise(ends):
+        starts = {since + shift for shift in range(min(d, until - since))}
+        starts |= {until - 1 - shift for shift in range(min(d, until - since))}
+        for start in starts:
+            left = dict(whole)
+            high, low = start, start - d * (gone - 1)
+            while high >= low:  # one turn of the places after the other
+                turn = high // n
+                base, floor = turn * n, max(low, turn * n)
+                residue = (high - base) % d
+                count = (high - floor) // d + 1
+                bottom = high - d * (count - 1) - base
+                below = _in_class(bottom, min(rest, high - base + 1), residue, d) if bottom < rest else 0
+                left[residue, 1] -= below
+                left[residue, 0] -= count - below
+                high -= d * count
+            kinds: dict[int, int] = {}
+            for kind, count in left.items():
+                kinds[ways[kind]] = kinds.get(ways[kind], 0) + count
+            most = _fullest(kinds, d, most)
+    return most
+
+
+def _turned(place: int, n: int, d: int, turns: int) -> int:
+    """Return the residues modulo d of a place and those one turn of n after the other, as bits."""
+    ways = 0
+    for turn in range(turns):
+        ways |= 1 << (place + turn * n) % d
     return ways
+
+
+def _in_class(first: int, end: int, residue: int, d: int) -> int:
+    """Return how many numbers from ``first`` up to but not including ``end`` leave that residue modulo d."""
+    if end <= first:
+        return 0
+    return (end - 1 - residue) // d - (first - 1 - residue) // d
 
 
 def _ways_in(d: int, n: int, steps: int, node: int) -> NDArray[np.uint64]:
@@ -97,8 +184,15 @@ def _ways_in(d: int, n: int, steps: int, node: int) -> NDArray[np.uint64]:
     return ways
 
 
-def _fullest(ways: NDArray[np.uint64], d: int) -> Fraction:
-    """Return the largest share of the nodes that some of the d neighbours must serve, for one of these."""
-    kinds, count = np.unique(ways, return_counts=True)
-    groups: IntArray = (kinds[:, None] >> np.arange(d, dtype=np.uint64) & np.uint64(1)).astype(np.int64)
-    return largest_ratio(groups, count, np.ones(d, dtype=np.int64), Fraction(0))
+def _fullest(kinds: dict[int, int], d: int, least: Fraction) -> Fraction:
+    """Return the largest share of nodes that some of d neighbours must serve, for one of these, or ``least`` if more.
+
+    Parameters
+    ----------
+    kinds
+        How many nodes there are whose ways are these bits.
+    """
+    ways = np.array([one for one, count in kinds.items() if count > 0], dtype=np.uint64)
+    count = np.array([count for count in kinds.values() if count > 0], dtype=np.int64)
+    groups: IntArray = (ways[:, None] >> np.arange(d, dtype=np.uint64) & np.uint64(1)).astype(np.int64)
+    return largest_ratio(groups, count, np.ones(d, dtype=np.int64), least)
