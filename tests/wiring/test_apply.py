@@ -30,7 +30,7 @@ from topodesign.wiring.change.change import Change, fewest_moves
 from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.change.stages import stages
 from topodesign.wiring.exports.switch_commands import listed_pairs
-from topodesign.wiring.plan.files import save_wiring
+from topodesign.wiring.plan.files import load_wiring, save_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 
 QUICK: dict[str, Any] = {"timeout": "200ms", "patience": "500ms", "pause": "10ms"}
@@ -419,3 +419,27 @@ def test_diff_writes_commands(tmp_path: Path) -> None:
     assert isinstance(
         CliRunner().invoke(program, [*words, "--format", "sonic"], standalone_mode=False).exception, click.UsageError
     )
+
+
+def test_the_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The console of docs/switches.md that needs a switch, with a simulated one."""
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs" / "switches.md").read_text()
+    inventory = page.split("```yaml\n")[1].split("```")[0]
+    Path("room.yaml").write_text(inventory)
+    run = CliRunner()
+    for words in (
+        ["plan", "circulant(6,1,2)", "--inventory", "room.yaml", "-o", "plan.json"],
+        ["diff", "plan.json", "circulant(6,1,3)", "--downtime", "--no-throughput", "-o", "next.json"],
+    ):
+        assert run.invoke(program, ["wire", *words]).exit_code == 0
+    switch = SimulatedSwitch(24, circuits_of(load_wiring("plan.json"))["ocs1"])
+    console = page.split("a simulated one -->\n\n")[1].split("\n\nEach stage")[0]
+    said = []
+    with switch.listening() as port:
+        for line in console.splitlines():
+            if line.startswith("    $ "):
+                words = line.replace("10.0.0.5", f"127.0.0.1:{port}").split()[2:]
+                output = run.invoke(program, words).output.replace(f"127.0.0.1:{port}", "10.0.0.5:5025")
+                said += [line, *(f"    {text}".rstrip() for text in output.splitlines())]
+    assert console.splitlines() == said, "\n".join(said)
