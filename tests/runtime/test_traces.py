@@ -186,6 +186,16 @@ def test_ranks_that_wait_for_each_other() -> None:
     assert "waits for its message for ever; so do 4 nodes of 2 ranks" in str(report)
 
 
+def test_headers_of_others_name_a_schema() -> None:
+    """ASTRA-sim's own examples say an attribute in place of a version; a header that says nothing is none."""
+    header_class, node_class = _classes()
+    header = header_class()
+    header.attr.add(name="schema", string_val="1.0.2-chakra.0.0.4")
+    assert parse_trace(_delimited([header, node_class(type=COMPUTE)])).header == {"schema": "1.0.2-chakra.0.0.4"}
+    with pytest.raises(FileFormatError, match="says nothing"):
+        parse_trace(_delimited([header_class(), node_class(type=COMPUTE)]))
+
+
 def test_traces_of_others_have_no_data() -> None:
     twice = tuple(node(number, SEND, **SENDER) for number in range(2))
     report = check_job(pair(twice, tuple(node(number, RECEIVE, **SENDER) for number in range(2))))

@@ -132,8 +132,8 @@ def parse_trace(data: bytes) -> Trace:
     if not spans:
         raise FileFormatError("empty; a trace begins with a header")
     version, header = _header(data, *spans[0])
-    if not version:
-        raise FileFormatError("its first message says no version, as the header of a trace does")
+    if not version and not header:
+        raise FileFormatError("its first message says nothing, and the header of a trace says a version")
     return Trace(version, tuple(_node(data, *span) for span in spans[1:]), header)
 
 

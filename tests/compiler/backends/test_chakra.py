@@ -176,7 +176,16 @@ def test_what_traces_cannot_say() -> None:
 
 
 WAYS: dict[str, tuple[Any, ...]] = {
-    "spec": ("torus(4,4)", "circulant(12,2,3)", "genkautz(4,13)", "hypercube(4)", "complete(6)", "debruijn(2,4)"),
+    "spec": (
+        "torus(4,4)",
+        "circulant(12,2,3)",
+        "genkautz(4,13)",
+        "hypercube(4)",
+        "complete(6)",
+        "debruijn(2,4)",
+        "kautz(2,2)",
+        "torus(2,3)",
+    ),
     "collective": ("allgather", "reduce-scatter", "allreduce", "broadcast", "reduce", "all-to-all"),
     "method": ("auto", "forest", "tacos"),
 }
