@@ -47,7 +47,7 @@ LAYERS = (
 
 # The same for the folders of a layer: low to high, each importing from those before it.
 SUBLAYERS = {
-    "wiring": ("inventory", "netbox", "plan", "exports", "change", "apply", "check", "failures"),
+    "wiring": ("inventory", "netbox", "plan", "exports", "change", "apply", "check", "start", "failures"),
 }
 
 # Folders that check the work of others and so share no code with them: all that they may import.

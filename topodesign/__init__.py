@@ -106,6 +106,10 @@ if TYPE_CHECKING:
     from topodesign.wiring.plan.files import save_wiring as save_wiring
     from topodesign.wiring.plan.plan import WiringPlan as WiringPlan
     from topodesign.wiring.plan.wire import wire as wire
+    from topodesign.wiring.start.answers import new_inventory as new_inventory
+    from topodesign.wiring.start.discover import heard_hosts as heard_hosts
+    from topodesign.wiring.start.source import read_netbox as read_netbox
+    from topodesign.wiring.start.text import inventory_text as inventory_text
 
 _HOMES = {
     "all_to_all": "pricing.all_to_all",
@@ -142,9 +146,11 @@ _HOMES = {
     "families": "report.families",
     "failure_impact": "wiring.failures.report",
     "forest_schedule": "forest.schedule",
+    "heard_hosts": "wiring.start.discover",
     "import_wiring": "wiring.exports.read_back",
     "improve_catalog": "catalog.improve",
     "Inventory": "wiring.inventory.inventory",
+    "inventory_text": "wiring.start.text",
     "json_schema": "report.schemas.documents",
     "known_topologies": "catalog.known",
     "load_plan": "plans.files",
@@ -154,7 +160,9 @@ _HOMES = {
     "lower_bound": "base.cost",
     "methods": "schedulers.listing",
     "moore_bound": "base.cost",
+    "new_inventory": "wiring.start.answers",
     "optimum": "forest.fabric_optimum",
+    "read_netbox": "wiring.start.source",
     "upgrade": "forest.purchase",
     "OrbitRounds": "plans.orbit",
     "Pareto": "catalog.pareto",

@@ -20,14 +20,17 @@ from topodesign.wiring.exports.formats import export_wiring
 from topodesign.wiring.exports.netbox import to_netbox, to_netbox_cables
 from topodesign.wiring.exports.read_back import import_wiring
 from topodesign.wiring.inventory.inventory import (
+    POLARITIES,
     Connector,
     Fixed,
     Host,
     Inventory,
+    Losses,
     Mode,
     Panel,
     PanelKind,
     PanelPort,
+    Polarity,
     Port,
     interface_name,
     lanes_of,
@@ -50,11 +53,15 @@ def inventories(draw: st.DrawFn) -> Inventory:
     names = draw(st.lists(words, min_size=2, max_size=7, unique_by=str.lower))
     size = draw(st.integers(1, len(names) - 1))
     place = st.tuples(sites, st.sampled_from(["r1", "r 2", "=r"]), st.integers(0, 130))
-    connectors: st.SearchStrategy[Connector] = st.sampled_from(["LC", "MPO-12"])
+    connectors: st.SearchStrategy[Connector] = st.sampled_from(["LC", "MPO-12", "MPO-16", "MPO-24"])
+    polarities: st.SearchStrategy[Polarity] = st.sampled_from(POLARITIES)
+    pods = ["", "east", "pod 2"]
     hosts = []
     for name in names[:size]:
         ports = draw(st.lists(st.tuples(words, connectors), max_size=3, unique_by=lambda port: port[0]))
-        hosts.append(Host(name, *draw(place), tuple(Port(port, connector, speed) for port, connector in ports)))
+        made = tuple(Port(port, connector, speed, draw(polarities), draw(losses)) for port, connector in ports)
+        hosts.append(Host(name, *draw(place), made, draw(st.sampled_from(pods))))
+    near = sorted({(), *((host.pod,) for host in hosts if host.pod), *([("east", "pod 2")] if size > 1 else [])})
     panels = []
     kinds: st.SearchStrategy[PanelKind] = st.sampled_from(["patch panel", "ocs"])
     for name in names[size:]:
@@ -65,16 +72,23 @@ def inventories(draw: st.DrawFn) -> Inventory:
             for label in labels
         )
         shared = draw(st.booleans()) and kind == "patch panel"
-        panels.append(Panel(name, *draw(place), kind, ports_there, "all of them" if shared else name))
+        field = "all of them" if shared else name
+        spare = draw(st.integers(0, len(ports_there)))
+        panels.append(
+            Panel(name, *draw(place), kind, ports_there, field, draw(st.sampled_from(near)), spare, draw(losses))
+        )
     open_ports = [(panel.name, port.label) for panel in panels for port in panel.ports if not port.blocked]
     lanes = [(host.name, port.name, lane) for host in hosts for port, lane in lanes_of(host)]
     count = draw(st.integers(0, min(len(lanes), len(open_ports))))
     ends = draw(st.permutations(open_ports))[:count]
-    cabling = tuple(Fixed(*lane, *end) for lane, end in zip(draw(st.permutations(lanes))[:count], ends, strict=True))
+    pod, reach = {host.name: host.pod for host in hosts}, {panel.name: panel.pods for panel in panels}
+    pairs = zip(draw(st.permutations(lanes))[:count], ends, strict=True)
+    cabling = tuple(Fixed(*lane, *end) for lane, end in pairs if not reach[end[0]] or pod[lane[0]] in reach[end[0]])
+    lost = Losses(draw(losses), draw(losses), draw(losses), draw(st.integers(0, 3)))
     racks = draw(st.dictionaries(sites, st.dictionaries(st.sampled_from(["r1", "r9"]), places, min_size=1), max_size=2))
     stock = draw(st.dictionaries(st.sampled_from(["LC simplex", "MPO-12 breakout"]), lengths, max_size=2))
     name = draw(st.one_of(st.just(""), words))
-    return Inventory(tuple(hosts), tuple(panels), cabling, stock, racks, draw(decimals), name)
+    return Inventory(tuple(hosts), tuple(panels), cabling, stock, racks, draw(decimals), name, losses=lost)
 
 
 losses = st.one_of(st.none(), decimals)

@@ -7,6 +7,7 @@ import click
 from topodesign.cli.lazy import LazyGroup
 
 COMMANDS = {
+    "init": "Write an inventory to begin with.",
     "plan": "Plan which patches make a topology, and what has to be bought.",
     "show": "Say where a cable, a port or a host of a plan leads.",
     "export": "Write a wiring plan for those who carry it out.",
@@ -23,6 +24,6 @@ COMMANDS = {
 def command() -> None:
     """Plan, export, check and change the wiring of a topology.
 
-    Start with: topodesign examples inventory_testbed.yaml;
-    topodesign wire plan 'circulant(12,2,3)' --inventory inventory_testbed.yaml -o plan.json
+    Start with: topodesign wire init --hosts 12 -o room.yaml;
+    topodesign wire plan 'circulant(12,2,3)' --inventory room.yaml -o plan.json
     """

@@ -89,7 +89,7 @@ class Observed:
     faults: tuple[str, ...] = ()
 
 
-class _Neighbour(NamedTuple):
+class Neighbour(NamedTuple):
     """One entry: where it was heard (file or line, host, interface), the names the neighbour gives, and for how long.
 
     The age is in seconds, None if it is not told.
@@ -119,6 +119,18 @@ def read_lldp(path: str | Path, plan: WiringPlan) -> Observed:
         If it cannot be read, or tells of no host that the inventory has; the message says where.
     """
     path = as_path(path)
+    entries, names = read_neighbours(path)
+    return _observed(path, entries, plan, names)
+
+
+def read_neighbours(path: Path) -> tuple[list[Neighbour], list[str]]:
+    """Return all that hosts hear, and the hosts that told something, by the names of their files or rows.
+
+    Raises
+    ------
+    FileFormatError
+        If it cannot be read, or there is nothing in it.
+    """
     if path.suffix.lower() == ".csv":
         entries = list(_from_csv(path))
         names = [entry.host for entry in entries]
@@ -129,7 +141,7 @@ def read_lldp(path: str | Path, plan: WiringPlan) -> Observed:
         wanted = "files HOST.json with what 'lldpctl -f json' prints"
     if not names:
         raise FileFormatError(f"{path}: there is nothing in it; expected {wanted}")
-    return _observed(path, entries, plan, names)
+    return entries, names
 
 
 def read_light(path: str | Path, plan: WiringPlan) -> dict[Lane, float]:
@@ -305,10 +317,10 @@ class _Told(NamedTuple):
 
     lane: Lane
     sender: Lane
-    entry: _Neighbour
+    entry: Neighbour
 
 
-def _observed(path: Path, entries: Iterable[_Neighbour], plan: WiringPlan, names: Iterable[str]) -> Observed:
+def _observed(path: Path, entries: Iterable[Neighbour], plan: WiringPlan, names: Iterable[str]) -> Observed:
     hosts: set[str] = set()
     outsiders: dict[str, None] = {}
     for name in names:
@@ -321,7 +333,7 @@ def _observed(path: Path, entries: Iterable[_Neighbour], plan: WiringPlan, names
         raise FileFormatError(f"{path}: there is no host '{next(iter(outsiders))[:40]}' in the inventory")
     told: list[_Told] = []
     strangers: dict[Lane, str] = {}
-    nameless: dict[Lane, tuple[_Neighbour, str]] = {}  # what hosts say with a name that the inventory lacks
+    nameless: dict[Lane, tuple[Neighbour, str]] = {}  # what hosts say with a name that the inventory lacks
     lanes = _interfaces(plan.inventory)
     for entry in entries:
         lane = lanes.get((_known(plan.inventory, entry.host) or entry.host, entry.interface))
@@ -396,23 +408,23 @@ def _known(inventory: Inventory, name: str) -> str | None:
     return next((host for host in (name, name.partition(".")[0]) if host in inventory.host), None)
 
 
-def _from_files(files: Iterable[Path]) -> tuple[list[_Neighbour], list[str]]:
+def _from_files(files: Iterable[Path]) -> tuple[list[Neighbour], list[str]]:
     """Return what ``lldpctl`` says in files named after hosts, and these names."""
     listed = list(files)
     return [entry for file in listed for entry in _from_lldpctl(file)], [file.stem for file in listed]
 
 
-def _from_csv(path: Path) -> Iterator[_Neighbour]:
+def _from_csv(path: Path) -> Iterator[Neighbour]:
     rows = named_columns(_text(path, ".csv"), COLUMNS, lambda name: name.strip().replace("neighbor", "neighbour"))
     with naming(path):
         for line, row in rows:
             host, interface, chassis, port = (row[name].strip() for name in COLUMNS)
             if bool(chassis) != bool(port):
                 raise FileFormatError(f"line {line}: neighbour_host and neighbour_port go together")
-            yield _Neighbour(f"{path}: line {line}", host, interface, chassis, (port,), None)
+            yield Neighbour(f"{path}: line {line}", host, interface, chassis, (port,), None)
 
 
-def _from_lldpctl(path: Path) -> Iterator[_Neighbour]:
+def _from_lldpctl(path: Path) -> Iterator[Neighbour]:
     document = _json(path)
     try:
         bodies = list(_bodies(document["lldp"]))
@@ -425,7 +437,7 @@ def _from_lldpctl(path: Path) -> Iterator[_Neighbour]:
             port = _single(body["port"])
             ports = (_value(port["id"]), _value(port.get("descr", "")))
             chassis = name or _value(chassis["id"])
-            yield _Neighbour(where, path.stem, interface, chassis, ports, _age(body.get("age")))
+            yield Neighbour(where, path.stem, interface, chassis, ports, _age(body.get("age")))
         except (ValueError, TypeError, KeyError, AttributeError, IndexError):
             raise FileFormatError(f"{where}: this is not how lldpctl tells chassis and port of a neighbour") from None
 

@@ -10,12 +10,14 @@ How things are modelled:
   connected.
 * Fixed cabling that exists is a connected cable from interface to rear port.
 
-What NetBox has no field for is in lines ``key: value`` of comments: units that a rack has twice and the field of a
-panel at the device, coordinates at the rack, name, slack and stock of the inventory at the sites; whether a port is
-simplex, and its loss, in the description of its rear port.
+What NetBox has no field for is in lines ``key: value`` of comments: pods, units that a rack has twice, and field, spare
+ports and circuit loss of a panel at the device, coordinates at the rack, name, slack, stock and losses of the inventory
+at the sites; polarity and budget of a host's port in the description of its interfaces; whether a panel port is
+simplex, and its loss, in that of its rear port. Trunks between panels are refused: no import form has a front port of
+two fibres.
 
 A room that was entered by others is read, too: a device with rear ports is a panel, any other with optical interfaces a
-host. An interface is a port with MPO-12 connector if its type has four lanes on parallel fibres, or if its cable ends
+host. An interface is a port with an MPO connector if its type has lanes on parallel fibres, or if its cable ends
 at several rear ports, in which case they are its lanes. A port that is cabled to what is no host is blocked.
 """
 
@@ -32,11 +34,12 @@ from topodesign.base.units import Quantity, as_bandwidth, format_bandwidth
 from topodesign.wiring.inventory.inventory import (
     LANES,
     PANEL_KINDS,
-    Connector,
+    POLARITIES,
     Fixed,
     Host,
     Inventory,
     InventoryError,
+    Losses,
     Mode,
     Panel,
     PanelKind,
@@ -86,11 +89,12 @@ _SORTS = {
     800: "800gbase-x-osfp",
 }
 _SORT = re.compile(r"([0-9]{1,4}(?:\.[0-9])?)(g?)base-")
-_PARALLEL = re.compile(r"[0-9]gbase-(sr4|dr4|vr4|psm4)\b")
+_PARALLEL = re.compile(r"[0-9]gbase-(?:[sdv]r|psm)([48])\b")
 _SHOWN = re.compile(r"\(([0-9]{1,4}(?:\.[0-9])?)(g?)m?e\)")  # as an export shows it: sfp28 (25ge)
 _NO_PORT = ("virtual", "bridge", "lag", "link aggregation", "ieee", "wireless")
 _COPPER = ("t", "k", "c")
-_PARTS = tuple(map(str, range(1, LANES["MPO-12"] + 1)))
+_PARTS = tuple(map(str, range(1, max(LANES.values()) + 1)))
+_LOSSES = ("connector", "fibre", "splice")
 _GIGA = 10**9
 _KILO = 1000
 
@@ -140,6 +144,10 @@ def as_objects(inventory: Inventory, mode: Mode | None = None) -> NetboxObjects:
         If NetBox cannot hold it: names that it takes for others, or speeds that are no whole kilobits per second.
     """
     stands = [inventory.place(name) for name in (*inventory.host, *inventory.panel)]
+    if inventory.trunks:
+        raise ParameterError(
+            "NetBox's import files cannot say trunks between panels; leave them out and enter them there"
+        )
     sites = dict.fromkeys(site_of(place.site) for place in stands)
     sites |= dict.fromkeys(map(site_of, inventory.racks))
     racks = dict.fromkeys((site_of(place.site), place.rack) for place in stands)
@@ -177,6 +185,9 @@ def _about(inventory: Inventory) -> str:
     lines += [f"slack: {exact(inventory.slack)}m"] if inventory.slack else []
     for kind, lengths in inventory.stock.items():
         lines.append(f"stock {kind}: {' '.join(f'{exact(one)}m' for one in lengths)}")
+    said = inventory.losses._asdict()
+    lines += [f"loss {name}: {exact(loss)}dB" for name in _LOSSES if (loss := said[name]) is not None]
+    lines += [f"splices: {inventory.losses.splices}"] if inventory.losses.splices else []
     return "\n".join(lines)
 
 
@@ -187,8 +198,12 @@ def _devices(inventory: Inventory) -> Iterator[Device]:
         fits = 1 <= place.unit <= MOST_UNITS and place not in taken
         taken.add(place)
         lines = [] if fits else [f"unit: {place.unit}"]
-        lines += [f"field: {panel.field}"] if panel is not None and panel.field != name else []
         role = HOST if panel is None else panel.kind
+        lines += [f"pod: {pod}" for pod in (filter(None, [inventory.host[name].pod]) if panel is None else panel.pods)]
+        if panel is not None:
+            lines += [f"field: {panel.field}"] if panel.field != name else []
+            lines += [f"spare: {panel.spare}"] if panel.spare else []
+            lines += [f"circuit: {exact(panel.circuit_db)}dB"] if panel.circuit_db is not None else []
         position = place.unit if fits else None
         yield Device(name, role, site_of(place.site), place.rack, position, "\n".join(lines))
 
@@ -199,7 +214,10 @@ def _interface(host: Host, port: Port, lane: int) -> Interface:
         words = f"NetBox tells speeds in whole kilobits per second, not {format_bandwidth(port.speed)}"
         raise ParameterError(f"{host.name} {port.name}: {words}")
     name = interface_name(port.name, lane, port.lanes)
-    return Interface(host.name, name, port.name if port.lanes > 1 else "", interface_sort(port.speed), kbps.numerator)
+    words = [f"polarity {port.polarity}"] if port.polarity != POLARITIES[0] else []
+    words += [f"budget {exact(port.budget_db)}dB"] if port.budget_db is not None else []
+    label, sort = port.name if port.lanes > 1 else "", interface_sort(port.speed)
+    return Interface(host.name, name, label, sort, kbps.numerator, description=", ".join(words))
 
 
 def _fixed_cable(fixed: Fixed, lanes: int) -> NetboxCable:
@@ -281,6 +299,9 @@ def inventory_of(objects: NetboxObjects, *, roles: Collection[str] = (), speed: 
     about = _said("\n".join(objects.sites.values()))
     kinds = [key for key in about if key.startswith("stock ")]
     stock = {kind.removeprefix("stock "): tuple(_quantity(one, "m") for one in about[kind].split()) for kind in kinds}
+    connector, fibre, splice = (
+        _quantity(about[key], "dB") if (key := f"loss {name}") in about else None for name in _LOSSES
+    )
     racks: defaultdict[str, dict[str, tuple[Fraction, Fraction]]] = defaultdict(dict)
     for (site, rack), comments in objects.racks.items():
         said = _said(comments)
@@ -295,15 +316,12 @@ def inventory_of(objects: NetboxObjects, *, roles: Collection[str] = (), speed: 
             dict(racks),
             _quantity(about.get("slack", "0m"), "m"),
             about.get("inventory", ""),
+            losses=Losses(connector, fibre, splice, int(_quantity(about.get("splices", "0"), ""))),
         )
     except InventoryError as error:
-        raise FileFormatError(f"{error.part}.{error.name}: {error.message}{_advice(error)}") from None
+        raise FileFormatError(f"{error.part}.{error.name}: {error.message}") from None
     except ParameterError as error:
         raise FileFormatError(str(error)) from None
-
-
-def _advice(error: InventoryError) -> str:
-    return "; read the ports of one speed only" if error.name == "ports.speed" else ""
 
 
 class _Room:
@@ -328,17 +346,21 @@ class _Room:
         """Yield the hosts, and note which lanes their interfaces are."""
         for device in self.devices.values():
             ports = tuple(self._ports(device)) if not self._is_panel(device) else ()
-            if ports or device.role == HOST:
-                yield Host(device.name, *_place(device), ports)
+            if ports or (device.role == HOST and self.speed is None):
+                pod = _said(device.comments).get("pod", "")
+                yield Host(device.name, *_place(device), ports, pod)
 
     def panels(self) -> Iterator[Panel]:
         """Yield the panels; those ports are blocked that are taken by what is no lane of a host."""
         for device in filter(self._is_panel, self.devices.values()):
             role = device.role.lower().replace("-", " ")
             kind: PanelKind = "ocs" if role in _SWITCHES else "patch panel"
-            field = _said(device.comments).get("field", device.name)
+            said = _said(device.comments)
             ports = tuple(map(self._panel_port, self.rears[device.name]))
-            yield Panel(device.name, *_place(device), kind, ports, field)
+            pods = tuple(line[5:].strip() for line in device.comments.splitlines() if line.startswith("pod: "))
+            circuit = _quantity(said["circuit"], "dB") if "circuit" in said else None
+            field, spare = said.get("field", device.name), int(_quantity(said.get("spare", "0"), ""))
+            yield Panel(device.name, *_place(device), kind, ports, field, pods, spare, circuit)
 
     def cabling(self) -> Iterator[Fixed]:
         """Yield the fixed cabling."""
@@ -367,29 +389,35 @@ class _Room:
                 whole.setdefault(one.name, []).append((0, one))
         for port, parts in (whole | split).items():
             first = parts[0][1]
-            connector: Connector = "MPO-12" if port in split or self._is_parallel(device, first) else "LC"
+            count = max(number for number, _ in parts) if port in split else self._parallel(device, first)
+            connector = next(known for known, lanes in LANES.items() if lanes >= count)
             speed = _speed(first) / (1 if port in split else LANES[connector])
             if self.speed not in {None, speed * LANES[connector]}:
                 continue
             for number, one in parts:
                 end = CableEnd(device.name, INTERFACE, one.name)
                 self.lanes[end] = [(port, number)] if number else [(port, i + 1) for i in range(LANES[connector])]
-            yield Port(port, connector, speed)
+            words = first.description.split(", ")
+            polarity = next((known for known in POLARITIES if f"polarity {known}" in words), POLARITIES[0])
+            yield Port(port, connector, speed, polarity, _decibels(words, "budget "))
 
-    def _is_parallel(self, device: Device, one: Interface) -> bool:
+    def _parallel(self, device: Device, one: Interface) -> int:
+        """Return how many lanes an interface has by the ends of its cable, or by its type."""
         far = self.far.get(CableEnd(device.name, INTERFACE, one.name), ())
-        return len(far) > 1 or (not far and _PARALLEL.search(one.sort) is not None)
+        match = _PARALLEL.search(one.sort)
+        return len(far) or (1 if match is None else int(match[1]))
 
     def _panel_port(self, rear: RearPort) -> PanelPort:
         fronts = self.fronts[rear.device, rear.name]
         words = rear.description.split(", ")
         mode: Mode = "simplex" if words[0] == "simplex" or len(fronts) > 1 else "duplex"
-        loss = next((_quantity(word[5:], "dB") for word in words if word.startswith("loss ")), None)
         foreign = not all(end in self.lanes for end in self.far.get(CableEnd(rear.device, REAR, rear.name), ()))
         for front in fronts:
             far = self.far.get(CableEnd(front.device, FRONT, front.name), ())
             foreign |= not all(end.kind == FRONT and end.device in self.devices for end in far)
-        return PanelPort(rear.name, mode, foreign or rear.marked or any(front.marked for front in fronts), loss)
+        return PanelPort(
+            rear.name, mode, foreign or rear.marked or any(front.marked for front in fronts), _decibels(words, "loss ")
+        )
 
 
 _Component = TypeVar("_Component", Interface, RearPort)
@@ -416,6 +444,10 @@ def _speed(one: Interface) -> Fraction:
         words = "neither its speed nor a type that tells it; enter the speed, or read devices of fewer roles"
         raise FileFormatError(f"interface {one.name!r} of {one.device!r} has {words}")
     return Fraction(match[1]) * (_GIGA if match[2] else _GIGA // _KILO)
+
+
+def _decibels(words: Sequence[str], word: str) -> Fraction | None:
+    return next((_quantity(one.removeprefix(word), "dB") for one in words if one.startswith(word)), None)
 
 
 def _place(device: Device) -> tuple[str, str, int]:

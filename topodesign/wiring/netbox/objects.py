@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 EndKind = Literal["dcim.interface", "dcim.frontport", "dcim.rearport"]
@@ -58,6 +58,8 @@ class Interface:
         Speed in kilobits per second, None if it is not told.
     ignored
         Whether it is for management only, and no part of a wiring.
+    description
+        Words with commas between: its polarity, and the budget of its optic.
     """
 
     device: str
@@ -66,6 +68,7 @@ class Interface:
     sort: str = ""
     kbps: int | None = None
     ignored: bool = False
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,3 +124,17 @@ class NetboxObjects:
     rear_ports: tuple[RearPort, ...] = ()
     front_ports: tuple[FrontPort, ...] = ()
     cables: tuple[NetboxCable, ...] = ()
+
+    def at(self, site: str) -> NetboxObjects:
+        """Return what is at a site; cables stay, since those to elsewhere take ports."""
+        devices = tuple(device for device in self.devices if device.site == site)
+        names = {device.name for device in devices}
+        return replace(
+            self,
+            sites={name: comments for name, comments in self.sites.items() if name == site},
+            racks={rack: comments for rack, comments in self.racks.items() if rack[0] == site},
+            devices=devices,
+            interfaces=tuple(one for one in self.interfaces if one.device in names),
+            rear_ports=tuple(one for one in self.rear_ports if one.device in names),
+            front_ports=tuple(one for one in self.front_ports if one.device in names),
+        )

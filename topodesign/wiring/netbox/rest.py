@@ -46,7 +46,7 @@ _FIELDS = {
     "sites": "id,name,slug,comments",
     "racks": "id,name,site,comments",
     "devices": "id,name,role,site,rack,position,comments",
-    "interfaces": "id,device,name,label,type,speed,mgmt_only",
+    "interfaces": "id,device,name,label,type,speed,mgmt_only,description",
     "rear_ports": "id,device,name,positions,mark_connected,description",
     "front_ports": "id,device,name,mark_connected,rear_ports,rear_port,rear_port_position",
     "cables": "id,label,status,profile,a_terminations,b_terminations",
@@ -269,7 +269,8 @@ def _device(one: Mapping[str, Any]) -> Device:
 
 def _interface(one: Mapping[str, Any]) -> Interface:
     speed, only = _whole_number(one["speed"]), bool(one["mgmt_only"])
-    return Interface(_name(one["device"]), _text(one["name"]), _text(one["label"]), _word(one["type"]), speed, only)
+    name, label, sort = _text(one["name"]), _text(one["label"]), _word(one["type"])
+    return Interface(_name(one["device"]), name, label, sort, speed, only, _text(one["description"]))
 
 
 def _rear_port(one: Mapping[str, Any], rears: dict[int, str]) -> RearPort:

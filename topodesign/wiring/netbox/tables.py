@@ -147,8 +147,8 @@ def import_files(objects: NetboxObjects) -> dict[str, str]:
             ),
         ],
         "interfaces": [
-            ("device", "name", "label", "type", "speed"),
-            *((one.device, one.name, one.label, one.sort, one.kbps) for one in objects.interfaces),
+            ("device", "name", "label", "type", "speed", "description"),
+            *((one.device, one.name, one.label, one.sort, one.kbps, one.description) for one in objects.interfaces),
         ],
         "rear-ports": [
             ("device", "name", "type", "positions", "mark_connected", "description"),
@@ -289,7 +289,8 @@ def _interface(row: Row) -> Interface:
     kbps = row.get("speed_(kbps)", row.get("speed", ""))
     number = int(kbps) if _is_number(kbps) else None
     ignored = row.get("management_only", row.get("mgmt_only", "")).lower() in _YES
-    return Interface(row["device"], row["name"], row.get("label", ""), row["type"].lower(), number, ignored)
+    words = row.get("description", "")
+    return Interface(row["device"], row["name"], row.get("label", ""), row["type"].lower(), number, ignored, words)
 
 
 def _rear_port(row: Row) -> RearPort:

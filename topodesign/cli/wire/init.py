@@ -1,0 +1,111 @@
+"""``topodesign wire init``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+import topodesign
+from topodesign.base.atomic import write_whole
+from topodesign.base.errors import FileFormatError
+
+_QUESTIONS: dict[str, tuple[str, Any, Any]] = {
+    "hosts": ("How many hosts", click.IntRange(1), 12),
+    "ports": ("Ports of each host", click.IntRange(1), 1),
+    "connector": ("Their connector", click.Choice(("LC", "MPO-12")), "MPO-12"),
+    "speed": ("Speed of a port", str, "100Gbps"),
+    "panels": ("How many panels", click.IntRange(1), 1),
+    "kind": ("Of which kind", click.Choice(("patch panel", "ocs")), "patch panel"),
+    "mode": ("Their ports", click.Choice(("simplex", "duplex")), "simplex"),
+}
+"""What is asked on a terminal, what can be answered, and what counts if nothing is said."""
+
+_OF_HOSTS = ("hosts", "ports", "connector")
+_OF_PANELS = ("panels", "panel_ports", "kind", "mode")
+
+
+@click.command(name="init")
+@click.option("--hosts", type=click.IntRange(1), metavar="N", help="How many hosts.")
+@click.option("--ports", type=click.IntRange(1), metavar="N", help="Ports of each host.  [default: 1]")
+@click.option("--connector", type=click.Choice(("LC", "MPO-12")), help="Of the hosts' ports: one lane, or four.")
+@click.option("--speed", metavar="RATE", help="Of a port, all lanes together; with --netbox, only such ports count.")
+@click.option("--panels", type=click.IntRange(1), metavar="N", help="How many panels or switches.  [default: 1]")
+@click.option("--panel-ports", type=click.IntRange(1), metavar="N", help="Ports of each.  [default: as many as needed]")
+@click.option("--kind", type=click.Choice(("patch panel", "ocs")), help="Panels, or circuit switches.")
+@click.option("--mode", type=click.Choice(("simplex", "duplex")), help="Of their ports.  [default: simplex]")
+@click.option(
+    "--lldp",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Take hosts and ports from what they hear: a directory of HOST.json by 'lldpctl -f json', or a CSV.",
+)
+@click.option(
+    "--netbox",
+    metavar="SOURCE",
+    help="Take all from NetBox: its address (the token in NETBOX_TOKEN), or a directory of its lists exported to CSV.",
+)
+@click.option("--site", metavar="NAME", help="Only this site of NetBox.")
+@click.option("--role", "roles", metavar="NAME", multiple=True, help="Only devices of this role in NetBox; repeatable.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="New file to write (.yaml).")
+def command(
+    lldp: Path | None,
+    netbox: str | None,
+    site: str | None,
+    roles: tuple[str, ...],
+    output: Path | None,
+    **answers: Any,
+) -> None:
+    """Write an inventory to begin with: a YAML file with comments, to be corrected by hand.
+
+    What is not said is asked on a terminal.
+
+    Example: topodesign wire init --hosts 12 --speed 4x25Gbps -o room.yaml
+    """
+    said = {name: value for name, value in answers.items() if value is not None}
+    if lldp is not None and netbox is not None:
+        raise click.UsageError("Give --lldp or --netbox, not both.")
+    if netbox is None and (site or roles):
+        raise click.UsageError("--site and --role go with --netbox.")
+    closed = _OF_HOSTS if lldp is not None else (*_OF_HOSTS, *_OF_PANELS) if netbox is not None else ()
+    wrong = next((name for name in closed if name in said), None)
+    if wrong is not None:
+        source = "--netbox" if lldp is None else "--lldp"
+        raise click.UsageError(f"--{wrong.replace('_', '-')} does not go with {source}, which tells it.")
+    if output is not None:
+        _check_new(output)
+    if netbox is not None:
+        inventory = topodesign.read_netbox(netbox, site=site, roles=roles, speed=said.get("speed"))
+    else:
+        said = _asked(said, closed)
+        if lldp is not None:
+            said["hosts"] = topodesign.heard_hosts(lldp, said.pop("speed"))
+        inventory = topodesign.new_inventory(**said)
+    text = topodesign.inventory_text(inventory)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    write_whole(output, text)
+    click.echo(f"wrote {output}: {inventory!r}", err=True)
+
+
+def _check_new(output: Path) -> None:
+    if output.suffix.lower() not in {".yaml", ".yml"}:
+        raise click.UsageError(f"An inventory is written as .yaml, not as {output}.")
+    if output.exists():
+        raise FileFormatError(f"{output}: there is such a file; choose another name, or remove it")
+
+
+def _asked(said: dict[str, Any], closed: tuple[str, ...]) -> dict[str, Any]:
+    """Return the answers, those that are missing asked for on a terminal, else as they are by default."""
+    terminal = sys.stdin.isatty()
+    if not terminal and "hosts" not in closed and "hosts" not in said:
+        raise click.UsageError("Say --hosts (or --lldp, --netbox), since there is no terminal to ask on.")
+    answers = dict(said)
+    for name, (question, kind, default) in _QUESTIONS.items():
+        if name in closed or name in said:
+            continue
+        answers[name] = click.prompt(question, default, type=kind, err=True) if terminal else default
+    return answers
