@@ -211,8 +211,8 @@ def _devices(inventory: Inventory) -> Iterator[Device]:
 def _interface(host: Host, port: Port, lane: int) -> Interface:
     kbps = port.speed / _KILO
     if kbps.denominator != 1:
-        words = f"NetBox tells speeds in whole kilobits per second, not {format_bandwidth(port.speed)}"
-        raise ParameterError(f"{host.name} {port.name}: {words}")
+        why = f"NetBox tells speeds in whole kilobits per second, not {format_bandwidth(port.speed)}"
+        raise ParameterError(f"{host.name} {port.name}: {why}")
     name = interface_name(port.name, lane, port.lanes)
     words = [f"polarity {port.polarity}"] if port.polarity != POLARITIES[0] else []
     words += [f"budget {exact(port.budget_db)}dB"] if port.budget_db is not None else []

@@ -77,10 +77,10 @@ def new_inventory(
     """
     panels = as_integer("panels", panels, 1, _MOST)
     kind, mode = as_choice("kind", kind, PANEL_KINDS), as_choice("mode", mode, MODES)
-    if isinstance(hosts, int):
-        machines = _machines(hosts, ports, as_choice("connector", connector, LANES), speed)
-    else:
+    if isinstance(hosts, list | tuple) and hosts and all(isinstance(host, Host) for host in hosts):
         machines = tuple(hosts)
+    else:
+        machines = _machines(hosts, ports, as_choice("connector", connector, LANES), speed)
     lanes = sum(1 for host in machines for _ in lanes_of(host))
     size = -(-lanes // panels) if panel_ports is None else as_integer("panel_ports", panel_ports, 1, _MOST)
     if size * panels < lanes:
@@ -101,15 +101,15 @@ def new_inventory(
     return Inventory(machines, boards, racks={site: places}, slack=SLACK, name=name)
 
 
-def _machines(hosts: int, ports: int, connector: Connector, speed: Quantity) -> tuple[Host, ...]:
-    hosts, ports = as_integer("hosts", hosts, 1, _MOST), as_integer("ports", ports, 1, _MOST)
-    as_integer("lanes of all hosts", hosts * ports * LANES[connector], 1, _MOST)
+def _machines(hosts: object, ports: int, connector: Connector, speed: Quantity) -> tuple[Host, ...]:
+    count, ports = as_integer("hosts", hosts, 1, _MOST), as_integer("ports", ports, 1, _MOST)
+    as_integer("lanes of all hosts", count * ports * LANES[connector], 1, _MOST)
     rate = as_bandwidth(speed) / LANES[connector]
     these = tuple(Port(f"eth{number}", connector, rate) for number in range(ports))
-    racks = _names("r", -(-hosts // PER_RACK))
+    racks = _names("r", -(-count // PER_RACK))
     return tuple(
         Host(name, SITE, racks[number // PER_RACK], 2 + 2 * (number % PER_RACK), these)
-        for number, name in enumerate(_names("host", hosts))
+        for number, name in enumerate(_names("host", count))
     )
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from topodesign.base.errors import ParameterError
 from topodesign.wiring.inventory.file_fields import MOST_LETTERS
+from topodesign.wiring.inventory.files import InventoryLike, as_inventory
 from topodesign.wiring.inventory.inventory import (
     NOTHING_KNOWN,
     POLARITIES,
@@ -51,13 +52,13 @@ _LOSSES = (
 _CABLING = "# Fixed cabling that exists, lane by lane; plans keep it. Without this part, plans choose it."
 
 
-def inventory_text(inventory: Inventory) -> str:
+def inventory_text(inventory: InventoryLike) -> str:
     """Return the text of a YAML file that :func:`topodesign.read_inventory` reads as this inventory.
 
     Parameters
     ----------
     inventory
-        What there is; one without a name gets that of the file.
+        What there is, or the path of its file; one without a name gets that of the file.
 
     Raises
     ------
@@ -70,6 +71,7 @@ def inventory_text(inventory: Inventory) -> str:
     >>> print(inventory_text(plain_inventory(12, 4)).splitlines()[-1])
       - {name: P0, kind: patch panel, rack: r0, unit: 0, ports: [{label: "[1-48]", mode: simplex}]}
     """
+    inventory = as_inventory(inventory)
     lines = [_HEAD]
     if inventory.name:
         lines += [f"name: {_scalar(inventory.name)}", ""]
