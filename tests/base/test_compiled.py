@@ -41,6 +41,7 @@ from topodesign.pricing.flows.balanced import balanced_flow
 from topodesign.pricing.flows.bounds import equal_split
 from topodesign.pricing.flows.concurrent import tree
 from topodesign.pricing.flows.quotient import quotient
+from topodesign.runtime import flat_kernels
 from topodesign.schedulers import scheduling, spread_kernels
 from topodesign.schedulers.spff import spff
 from topodesign.schedulers.spread import spread
@@ -114,7 +115,7 @@ def moved(digraph: Topology) -> None:
 
 def programmed(digraph: Topology) -> None:
     plan = scheduled(digraph, "allreduce").plan
-    compile_plan(plan, threadblocks="merged")
+    compile_plan(plan, threadblocks="merged").checked(1)
     ends(list(compile_plan(plan, threadblocks="auto").program.ranks), 1, 1)
 
 
@@ -169,7 +170,7 @@ EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.Sea
     ((repair_kernels,), mended, regular_digraphs(6, 2)),
     ((flow_kernels,), flowed, fabrics(6)),
     ((packing_kernels, flattening_kernels), packed, fabrics(6)),
-    ((progress_kernels,), programmed, regular_digraphs(5, 2)),
+    ((progress_kernels, flat_kernels), programmed, regular_digraphs(4, 2)),
 ]
 
 

@@ -12,6 +12,7 @@ import pytest
 from tests.runtime.test_programs import FAMILIES, P, S, T, ring_allgather, ring_allreduce, write
 from topodesign.runtime.check import check_program
 from topodesign.runtime.execute import Network, analyse, interleave
+from topodesign.runtime.flat import Flat
 from topodesign.runtime.memory import Layout
 from topodesign.runtime.operations import Operation, Thread, load
 from topodesign.runtime.parse import parse_xml
@@ -93,7 +94,7 @@ def test_both_ways_find_correct_programs_correct(name: str) -> None:
     threads, layout = threads_of(FAMILIES[name])
     assert not analyse(threads, layout, 8).findings
     for seed in range(10):
-        assert interleave(threads, layout, 8, seed) is None
+        assert interleave(Flat(threads, layout), 8, seed) is None
 
 
 def test_both_ways_find_a_wrong_result() -> None:
@@ -106,7 +107,7 @@ def test_both_ways_find_a_wrong_result() -> None:
         "uninitialised read",
     }
     for seed in range(10):
-        finding = interleave(threads, layout, 2, seed)
+        finding = interleave(Flat(threads, layout), 2, seed)
         assert finding is not None
         assert finding.verdict == "wrong result"
 
@@ -116,7 +117,7 @@ def test_random_orders_show_a_race() -> None:
     two = T((S("cpy", "i1", "s0"), S("cpy", "s0", "o1")))
     threads, layout = threads_of(P("allreduce", 2, ((one, two),), scratch=1, inplace=False))
     assert analyse(threads, layout, 2).findings[0].verdict == "race"
-    outcomes = {interleave(threads, layout, 2, seed) is None for seed in range(60)}
+    outcomes = {interleave(Flat(threads, layout), 2, seed) is None for seed in range(60)}
     assert outcomes == {True, False}
 
 
@@ -125,7 +126,7 @@ def test_random_orders_are_repeatable() -> None:
     two = T((S("cpy", "i1", "s0"), S("cpy", "s0", "o1")))
     threads, layout = threads_of(P("allreduce", 2, ((one, two),), scratch=1, inplace=False))
     for seed in range(10):
-        assert interleave(threads, layout, 2, seed) == interleave(threads, layout, 2, seed)
+        assert interleave(Flat(threads, layout), 2, seed) == interleave(Flat(threads, layout), 2, seed)
 
 
 def test_sixty_four_ranks() -> None:

@@ -36,15 +36,11 @@ class Kind(Enum):
     COPY = "copy"  # target = source
     REDUCE = "reduce"  # target = target + source
 
-    @property
-    def receives(self) -> bool:
+    def __init__(self, word: str) -> None:
+        self.receives = word.startswith("receive")
         """Whether it takes chunks off the threadblock's receiving connection."""
-        return self not in {Kind.SEND, Kind.COPY, Kind.REDUCE}
-
-    @property
-    def sends(self) -> bool:
+        self.sends = word.endswith("send")
         """Whether it puts chunks on the threadblock's sending connection."""
-        return self in {Kind.SEND, Kind.RECEIVE_COPY_SEND, Kind.RECEIVE_REDUCE_SEND, Kind.RECEIVE_REDUCE_COPY_SEND}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from topodesign.base.arguments import as_path
 from topodesign.base.errors import ParameterError
 from topodesign.base.text_files import begins_as_json
 from topodesign.runtime.execute import MAX_FINDINGS, analyse, find_root, interleave, shortest_piece
+from topodesign.runtime.flat import Flat
 from topodesign.runtime.legal import limits, links, mismatches, out_of_bounds, xml_nodes
 from topodesign.runtime.memory import Layout
 from topodesign.runtime.mscclpp.check import PlanReport, check_plan_file
@@ -283,10 +284,11 @@ def _run(
     slots = profile.slots[program.proto]
     piece = profile.smallest_piece(program.proto, profile.largest_call(program.max_bytes), program.nchunksperloop)
     unsettled = program.proto == "LL" and not profile.ll_send_barrier
-    analysis = analyse(threads, layout, slots, piece=piece, unsettled_sends=unsettled)
+    flat = Flat(threads, layout)
+    analysis = analyse(threads, layout, slots, piece=piece, unsettled_sends=unsettled, flat=flat)
     if not analysis.findings:
         for seed in seeds:
-            if finding := interleave(threads, layout, slots, seed, piece=piece):
+            if finding := interleave(flat, slots, seed, piece=piece):
                 return [finding], analysis.longest_chain
     return analysis.findings, analysis.longest_chain
 

@@ -29,11 +29,13 @@ import random
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.runtime.flat import Flat
 from topodesign.runtime.memory import Expected, Layout
 from topodesign.runtime.operations import RECEIVES, SENDS, Connection, Finding, Operation, Thread
 
@@ -410,7 +412,13 @@ def _list_bits(mask: int) -> str:
 
 
 def analyse(
-    threads: Sequence[Thread], layout: Layout, slots: int, *, piece: int = 1, unsettled_sends: bool = False
+    threads: Sequence[Thread],
+    layout: Layout,
+    slots: int,
+    *,
+    piece: int = 1,
+    unsettled_sends: bool = False,
+    flat: Flat | None = None,
 ) -> Analysis:
     """Run once and decide deadlock, races, uninitialised reads and the result.
 
@@ -427,7 +435,20 @@ def analyse(
     unsettled_sends
         Whether the threads of a block do not meet after a plain send (LL on some runtimes), so that its reading may go
         on until they next meet.
+    flat
+        The threads as columns, where they are at hand.
     """
+    flat = Flat(threads, layout) if flat is None else flat
+    chain = flat.chain(slots, piece, unsettled=unsettled_sends)
+    if chain is not None:
+        return Analysis([], chain)
+    return explained(threads, layout, slots, piece=piece, unsettled_sends=unsettled_sends)
+
+
+def explained(
+    threads: Sequence[Thread], layout: Layout, slots: int, *, piece: int = 1, unsettled_sends: bool = False
+) -> Analysis:
+    """Return the same as :func:`analyse`, by executing object by object, which can say what is wrong."""
     network = Network(threads, lambda _: slots, piece)
     tracker = _Tracker(network, layout, unsettled_sends=unsettled_sends)
     stuck = network.run(tracker.perform)
@@ -512,68 +533,8 @@ def explain_deadlock(network: Network, stuck: dict[int, Wait], slots: int) -> Fi
     return Finding("deadlock", message, first.rank if first else None)
 
 
-_MASK = 2**64 - 1
-
-
-def _mix(seed: int, rank: int, chunk: int) -> int:
-    """Return a 61-bit integer that looks random: input chunk ``chunk`` of a rank (splitmix64)."""
-    x = (seed * 0x9E3779B97F4A7C15 + rank * 0xD1B54A32D192ED03 + chunk * 0xABC98388FB8FAC03 + 1) & _MASK
-    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
-    return (x ^ (x >> 31)) >> 3
-
-
-class _Integers:
-    """Memory for the random runs: 64-bit integers that add up; None is what nobody has written."""
-
-    def __init__(self, layout: Layout, seed: int) -> None:
-        self.layout = layout
-        self.seed = seed
-        self._memory: list[dict[int, int | None]] = [{} for _ in range(layout.ranks)]
-        self._wanted: dict[tuple[int, int | None], int] = {}
-
-    def get(self, rank: int, address: int) -> int | None:
-        memory = self._memory[rank]
-        if address not in memory:
-            chunk = self.layout.input_chunk(rank, address)
-            memory[address] = None if chunk is None else _mix(self.seed, rank, chunk)
-        return memory[address]
-
-    def perform(self, _thread: int, operation: Operation, lo: int, hi: int, received: Any) -> Any:
-        rank = operation.rank
-        values = received
-        for place in operation.reads:
-            start = self.layout.address(rank, place)
-            read = [self.get(rank, start + chunk) for chunk in range(lo, hi)]
-            if values is None:
-                values = read
-            else:
-                pairs = zip(values, read, strict=True)
-                values = [None if a is None or b is None else (a + b) & _MASK for a, b in pairs]
-        if operation.target is not None:
-            start = self.layout.address(rank, operation.target)
-            for chunk, value in zip(range(lo, hi), values, strict=True):
-                self._memory[rank][start + chunk] = value
-        return values
-
-    def wanted(self, chunk: int, source: int | None) -> int:
-        """Return an input chunk of a rank, or of all ranks added."""
-        if (chunk, source) not in self._wanted:
-            ranks = range(self.layout.ranks) if source is None else (source,)
-            self._wanted[chunk, source] = sum(_mix(self.seed, rank, chunk) for rank in ranks) & _MASK
-        return self._wanted[chunk, source]
-
-    def wrong(self) -> Finding | None:
-        """Return the first chunk that does not hold what it must."""
-        for expected in self.layout.results():
-            if self.get(expected.rank, expected.address) != self.wanted(expected.chunk, expected.source):
-                message = f"{expected.name} holds the wrong number in a random order of execution (seed {self.seed})"
-                return Finding("wrong result", message, expected.rank)
-        return None
-
-
-def interleave(threads: Sequence[Thread], layout: Layout, slots: int, seed: int, *, piece: int = 1) -> Finding | None:
-    """Run once in a random order with real integers; return what went wrong, if anything.
+def interleave(flat: Flat, slots: int, seed: int, *, piece: int = 1) -> Finding | None:
+    """Run once in a random order with real integers, 64 bits each; return what went wrong, if anything.
 
     The seed also chooses how many chunks move at once, at least ``piece``, and how many more slots than ``slots`` each
     connection has.
@@ -581,7 +542,11 @@ def interleave(threads: Sequence[Thread], layout: Layout, slots: int, seed: int,
     rng = random.Random(seed)  # noqa: S311 (not for secrets)
     length = piece + rng.choice((0, 1, 2, 2**10))
     extra = rng.choice((0, 0, 1, 5, 2**20))
-    network = Network(threads, lambda _: slots + rng.randint(0, extra), length)
-    memory = _Integers(layout, seed)
-    stuck = network.run(memory.perform, rng)
-    return explain_deadlock(network, stuck, slots) if stuck else memory.wrong()
+    ended, wrong = flat.random(lambda _: slots + rng.randint(0, extra), length, seed, rng.randrange(1, 2**64))
+    if not ended:
+        return Finding("deadlock", f"some threadblocks never finish in a random order of execution (seed {seed})")
+    if wrong is None:
+        return None
+    expected = next(islice(flat.layout.results(), wrong, None))
+    message = f"{expected.name} holds the wrong number in a random order of execution (seed {seed})"
+    return Finding("wrong result", message, expected.rank)

@@ -79,6 +79,7 @@ class Layout:
         self._one = blocks == 1
         self._part = self.chunks // blocks
         self._segments = [self._place(rank) for rank in range(self.ranks)]
+        self._places: dict[int, dict[int, int]] = {}
         self._given = [len(self._inputs(rank)) * self._part for rank in range(self.ranks)]
 
     @classmethod
@@ -131,15 +132,43 @@ class Layout:
                 for index in range(size):
                     yield Expected(rank, start + index, f"i[{index}]", index, rank)
 
-    def output(self, rank: int) -> Iterator[Expected]:
-        """Yield what must be in the output of a rank at the end."""
-        start = self._segments[rank]["o"][0]
+    def given(self, rank: int) -> int:
+        """Return how many input chunks a rank has."""
+        return self._given[rank]
+
+    @property
+    def part(self) -> int:
+        """Chunks of a block."""
+        return self._part
+
+    def goals(self) -> Iterator[tuple[int, str, int, int, int | None]]:
+        """Yield rank, buffer, offset, input chunk and its rank (None for all) of every block of :meth:`results`."""
+        for rank in range(self.ranks):
+            for at, chunk, source in self._output(rank):
+                yield rank, "o", at, chunk, source
+            if not self.inplace:
+                for at in range(0, self._segments[rank]["i"][1], self._part):
+                    yield rank, "i", at, at, rank
+
+    def _output(self, rank: int) -> Iterator[tuple[int, int, int | None]]:
+        """Yield offset, input chunk and its rank of every block of a rank's output."""
         blocks = self._outputs(rank)
         first = self.collective.movements[0]
         sources, _ = self.collective.places(first, np.array(blocks, dtype=np.int64), self.ranks)
         for at, (block, place) in enumerate(zip(blocks, sources.tolist(), strict=True)):
             source = None if first.adds else place
-            chunk = self._inputs(source or 0).index(block) * self._part
+            yield at * self._part, self._place_of(source or 0)[block] * self._part, source
+
+    def _place_of(self, rank: int) -> dict[int, int]:
+        """Return the number of each block among the inputs of a rank."""
+        if rank not in self._places:
+            self._places[rank] = {block: at for at, block in enumerate(self._inputs(rank))}
+        return self._places[rank]
+
+    def output(self, rank: int) -> Iterator[Expected]:
+        """Yield what must be in the output of a rank at the end."""
+        start = self._segments[rank]["o"][0]
+        for first, chunk, source in self._output(rank):
             for offset in range(self._part):
-                index = at * self._part + offset
+                index = first + offset
                 yield Expected(rank, start + index, f"o[{index}]", chunk + offset, source)

@@ -36,6 +36,12 @@ _ATTRIBUTE = re.compile(rf' ({_NAME})="([^"]*)"')
 _BLANK = re.compile(r"[ \n\r]*")
 _ODD_COMMENT = re.compile(r"[^ />\n\r=]{0,250}=|[^ />\n\r]{250}")
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_SMALL = "(0|-?[1-9][0-9]{0,8})"  # within 32 bits whatever the digits
+_PLAIN_STEP = re.compile(
+    rf'<step s="{_SMALL}" type="({"|".join(STEP_TYPES)})" srcbuf="([ios])" srcoff="{_SMALL}" dstbuf="([ios])" '
+    rf'dstoff="{_SMALL}" cnt="{_SMALL}" depid="{_SMALL}" deps="{_SMALL}" hasdep="([01])" ?/>[ \n\r]*'
+)
+"""A step as all tools write it, and the blanks after it: nothing about it can be wrong."""
 _CHILD = {"": "algo", "algo": "gpu", "gpu": "tb", "tb": "step"}
 _ALGO = (
     *("name", "proto", "nchannels", "nchunksperloop", "ngpus", "coll"),
@@ -138,15 +144,16 @@ class Program:
 
 
 class _Node:
-    """An open element: its attributes by name, and the finished elements inside it."""
+    """An open element: its attributes by name, and the finished elements inside it; of a threadblock its steps."""
 
-    __slots__ = ("attributes", "children", "line", "name")
+    __slots__ = ("attributes", "children", "line", "name", "steps")
 
     def __init__(self, name: str, attributes: dict[str, str], line: int) -> None:
         self.name = name
         self.attributes = attributes
         self.line = line
         self.children: list[_Node] = []
+        self.steps: list[_Node | Step] = []
 
     def text(self, key: str) -> str:
         try:
@@ -221,6 +228,7 @@ class _Reader:
         self.root = _Node("", {}, 1)
         self.warnings: list[str] = []
         self._profile = profile
+        self._plain = profile.attributes_per_node >= 10 and profile.value_length >= 10  # what a plain step has
         self._stack = [self.root]
         self._skipped: list[str] = []  # open elements that the runtime ignores, with everything inside them
 
@@ -233,6 +241,11 @@ class _Reader:
             line += text.count("\n", position, start)
             if start == len(text):
                 break
+            if self._plain and self._stack[-1].name == "tb" and not self._skipped:
+                position, after = _plain_steps(text, start, line, self._stack[-1].steps)
+                if position > start:
+                    line = after
+                    continue
             if text.startswith("<!--", start):
                 position = _skip_comment(text, start, line)
             elif opened := _OPEN.match(text, start):
@@ -259,7 +272,10 @@ class _Reader:
             if parent is self.root and self.root.children:
                 raise XmlError("a second <algo>; write one per file", line)
             node = _Node(name, _attributes(name, attributes, line, self._profile), line)
-            parent.children.append(node)
+            if name == "step":
+                parent.steps.append(node)
+            else:
+                parent.children.append(node)
             if not single:
                 self._stack.append(node)
         if len(self._stack) + len(self._skipped) > _MAX_DEPTH:
@@ -285,6 +301,18 @@ class _Reader:
             self._skipped.pop()
         else:
             self._stack.pop()
+
+
+def _plain_steps(text: str, start: int, line: int, steps: list[_Node | Step]) -> tuple[int, int]:
+    """Read as many plain steps as there are from a position on; return position and line after them."""
+    while found := _PLAIN_STEP.match(text, start):
+        s, kind, srcbuf, srcoff, dstbuf, dstoff, cnt, depid, deps, hasdep = found.groups()
+        numbers = int(cnt), int(depid), int(deps)
+        steps.append(Step(int(s), kind, srcbuf, int(srcoff), dstbuf, int(dstoff), *numbers, hasdep == "1", line))
+        stop = found.end()
+        line += text.count("\n", start, stop)
+        start = stop
+    return start, line
 
 
 def _skip_comment(text: str, start: int, line: int) -> int:
@@ -392,7 +420,7 @@ def _threadblock(node: _Node) -> Threadblock:
             send=node.integer("send"),
             recv=node.integer("recv"),
             chan=node.integer("chan"),
-            steps=tuple(_step(child) for child in node.children),
+            steps=tuple(child if isinstance(child, Step) else _step(child) for child in node.steps),
             line=node.line,
         )
     except XmlError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from topodesign.base.errors import InfeasibleError, ParameterError
@@ -24,8 +24,6 @@ from topodesign.runtime.profiles import (
 )
 
 if TYPE_CHECKING:
-    from lxml.etree import _Element
-
     from topodesign.plans.plan import Plan
     from topodesign.runtime.check import CheckReport
 
@@ -124,8 +122,6 @@ def to_xml(
     ParameterError
         If the name has characters that the runtime's parser might trip over, or no call has such a size.
     """
-    from lxml import etree  # noqa: PLC0415  heavy
-
     if not _NAME.fullmatch(name) or len(name) > profile.value_length:
         raise ParameterError(
             f"the name {name[:40]!r} must be of letters, digits and _.,()+- and at most {profile.value_length} long"
@@ -133,31 +129,31 @@ def to_xml(
     for broken in lint(program, profile):
         raise InfeasibleError(broken)
     limit = _max_bytes(program, profile, min_bytes, max_bytes)
-    algo = etree.Element(
-        "algo",
-        name=name,
-        proto=program.protocol,
-        nchannels=str(program.channels),
-        nchunksperloop=str(program.chunks),
-        ngpus=str(len(program.ranks)),
-        coll=profile.coll(program.collective),
-        inplace=str(int(program.inplace)),
-        outofplace=str(int(not program.inplace)),
-        minBytes=str(min_bytes),
-        maxBytes=str(limit),
-    )
+    head: dict[str, str | int] = {
+        "name": name,
+        "proto": program.protocol,
+        "nchannels": program.channels,
+        "nchunksperloop": program.chunks,
+        "ngpus": len(program.ranks),
+        "coll": profile.coll(program.collective),
+        "inplace": int(program.inplace),
+        "outofplace": int(not program.inplace),
+        "minBytes": min_bytes,
+        "maxBytes": limit,
+    }
+    lines = [_tag("algo", head)]
     others = _other_ends(program)
     for rank, body in enumerate(program.ranks):
-        gpu = etree.SubElement(
-            algo,
-            "gpu",
-            id=str(rank),
-            i_chunks=str(program.input_chunks),
-            o_chunks=str(program.output_chunks),
-            s_chunks=str(body.scratch),
-        )
-        _write_threadblocks(gpu, rank, body, others)
-    return etree.tostring(algo, encoding="unicode", pretty_print=True)
+        chunks = {"i_chunks": program.input_chunks, "o_chunks": program.output_chunks, "s_chunks": body.scratch}
+        lines.append("  " + _tag("gpu", {"id": rank, **chunks}))
+        _write_threadblocks(lines, rank, body, others)
+        lines.append("  </gpu>")
+    return "\n".join([*lines, "</algo>", ""])
+
+
+def _tag(name: str, attributes: Mapping[str, str | int], end: str = ">") -> str:
+    """Return a tag; nothing in the values has to be escaped."""
+    return f"<{name} " + " ".join(f'{key}="{value}"' for key, value in attributes.items()) + end
 
 
 def default_largest(program: Program, profile: RuntimeProfile) -> int | None:
@@ -245,10 +241,8 @@ def _other_ends(program: Program) -> dict[_Position, Region]:
     return {place: region for place, region in found.items() if region is not None}
 
 
-def _write_threadblocks(gpu: _Element, rank: int, body: RankProgram, others: dict[_Position, Region]) -> None:
+def _write_threadblocks(lines: list[str], rank: int, body: RankProgram, others: dict[_Position, Region]) -> None:
     """Add the threadblocks of a rank, with a nop before a step for each dependency but its last."""
-    from lxml import etree  # noqa: PLC0415  heavy
-
     number: dict[tuple[int, int], int] = {}  # of the step that ends the instruction
     for tb, block in enumerate(body.threadblocks):
         ends = itertools.accumulate(max(1, len(one.depends)) for one in block.instructions)
@@ -256,13 +250,21 @@ def _write_threadblocks(gpu: _Element, rank: int, body: RankProgram, others: dic
     wanted = {pair for block in body.threadblocks for one in block.instructions for pair in one.depends}
     for tb, block in enumerate(body.threadblocks):
         send, recv = (-1 if peer is None else peer for peer in (block.send, block.receive))
-        element = etree.SubElement(gpu, "tb", id=str(tb), send=str(send), recv=str(recv), chan=str(block.channel))
+        about = {"id": tb, "send": send, "recv": recv, "chan": block.channel}
+        if not block.instructions:
+            lines.append("    " + _tag("tb", about, "/>"))
+            continue
+        lines.append("    " + _tag("tb", about))
+        at = 0
         for index, one in enumerate(block.instructions):
-            *first, last = [(other, number[other, at]) for other, at in one.depends] or [(-1, -1)]
+            *first, last = [(other, number[other, place]) for other, place in one.depends] or [(-1, -1)]
             for wait in first:
-                _write_step(element, "nop", _NOWHERE, 0, wait, hasdep=False)
+                lines.append(_step(at, "nop", _NOWHERE, 0, wait, hasdep=False))
+                at += 1
             operands = _operands(one, others.get((rank, tb, index)))
-            _write_step(element, _TYPES[one.kind], operands, one.count, last, hasdep=(tb, index) in wanted)
+            lines.append(_step(at, _TYPES[one.kind], operands, one.count, last, hasdep=(tb, index) in wanted))
+            at += 1
+        lines.append("    </tb>")
 
 
 def _operands(one: Instruction, other: Region | None) -> tuple[_Place, _Place]:
@@ -275,25 +277,14 @@ def _place(region: Region | None) -> _Place:
     return ("i", -1) if region is None else (_BUFFERS[region.buffer], region.offset)
 
 
-def _write_step(
-    tb: _Element, kind: str, operands: tuple[_Place, _Place], count: int, wait: tuple[int, int], *, hasdep: bool
-) -> None:
-    from lxml import etree  # noqa: PLC0415  heavy
-
+def _step(
+    at: int, kind: str, operands: tuple[_Place, _Place], count: int, wait: tuple[int, int], *, hasdep: bool
+) -> str:
+    """Return a step on a line of its own."""
     (source, source_offset), (target, target_offset) = operands
-    etree.SubElement(
-        tb,
-        "step",
-        s=str(len(tb)),
-        type=kind,
-        srcbuf=source,
-        srcoff=str(source_offset),
-        dstbuf=target,
-        dstoff=str(target_offset),
-        cnt=str(count),
-        depid=str(wait[0]),
-        deps=str(wait[1]),
-        hasdep=str(int(hasdep)),
+    return (
+        f'      <step s="{at}" type="{kind}" srcbuf="{source}" srcoff="{source_offset}" dstbuf="{target}" '
+        f'dstoff="{target_offset}" cnt="{count}" depid="{wait[0]}" deps="{wait[1]}" hasdep="{int(hasdep)}"/>'
     )
 
 

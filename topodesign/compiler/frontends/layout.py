@@ -188,6 +188,8 @@ def _arrange(sizes: list[list[int]], messages: dict[Message, list[Piece]]) -> li
     while improved and work < _WORK:
         improved = False
         for owner, mine in touching.items():
+            if len(position[owner]) == 1:  # in one order only
+                continue
             cost = _cost(mine, position)
             for candidate in _neighbours(position[owner]):
                 work += sum(map(len, mine))

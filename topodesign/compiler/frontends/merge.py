@@ -215,6 +215,8 @@ class Merger:
         colour: dict[tuple[Connection, int], int],
     ) -> list[Operation]:
         """Cut or colour the operations of a rank, put them in order and into their threadblocks."""
+        if not joined and not large:
+            return operations
         keyed: list[tuple[_Key, Operation]] = []
         filled: dict[tuple[Connection, int], tuple[int, int]] = {}  # part, and pieces in it
         last: _Key = (0, 0, 0)  # of the last receive
@@ -242,13 +244,9 @@ class Merger:
             keyed += rows
         order = sorted(range(len(keyed)), key=lambda at: keyed[at][0])
         serial = [one for _, one in keyed]
-        if _keeps_order(serial, order):
+        if order != list(range(len(keyed))) and _keeps_order(serial, order):
             serial = [serial[at] for at in order]
-        return [
-            replace(one, send=block[0], receive=block[1]) if block is not one.block else one
-            for one in serial
-            for block in [joined.get(one.block, one.block)]
-        ]
+        return in_blocks(serial, joined)
 
     def _parts(
         self, one: Operation, filled: dict[tuple[Connection, int], tuple[int, int]], message: tuple[Connection, int]
@@ -262,6 +260,12 @@ class Merger:
                 part, full = part + 1, 0
             filled[message] = part, full + pieces
             yield part, replace(one, count=count, source=_after(one.source, start), target=_after(one.target, start))
+
+
+def in_blocks(operations: list[Operation], joined: Mapping[Block, Block]) -> list[Operation]:
+    """Return operations in the threadblocks that theirs have become a part of."""
+    moved = ((one, joined.get(one.block)) for one in operations)
+    return [one if block is None else replace(one, send=block[0], receive=block[1]) for one, block in moved]
 
 
 def _after(place: Place | None, chunks: int) -> Place | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import count
 
-from topodesign.compiler.frontends.merge import Merger, pair
+from topodesign.compiler.frontends.merge import Merger, in_blocks, pair
 from topodesign.compiler.frontends.operation import Block, Operation, Place
 from topodesign.compiler.frontends.progress import ends
 from topodesign.compiler.ir import Buffer, Instruction, Kind, RankProgram, Region, Threadblock, Threadblocks
@@ -267,11 +267,9 @@ def _fuse_rank(
         if not joined.keys() & set(ends_of) and 2 * len(pairs[block]) > max(size[end] for end in ends_of):
             joined |= dict.fromkeys(ends_of, block)
             chosen.add(block)
-    result: list[Operation | None] = [
-        replace(one, send=block[0], receive=block[1])
-        for one in operations
-        for block in [joined.get(one.block, one.block)]
-    ]
+    if not chosen:
+        return operations
+    result: list[Operation | None] = list(in_blocks(operations, joined))
     for block in chosen:
         for source, at in pairs[block]:
             one = replace(operations[source], send=block[0])

@@ -1,0 +1,344 @@
+"""Compiled inner loops of the execution of programs: one run in any order, who happens before whom, and the sums.
+
+Operations are numbered thread by thread: those of thread t are ``first[t]`` to ``first[t + 1]``. See
+:class:`~topodesign.runtime.flat.Flat` for the columns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.compiled import Ints, Masks, next_random, tiered
+
+SENDS, RECEIVES, PLAIN_SEND = 1, 2, 4
+"""Bits of what an operation does to connections."""
+
+Clocks = NDArray[np.int32]
+Bits = NDArray[np.uint8]
+
+
+def _run_work(first: Ints, kinds: Ints, counts: Ints, *_: object) -> int:
+    return 10 * len(kinds) + 5 * int(counts.sum()) + len(first)
+
+
+@tiered(_run_work)
+def run(
+    first: Ints,
+    kinds: Ints,
+    counts: Ints,
+    sends: Ints,
+    receives: Ints,
+    thread_of: Ints,
+    wait_start: Ints,
+    waits: Ints,
+    source_start: Ints,
+    sources: Ints,
+    targets: Ints,
+    stream_at: Ints,
+    match: Ints,
+    slots: Ints,
+    piece: int,
+    state: Masks,
+    memory: Masks,
+    valid: Bits,
+    stream: Masks,
+    stream_valid: Bits,
+    order: Ints,
+) -> bool:
+    """Run until nothing moves; return whether every thread has finished.
+
+    ``slots`` and ``piece`` are what connections hold, and chunks of a step that move at once; ``state`` seeds a random
+    order, and with 0 the order is fixed. ``memory`` holds a number in each cell that is ``valid``, and ``stream`` what
+    connections carry. ``order`` becomes the operations by when they began.
+    """
+    threads = len(first) - 1
+    connections = len(slots)
+    at = first[:-1].copy()
+    done = np.zeros(threads, dtype=np.int64)
+    queue = np.zeros(connections, dtype=np.int64)
+    sleepers = np.full(threads + 2 * connections, -1, dtype=np.int64)
+    following = np.full(threads, -1, dtype=np.int64)
+    stack = np.zeros(threads, dtype=np.int64)
+    budgets = np.array([1, 1, 2, 5, 50])
+    for thread in range(threads):
+        stack[thread] = threads - 1 - thread
+    height = threads
+    finished = 0
+    begun = 0
+    random = state[0] != 0
+    while height > 0:
+        budget = -1
+        if random:
+            chosen = np.int64(next_random(state) % np.uint64(height))
+            swapped = stack[chosen]
+            stack[chosen] = stack[height - 1]
+            stack[height - 1] = swapped
+            budget = budgets[np.int64(next_random(state) % np.uint64(5))]
+        height -= 1
+        thread = stack[height]
+        while True:
+            one = at[thread]
+            if one == first[thread + 1]:
+                finished += 1
+                break
+            kind = kinds[one]
+            blocked = -1
+            if done[thread] == 0:
+                for x in range(wait_start[one], wait_start[one + 1]):
+                    if waits[x] < 0:
+                        blocked = thread  # nobody ends that
+                        break
+                    if at[thread_of[waits[x]]] <= waits[x]:
+                        blocked = thread_of[waits[x]]
+                        break
+            moving = counts[one] > 0
+            if blocked < 0 and moving and kind & RECEIVES and queue[receives[thread]] == 0:
+                blocked = threads + connections + receives[thread]
+            if blocked < 0 and moving and kind & SENDS and queue[sends[thread]] >= slots[sends[thread]]:
+                blocked = threads + sends[thread]
+            if blocked >= 0:
+                following[thread] = sleepers[blocked]
+                sleepers[blocked] = thread
+                break
+            if budget == 0:
+                stack[height] = thread
+                height += 1
+                break
+            budget -= 1
+            low = done[thread]
+            if low == 0:
+                order[begun] = one
+                begun += 1
+            high = min(low + piece, counts[one])
+            target = targets[one]
+            for k in range(low, high):
+                value = np.uint64(0)
+                right = np.uint8(1)
+                if kind & RECEIVES:
+                    value = stream[stream_at[match[one]] + k]
+                    right = stream_valid[stream_at[match[one]] + k]
+                for x in range(source_start[one], source_start[one + 1]):
+                    value += memory[sources[x] + k]
+                    right &= valid[sources[x] + k]
+                if target >= 0:
+                    memory[target + k] = value
+                    valid[target + k] = right
+                if kind & SENDS:
+                    stream[stream_at[one] + k] = value
+                    stream_valid[stream_at[one] + k] = right
+            woken = -1
+            if moving and kind & RECEIVES:
+                queue[receives[thread]] -= 1
+                woken = sleepers[threads + receives[thread]]
+                sleepers[threads + receives[thread]] = -1
+                if woken >= 0:
+                    stack[height] = woken
+                    height += 1
+            if moving and kind & SENDS:
+                queue[sends[thread]] += 1
+                woken = sleepers[threads + connections + sends[thread]]
+                sleepers[threads + connections + sends[thread]] = -1
+                if woken >= 0:
+                    stack[height] = woken
+                    height += 1
+            done[thread] = high
+            if high == counts[one]:
+                at[thread] += 1
+                done[thread] = 0
+                woken = sleepers[thread]
+                sleepers[thread] = -1
+                while woken >= 0:
+                    stack[height] = woken
+                    height += 1
+                    woken = following[woken]
+    return finished == threads
+
+
+def _clock_work(order: Ints, first: Ints, low: int, high: int, *_: object) -> int:
+    return len(order) * (high - low + 20) // 2 + len(first)
+
+
+@tiered(_clock_work)
+def races(
+    order: Ints,
+    first: Ints,
+    low: int,
+    high: int,
+    kinds: Ints,
+    counts: Ints,
+    thread_of: Ints,
+    wait_start: Ints,
+    waits: Ints,
+    source_start: Ints,
+    sources: Ints,
+    targets: Ints,
+    match: Ints,
+    cells: int,
+    unsettled: bool,
+    clock: Clocks,
+) -> bool:
+    """Return whether two accesses of the threads ``low`` to ``high`` to one cell have no fixed order, one a write.
+
+    ``clock`` has a row for every operation: when it begins, what is known to be over of each of these threads, twice
+    the operations and 1 more where of the next one the chunk at hand is known alone. The threads of a rank must be in
+    one call together, for only they share memory.
+    """
+    for one in order:
+        thread = thread_of[one]
+        step = one - first[thread]
+        if step > 0:
+            for c in range(high - low):
+                known = clock[one - 1, c]
+                clock[one, c] = known + (known & 1)
+            if low <= thread < high and not (unsettled and kinds[one - 1] & PLAIN_SEND):
+                clock[one, thread - low] = 2 * step
+        else:
+            for c in range(high - low):
+                clock[one, c] = 0
+        if low <= thread < high and (kinds[one] & SENDS or wait_start[one + 1] > wait_start[one]):
+            clock[one, thread - low] = 2 * step
+        for x in range(wait_start[one], wait_start[one + 1]):
+            other = waits[x]
+            there = thread_of[other]
+            for c in range(high - low):
+                known = clock[other, c]
+                known += known & 1
+                clock[one, c] = max(clock[one, c], known)
+            if low <= there < high and not (unsettled and kinds[other] & PLAIN_SEND):
+                over = 2 * (other - first[there]) + 2
+                clock[one, there - low] = max(clock[one, there - low], over)
+        if kinds[one] & RECEIVES and counts[one] > 0:
+            other = match[one]
+            there = thread_of[other]
+            for c in range(high - low):
+                clock[one, c] = max(clock[one, c], clock[other, c])
+            if low <= there < high:
+                over = 2 * (other - first[there]) + 1
+                clock[one, there - low] = max(clock[one, there - low], over)
+    reads = 0
+    for one in range(first[low], first[high]):
+        reads += counts[one] * (source_start[one + 1] - source_start[one])
+    writer = np.full(cells, -1, dtype=np.int64)
+    written = np.zeros(cells, dtype=np.int64)
+    last = np.full(cells, -1, dtype=np.int64)  # read
+    before = np.full(reads, -1, dtype=np.int64)
+    reader = np.zeros(reads, dtype=np.int64)
+    read = np.zeros(reads, dtype=np.int64)
+    free = 0
+    for one in order:
+        thread = thread_of[one]
+        if thread < low or thread >= high:
+            continue
+        for k in range(counts[one]):
+            for x in range(source_start[one], source_start[one + 1]):
+                cell = sources[x] + k
+                other = writer[cell]
+                if other >= 0:
+                    known = clock[one, thread_of[other] - low]
+                    over = 2 * (other - first[thread_of[other]])
+                    if known < over + 1 or (known == over + 1 and written[cell] != k):
+                        return True
+                found = last[cell]
+                while found >= 0 and not (thread_of[reader[found]] == thread and read[found] == k):
+                    found = before[found]
+                if found < 0:
+                    found = free
+                    free += 1
+                    before[found] = last[cell]
+                    last[cell] = found
+                    read[found] = k
+                reader[found] = one
+            if targets[one] < 0:
+                continue
+            cell = targets[one] + k
+            other = writer[cell]
+            if other >= 0:
+                known = clock[one, thread_of[other] - low]
+                over = 2 * (other - first[thread_of[other]])
+                if known < over + 1 or (known == over + 1 and written[cell] != k):
+                    return True
+            found = last[cell]
+            while found >= 0:
+                other = reader[found]
+                if not (other == one and read[found] == k):
+                    known = clock[one, thread_of[other] - low]
+                    over = 2 * (other - first[thread_of[other]])
+                    if known < over + 1 or (known == over + 1 and read[found] != k):
+                        return True
+                found = before[found]
+            last[cell] = -1
+            writer[cell] = one
+            written[cell] = k
+    return False
+
+
+def _sum_work(order: Ints, first: Ints, counts: Ints, *_: object) -> int:
+    return 5 * len(order) + 10 * int(counts.sum()) + len(first)
+
+
+@tiered(_sum_work)
+def sums(
+    order: Ints,
+    first: Ints,
+    counts: Ints,
+    kinds: Ints,
+    thread_of: Ints,
+    wait_start: Ints,
+    waits: Ints,
+    source_start: Ints,
+    sources: Ints,
+    targets: Ints,
+    stream_at: Ints,
+    match: Ints,
+    chunk: Ints,
+    ranks: Masks,
+    stream_chunk: Ints,
+    stream_ranks: Masks,
+) -> int:
+    """Execute on sums of inputs; return the longest chain of messages, or -1 where something is odd.
+
+    A cell holds chunk ``chunk`` of the ranks whose bits are in its row of ``ranks``, each once; -1 is what nobody has
+    written. Odd is to read that, to add different chunks, or the same of one rank twice.
+    """
+    words = ranks.shape[1]
+    length = np.zeros(len(order), dtype=np.int64)
+    mask = np.zeros(words, dtype=np.uint64)
+    longest = 0
+    for one in order:
+        if one > first[thread_of[one]]:
+            length[one] = length[one - 1]
+        for x in range(wait_start[one], wait_start[one + 1]):
+            length[one] = max(length[one], length[waits[x]])
+        if kinds[one] & RECEIVES and counts[one] > 0:
+            length[one] = max(length[one], length[match[one]] + 1)
+        longest = max(longest, length[one])
+        for k in range(counts[one]):
+            holds = -1
+            for w in range(words):
+                mask[w] = 0
+            if kinds[one] & RECEIVES:
+                place = stream_at[match[one]] + k
+                holds = stream_chunk[place]
+                for w in range(words):
+                    mask[w] = stream_ranks[place, w]
+            for x in range(source_start[one], source_start[one + 1]):
+                cell = sources[x] + k
+                if chunk[cell] < 0 or (holds >= 0 and holds != chunk[cell]):
+                    return -1
+                holds = chunk[cell]
+                for w in range(words):
+                    if mask[w] & ranks[cell, w]:
+                        return -1
+                    mask[w] |= ranks[cell, w]
+            if targets[one] >= 0:
+                cell = targets[one] + k
+                chunk[cell] = holds
+                for w in range(words):
+                    ranks[cell, w] = mask[w]
+            if kinds[one] & SENDS:
+                place = stream_at[one] + k
+                stream_chunk[place] = holds
+                for w in range(words):
+                    stream_ranks[place, w] = mask[w]
+    return longest
