@@ -125,8 +125,9 @@ def command(
 
     Rates are those that nccl-tests prints. Exit status 1 if the plan or a result is wrong.
 
-    Examples: topodesign run ring.npz --size 64MiB,
-    mpirun -n 12 topodesign run ring.npz --sweep 1KiB..64MiB
+    Under MPI: mpirun -n 12 topodesign run ring.npz --sweep 1KiB..64MiB
+
+    Example: topodesign run ring.npz --size 64MiB
     """
     from topodesign.execution.mpi import ElsewhereError, is_started, speaks  # noqa: PLC0415  NumPy, which help does without
 
