@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from topodesign.wiring.change.instructions import Job, jobs
 from topodesign.wiring.inventory.inventory import Inventory
@@ -82,7 +83,11 @@ def _carried(inventory: Inventory, job: Job) -> list[tuple[str, str]]:
     return [(a, b) for a, b in job.carries if inventory.place(a)[:2] != inventory.place(b)[:2]]
 
 
-def _distances(inventory: Inventory, panels: Sequence[str]) -> list[list[Fraction]] | None:
+Table = tuple[tuple[Fraction, ...], ...]
+"""Metres from each place to each."""
+
+
+def _distances(inventory: Inventory, panels: Sequence[str]) -> Table | None:
     """Return the metres between panels; None if some are unknown. In a rack nobody walks."""
     table = []
     for a in panels:
@@ -93,11 +98,12 @@ def _distances(inventory: Inventory, panels: Sequence[str]) -> list[list[Fractio
             if metres is None:
                 return None
             row.append(metres)
-        table.append(row)
-    return table
+        table.append(tuple(row))
+    return tuple(table)
 
 
-def _shortest(apart: list[list[Fraction]]) -> list[int]:
+@lru_cache(maxsize=64)  # changes that are compared have the same panels
+def _shortest(apart: Table) -> list[int]:
     """Return the order of a short open way through all places."""
     if len(apart) <= MOST_EXACT:
         return _exact(apart)
@@ -105,11 +111,11 @@ def _shortest(apart: list[list[Fraction]]) -> list[int]:
     return min(ways, key=lambda way: _metres(way, apart))
 
 
-def _metres(way: Sequence[int], apart: list[list[Fraction]]) -> Fraction:
+def _metres(way: Sequence[int], apart: Table) -> Fraction:
     return sum((apart[a][b] for a, b in itertools.pairwise(way)), Fraction(0))
 
 
-def _exact(apart: list[list[Fraction]]) -> list[int]:
+def _exact(apart: Table) -> list[int]:
     """Return the shortest way, by the shortest ways through all sets of places (Held and Karp)."""
     best: dict[tuple[int, int], tuple[Fraction, tuple[int, ...]]] = {
         (1 << place, place): (Fraction(0), (place,)) for place in range(len(apart))
@@ -125,7 +131,7 @@ def _exact(apart: list[list[Fraction]]) -> list[int]:
     return list(min(best.values())[1]) if best else []
 
 
-def _nearest(apart: list[list[Fraction]], start: int) -> list[int]:
+def _nearest(apart: Table, start: int) -> list[int]:
     """Return the way that goes to the nearest place left each time."""
     way, left = [start], set(range(len(apart))) - {start}
     while left:
@@ -134,7 +140,7 @@ def _nearest(apart: list[list[Fraction]], start: int) -> list[int]:
     return way
 
 
-def _turned(way: list[int], apart: list[list[Fraction]]) -> list[int]:
+def _turned(way: list[int], apart: Table) -> list[int]:
     """Turn parts of a way round as long as that makes it shorter."""
     for _ in range(_TURNS):
         metres = _metres(way, apart)
