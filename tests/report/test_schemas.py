@@ -127,6 +127,8 @@ CASES = {
         compile torus(4,4) --collective allgather --group 4x4:0 -o programs
         compile biring(2,3) --collective broadcast --all-roots -o roots
         compile torus(3,3) --collective allgather --target chakra -o traces
+        compile torus(3,3) --collective broadcast --root 2 --target mscclpp -o plan.json
+        compile star.yaml --collective allgather --target mscclpp -o tree_plan.json
         doctor run.log --program program.xml
         doctor run.log
         runtimes
@@ -134,6 +136,7 @@ CASES = {
         compile star.yaml --collective allgather --target chakra -o tree_traces
         verify traces
         verify program.xml
+        verify plan.json
         verify wrong.xml
         verify no_program.xml
         frontier biring(2,4) --chunks 2 --size 64KiB

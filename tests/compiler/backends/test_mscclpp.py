@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.compiler.backends.test_contract import FAMILIES, compiled, hold, plans
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.runtime.mscclpp.limits import EXECUTOR
@@ -117,3 +118,25 @@ def test_a_scatter_in_place_is_refused() -> None:
 def test_too_many_threadblocks_are_refused() -> None:
     with pytest.raises(InfeasibleError, match="allows 108 threadblocks"):
         compile_plan(schedule("complete(16)", "allgather"), "mscclpp", channels=8)
+
+
+@pytest.mark.thorough
+@pytest.mark.floor(executed=1000, refused=0)
+def test_many_plans_with_both_protocols_and_kinds_of_channels() -> None:
+    """Collectives, families, kinds of plans, placements, protocols, and boxes: none, halves, and every rank its own."""
+    for spec, methods in FAMILIES.items():
+        for plan in plans(spec, methods):
+            ranks = plan.topology.nodes
+            for inplace in (False, True):
+                for protocol in ("Simple", "LL"):
+                    for box in (None, 1, ranks // 2 if ranks % 2 == 0 else ranks):
+                        made = compiled(plan, "mscclpp", inplace=inplace, protocol=protocol, box=box)
+                        if made is not None:
+                            hold(made)
+
+
+@pytest.mark.floor(executed=2)
+def test_switches_and_parts_of_trees() -> None:
+    for protocol in ("Simple", "LL"):
+        plan = schedule("mi300x(1)", "reduce-scatter", fixed_k=1)
+        hold(compile_plan(plan, "mscclpp", protocol=protocol, parts=2, channels=2))  # type: ignore[arg-type]

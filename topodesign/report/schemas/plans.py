@@ -180,6 +180,48 @@ _CHECK: Keys = {
     ),
 }
 
+_PLAN_CHECK: Keys = {
+    "ok": flag("Whether the plan is right."),
+    "verdict": text("ok, or the kind of the first mistake."),
+    "findings": array(shared("finding"), "What is wrong."),
+    "warnings": texts("What works, but is likely not meant."),
+    "runtime": text("mscclpp."),
+    "program": text("A line about it; nothing if it could not be read."),
+    "modes": texts("In place or out of place: what was run."),
+    "root": nullable(integer("Of a collective that has one; else null.")),
+    "launches": integer("Launches run, one after the other without a barrier between ranks."),
+    "interleavings": integer("Random orders run."),
+    "seed": integer("Their first seed."),
+    "usage": nullable(
+        record(
+            {
+                name: integer(about)
+                for name, about in {
+                    "threadblocks_per_rank": "Threadblocks.",
+                    "operations_per_threadblock": "Operations, those in pipelines included.",
+                    "memory_channels_per_rank": "Ends of memory channels.",
+                    "port_channels_per_rank": "Ends of port channels.",
+                    "semaphores_per_rank": "Semaphores.",
+                    "scratch_chunks": "Chunks of scratch.",
+                    "chunks_per_pair": "Chunks that go from one rank to another.",
+                }.items()
+            },
+            "The largest number of each over ranks or pairs; null where the plan is illegal.",
+        )
+    ),
+    "calls": nullable(
+        record(
+            {
+                "smallest": integer("Bytes."),
+                "largest": nullable(integer("Bytes; null without a limit.")),
+                "multiple": integer("Bytes that every size is a multiple of."),
+                "scratch_share": fraction("Scratch memory of a rank over the size of a call."),
+            },
+            "What it can be used for; null where the plan is illegal.",
+        )
+    ),
+}
+
 _TRACES: Keys = {
     "ok": flag("Whether nothing is wrong."),
     "verdict": text("ok, or the kind of the first mistake."),
@@ -288,6 +330,7 @@ VERIFY = either(
         "a plan over trees or paths that is wrong",
     ),
     record(_CHECK, "a program"),
+    record(_PLAN_CHECK, "an execution plan"),
     record(_TRACES, "traces"),
 )
 COMPILE = either(
@@ -308,6 +351,15 @@ COMPILE = either(
             "file": text("What was written."),
         },
         "one program",
+    ),
+    record(
+        {
+            **_PLAN_CHECK,
+            "fewer_trees?": nullable(text("As above.")),
+            "allreduce?": nullable(text("As above.")),
+            "file": text("What was written."),
+        },
+        "an execution plan",
     ),
     record(
         {
