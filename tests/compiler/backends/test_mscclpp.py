@@ -36,6 +36,14 @@ def test_long_threadblocks_go_on_in_others() -> None:
     assert made.checked(1).report is not None
 
 
+@pytest.mark.parametrize("protocol", ["Simple", "LL"])
+def test_what_goes_on_elsewhere_takes_nothing_from_before(protocol: str) -> None:
+    """Threads that wait for semaphores of their own must not run ahead of the threadblock that theirs goes on from."""
+    plan = schedule("uniring(1,24)", "allreduce")
+    made = compile_plan(plan, "mscclpp", inplace=True, protocol=protocol, box=8)  # type: ignore[arg-type]
+    assert made.checked(0).report is not None
+
+
 def test_boxes_have_memory_channels_inside_and_port_channels_between() -> None:
     plan = schedule("torus(2,4)", "allreduce")
     assert kinds(compile_plan(plan, "mscclpp")) == {"memory"}
@@ -139,4 +147,4 @@ def test_many_plans_with_both_protocols_and_kinds_of_channels() -> None:
 def test_switches_and_parts_of_trees() -> None:
     for protocol in ("Simple", "LL"):
         plan = schedule("mi300x(1)", "reduce-scatter", fixed_k=1)
-        hold(compile_plan(plan, "mscclpp", protocol=protocol, parts=2, channels=2))  # type: ignore[arg-type]
+        hold(compile_plan(plan, "mscclpp", protocol=protocol, parts=2, channels=2))

@@ -43,8 +43,8 @@ class Mscclpp(Backend):
             raise ParameterError(f"boxes of {options.box} ranks do not divide {ranks} ranks; give a divisor")
 
     def limits(self, options: Options) -> Limits:  # noqa: ARG002
-        """Return what front ends keep to: too long a threadblock goes on in another one, so that few things count."""
-        return Limits(blocks_per_rank=EXECUTOR.threadblocks)
+        """Return what front ends keep to: a sender may wait for its receiver, and long threadblocks go on in others."""
+        return Limits(blocks_per_rank=EXECUTOR.threadblocks, slots=0)
 
     def lint(self, program: Program, options: Options) -> Iterator[str]:
         """Yield every limit of the executor that the plan exceeds."""

@@ -252,7 +252,9 @@ class _Writer:
                 part.add(Operation("sem_release", semaphores=(number,)))
                 self.plan.blocks.append(part.operations)
                 part = _Part()
-                for one in (Operation("sem_acquire", semaphores=(number,)), *group):
+                part.add(Operation("sem_acquire", semaphores=(number,)))
+                part.meet()  # what other threads wait for is not to be taken from those before
+                for one in group:
                     part.add(one)
             else:
                 part = trial
@@ -353,11 +355,15 @@ class _Part:
         other.operations, other._since = list(self.operations), list(self._since)
         return other
 
+    def meet(self) -> None:
+        """Let all threads meet."""
+        self.operations.append(Operation("nop"))
+        self._since = []
+
     def add(self, one: Operation) -> None:
         """Add an operation, after a barrier if it needs one."""
         if any(_apart(before, one) for before in self._since):
-            self.operations.append(Operation("nop"))
-            self._since = []
+            self.meet()
         self.operations.append(one)
         self._since.append(one)
 
