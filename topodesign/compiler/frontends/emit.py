@@ -24,13 +24,15 @@ class Part:
 
 def runs(*columns: list[Place]) -> list[tuple[int, int]]:
     """Return the maximal ranges (start, stop) in which the places of every column follow one another."""
-    breaks = {
-        at
-        for column in columns
-        for at, ((buffer, offset), after) in enumerate(itertools.pairwise(column), 1)
-        if after != (buffer, offset + 1)
-    }
-    return list(itertools.pairwise([0, *sorted(breaks), len(columns[0])]))
+    size = len(columns[0])
+    cuts = [0]
+    for at in range(1, size):
+        for column in columns:
+            buffer, offset = column[at - 1]
+            if column[at] != (buffer, offset + 1):
+                cuts.append(at)
+                break
+    return list(itertools.pairwise([*cuts, size]))
 
 
 def contiguous(*columns: list[Place]) -> bool:

@@ -196,7 +196,7 @@ def _dependencies(
         for other in sorted(conflicts - {at}, reverse=True):  # the later ones imply earlier ones, never the reverse
             if known[operations[other][0]] <= position[other]:
                 mine[operations[other][0]] = other
-                known = [max(pair) for pair in zip(known, done[other], strict=True)]
+                known = list(map(max, known, done[other]))
         known = [*known[:block], position[at] + 1, *known[block + 1 :]]
         latest[block] = known
         done.append(known)
