@@ -99,9 +99,9 @@ def test_mutants_agree_with_all_orders() -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.floor(compared=400, by_chance=0, too_many_states=0)
+@pytest.mark.floor(compared=600, by_chance=0, too_many_states=0)
 def test_many_mutants_agree_with_all_orders() -> None:
-    verdicts = mutants_agree(SMALL, range(120))
+    verdicts = mutants_agree(SMALL, range(200))
     assert {"race", "deadlock", "wrong result", "uninitialised read", "ok"} <= set(verdicts)
     assert sum(verdicts.values()) - verdicts["ok"] > 500
 
