@@ -177,7 +177,7 @@ class Qualities(ResultList[Quality]):
             ("degree", "sizes", *columns, "near-optimal", "records'", "missed", "cabling"),
             tuple(rows),
             words=frozenset(("cabling",)),
-            spare=frozenset(("sizes", *columns[3:])),
+            spare=frozenset(("sizes", *columns[2:], "near-optimal")),
             footnote="near-optimal: share of N with optimal bandwidth within two steps of Moore's bound\n"
             f"records': mean {format_size(work.sizes[0])} with the steps of the degree/diameter records and optimal "
             "bandwidth\nmissed: records with fewer steps than all topologies of their size here",
