@@ -47,7 +47,7 @@ def test_every_kind_of_turn_finds_what_it_says(orbits: int, tmp_path: Path) -> N
     run.rows[24, 3] = list(Catalog().rows(3, 24, 24))[-1:]
     target = Target(24, 3, duplex=False)
     found = run._search(target, orbits, 0)
-    assert found or orbits == -1
+    assert found or orbits < 1
     run._keep(target, [one.spec for one in found])
     for one in found:
         assert any(row.cost.dominates(one.cost) for row in run._front(target))
