@@ -39,7 +39,7 @@ def _check(front: list[Candidate], target: Target) -> None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Search for a moment, so that theorems have the word."""
-    monkeypatch.setattr(module, "_SEARCH_WORK", ((2**21, 2**20),))
+    monkeypatch.setattr(module, "_SEARCH_WORK", 2**20)
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,10 @@ _MOST_FAMILY = 2**18
 _PER_FAMILY = 2
 _TRIED = 4
 """Candidates of a kind without a closed form that are built."""
-_SEARCH_WORK = ((2**17, 2**27), (2**20, 2**24), (2**21, 2**21))
-"""Up to so many links, how many searches look at: a few seconds. What no cache holds is looked at more slowly."""
+_SEARCH_WORK = 2**25
+"""What searches look at; a few seconds."""
+_MOST_SEARCHED = 10_000
+"""Nodes of digraphs that are searched for; the tables of larger groups would fill the memory."""
 _MOST_BASES = 2
 """Sizes of bases of line graphs that are searched, the smallest ones."""
 _GOOD = Fraction(65, 64)
@@ -89,7 +91,10 @@ def composed(
     searched = _search(shelf, composer, (seed, seconds), part(progress, 0, 0.6))
     for candidate in _expanded(target, searched):
         shelf.put(candidate)
-    unpriced = [*composer.without_theorem(target), *(one.spec for one in searched.get(target, ()))]
+    unpriced = [
+        *composer.without_theorem(target),
+        *(one.spec for one in searched.get(target, ())),
+    ]
     for place, spec in enumerate(unpriced):
         if progress is not None:
             progress(0.6 + 0.2 * place / len(unpriced))
@@ -309,7 +314,7 @@ def _search(
         sizes.append(replace(target, nodes=fewer))
         fewer, rest = divmod(fewer, target.degree)
     sizes = [sizes[0], *sizes[1:][-_MOST_BASES:]]
-    sizes = [size for size in sizes if _work(size) and size.degree <= MOST_LINKS]
+    sizes = [size for size in sizes if size.nodes <= _MOST_SEARCHED and size.degree <= MOST_LINKS]
 
     def known(size: Target) -> list[Cost]:
         return [one.cost for one in (front if size == target else _frontier(composer.by_theorem(size)))]
@@ -320,16 +325,8 @@ def _search(
     for place, size in enumerate(sizes):
         if progress is not None:
             progress(place / len(sizes))
-        orbits = () if size.nodes * size.degree <= _SEARCH_WORK[0][0] else (1,)
-        found[size] = search_symmetric(size, _work(size) // len(sizes), orbits=orbits, seed=seed, known=known(size))
+        found[size] = search_symmetric(size, _SEARCH_WORK // len(sizes), seed=seed, known=known(size))
     return found
-
-
-def _work(size: Target) -> int:
-    """Return how many links searches at a size look at; none where they are too slow."""
-    links = size.nodes * size.degree
-    reached = [work for most, work in _SEARCH_WORK if links <= most]
-    return reached[0] if reached and (size.duplex or len(reached) > 1) else 0
 
 
 def _expanded(target: Target, searched: dict[Target, list[Found]]) -> Iterator[Candidate]:
