@@ -244,6 +244,8 @@ def in_child(work: Callable[[], object]) -> int:
 def _work(work: Callable[[], object], unmasked: Iterable[int]) -> NoReturn:
     status = 70
     try:
+        for number in (signal.SIGINT, signal.SIGTERM):  # a shell that runs the tests behind it has them ignore the first
+            signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, unmasked)
         listen()
         work()

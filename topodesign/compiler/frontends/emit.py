@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import sub
 
 from topodesign.compiler.frontends.layout import Message
-from topodesign.compiler.frontends.operation import Operation, Place
-from topodesign.compiler.ir import Buffer, Kind
-
-IN, OUT, SCRATCH = Buffer.INPUT.value, Buffer.OUTPUT.value, Buffer.SCRATCH.value
+from topodesign.compiler.frontends.operation import SCRATCH, Operation, Place
+from topodesign.compiler.ir import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +24,12 @@ class Part:
 def runs(*columns: list[Place]) -> list[tuple[int, int]]:
     """Return the maximal ranges (start, stop) in which the places of every column follow one another."""
     size = len(columns[0])
-    cuts = [0]
-    for at in range(1, size):
-        for column in columns:
-            buffer, offset = column[at - 1]
-            if column[at] != (buffer, offset + 1):
-                cuts.append(at)
-                break
-    return list(itertools.pairwise([*cuts, size]))
+    if not size:
+        return [(0, 0)]
+    cuts: set[int] = set()
+    for column in columns:
+        cuts.update([at for at, step in enumerate(map(sub, column[1:], column), start=1) if step != 1])
+    return list(itertools.pairwise([0, *sorted(cuts), size]))
 
 
 def contiguous(*columns: list[Place]) -> bool:
@@ -42,7 +39,7 @@ def contiguous(*columns: list[Place]) -> bool:
 
 def region(start: int, size: int) -> list[Place]:
     """Return that many places of scratch."""
-    return [(SCRATCH, at) for at in range(start, start + size)]
+    return list(range(SCRATCH + start, SCRATCH + start + size))
 
 
 @dataclass

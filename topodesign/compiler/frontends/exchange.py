@@ -17,9 +17,9 @@ import numpy as np
 
 from topodesign.base.errors import ScheduleError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
-from topodesign.compiler.frontends.emit import IN, OUT, Emitter, Part, contiguous
+from topodesign.compiler.frontends.emit import Emitter, Part, contiguous
 from topodesign.compiler.frontends.layout import Message
-from topodesign.compiler.frontends.operation import Operation, Place
+from topodesign.compiler.frontends.operation import IN, OUT, Operation, Place
 from topodesign.compiler.ir import Kind
 from topodesign.plans.rounds import Rounds
 
@@ -192,7 +192,7 @@ class Writer:
                 names = (IN, IN) if len(outputs) < len(inputs) else (OUT, OUT)
             ends = (self.given, inputs, starts[0], names[0]), (self.wanted, outputs, starts[1], names[1])
             for places, blocks, start, name in ends:
-                places.append({block: (name, (start + at) * self.journey.chunks) for at, block in enumerate(blocks)})
+                places.append({block: name + (start + at) * self.journey.chunks for at, block in enumerate(blocks)})
         senders: list[set[int]] = [set() for _ in range(self.ranks)]
         for piece in self.journey.pieces:
             for _, src, dst in piece.route:
@@ -213,7 +213,7 @@ class Writer:
             start = self.given[piece.route[0][1]][piece.block]
             for offset in range(piece.first, piece.first + piece.size):
                 self._chunk.append((piece, offset))
-                here.append((start[0], start[1] + offset))
+                here.append(start + offset)
             for hop in piece.route:
                 messages[hop] += numbers
         leaves = self._leaving(here)
@@ -233,10 +233,10 @@ class Writer:
         """Out of place, copy the blocks that stay where they are."""
         for rank, emitter in enumerate(self.emitters):
             for block in self.given[rank].keys() & self.wanted[rank].keys():
-                (source, low), (target, start) = self.given[rank][block], self.wanted[rank][block]
-                if (source, low) != (target, start):
-                    size = range(self.journey.chunks)
-                    emitter.prepare([(source, low + at) for at in size], [(target, start + at) for at in size])
+                source, target = self.given[rank][block], self.wanted[rank][block]
+                if source != target:
+                    size = self.journey.chunks
+                    emitter.prepare(list(range(source, source + size)), list(range(target, target + size)))
 
     def _leaving(self, here: list[Place]) -> list[dict[Place, int]]:
         """Return for each rank the steps in which chunks of its input leave, where output may be written over them."""
@@ -260,8 +260,7 @@ class Writer:
     def _home(self, x: int) -> Place:
         """Return where a chunk belongs."""
         piece, offset = self._chunk[x]
-        name, start = self.wanted[piece.route[-1][2]][piece.block]
-        return name, start + offset
+        return self.wanted[piece.route[-1][2]][piece.block] + offset
 
     def _cut(self, message: Message, chunks: list[int]) -> Iterator[Part]:
         """Split evenly over the channels, then into what one instruction can move."""
@@ -280,7 +279,7 @@ class Writer:
         emitter = self.emitters[dst]
         homes = {x: self._home(x) for x in part.chunks if self._chunk[x][0].route[-1] == part.message}
         busy = {x: leaves[dst].get(home, 0) for x, home in homes.items()}
-        places = [homes.get(x, ("", 0)) for x in part.chunks]
+        places = [homes.get(x, 0) for x in part.chunks]
         if len(homes) == len(part.chunks) and contiguous(places) and max(busy.values()) < step:
             emitter.receive(part, places)
             return []

@@ -7,6 +7,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import sub
 
 import numpy as np
 
@@ -214,11 +215,10 @@ def _neighbours(places: list[int]) -> Iterable[list[int]]:
 
 def _cost(messages: list[list[Piece]], position: list[list[int]]) -> int:
     """Return the number of runs of these messages, not counting those of one run: they need no copy."""
+    begin = list(itertools.accumulate(map(len, position), initial=0))
     total = 0
     for pieces in messages:
-        places = sorted((owner, position[owner][piece]) for owner, piece in pieces)
-        runs = 1
-        for (owner, at), after in itertools.pairwise(places):
-            runs += after not in ((owner, at + 1), (owner + 1, at + 1 - len(position[owner])))
-        total += runs if runs > 1 else 0
+        places = sorted([begin[owner] + position[owner][piece] for owner, piece in pieces])
+        breaks = len(places) - 1 - list(map(sub, places[1:], places)).count(1)
+        total += breaks + 1 if breaks else 0
     return total

@@ -269,7 +269,7 @@ def in_blocks(operations: list[Operation], joined: Mapping[Block, Block]) -> lis
 
 
 def _after(place: Place | None, chunks: int) -> Place | None:
-    return None if place is None else (place[0], place[1] + chunks)
+    return None if place is None else place + chunks
 
 
 def _connections(rank: int, one: Operation) -> list[Connection]:

@@ -11,9 +11,9 @@ from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ScheduleError, TopologyError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER
 from topodesign.compiler.frontends import exchange
-from topodesign.compiler.frontends.emit import IN, OUT, Emitter, Part, contiguous, region, runs
+from topodesign.compiler.frontends.emit import Emitter, Part, contiguous, region, runs
 from topodesign.compiler.frontends.layout import Layout, Message, layout
-from topodesign.compiler.frontends.operation import ACCUMULATOR, Operation, Place
+from topodesign.compiler.frontends.operation import ACCUMULATOR, IN, OUT, Operation, Place
 from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.ir import Kind, Program, Protocol, Threadblocks
 from topodesign.compiler.limits import NO_LIMITS, Limits
@@ -143,7 +143,7 @@ def _search(blocks: list[list[int]], must: list[int], cost: Callable[[list[int]]
 
 
 def _output(x: int) -> Place:
-    return OUT, x
+    return OUT + x
 
 
 @dataclass
@@ -169,7 +169,7 @@ class _Writer:
             self._reduce_scatter(self._half(reduces=True))
         if not self.inplace and (not self.schedule.collective.reduces or len(self.ranks) == 1):
             for rank, emitter in enumerate(self.ranks):
-                emitter.prepare([(IN, at) for at in range(self.plan.shard)], [_output(x) for x in self._own(rank)])
+                emitter.prepare(list(range(IN, IN + self.plan.shard)), [_output(x) for x in self._own(rank)])
         if self.schedule.collective.copies:
             self._allgather(self._half(reduces=False))
         return [emitter.operations() for emitter in self.ranks]
@@ -196,7 +196,7 @@ class _Writer:
         """Send from where chunks first arrived or from the output; receive into the output or by way of scratch."""
         separate = not self.schedule.collective.reduces and not self.inplace
         first: list[dict[int, Place]] = [
-            {x: (IN, at) if separate else (OUT, x) for at, x in enumerate(self._own(rank))}
+            {x: IN + at if separate else OUT + x for at, x in enumerate(self._own(rank))}
             for rank in range(len(self.ranks))
         ]
         leaving: list[list[list[int]]] = [[] for _ in self.ranks]
@@ -223,14 +223,17 @@ class _Writer:
         onward = [
             chunks for chunks in leaving if all(x in new or x in first for x in chunks) and not new.isdisjoint(chunks)
         ]
+        known = [
+            ([(x, first.get(x) or _output(x)) for x in chunks], len(runs([_output(x) for x in chunks])))
+            for chunks in onward
+        ]
 
         def cost(order: list[int]) -> int:
             moved = [x for at in order for x in blocks[at]]
-            here = dict(zip(moved, region(emitter.scratch, len(moved)), strict=True))
+            here = dict(zip(moved, region(emitter.scratch, len(moved)), strict=True)).get
             total = sum(cost_of[at] for at in order)
-            for chunks in onward:
-                places = sorted(here.get(x) or first.get(x) or _output(x) for x in chunks)
-                gathers = min(len(runs(places)), len(runs([_output(x) for x in chunks])))
+            for chunks, most in known:
+                gathers = min(len(runs(sorted([here(x) or place for x, place in chunks]))), most)
                 total += gathers if gathers > 1 else 0
             return total
 
@@ -248,17 +251,17 @@ class _Writer:
 
     def _initial(self, x: int) -> Place:
         """Return where a rank's own contribution to a chunk is from the start."""
-        return (OUT if self.inplace and self.schedule.collective.copies else IN), x
+        return (OUT if self.inplace and self.schedule.collective.copies else IN) + x
 
     def _natural(self, x: int) -> Place:
         """Return where a partial sum lies if nothing speaks against the order of the input."""
-        return (OUT if self.schedule.collective.copies else ACCUMULATOR), x
+        return (OUT if self.schedule.collective.copies else ACCUMULATOR) + x
 
     def _result(self, rank: int, x: int) -> Place:
         """Return where the sum of a chunk that the rank owns has to end up."""
         if self.schedule.collective.copies:
-            return OUT, x
-        return (IN, x) if self.inplace else (OUT, x - rank * self.plan.shard)
+            return OUT + x
+        return IN + x if self.inplace else OUT + x - rank * self.plan.shard
 
     def _reduce_scatter(self, half: Half) -> None:
         """Decide backwards in time where partial sums lie, then send and receive forwards."""
@@ -317,21 +320,21 @@ class _Writer:
             if all(x in new or x in home for x in chunks) and not new.keys().isdisjoint(chunks)
         ]
 
-        def early(chunks: list[int], place: Callable[[int], Place]) -> int:
-            away = [x for x in chunks if place(x) != self._initial(x)]
-            return len(runs([place(x) for x in away], [self._initial(x) for x in away])) if away else 0
+        begin = self._initial(0)
+        own = [[(x, new[x]) for x in chunks if x not in received] for chunks in blocks]
+        late = [[(x, new.get(x) or home[x]) for x in chunks] for chunks in before]
+
+        def early(places: list[tuple[Place, int]]) -> int:
+            away = [one for one in places if one[0] != begin + one[1]]
+            return len(runs([place for place, _ in away], [begin + x for _, x in away])) if away else 0
 
         def cost(order: list[int]) -> int:
             moved = [x for at in order for x in blocks[at]]
-            here = dict(zip(moved, region(emitter.scratch, len(moved)), strict=True))
-
-            def place(x: int) -> Place:
-                return here.get(x) or new.get(x) or home[x]
-
-            total = sum(early([x for x in chunks if x not in received], place) for chunks in blocks)
-            for chunks in before:
-                by_place = sorted(chunks, key=place)
-                reduces, copies = len(runs([place(x) for x in by_place])), early(by_place, place)
+            here = dict(zip(moved, region(emitter.scratch, len(moved)), strict=True)).get
+            total = sum(early([(here(x) or place, x) for x, place in chunks]) for chunks in own)
+            for chunks in late:
+                places = sorted([(here(x) or place, x) for x, place in chunks])
+                reduces, copies = len(runs([place for place, _ in places])), early(places)
                 total += (reduces + copies if reduces > 1 else 0) or (copies if copies > 1 else 0)
             return total
 

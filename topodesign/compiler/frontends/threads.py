@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from topodesign.compiler.frontends.merge import Merger, in_blocks, pair
-from topodesign.compiler.frontends.operation import Block, Operation, Place
+from topodesign.compiler.frontends.operation import Block, Operation, Place, lasting
 from topodesign.compiler.frontends.progress import ends
 from topodesign.compiler.ir import Buffer, Instruction, Kind, RankProgram, Region, Threadblock, Threadblocks
 from topodesign.compiler.limits import Limits
@@ -206,14 +206,14 @@ def _dependencies(
 
 def _pack(operations: list[Operation]) -> tuple[Callable[[Place | None], Region | None], int]:
     """Return the map from places to regions that closes the gaps in the scratch, and the scratch's size."""
-    plain = {Buffer.INPUT.value, Buffer.OUTPUT.value}
-    used = {place for one in operations for place in one.reads() + one.writes() if place[0] not in plain}
+    touched = set().union(*(one.reads() for one in operations), *(one.writes() for one in operations))
+    used = {place for place in touched if lasting(place) is None}
     offset = {place: at for at, place in enumerate(sorted(used))}
 
     def region(place: Place | None) -> Region | None:
         if place is None:
             return None
-        return Region(Buffer.SCRATCH, offset[place]) if place in offset else Region(Buffer(place[0]), place[1])
+        return Region(Buffer.SCRATCH, offset[place]) if place in offset else lasting(place)
 
     return region, len(used)
 

@@ -13,8 +13,8 @@ import numpy as np
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, REDUCE, REDUCE_SCATTER, Collective
-from topodesign.compiler.frontends.emit import IN, OUT, Emitter, Part, runs
-from topodesign.compiler.frontends.operation import ACCUMULATOR, Operation, Place
+from topodesign.compiler.frontends.emit import Emitter, Part, runs
+from topodesign.compiler.frontends.operation import ACCUMULATOR, IN, OUT, Operation, Place
 from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.ir import Program, Protocol, Threadblocks
 from topodesign.compiler.limits import HELP, NO_LIMITS, Limits
@@ -248,7 +248,7 @@ class _Writer:
             reduces = step <= self.reduce_steps
             source = [self._held(src, x, reduces=reduces) for x in chunks]
             before = [self._held(dst, x, reduces=True) for x in chunks] if reduces else source
-            after = [self._home(dst, x) if reduces else (OUT, x) for x in chunks]
+            after = [self._home(dst, x) if reduces else OUT + x for x in chunks]
             for first, last in runs(source, before, after):
                 for at in range(first, last, self.max_count):
                     cut = slice(at, min(at + self.max_count, last))
@@ -269,27 +269,27 @@ class _Writer:
         for rank, emitter in enumerate(self.ranks):
             own = range(self.start[rank], self.start[rank + 1])
             if own:
-                emitter.prepare([self._initial(rank, x) for x in own], [(OUT, x) for x in own])
+                emitter.prepare([self._initial(rank, x) for x in own], [OUT + x for x in own])
 
     def _initial(self, rank: int, x: int) -> Place:
         """Return where a rank's input chunk is from the start."""
         if self.inplace:
-            return (OUT if self.collective.copies else IN), x
-        return IN, x - self.start[rank] if self.collective.movements[0].source == "each" else x
+            return (OUT if self.collective.copies else IN) + x
+        return IN + (x - self.start[rank] if self.collective.movements[0].source == "each" else x)
 
     def _held(self, rank: int, x: int, *, reduces: bool) -> Place:
         """Return where a rank has a chunk: its partial sum, or in the second half the chunk itself."""
         if reduces:
             return self.sums[rank].get(x) or self._initial(rank, x)
         own = self.start[rank] <= x < self.start[rank + 1]
-        return self._initial(rank, x) if own and not self.collective.reduces else (OUT, x)
+        return self._initial(rank, x) if own and not self.collective.reduces else OUT + x
 
     def _home(self, rank: int, x: int) -> Place:
         """Return where a rank adds up a chunk; input is never written unless it is the output too."""
         if self.collective.copies:
-            return OUT, x
+            return OUT + x
         if not self.start[rank] <= x < self.start[rank + 1]:
-            return ACCUMULATOR, x
+            return ACCUMULATOR + x
         if self.inplace:
-            return IN, x
-        return OUT, x - self.start[rank] if self.collective.movements[-1].destination == "each" else x
+            return IN + x
+        return OUT + (x - self.start[rank] if self.collective.movements[-1].destination == "each" else x)
