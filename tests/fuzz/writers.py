@@ -113,6 +113,10 @@ def _fabric(path: Path, version: int) -> None:
     _command("fabric", FABRICS[version], "-o", str(path))
 
 
+def _begin(path: Path, version: int) -> None:
+    _command("wire", "init", "--hosts", str(2 + version), "--speed", "25Gbps", "-o", str(path))
+
+
 def _links(path: Path, version: int) -> None:
     _command("links", f"circulant(8,1,{2 + version})", "-o", str(path))
 
@@ -176,6 +180,7 @@ WRITERS = (
     Writer("plans/archive", "p.npz", lambda path, version: save_plan(path, PLANS[version])),
     Writer("compiler/compilation", "p.xml", lambda path, version: PROGRAMS[version].save(path)),
     Writer("catalog/files", "degree_02.tsv", lambda path, version: write_rows(path.parent, 2, ROWS[version])),
+    Writer("cli/wire/init", "i.yaml", _begin, makes_directory=True),  # nor does it write over a file
     Writer("wiring/change/sheets", "c.html", lambda path, version: write_change_sheets(CHANGES[version], path)),
     Writer("wiring/plan/files", "w.json", lambda path, version: save_wiring(WIRINGS[version], path)),
     Writer("catalog/all_to_all", PRICES.name, _prices),
@@ -244,7 +249,10 @@ def in_child(work: Callable[[], object]) -> int:
 def _work(work: Callable[[], object], unmasked: Iterable[int]) -> NoReturn:
     status = 70
     try:
-        for number in (signal.SIGINT, signal.SIGTERM):  # a shell that runs the tests behind it has them ignore the first
+        for number in (
+            signal.SIGINT,
+            signal.SIGTERM,
+        ):  # a shell that runs the tests behind it has them ignore the first
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, unmasked)
         listen()

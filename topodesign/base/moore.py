@@ -56,7 +56,7 @@ def why_impossible(nodes: int, degree: int, steps: int, *, duplex: bool = False)
     Examples
     --------
     >>> why_impossible(7, 2, 2)
-    'no digraph reaches Moore's bound (Plesnik and Znam 1974; Bridges and Toueg 1980)'
+    "no digraph reaches Moore's bound (Plesnik and Znam 1974; Bridges and Toueg 1980)"
     >>> why_impossible(6, 2, 2)
     """
     defect = moore_order(degree, steps, duplex=duplex) - nodes

@@ -228,7 +228,7 @@ def evaluate(
     torus(4,4)
     nodes              16
     degree             4
-    steps              4 (bound 2)
+    steps              4 (bound 3)
     bandwidth factor   15/16 = 0.937500 (bound 15/16, +0.0%)
     all-to-all         bandwidth factor 2 = 2.000000 (bound 13/8, +23.1%)
     cabling            duplex: every link has its reverse
@@ -236,7 +236,7 @@ def evaluate(
     diameter, girth    4, 4
     nodes by distance  4 6 4 1
     links              64
-    allreduce 1GB      150.1ms (bound 150ms)
+    allreduce 1GB      150.1ms (bound 150.1ms)
     """
     graph, work = as_topology(topology), as_workload(alpha, sizes, bandwidth)
     there, back = price_both(graph, all_sources=all_sources, progress=part(progress, 0, 0.5))

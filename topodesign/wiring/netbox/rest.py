@@ -11,6 +11,7 @@ import io
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -84,7 +85,11 @@ def read_rest(address: str, token: str | None = None, *, site: str | None = None
     MissingLibraryError
         If pynetbox is not installed.
     """
-    server = _Server(address, token)
+    with closing(_Server(address, token)) as server:
+        return _read(server, site)
+
+
+def _read(server: _Server, site: str | None) -> NetboxObjects:
     sites = server.read("sites", lambda one: (one["id"], one["name"], one["slug"], one["comments"] or ""))
     chosen = [one for one in sites if site is None or site in one[1:3]]
     if not chosen:
@@ -105,7 +110,8 @@ def read_rest(address: str, token: str | None = None, *, site: str | None = None
 
 def read_rest_cables(address: str, token: str | None = None) -> tuple[NetboxCable, ...]:
     """Read all cables; parameters and errors are those of :func:`read_rest`."""
-    return _Server(address, token).read("cables", _cable)
+    with closing(_Server(address, token)) as server:
+        return server.read("cables", _cable)
 
 
 class _Server:
@@ -131,6 +137,10 @@ class _Server:
         self.api = pynetbox.api(base, token=token)
         self.pages = [1]  # that may be asked for still
         self.api.http_session = _session(f"{base}/api/", self.pages)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.api.http_session.close()
 
     def read(self, kind: str, make: Callable[[Mapping[str, Any]], Any], **which: Any) -> tuple[Any, ...]:
         """Return what is made of every object of a kind, in the order of their numbers."""
