@@ -22,6 +22,7 @@ from topodesign.cli.options import (
     print_for_people,
     print_json,
     progress_bar,
+    sizes_option,
 )
 
 if TYPE_CHECKING:
@@ -45,15 +46,7 @@ if TYPE_CHECKING:
     "--steps", type=click.IntRange(1), metavar="T", help="Steps at most; without it two more than the fewest."
 )
 @alpha_option
-@click.option(
-    "--size",
-    "sizes",
-    multiple=True,
-    default=("1MiB",),
-    show_default=True,
-    metavar="SIZE",
-    help="Data size, such as 1MiB or 100MB; give it several times for one column each.",
-)
+@sizes_option()
 @click.option(
     "--bandwidth",
     metavar="RATE",

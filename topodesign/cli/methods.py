@@ -17,6 +17,7 @@ from topodesign.cli.options import (
     print_for_people,
     print_json,
     progress_bar,
+    sizes_option,
 )
 from topodesign.schedulers import SCHEDULERS
 
@@ -28,15 +29,7 @@ if TYPE_CHECKING:
 @click.argument("place", type=SPEC, required=False)
 @collective_option
 @click.option("--root", metavar="NODE", help="The node that a rooted collective comes from or goes to.")
-@click.option(
-    "--size",
-    "sizes",
-    multiple=True,
-    default=("1MiB",),
-    show_default=True,
-    metavar="SIZE",
-    help="Data size, such as 1MiB or 100MB; give it several times for one column each.",
-)
+@sizes_option()
 @own_alpha_option
 @click.option(
     "--bandwidth",

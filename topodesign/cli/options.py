@@ -272,19 +272,24 @@ def tree_options(function: _Command) -> _Command:
     return function
 
 
+def sizes_option(each: str = "column") -> Callable[[_Command], _Command]:
+    """Return ``--size`` for several sizes, each of which gets a column, or whatever it is, of its own."""
+    return click.option(
+        "--size",
+        "sizes",
+        multiple=True,
+        default=("1MiB",),
+        show_default=True,
+        metavar="SIZE",
+        help=f"Data size, such as 1MiB or 100MB; give it several times for one {each} each.",
+    )
+
+
 def workload_options(function: _Command, alpha: Callable[[_Command], _Command] = alpha_option) -> _Command:
     """Add ``--alpha``, ``--size`` (several) and ``--bandwidth`` to a command."""
     for option in (
         bandwidth_option,
-        click.option(
-            "--size",
-            "sizes",
-            multiple=True,
-            default=("1MiB",),
-            show_default=True,
-            metavar="SIZE",
-            help="Data size, such as 1MiB or 100MB; give it several times for one column each.",
-        ),
+        sizes_option(),
         alpha,
     ):
         function = option(function)

@@ -18,6 +18,7 @@ from topodesign.cli.options import (
     print_json,
     progress_bar,
     say,
+    sizes_option,
     tree_options,
 )
 from topodesign.cli.sources import names_schedule
@@ -53,15 +54,7 @@ def _sweep(_context: click.Context, _option: click.Parameter, value: str | None)
 @method_options
 @tree_options
 @group_options
-@click.option(
-    "--size",
-    "sizes",
-    multiple=True,
-    default=("1MiB",),
-    show_default=True,
-    metavar="SIZE",
-    help="Data size, such as 1MiB or 100MB; give it several times for one row each.",
-)
+@sizes_option("row")
 @click.option(
     "--sweep",
     callback=_sweep,

@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from topodesign.wiring.inventory.inventory import interface_name
 from topodesign.wiring.plan.cross_connects import CrossConnect, End, fibres
 from topodesign.wiring.plan.plan import WiringPlan
-
-
-def lane_name(plan: WiringPlan, end: End) -> str:
-    """Return the host and the interface of a lane, such as ``h3 p0/2``."""
-    port = next(port for port in plan.inventory.host[end.host].ports if port.name == end.port)
-    return f"{end.host} {interface_name(end.port, end.lane, port.lanes)}"
 
 
 def place_name(end: End, side: str) -> str:
@@ -67,7 +60,7 @@ def jobs(plan: WiringPlan, removed: Iterable[CrossConnect], made: Iterable[Cross
         if connect.cable not in moved
     ]
     for connect in made:
-        light = f"({lane_name(plan, connect.a)} {_ARROW[connect.mode]} {lane_name(plan, connect.b)})"
+        light = f"({plan.lane_name(connect.a)} {_ARROW[connect.mode]} {plan.lane_name(connect.b)})"
         before = old.get(connect.cable)
         moves = [] if before is None else _moves(before, connect)
         ends = [end for move in moves for end, _ in move] if moves else [connect.a, connect.b]

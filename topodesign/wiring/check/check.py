@@ -13,7 +13,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.wiring.change.change import Change, fewest_moves, wired_topology
-from topodesign.wiring.change.instructions import lane_name, place_name
+from topodesign.wiring.change.instructions import place_name
 from topodesign.wiring.check.as_built import read_as_built
 from topodesign.wiring.check.observed import DARK, Lane, Observed, read_dumps, read_light, read_lldp, read_switch
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
@@ -452,7 +452,7 @@ class _View:
         return f"{self._name(receiver)} hears {self._name(sender)}{instead}"
 
     def _name(self, lane: Lane) -> str:
-        return lane_name(self.plan, End(lane.host, lane.port, lane.lane, "", ""))
+        return self.plan.lane_name(End(lane.host, lane.port, lane.lane, "", ""))
 
     def _at(self, lane: Lane, side: int) -> str:
         end = self.end.get(lane)

@@ -7,14 +7,14 @@ codes of labels lead to.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 
-from topodesign.wiring.exports.cables import Cable, cables
+from topodesign.wiring.exports.cables import cables
 from topodesign.wiring.exports.drawing import drawing_of
 from topodesign.wiring.exports.pages import cell, contents, page, table
 from topodesign.wiring.exports.panels import panel_views
-from topodesign.wiring.exports.racks import lane_of, rack_sections, summary_of, title_of
+from topodesign.wiring.exports.racks import rack_sections, summary_of, title_of
 from topodesign.wiring.plan.cross_connects import CrossConnect, End, fibres
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -65,30 +65,19 @@ def _lanes(plan: WiringPlan) -> Iterator[str]:
         near = plan.inventory.plugged_at(*key)
         port = ":".join(near) + ("" if near == key else f" to {':'.join(key)}")
         tail = [
-            (found[0], lane_of(plan, found[1])) if found is not None else ("", "")
+            (found[0], plan.lane_name(found[1])) if found is not None else ("", "")
             for found in (sends.get(key), receives.get(key))
         ]
-        cells = [lane_of(plan, end), name, port, *tail[0], *tail[1]]
-        yield (
-            "<tr>"
-            + "".join(
-                cell(words, "" if number == 0 else head.lower(), "code name" if number == 0 else "code")
-                for number, (words, head) in enumerate(zip(cells, _BY_LANE, strict=True))
-            )
-            + "</tr>"
-        )
+        cells = [plan.lane_name(end), name, port, *tail[0], *tail[1]]
+        yield _row(cells, _BY_LANE)
 
 
 def _fixed(plan: WiringPlan) -> Iterator[tuple[End, str]]:
     """Yield what is at the end of each fixed cable, and its name."""
-    behind = {near: far for far, near in plan.inventory.near.items()}
-    for cable in _of_kind(plan, "fixed"):
-        place = cable.b.device, cable.b.port
-        yield plan.end[behind.get(place, place)], cable.name
-
-
-def _of_kind(plan: WiringPlan, kind: str) -> Iterator[Cable]:
-    return (cable for cable in cables(plan) if cable.kind == kind)
+    for cable in cables(plan):
+        if cable.kind == "fixed":
+            place = cable.b.device, cable.b.port
+            yield plan.end[plan.inventory.leads_to.get(place, place)], cable.name
 
 
 def _patch(connect: CrossConnect) -> str:
@@ -96,15 +85,15 @@ def _patch(connect: CrossConnect) -> str:
     cells = [
         connect.cable,
         f"{connect.a.host}:{connect.a.port}/{connect.a.lane}",
-        f"{begin.panel}:{begin.panel_port}{begin.side if len(begin.side) == 1 else ''}",
-        f"{end.panel}:{end.panel_port}{end.side if len(end.side) == 1 else ''}",
+        begin.name,
+        end.name,
         f"{connect.b.host}:{connect.b.port}/{connect.b.lane}",
     ]
-    return (
-        "<tr>"
-        + "".join(
-            cell(words, "" if number == 0 else head.lower(), "code name" if number == 0 else "code")
-            for number, (words, head) in enumerate(zip(cells, _BY_PATCH, strict=True))
-        )
-        + "</tr>"
-    )
+    return _row(cells, _BY_PATCH)
+
+
+def _row(cells: Sequence[str], columns: Sequence[str]) -> str:
+    """Return a row that begins with what it is about."""
+    tail = zip(cells[1:], columns[1:], strict=True)
+    others = "".join(cell(words, column.lower(), "code") for words, column in tail)
+    return f"<tr>{cell(cells[0], kind='code name')}{others}</tr>"

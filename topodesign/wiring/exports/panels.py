@@ -13,7 +13,7 @@ from html import escape
 from typing import Literal
 
 from topodesign.wiring.exports.cables import COLOURS, cables
-from topodesign.wiring.inventory.inventory import Panel, PanelPort, interface_name
+from topodesign.wiring.inventory.inventory import Panel, PanelPort
 from topodesign.wiring.plan.cross_connects import CrossConnect, Fibre, fibres
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -58,7 +58,7 @@ def panel_views(plan: WiringPlan, marks: Marks | None = None) -> Iterator[tuple[
         for place in fibres(connect):
             for side in place.side:
                 patched[place.panel, place.panel_port, side] = connect
-    leading = {near: far for far, near in plan.inventory.near.items()}
+    leading = plan.inventory.leads_to
     for panel in plan.inventory.panels:
         if marks is not None and panel.name not in marked:
             continue
@@ -95,8 +95,7 @@ def _behind(
     end = plan.end.get(key)
     if end is None:
         return "", ""
-    lanes = next(port.lanes for port in plan.inventory.host[end.host].ports if port.name == end.port)
-    return end.host, interface_name(end.port, end.lane, lanes)
+    return end.host, plan.interface(end)
 
 
 def _frame(x: float, y: float, port: PanelPort, *, cabled: bool) -> str:

@@ -14,9 +14,7 @@ from html import escape
 
 from topodesign.wiring.exports.cables import COLOURS, Plug, breakout_of, plugs
 from topodesign.wiring.exports.pages import cell, contents, page, table
-from topodesign.wiring.inventory.inventory import interface_name
 from topodesign.wiring.inventory.lengths import format_metres
-from topodesign.wiring.plan.cross_connects import End
 from topodesign.wiring.plan.plan import WiringPlan
 
 Rack = tuple[str, str]
@@ -50,7 +48,7 @@ def rack_sections(plan: WiringPlan) -> Iterator[tuple[str, str, str]]:
             end = plug.cable.a if plug.end == "a" else plug.cable.b
             racks.setdefault(end.place[:2], []).append(plug)
     joins = {
-        connect.cable: f"{lane_of(plan, connect.a)} {_ARROW[connect.mode]} {lane_of(plan, connect.b)}"
+        connect.cable: f"{plan.lane_name(connect.a)} {_ARROW[connect.mode]} {plan.lane_name(connect.b)}"
         for connect in plan.connects
     }
     for number, rack in enumerate(sorted(racks)):
@@ -67,12 +65,6 @@ def rack_sections(plan: WiringPlan) -> Iterator[tuple[str, str, str]]:
 def _for_both(plug: Plug) -> bool:
     """Whether one row is for both ends: in one rack and alike, as those of breakout cables are not."""
     return plug.cable.a.place[:2] == plug.cable.b.place[:2] and breakout_of(plug.cable) is None
-
-
-def lane_of(plan: WiringPlan, end: End) -> str:
-    """Return a lane as people say it: the host and its interface."""
-    port = next(port for port in plan.inventory.host[end.host].ports if port.name == end.port)
-    return f"{end.host} {interface_name(end.port, end.lane, port.lanes)}"
 
 
 _ARROW = {"simplex": "\u2192", "duplex": "\u2194"}

@@ -28,7 +28,7 @@ from topodesign.wiring.exports.switch_commands import (
     sonic_delete,
     sonic_label,
 )
-from topodesign.wiring.inventory.inventory import Panel, interface_name
+from topodesign.wiring.inventory.inventory import Panel
 from topodesign.wiring.plan.circuits import Circuit, circuits, topology_of
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -120,8 +120,7 @@ def _labels(plan: WiringPlan, panel: Panel) -> dict[str, str]:
     for port in panel.ports:
         end = plan.end.get((panel.name, port.label))
         if end is not None:
-            lanes = next(port.lanes for port in plan.inventory.host[end.host].ports if port.name == end.port)
-            name = _UNSAFE.sub("_", f"{end.host}:{interface_name(end.port, end.lane, lanes)}")
+            name = _UNSAFE.sub("_", f"{end.host}:{plan.interface(end)}")
             number = port_number(panel, port.label)
             found |= {f"{number}A": f"{name}:Tx", f"{number}B": f"{name}:Rx"}
     return found

@@ -16,9 +16,8 @@ from topodesign.base.arguments import as_text
 from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result, Table, table_of
 from topodesign.wiring.exports.cables import Cable, breakout_of, cables
-from topodesign.wiring.inventory.inventory import interface_name
 from topodesign.wiring.inventory.lengths import format_metres
-from topodesign.wiring.plan.cross_connects import End, fibres
+from topodesign.wiring.plan.cross_connects import End, Fibre, fibres
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -173,7 +172,7 @@ def _patched(plan: WiringPlan) -> Iterator[tuple[Way, list[str]]]:
         begin, end = fibres(connect)
         here, there, patch = lead[begin[:2]], lead[end[:2]], cross[connect.cable]
         through = (*_led(here, *begin), patch.name, *reversed(_led(there, *end)))
-        way = Way(_lane(plan, connect.a), through, _lane(plan, connect.b), _metres(*here, patch, *there))
+        way = Way(plan.lane_name(connect.a), through, plan.lane_name(connect.b), _metres(*here, patch, *there))
         yield way, [*_names(*here, patch, *there), *_ends(connect.a, begin.side), *_ends(connect.b, end.side)]
 
 
@@ -188,7 +187,7 @@ def _open(plan: WiringPlan) -> Iterator[tuple[Way, list[str]]]:
             note = {"A": "free to send", "B": "free to receive", "AB": "free"}[side]
             note = note if end.host in plan.node else "free: the host is no node"
             some = lead[key]
-            way = Way(_lane(plan, end), _led(some, *key, side), "", _metres(*some), note)
+            way = Way(plan.lane_name(end), _led(some, *key, side), "", _metres(*some), note)
             yield way, [*_names(*some), *_ends(end, side)]
 
 
@@ -206,8 +205,8 @@ def _cables(plan: WiringPlan) -> tuple[dict[tuple[str, str], tuple[Cable, ...]],
 
 def _led(some: tuple[Cable, ...], panel: str, label: str, side: str) -> tuple[str, ...]:
     """Return the names of cables from a host to a panel port, and of the ports after each."""
-    first = [name for cable in some[:-1] for name in (cable.name, _port(cable.b.device, cable.b.port, side))]
-    return (*first, some[-1].name, _port(panel, label, side))
+    first = [name for cable in some[:-1] for name in (cable.name, Fibre(cable.b.device, cable.b.port, side).name)]
+    return (*first, some[-1].name, Fibre(panel, label, side).name)
 
 
 def _ends(end: End, side: str) -> Iterator[str]:
@@ -232,15 +231,6 @@ def _names(*some: Cable) -> Iterator[str]:
 def _metres(*some: Cable) -> str:
     lengths = [cable.length for cable in some if cable.length is not None]
     return format_metres(sum(lengths[1:], lengths[0])) if lengths else ""
-
-
-def _lane(plan: WiringPlan, end: End) -> str:
-    port = next(port for port in plan.inventory.host[end.host].ports if port.name == end.port)
-    return f"{end.host} {interface_name(end.port, end.lane, port.lanes)}"
-
-
-def _port(panel: str, label: str, side: str) -> str:
-    return f"{panel}:{label}{side if len(side) == 1 else ''}"
 
 
 def _note(plan: WiringPlan, name: str) -> str:

@@ -337,18 +337,17 @@ class Inventory:
         return {(one.panel, one.panel_port): one for one in self.trunks}
 
     @cached_property
-    def near(self) -> dict[tuple[str, str], tuple[str, str]]:
-        """The panel and port where hosts plug in to reach a panel port that has a trunk."""
-        return {(one.panel, one.panel_port): (one.near, one.near_port) for one in self.trunks}
+    def leads_to(self) -> dict[tuple[str, str], tuple[str, str]]:
+        """The panel and port that a port leads to where hosts plug in."""
+        return {(one.near, one.near_port): (one.panel, one.panel_port) for one in self.trunks}
 
     @cached_property
     def zones(self) -> dict[Zone, tuple[tuple[str, str], ...]]:
         """Panel ports that can be used, by field and the pods that reach them, in the order of the inventory."""
-        led = set(self.near.values())
         ports = [
             key
             for key, port in self.panel_port.items()
-            if not port.blocked and not self.panel_port[self.plugged_at(*key)].blocked and key not in led
+            if not port.blocked and not self.panel_port[self.plugged_at(*key)].blocked and key not in self.leads_to
         ]
         reach: dict[str, set[tuple[str, ...]]] = {}
         for key in ports:
@@ -367,7 +366,8 @@ class Inventory:
 
     def plugged_at(self, panel: str, port: str) -> tuple[str, str]:
         """Return the panel and the port where a cable from a host to a panel port ends."""
-        return self.near.get((panel, port), (panel, port))
+        trunk = self.trunk_at.get((panel, port))
+        return (panel, port) if trunk is None else (trunk.near, trunk.near_port)
 
     def pods_of(self, panel: str, port: str) -> tuple[str, ...]:
         """Return the pods whose hosts reach a panel port, none if all do."""
@@ -461,7 +461,6 @@ def _cabling_problems(inventory: Inventory) -> Iterator[InventoryError]:
     lanes = {(host.name, port.name, lane) for host in inventory.hosts for port, lane in lanes_of(host)}
     ports = {(host.name, port.name) for host in inventory.hosts for port in host.ports}
     used: set[tuple[str, ...] | tuple[str, str, int]] = set()
-    led = {near: panel for panel, near in inventory.near.items()}
     for row, fixed in enumerate(inventory.cabling):
         lane, end = (fixed.host, fixed.port, fixed.lane), (fixed.panel, fixed.panel_port)
         if fixed.host not in inventory.host:
@@ -475,8 +474,8 @@ def _cabling_problems(inventory: Inventory) -> Iterator[InventoryError]:
         elif end not in inventory.panel_port:
             words = f"panel '{fixed.panel}' has no port '{fixed.panel_port}'"
             yield InventoryError("cabling", row, "panel_port", words)
-        elif end in led:
-            panel, port = led[end]
+        elif end in inventory.leads_to:
+            panel, port = inventory.leads_to[end]
             words = f"port '{fixed.panel_port}' of '{fixed.panel}' leads to port '{port}' of '{panel}'; name that one"
             yield InventoryError("cabling", row, "panel_port", words)
         elif inventory.pods_of(*end) and inventory.host[fixed.host].pod not in inventory.pods_of(*end):

@@ -97,6 +97,11 @@ class Fibre(NamedTuple):
     panel_port: str
     side: str
 
+    @property
+    def name(self) -> str:
+        """Panel and port, with the side where only one is meant, such as ``panel1:12B``."""
+        return f"{self.panel}:{self.panel_port}{self.side if len(self.side) == 1 else ''}"
+
 
 def fibres(connect: CrossConnect) -> tuple[Fibre, Fibre]:
     """Return the places that the two ends of a patch take."""

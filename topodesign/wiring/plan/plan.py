@@ -12,7 +12,7 @@ from typing import Any
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.records import Result, Table, shortened, table_of
 from topodesign.topology.topology import Topology
-from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode
+from topodesign.wiring.inventory.inventory import Fixed, Inventory, Mode, interface_name
 from topodesign.wiring.inventory.lengths import racks_without_place
 from topodesign.wiring.plan.bill import Bill, bill_of
 from topodesign.wiring.plan.cross_connects import CrossConnect, End, Spare
@@ -68,6 +68,15 @@ class WiringPlan(Result):
     def speed(self) -> Fraction:
         """Bits per second of each lane that is used."""
         return self.inventory.speeds[0]
+
+    def interface(self, end: End) -> str:
+        """Return what the interface of a lane is called, such as ``p0/2``."""
+        port = next(port for port in self.inventory.host[end.host].ports if port.name == end.port)
+        return interface_name(end.port, end.lane, port.lanes)
+
+    def lane_name(self, end: End) -> str:
+        """Return the host and the interface of a lane, such as ``h3 p0/2``."""
+        return f"{end.host} {self.interface(end)}"
 
     @cached_property
     def end(self) -> dict[tuple[str, str], End]:
@@ -202,7 +211,7 @@ class WiringPlan(Result):
         """Return how many ports of each panel are there, cabled, patched, blocked, and lead to others."""
         ends = {(end.panel, end.panel_port) for connect in self.connects for end in (connect.a, connect.b)}
         patched = Counter(panel for panel, _ in ends)
-        led = Counter(near for near, _ in self.inventory.near.values())
+        led = Counter(near for near, _ in self.inventory.leads_to)
         cabled = Counter(
             panel
             for fixed in self.fixed
