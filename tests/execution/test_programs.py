@@ -20,7 +20,7 @@ from topodesign.collectives import as_collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.execution import program, transfers
 from topodesign.execution.program import Do, programs_of
-from topodesign.execution.threads import run_once, run_trial
+from topodesign.execution.threads import Crew, Exchange, run_trial
 from topodesign.execution.transfers import Transfers, transfers_of
 from topodesign.execution.trial import Trial
 from topodesign.execution.workspace import Workspace, extent_of, shares_of
@@ -69,7 +69,8 @@ def wrong_blocks(made: Sequence[Transfers], size: int, seed: int = 0) -> int:
     spaces = spaces_of(made, size, "int32")
     for space, own in zip(spaces, begin, strict=True):
         space.put(own)
-    run_once(spaces)
+    exchange = Exchange(spaces)
+    Crew(len(spaces), exchange.stop).run(exchange.move)
     wrong = 0
     for space, wanted in zip(spaces, end, strict=True):
         got = space.results()

@@ -112,12 +112,6 @@ class Crew:
         self._wake()
 
 
-def run_once(spaces: Sequence[Workspace]) -> None:
-    """Do all that the programs say, once, with what is in the memory of the ranks."""
-    exchange = Exchange(spaces)
-    Crew(len(spaces), exchange.stop).run(exchange.move)
-
-
 def run_trial(trial: Trial, progress: Callable[[float], None]) -> Outcome:
     """Run a trial in one process; see :class:`~topodesign.execution.trial.Trial`."""
     spaces = [trial.workspace(rank) for rank in range(trial.ranks)]
