@@ -11,12 +11,12 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -228,13 +228,20 @@ def recorded() -> dict[str, list[dict[str, Any]]]:
     return {path.stem.replace("_", "-"): json.loads(path.read_text()) for path in ANSWERS.glob("*.json")}
 
 
+class Asked(BaseHTTPRequestHandler):
+    """A request, as faults get it."""
+
+    ended: Event
+    """Set when nobody asks any more, so that a fault that waits ends."""
+
+
 @contextmanager
 def serving(
     objects: Mapping[str, list[dict[str, Any]]],
     *,
     page: int = 1000,
     token: str = GOOD_TOKEN,
-    fault: Callable[[BaseHTTPRequestHandler, dict[str, Any]], bool] | None = None,
+    fault: Callable[[Asked, dict[str, Any]], bool] | None = None,
 ) -> Iterator[str]:
     """Answer as NetBox's REST API does, at the address that is yielded.
 
@@ -250,9 +257,19 @@ def serving(
         Gets every request and its answer, and answers itself if it returns true.
     """
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Asked):
         protocol_version = "HTTP/1.1"
         wbufsize = 2**16  # so that head and body go together
+        ended = Event()
+
+        def handle(self) -> None:
+            with suppress(OSError):  # the reader may leave amid an answer
+                super().handle()
+
+        def finish(self) -> None:
+            with suppress(OSError):
+                super().finish()
+            self.rfile.close()  # what the base leaves open when its last words find nobody
 
         def do_GET(self) -> None:  # the name that the base wants
             parts = urlsplit(self.path)
@@ -280,12 +297,13 @@ def serving(
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server.daemon_threads = False  # closing the server waits for every answer, so none ends in a later test
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}"
     finally:
+        Handler.ended.set()
         server.shutdown()
         server.server_close()
         thread.join()

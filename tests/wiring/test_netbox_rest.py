@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.samples.netbox import ANSWERS, GOOD_TOKEN, answer, recorded, serving
+from tests.samples.netbox import ANSWERS, GOOD_TOKEN, Asked, answer, recorded, serving
 from topodesign.base.errors import FileFormatError, ParameterError, TopodesignError
 from topodesign.expand.library import build
 from topodesign.wiring.check.check import check_wiring
@@ -27,7 +26,7 @@ from topodesign.wiring.plan.wire import wire
 
 pytest.importorskip("pynetbox")
 
-Fault = Callable[[BaseHTTPRequestHandler, dict[str, Any]], bool]
+Fault = Callable[[Asked, dict[str, Any]], bool]
 
 
 @pytest.fixture(autouse=True)
@@ -120,29 +119,29 @@ def test_the_check_finds_a_swap_a_foreign_cable_and_one_that_carries_no_light(tm
         check_wiring(plan(), netbox=tmp_path / "c.csv")
 
 
-def elsewhere(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> bool:
+def elsewhere(handler: Asked, body: dict[str, Any]) -> bool:
     body["next"] = "http://127.0.0.1:9/api/dcim/sites/?offset=1"
     body["count"] = 3
     body["results"] = body["results"][:1]
     return False
 
 
-def again(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> bool:
+def again(handler: Asked, body: dict[str, Any]) -> bool:
     body["next"] = f"http://{handler.headers['host']}{handler.path}"
     return False
 
 
-def many(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> bool:
+def many(handler: Asked, body: dict[str, Any]) -> bool:
     body["count"] = 10**9
     return False
 
 
-def more(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> bool:
+def more(handler: Asked, body: dict[str, Any]) -> bool:
     body["count"] += 1
     return False
 
 
-def redirected(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> bool:
+def redirected(handler: Asked, body: dict[str, Any]) -> bool:
     handler.send_response(301)
     handler.send_header("location", f"http://127.0.0.1:9{handler.path}")
     handler.send_header("content-length", "0")
@@ -150,7 +149,7 @@ def redirected(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> bool:
     return True
 
 
-def dripping(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> bool:
+def dripping(handler: Asked, body: dict[str, Any]) -> bool:
     handler.send_response(200)
     handler.end_headers()
     try:
@@ -164,20 +163,20 @@ def dripping(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> bool:
     return True
 
 
-def silent(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> bool:
-    time.sleep(3)
+def silent(handler: Asked, body: dict[str, Any]) -> bool:
+    handler.ended.wait(3)
     return False
 
 
 def status(number: int, body: object) -> Fault:
-    def fault(handler: BaseHTTPRequestHandler, _: dict[str, Any]) -> bool:
+    def fault(handler: Asked, _: dict[str, Any]) -> bool:
         answer(handler, number, body)
         return True
 
     return fault
 
 
-def cut(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> bool:
+def cut(handler: Asked, body: dict[str, Any]) -> bool:
     answer(handler, 200, body, short=20)
     return True
 

@@ -41,6 +41,8 @@ _TIME = {
     "\u03bcs": Fraction(1, 10**6),  # U+03BC Greek mu
     "ms": Fraction(1, 10**3),
     "s": Fraction(1),
+    "min": Fraction(60),
+    "h": Fraction(3600),
 }
 _NUMBER = re.compile(r"([0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE]([+-]?[0-9]{1,2}))?(?![0-9.])")
 _LANES = re.compile(r"([0-9]{1,4})\s*x\s*(?=[0-9.])")
@@ -62,11 +64,11 @@ def parse_time(text: str) -> Fraction:
     Raises
     ------
     UnitError
-        If the text is not a non-negative number followed by ns, us, ms or s.
+        If the text is not a non-negative number followed by ns, us, ms, s, min or h.
     """
     number, unit = _split(text, "time", "10us")
     if unit not in _TIME:
-        raise _unknown(text, unit, "time", "ns, us, ms or s, as in 10us")
+        raise _unknown(text, unit, "time", "ns, us, ms, s, min or h, as in 10us")
     return _plausible(number * _TIME[unit], text, "time") if number else number
 
 

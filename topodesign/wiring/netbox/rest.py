@@ -139,8 +139,12 @@ class _Server:
         self.api.http_session = _session(f"{base}/api/", self.pages)
 
     def close(self) -> None:
-        """Close the connections."""
-        self.api.http_session.close()
+        """Close the connections, now: a session alone leaves that to whoever lets go of the last error."""
+        session = self.api.http_session
+        for adapter in session.adapters.values():
+            for key in adapter.poolmanager.pools.keys():  # noqa: SIM118  it has no iterator
+                adapter.poolmanager.pools[key].close()
+        session.close()
 
     def read(self, kind: str, make: Callable[[Mapping[str, Any]], Any], **which: Any) -> tuple[Any, ...]:
         """Return what is made of every object of a kind, in the order of their numbers."""
@@ -223,9 +227,10 @@ def _session(base: str, pages: list[int]) -> requests.Session:
             pages[0] -= 1
             kwargs |= {"timeout": (_CONNECT, _ANSWER), "allow_redirects": False, "stream": True}
             response = super().request(method, url, *args, **kwargs)
-            if response.is_redirect:
-                raise requests.exceptions.InvalidURL("it redirects to another address; give that one")
-            response.raw = io.BytesIO(_whole(response))
+            with closing(response.raw) as raw:  # also what is not read to its end
+                if response.is_redirect:
+                    raise requests.exceptions.InvalidURL("it redirects to another address; give that one")
+                response.raw = io.BytesIO(_whole(raw))
             return response
 
     session = Session()
@@ -233,11 +238,11 @@ def _session(base: str, pages: list[int]) -> requests.Session:
     return session
 
 
-def _whole(response: requests.Response) -> bytes:
+def _whole(raw: Any) -> bytes:
     """Return the body of an answer, if it comes in time."""
     end = time.monotonic() + _ANSWER
     body = bytearray()
-    while piece := response.raw.read1(_PIECE, decode_content=True):
+    while piece := raw.read1(_PIECE, decode_content=True):
         body += piece
         if time.monotonic() > end:
             raise TimeoutError
