@@ -349,7 +349,7 @@ BAD_CALLS: list[tuple[tuple[str, ...], str]] = [
     ((*SMALL, "--seed", "-1"), "not in the range"),
     ((*SMALL, "--alpha", "10"), "no unit"),
     ((*SMALL, "--alpha", "-10us"), "negative"),
-    ((*SMALL, "--alpha", "10min"), "unknown unit 'min'"),
+    ((*SMALL, "--alpha", "10m"), "unknown unit 'm'"),
     ((*SMALL, "--alpha", "infs"), "not a number"),
     ((*SMALL, "--alpha", "nan"), "not a number"),
     ((*SMALL, "--alpha", ""), "not a number"),
