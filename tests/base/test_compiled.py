@@ -34,8 +34,10 @@ from topodesign.forest.optimum import optimum, with_capacity
 from topodesign.forest.schedule import forest_schedule
 from topodesign.forest.splitting import remove_switches
 from topodesign.plans.timed_ops import link_times
+from topodesign.pricing import deferral_kernels
 from topodesign.pricing import kernels as pricing_kernels
 from topodesign.pricing.closed_form import distances, girth, price
+from topodesign.pricing.deferral import defer
 from topodesign.pricing.flows import kernels as concurrent_kernels
 from topodesign.pricing.flows.balanced import balanced_flow
 from topodesign.pricing.flows.bounds import equal_split
@@ -90,6 +92,11 @@ def priced(digraph: Topology) -> None:
     distances(digraph, 0)
     girth(digraph)
     spff(digraph)
+
+
+def put_off(digraph: Topology) -> None:
+    distances(digraph, 0)
+    defer(digraph)
 
 
 def shared(digraph: Topology) -> None:
@@ -158,6 +165,7 @@ def mended(digraph: Topology) -> None:
 
 EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.SearchStrategy[Topology]]] = [
     ((pricing_kernels,), priced, regular_digraphs()),
+    ((deferral_kernels,), put_off, regular_digraphs()),
     ((concurrent_kernels,), shared, regular_digraphs()),
     ((replay,), replayed, regular_digraphs(5, 2)),
     ((spread_kernels,), spread_out, regular_digraphs(5, 2)),

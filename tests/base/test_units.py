@@ -150,7 +150,7 @@ REFUSED: list[tuple[Parser, str]] = [
     *((parse_size, text + unit) for text in ANYWHERE for unit in ("", "B", " MiB")),
     *((parse_bandwidth, text + unit) for text in ANYWHERE for unit in ("", "Gbps", " B/s")),
     *((parser, text) for text in ["5", "1e5", "5 "] for parser in PARSERS),
-    *((parse_time, text) for text in ["5m", "5hr", "5mins", "5S", "5Us", "5ks", "5sec", "5 m s", "5us us", "5usx", "5B"]),
+    *((parse_time, text) for text in ["5m", "5hr", "5mins", "5S", "5Us", "5sec", "5 m s", "5us us", "5usx", "5B"]),
     *((parse_time, text) for text in ["1e30s", "1e-40s", "1us 1us", "10usus", "1ps"]),
     *((parse_size, text) for text in ["5M", "5Mi", "5bB", "5mB", "5gb", "5 M B", "5KIB", "5kiB", "5EB", "5s"]),
     *((parse_size, text) for text in ["0B", "0.0MiB", "0e9B", "1e99PB", "1e-50B", "1GB/s", "2x1GB", "1Bytes"]),

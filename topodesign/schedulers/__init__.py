@@ -11,6 +11,7 @@ from topodesign.schedulers.baselines import BASELINES
 
 SCHEDULERS = {
     "spff": "over shortest paths, shards split so that links are evenly full (SPFF)",
+    "deferred": "over shortest paths, what nobody waits for when links have room",
     "stored": "found by a search and shipped",
     "lift": "lifted from the bases of an expansion",
     "dimensions": "all-to-all dimension by dimension",

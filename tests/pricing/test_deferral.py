@@ -1,0 +1,88 @@
+"""Deferred schedules: they deliver, in as many steps as SPFF, with the loads that are claimed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.samples.topologies import regular_digraphs
+from topodesign.base.errors import DisconnectedError, TooLargeError, TopologyError
+from topodesign.expand.library import build
+from topodesign.plans.measure import cost_of
+from topodesign.pricing import deferral
+from topodesign.pricing.closed_form import distances, price
+from topodesign.pricing.deferral import defer, price_deferred
+from topodesign.schedulers.deferred import deferred
+from topodesign.schedulers.scheduling import schedule
+from topodesign.topology.topology import Topology
+from topodesign.verification.rounds import verify_rounds
+
+
+@given(regular_digraphs(14, 4), st.sampled_from(["allgather", "reduce-scatter"]))
+@settings(max_examples=60)
+def test_it_delivers_at_the_price_that_is_claimed(topology: Topology, collective: str) -> None:
+    rounds = deferred(topology, collective)
+    report = verify_rounds(topology, rounds)
+    assert report.ok, report.problems
+    assert not report.redundant
+    way = topology if collective == "reduce-scatter" else topology.transpose()
+    assert report.cost == price_deferred(way) == cost_of(topology, rounds)
+    assert report.cost.steps == price(way).steps
+    assert rounds.units == 1
+
+
+@given(regular_digraphs(14, 4))
+@settings(max_examples=40)
+def test_a_shard_comes_no_sooner_than_its_distance_and_over_a_link_with_room(topology: Topology) -> None:
+    found = defer(topology)
+    nodes = topology.nodes
+    for shard in range(nodes):
+        far = distances(topology, shard)
+        assert all(found.time[node, shard] >= far[node] for node in range(nodes))
+    assert np.count_nonzero(found.time) == nodes * (nodes - 1)
+    capacity = {(u, v): size for u, v, size in topology.links()}
+    for step, room in enumerate(found.loads, start=1):
+        carried = Counter((int(found.source[v, s]), int(v)) for v, s in np.argwhere(found.time == step))
+        assert room == max(Fraction(count, capacity[link]) for link, count in carried.items())
+
+
+@pytest.mark.parametrize("spec", ["randomregular(200,3,1)", "randomregular(150,4,2)", "delete(kautz(3,4),7,4)"])
+def test_irregular_topologies_lose_far_less_than_by_spff(spec: str) -> None:
+    topology = build(spec)
+    spff, best = price(topology), price_deferred(topology)
+    assert best.steps == spff.steps
+    least = Fraction(topology.nodes - 1, topology.nodes)
+    assert least <= best.bandwidth
+    assert 3 * (best.bandwidth - least) < 2 * (spff.bandwidth - least)
+
+
+def test_auto_takes_what_is_better() -> None:
+    topology = build("randomregular(60,3,2)")
+    found = schedule(topology, "allgather")
+    costs = [found.claim["bandwidth"], *(schedule(topology, "allgather", method=m).claim["bandwidth"] for m in BOTH)]
+    assert costs[0] == min(costs)
+    assert schedule("circulant(12,2,3)", "allgather").generator["method"] == "spff"
+
+
+BOTH = ("spff", "deferred")
+
+
+def test_what_it_is_not_for_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DisconnectedError):
+        defer(Topology.from_links(3, [(0, 1), (1, 0), (2, 0)]))
+    with pytest.raises(TopologyError, match="switches"):
+        defer(Topology.from_links(3, [(0, 2), (2, 1), (1, 2), (2, 0)], switches=[2]))
+    with pytest.raises(TopologyError, match="at most 61 links into a node, not 62"):
+        defer(build("complete(63)"))
+    monkeypatch.setattr(deferral, "MOST_NODES", 8)
+    with pytest.raises(TooLargeError, match="at most 8 nodes, not 9"):
+        defer(build("genkautz(2,9)"))
+    monkeypatch.setattr(deferral, "MOST_WORK", 10)
+    with pytest.raises(TooLargeError, match="8 nodes in 3 steps takes too long"):
+        defer(build("genkautz(2,8)"))
+    assert schedule("genkautz(2,8)", "allgather").generator["method"] == "spff"

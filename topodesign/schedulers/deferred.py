@@ -1,0 +1,62 @@
+"""Deferred schedules: as many steps as SPFF takes, and links that are evenly full over all steps together.
+
+See :mod:`topodesign.pricing.deferral` for what is deferred and why that is better.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from topodesign.base.errors import ParameterError
+from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective, as_collective
+from topodesign.plans.plan import Plan
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import assemble, canonical, reverse
+from topodesign.pricing.closed_form import price
+from topodesign.pricing.deferral import defer, why_not
+from topodesign.schedulers.method import Method, Progress, Request, planned
+from topodesign.topology.topology import Topology
+
+
+def deferred(
+    topology: Topology, collective: Collective | str = ALLGATHER, *, progress: Progress | None = None
+) -> Rounds:
+    """Return a deferred allgather or reduce-scatter of whole shards.
+
+    Parameters
+    ----------
+    topology
+        Strongly connected, without switches.
+    collective
+        ``allgather``, or ``reduce-scatter``: the allgather of the transpose, reversed in time.
+    progress
+        Called with the share of the work that is done.
+
+    Raises
+    ------
+    DisconnectedError, TopologyError, TooLargeError
+        As :func:`topodesign.pricing.deferral.defer` does.
+    ParameterError
+        If the collective is another.
+    """
+    collective = as_collective(collective)
+    if collective == REDUCE_SCATTER:
+        return reverse(deferred(topology.transpose(), progress=progress))
+    if collective != ALLGATHER:
+        raise ParameterError(f"a deferred schedule is a reduce-scatter or an allgather, not {collective}")
+    found = defer(topology, progress)
+    node, shard = np.nonzero(found.time)
+    zero = np.zeros(len(node), np.int64)
+    block = (found.time[node, shard], found.source[node, shard], node, shard, zero, zero + 1)
+    return canonical(assemble(ALLGATHER, topology.nodes, 1, len(found.loads), [block]))
+
+
+def _make(request: Request) -> list[Plan]:
+    """Return the plan, or none where it would take too long."""
+    topology = request.topology
+    if why_not(topology, price(topology).steps) is not None:
+        return []
+    return [planned(topology, deferred(topology, request.collective, progress=request.progress), "deferred")]
+
+
+METHOD = Method("deferred", frozenset(), (ALLGATHER, REDUCE_SCATTER), _make)
