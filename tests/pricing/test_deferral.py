@@ -51,7 +51,10 @@ def test_a_shard_comes_no_sooner_than_its_distance_and_over_a_link_with_room(top
         assert room == max(Fraction(count, capacity[link]) for link, count in carried.items())
 
 
-@pytest.mark.parametrize("spec", ["randomregular(200,3,1)", "randomregular(150,4,2)", "delete(kautz(3,4),7,4)"])
+@pytest.mark.parametrize(
+    "spec",
+    ["randomregular(200,3,1)", "randomregular(150,4,2)", "lift(successors(3,0,1,1,0,0,1),dicyclic(20),1,5,9,40,33,20)"],
+)
 def test_irregular_topologies_lose_far_less_than_by_spff(spec: str) -> None:
     topology = build(spec)
     spff, best = price(topology), price_deferred(topology)

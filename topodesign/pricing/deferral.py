@@ -147,7 +147,9 @@ def _counted(topology: Topology, first: IntArray, time: NDArray[np.int16], link:
     source = np.zeros(time.shape, np.int32)
     source[came] = topology.src[order][over]
     steps = int(time.max(initial=0))
-    counts = np.bincount((time[came] - 1) * len(order) + over, minlength=steps * len(order)).reshape(steps, -1)
+    counts = np.bincount((time[came].astype(np.int64) - 1) * len(order) + over, minlength=steps * len(order)).reshape(
+        steps, -1
+    )
     kinds = np.unique(capacity).tolist()
     loads = (max(Fraction(int(row[capacity == kind].max()), kind) for kind in kinds) for row in counts)
     return Deferral(tuple(loads), time, source)
