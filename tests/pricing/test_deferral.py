@@ -17,6 +17,7 @@ from topodesign.plans.measure import cost_of
 from topodesign.pricing import deferral
 from topodesign.pricing.closed_form import distances, price
 from topodesign.pricing.deferral import defer, price_deferred
+from topodesign.schedulers import deferred as scheduler
 from topodesign.schedulers.deferred import deferred
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
@@ -64,6 +65,22 @@ def test_irregular_topologies_lose_far_less_than_by_spff(spec: str) -> None:
     assert 3 * (best.bandwidth - least) < 2 * (spff.bandwidth - least)
 
 
+def test_threads_find_the_same_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    topology = build("randomregular(60,3,2)")
+    alone = defer(topology)
+    monkeypatch.setattr(deferral, "_CORES", 3)
+    monkeypatch.setattr(deferral, "_WORK_PER_THREAD", 1)
+    monkeypatch.setattr(deferral, "_WORK_PER_PIECE", 1)
+    assert defer(topology).loads == alone.loads
+
+
+def test_more_links_than_a_table_of_masks_has_room_for() -> None:
+    topology = build("randomregular(40,15,1)")
+    rounds = deferred(topology)
+    assert verify_rounds(topology, rounds).ok
+    assert cost_of(topology, rounds) == defer(topology).cost(topology)
+
+
 def test_auto_takes_what_is_better() -> None:
     topology = build("randomregular(60,3,2)")
     found = schedule(topology, "allgather")
@@ -73,6 +90,12 @@ def test_auto_takes_what_is_better() -> None:
 
 
 BOTH = ("spff", "deferred")
+
+
+def test_auto_leaves_out_what_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler, "_MOST_WORK", 10)
+    assert schedule("randomregular(60,3,2)", "allgather").generator["method"] == "spff"
+    assert schedule("randomregular(60,3,2)", "allgather", method="deferred").generator["method"] == "deferred"
 
 
 def test_what_it_is_not_for_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ maximum flow at every node. No other schedule is claimed to be worse.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,17 +22,23 @@ from numpy.typing import NDArray
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, TooLargeError, TopologyError
+from topodesign.base.pieces import in_pieces
 from topodesign.pricing.closed_form import layer_loads
-from topodesign.pricing.deferral_kernels import CLASSES, choose_relays, deliver
+from topodesign.pricing.deferral_kernels import CLASS_BITS, CLASSES, NOT_YET, choose_relays, deliver
 from topodesign.topology.topology import IntArray, Topology
 
 MOST_NODES = 4096
-"""Larger topologies would take too much memory: some ten bytes for every two nodes."""
+"""Larger topologies would take too much memory: some twenty bytes for every two nodes."""
 MOST_WORK = 2**35
 """Steps times nodes times links that are looked at for one schedule; some minutes."""
-_MOST_LINKS = 63 - CLASSES
-_Tried = tuple[int, NDArray[np.int16], NDArray[np.int16]]
-"""Shards over a link in all steps, and for each node and shard the step and over which of the node's links it comes."""
+_MOST_LINKS = 63 - CLASS_BITS
+_CORES = os.cpu_count() or 1
+_WORK_PER_THREAD = 2**20
+"""Links times shards below which a second thread does not pay."""
+_WORK_PER_PIECE = 2**22
+"""Links times shards that take about as long as a piece should."""
+_Tried = tuple[int, int, NDArray[np.int16], NDArray[np.uint8]]
+"""Shards over a link in all steps, the first step that defers, and for each receiver and shard step and link."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +72,14 @@ def price_deferred(topology: Topology, progress: Callable[[float], None] | None 
     return defer(transpose, progress).cost(transpose)
 
 
-def why_not(topology: Topology, steps: int) -> str | None:
-    """Return why there is no deferred schedule of a topology with a diameter, or None if it is not too large."""
+def why_not(topology: Topology, steps: int, most: int | None = None) -> str | None:
+    """Return why there is no deferred schedule of a topology with a diameter, or None if it is not too large.
+
+    ``most`` is how much work it may be, at most and by default :data:`MOST_WORK`.
+    """
     if topology.nodes > MOST_NODES:
         return f"deferred schedules are for at most {MOST_NODES} nodes, not {topology.nodes}"
-    if steps * topology.nodes * len(topology.src) > MOST_WORK:
+    if steps * topology.nodes * len(topology.src) > min(MOST_WORK, MOST_WORK if most is None else most):
         return f"a deferred schedule of {topology.nodes} nodes in {steps} steps takes too long to find"
     return None
 
@@ -100,43 +110,97 @@ def defer(topology: Topology, progress: Callable[[float], None] | None = None) -
     nodes, steps = topology.nodes, len(layers)
     if (why := why_not(topology, steps)) is not None:
         raise TooLargeError(why)
-    out, into = (topology.indptr, topology.dst), _single_links(transpose)
+    into = _single_links(transpose)
     widest = int(np.diff(into[0]).max(initial=0))
     if widest > _MOST_LINKS:
         raise TopologyError(f"deferred schedules are for at most {_MOST_LINKS} links into a node, not {widest}")
-    distance, relay = np.empty((nodes, nodes), np.int16), np.empty((nodes, nodes), np.uint8)
-    if choose_relays(*out, *into, distance, relay) < 0:
+    every = np.arange(nodes)
+    by_shard, forwards = np.empty((nodes, nodes), np.int16), np.zeros((nodes, steps + 1), np.int32)
+    if choose_relays(every, topology.indptr, topology.dst, *into, every, by_shard, forwards) < 0:
         raise DisconnectedError("some nodes do not reach each other")
-    rooms = [-(-load.numerator // load.denominator) for load in layers]
-    least = -(-(nodes - 1) // int(np.diff(into[0]).min()))
+    code = np.ascontiguousarray(by_shard.T)
+    del by_shard, forwards
+    search = _Search(*into, np.empty((0, 0), np.int32), code, layers, progress)
+    return _counted(topology, into[0], *search.best())
 
-    def tried(back: int) -> _Tried:
-        """Return the schedule that defers in so many last steps."""
-        if progress is not None:
-            progress(min(1.0, back / steps))
-        time, link = np.zeros((nodes, nodes), np.int16), np.zeros((nodes, nodes), np.int16)
-        total = 0
-        for step in range(1, steps + 1):
-            what = (*into, *out, distance, relay, time, link, step, step == steps)
-            room = rooms[step - 1] if step < steps - back else deliver(*what, 0, False)
-            total += deliver(*what, room, True)
-        return total, time, link
 
-    middle = max(1, steps // 2)
-    best = tried(middle)
-    for way in (1, -1):
-        back = middle + way
-        while 1 <= back < steps and best[0] > least:
-            other = tried(back)
-            if other[0] >= best[0]:
+class _Search:
+    """Deferring from one step on or another.
+
+    Parameters
+    ----------
+    first, other, moved, code
+        Links and codes, as :mod:`topodesign.pricing.deferral_kernels` has them.
+    layers
+        What a unit of link capacity carries at each step if nothing is deferred.
+    progress
+        Called with the share of what is to be tried at most.
+    """
+
+    def __init__(
+        self,
+        first: IntArray,
+        other: IntArray,
+        moved: NDArray[np.int32],
+        code: NDArray[np.int16],
+        layers: list[Fraction],
+        progress: Callable[[float], None] | None,
+    ) -> None:
+        self._links = first, other, moved, code
+        self._distance = code // CLASSES
+        self._rooms = [-(-load.numerator // load.denominator) for load in layers]
+        self._work = max(1, len(other) // len(code)) * code.shape[1]
+        self._workers = min(_CORES, 1 + len(code) * self._work // _WORK_PER_THREAD)
+        self._least = -(-(code.shape[1] - 1) // int(np.diff(first).min()))
+        self._progress = progress
+
+    def best(self) -> tuple[NDArray[np.int16], NDArray[np.uint8]]:
+        """Return the step at which each receiver gets each shard, 0 for its own, and over which of its links."""
+        steps = len(self._rooms)
+        middle = max(1, steps // 2)
+        best = self._tried(middle)
+        for way in (1, -1):
+            back = middle + way
+            while 1 <= back < steps and best[0] > self._least:
+                other = self._tried(back)
+                if other[0] >= best[0]:
+                    break
+                best, back = other, back + way
+            if back > middle + 1:
                 break
-            best, back = other, back + way
-        if back > middle + 1:
-            break
-    return _counted(topology, into[0], best[1], best[2])
+        _, start, time, link = best
+        for step in range(1, start):  # nothing is deferred, so all that comes near has room
+            self._deliver(time, link, step, self._rooms[step - 1], take=True)
+        return time, link
+
+    def _tried(self, back: int) -> _Tried:
+        """Return the schedule that defers in the last step and so many before it."""
+        steps = len(self._rooms)
+        if self._progress is not None:
+            self._progress(min(1.0, back / steps))
+        start = max(1, steps - back)
+        time = np.where(self._distance < start, self._distance, np.int16(NOT_YET))
+        link = np.zeros(time.shape, np.uint8)
+        total = sum(self._rooms[: start - 1])
+        for step in range(start, steps):
+            room = self._deliver(time, link, step, 0, take=False)
+            total += self._deliver(time, link, step, room, take=True)
+        return total + self._deliver(time, link, steps, 0, take=True), start, time, link
+
+    def _deliver(self, time: NDArray[np.int16], link: NDArray[np.uint8], step: int, room: int, *, take: bool) -> int:
+        """Do what the kernel of this name does for all receivers: what they take depends on earlier steps alone."""
+        rooms = [room] * self._workers
+        last = step == len(self._rooms)
+
+        def some(worker: int, begin: int, end: int) -> None:
+            rooms[worker] = deliver(begin, end, *self._links, time, link, step, last, rooms[worker], take)
+
+        first = max(1, min(_WORK_PER_PIECE // self._work, -(-len(time) // self._workers)))
+        in_pieces(len(time), some, first=first, workers=self._workers)
+        return max(rooms)
 
 
-def _counted(topology: Topology, first: IntArray, time: NDArray[np.int16], link: NDArray[np.int16]) -> Deferral:
+def _counted(topology: Topology, first: IntArray, time: NDArray[np.int16], link: NDArray[np.uint8]) -> Deferral:
     """Return the schedule with the neighbours that shards come from and the loads, counted link by link."""
     order = np.lexsort((topology.src, topology.dst))
     order = order[topology.src[order] != topology.dst[order]]

@@ -1,9 +1,11 @@
 """Compiled loops of deferred schedules: who must forward which shard in time, and what each node takes at a step.
 
-Matrices have a row for each node and a column for each shard, which is called by its source: ``distance[v, s]`` is how
-far shard s has to go to node v, ``relay[v, s]`` whether v has to forward it, ``time[v, s]`` the step at which v gets
-it, 0 for not yet. Links are given by their ends as ``(first, other)``: node v's are ``other[first[v]:first[v+1]]``.
-Those into a node have an entry for each unit of capacity and no self-loops; those out of it one for each neighbour.
+A shard is called by its source. Matrices have a row for each node that receives, which are all, or one of each orbit
+of a symmetry, and a column for each shard: ``code[r, s]`` is :data:`CLASSES` times how far shard s has to go to receiver
+r plus how urgent it is there, ``time[r, s]`` the step at which it comes, 0 for its own shard, :data:`NOT_YET` before
+it is taken. The links into receiver r are ``first[r]`` to ``first[r+1]``, one for each unit of capacity and no
+self-loop. Link e comes from a node that looks like receiver ``other[e]``, to which shard s is what ``moved[e, s]`` is
+to that one; without a symmetry ``moved`` has no rows, and each shard is itself.
 """
 
 from __future__ import annotations
@@ -11,48 +13,66 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, Masks, compiled, find, tiered
-from topodesign.pricing.kernels import _augment, _group, _whole_first, search
+from topodesign.base.compiled import Ints, Masks, compiled, find, sort, tiered
+from topodesign.pricing.kernels import _augment, _whole_first, search
 
 Shorts = NDArray[np.int16]
 Bytes = NDArray[np.uint8]
 
-CLASSES = 2
-"""Bits that tell how urgent a shard is, above those for the links it can come over."""
+NOT_YET = 2**15 - 1
+"""A step later than all others."""
+CLASSES = 4
+"""How urgent a shard can be."""
+CLASS_BITS = 2
 
 _MUST, _FORKS, _LEADS, _ENDS = 0, 1, 2, 3
+_TABLE_BITS = 16  # keys of so many bits are counted in a table, which beats sorting them
 
 
-@tiered(lambda out_first, out_other, in_first, in_other, distance, relay: 3 * len(distance) * len(in_other))
+@tiered(lambda shards, out_first, out_other, in_first, in_other, *_: 4 * len(shards) * len(in_other))
 def choose_relays(
-    out_first: Ints, out_other: Ints, in_first: Ints, in_other: Ints, distance: Shorts, relay: Bytes
+    shards: Ints,
+    out_first: Ints,
+    out_other: Ints,
+    in_first: Ints,
+    in_other: Ints,
+    orbit: Ints,
+    code: Shorts,
+    forwards: NDArray[np.int32],
 ) -> int:
-    """Fill distances, and for each shard choose few nodes over which shortest paths lead to all others.
+    """Choose for each shard few nodes over which shortest paths lead to all others, and tell how urgent it is where.
 
     From the farthest nodes to the nearest, each gets one neighbour on a shortest path that forwards in time: who has
     only one such neighbour takes it, others take what is chosen already, else who leads to most of those that have
-    none, and forwards the fewest shards from as far away.
+    none, and forwards the fewest shards from as far away. Who forwards a shard must have it at once; of the others
+    those are the more urgent that lead to more nodes.
 
     Parameters
     ----------
+    shards
+        Which to look at.
     out_first, out_other, in_first, in_other
         Links out of and into each node.
-    distance, relay
-        Shape ``(N, N)``, written.
+    orbit
+        The number of the orbit that each node is in.
+    code
+        Shape ``(shards, N)``, written: what the codes are of these shards at all nodes.
+    forwards
+        Shape ``(orbits, diameter + 1)``, zeros: counts what is forwarded by distance.
 
     Returns
     -------
     int
         The diameter, or -1 if some node is not reached.
     """
-    nodes = len(distance)
+    nodes = len(orbit)
     far, mask = np.empty(nodes, np.int64), np.empty(nodes, np.uint64)
     queue, first = np.empty(nodes, np.int64), np.empty(nodes + 1, np.int64)
-    forwards = np.zeros((nodes, nodes), np.int32)
     chosen = np.zeros(nodes, np.uint8)
     waiting = np.zeros(nodes, np.int64)
     diameter = 0
-    for shard in range(nodes):
+    for number in range(len(shards)):
+        shard = shards[number]
         if search(shard, out_first, out_other, far, mask, queue) < nodes:
             return -1
         deepest = far[queue[nodes - 1]]
@@ -60,7 +80,6 @@ def choose_relays(
         layer = -1
         for place in range(nodes):
             node = queue[place]
-            distance[node, shard] = far[node]
             chosen[node] = 0
             while layer < far[node]:
                 layer += 1
@@ -80,7 +99,7 @@ def choose_relays(
                         only = other
                 if not several and not chosen[only]:
                     chosen[only] = 1
-                    forwards[only, x - 1] += 1
+                    forwards[orbit[only], x - 1] += 1
             for again in range(2):
                 for place in range(first[x], first[x + 1]):
                     node = queue[place]
@@ -98,58 +117,50 @@ def choose_relays(
                         if again == 0:
                             waiting[other] += 1
                             continue
-                        load = forwards[other, x - 1] - waiting[other]
+                        load = forwards[orbit[other], x - 1] - waiting[other]
                         if best < 0 or load < fewest:
                             best, fewest = other, load
                     if again == 1:
                         chosen[best] = 1
-                        forwards[best, x - 1] += 1
+                        forwards[orbit[best], x - 1] += 1
         for node in range(nodes):
-            relay[node, shard] = chosen[node]
+            urgency = _MUST
+            if chosen[node] == 0:
+                behind = 0
+                for entry in range(out_first[node], out_first[node + 1]):
+                    if far[out_other[entry]] == far[node] + 1:
+                        behind += 1
+                urgency = _FORKS if behind > 1 else (_LEADS if behind == 1 else _ENDS)
+            code[number, node] = CLASSES * far[node] + urgency
     return diameter
 
 
-@compiled
-def _urgency(
-    node: int, shard: int, step: int, out_first: Ints, out_other: Ints, distance: Shorts, relay: Bytes, time: Shorts
-) -> int:
-    """Return how urgent a shard is: who must forward it does so now; else the more nodes wait for it the sooner."""
-    if relay[node, shard] == 1 and distance[node, shard] == step:
-        return _MUST
-    behind = 0
-    for entry in range(out_first[node], out_first[node + 1]):
-        other = out_other[entry]
-        if time[other, shard] == 0 and distance[other, shard] == step + 1:
-            behind += 1
-    return _FORKS if behind > 1 else (_LEADS if behind == 1 else _ENDS)
-
-
-@tiered(lambda in_first, in_other, *_: 2 * len(in_first) * len(in_other))
+@tiered(lambda begin, end, in_first, in_other, moved, code, *_: 2 * (end - begin) * len(code[0]) * 4)
 def deliver(
+    begin: int,
+    end: int,
     in_first: Ints,
     in_other: Ints,
-    out_first: Ints,
-    out_other: Ints,
-    distance: Shorts,
-    relay: Bytes,
+    moved: NDArray[np.int32],
+    code: Shorts,
     time: Shorts,
-    link: Shorts,
+    link: Bytes,
     step: int,
     last: bool,
     room: int,
     take: bool,
 ) -> int:
-    """Have every node take shards over each of its links at a step, urgent ones first.
+    """Have some receivers take shards over each of their links at a step, urgent ones first.
 
     Parameters
     ----------
-    in_first, in_other, out_first, out_other
-        Links into and out of each node.
-    distance, relay
-        As :func:`choose_relays` filled them.
+    begin, end
+        Which receivers: from the first of these up to the second.
+    in_first, in_other, moved, code
+        Links and codes, as above.
     time, link
-        Shape ``(N, N)``: for node v and shard s the step at which it comes, 0 for not yet, and over which of its links;
-        changed in place if ``take``.
+        Shape ``(receivers, N)``: the step at which a shard comes, and over which of the receiver's links; changed in
+        place if ``take``. What has come at an earlier step is left as it is.
     step
         Its number, from 1 on.
     last
@@ -164,37 +175,41 @@ def deliver(
     int
         Shards that a link has to carry: ``room`` or more. -1 if in the last step a shard has not come near.
     """
-    nodes = len(time)
+    nodes = code.shape[1]
     keys, shards = np.empty(nodes, np.uint64), np.empty(nodes, np.int64)
     kinds, counts = np.empty(nodes, np.uint64), np.empty(nodes, np.int64)
-    for node in range(nodes):
-        begin, ports = in_first[node], in_first[node + 1] - in_first[node]
+    widest = 0
+    for node in range(begin, end):
+        widest = max(widest, in_first[node + 1] - in_first[node])
+    bits = widest + CLASS_BITS
+    place = np.zeros(1 << bits if bits <= _TABLE_BITS else 0, np.int64)
+    for node in range(begin, end):
+        start, ports = in_first[node], in_first[node + 1] - in_first[node]
         over = np.uint64(ports)
         found = 0
         for shard in range(nodes):
-            if time[node, shard] != 0 or distance[node, shard] > step or shard == node:
+            urgency = np.int64(code[node, shard]) - CLASSES * step
+            if urgency >= CLASSES or (urgency != _MUST and not take) or time[node, shard] < step:
                 continue
-            must = last or (relay[node, shard] == 1 and distance[node, shard] == step)
-            if not (take or must):
-                continue
+            if last:
+                urgency = _MUST
+            elif urgency < 0:
+                urgency = _ENDS  # all whom it leads to have got it from others, or may
             mask = np.uint64(0)
             for j in range(ports):
-                other = in_other[begin + j]
-                if other == shard or 0 < time[other, shard] < step:
+                there = moved[start + j, shard] if len(moved) else shard
+                if time[in_other[start + j], there] < step:
                     mask |= np.uint64(1) << np.uint64(j)
             if mask == 0:
                 if last:
                     return -1
                 continue
-            if not must:
-                urgency = _urgency(node, shard, step, out_first, out_other, distance, relay, time)
-                mask |= np.uint64(urgency) << over
-            keys[found] = mask
+            keys[found] = mask | np.uint64(urgency) << over
             shards[found] = shard
             found += 1
         if found == 0:
             continue
-        groups = _sorted_group(keys[:found], ports, kinds, counts)
+        groups = _numbered(keys[:found], ports + CLASS_BITS, place, kinds, counts)
         masks, urgencies = np.empty(groups, np.uint64), np.empty(groups, np.int64)
         for g in range(groups):
             urgencies[g] = np.int64(kinds[g] >> over)
@@ -210,14 +225,21 @@ def deliver(
                 left[j] += 1
         if not take:
             continue
+        full = np.uint64(0)  # links over which nothing more can come, however others change over
         for urgency in range(_FORKS, _ENDS + 1):
             for g in range(groups):
                 if urgencies[g] == urgency:
                     open_[g] = counts[g]
-                    _augment(groups, masks, open_, left, flow)
-                    open_[g] = 0
+            while True:
+                for g in range(groups):
+                    if not masks[g] & ~full:
+                        open_[g] = 0
+                more = _augment(groups, masks, open_, left, flow)
+                if more == 0:
+                    break
+                full |= more
         for i in range(found):
-            g = find(keys[i], kinds[:groups])
+            g = np.int64(keys[i])
             for j in range(ports):
                 if flow[g, j] > 0:
                     flow[g, j] -= 1
@@ -228,9 +250,38 @@ def deliver(
 
 
 @compiled
-def _sorted_group(keys: Masks, ports: int, kinds: Masks, counts: Ints) -> int:
-    """Write each distinct key with its count, in order, and return how many there are; the keys stay as they are."""
-    copy = np.empty_like(keys)
+def _numbered(keys: Masks, bits: int, place: Ints, kinds: Masks, counts: Ints) -> int:
+    """Write each distinct key with its count, in order, and in each key's place its number; return how many there are.
+
+    ``place`` holds zeros, before and after, for all keys of as many bits as it has room for.
+    """
+    groups = 0
+    table = len(place) > 0
+    if table:
+        for key in keys:
+            if place[key] == 0:
+                place[key] = 1
+                kinds[groups] = key
+                groups += 1
+        sort(kinds[:groups].view(np.int64), bits)
+        for g in range(groups):
+            place[kinds[g]] = g
+    else:
+        spare = np.empty_like(keys)
+        for i in range(len(keys)):
+            spare[i] = keys[i]
+        sort(spare.view(np.int64), bits)
+        for i in range(len(keys)):
+            if i == 0 or spare[i] != spare[i - 1]:
+                kinds[groups] = spare[i]
+                groups += 1
+    for g in range(groups):
+        counts[g] = 0
     for i in range(len(keys)):
-        copy[i] = keys[i]
-    return _group(copy, ports + CLASSES, np.zeros(0, np.int64), kinds, counts)
+        g = place[keys[i]] if table else find(keys[i], kinds[:groups])
+        counts[g] += 1
+        keys[i] = g
+    if table:
+        for g in range(groups):
+            place[kinds[g]] = 0
+    return groups

@@ -148,9 +148,11 @@ def _steps(collective: Collective, methods: list[Method]) -> tuple[Collective, .
 
 
 def _plans(request: Request, methods: list[Method]) -> list[Plan]:
-    """Return the plans of all methods, in their order, up to one that none of the others can beat."""
+    """Return the plans of all methods that answer soon, in their order, up to one that none of the others can beat."""
     plans: list[Plan] = []
     for one in methods:
+        if len(methods) > 1 and one.soon is not None and not one.soon(request):
+            continue
         plans += one.make(request)
         if any(_unbeatable(plan) for plan in plans):
             break

@@ -17,6 +17,9 @@ from topodesign.pricing.deferral import defer, why_not
 from topodesign.schedulers.method import Method, Progress, Request, planned
 from topodesign.topology.topology import Topology
 
+_MOST_WORK = 2**29
+"""Steps times nodes times links up to which it is tried without being named."""
+
 
 def deferred(
     topology: Topology, collective: Collective | str = ALLGATHER, *, progress: Progress | None = None
@@ -59,4 +62,10 @@ def _make(request: Request) -> list[Plan]:
     return [planned(topology, deferred(topology, request.collective, progress=request.progress), "deferred")]
 
 
-METHOD = Method("deferred", frozenset(), (ALLGATHER, REDUCE_SCATTER), _make)
+def _soon(request: Request) -> bool:
+    """Return whether it takes seconds: not much longer than an SPFF schedule of as many sends."""
+    topology = request.topology
+    return why_not(topology, price(topology).steps, _MOST_WORK) is None
+
+
+METHOD = Method("deferred", frozenset(), (ALLGATHER, REDUCE_SCATTER), _make, soon=_soon)

@@ -427,6 +427,8 @@ class Method:
         Whether it takes fabrics with switches, names and bandwidths; it then makes a fabric of any place.
     auto
         Whether ``auto`` asks it.
+    soon
+        Whether it answers what is asked soon enough for ``auto``; None if it always does.
     in_groups
         What it makes in several groups at once, if it takes groups; None for all that it makes.
     timed
@@ -441,6 +443,7 @@ class Method:
     movement: str = "rounds"
     fabrics: bool = False
     auto: bool = True
+    soon: Callable[[Request], bool] | None = None
     in_groups: tuple[Collective, ...] | None = None
     timed: Method | None = None
 
