@@ -37,6 +37,7 @@ _WORK_PER_THREAD = 2**20
 """Links times shards below which a second thread does not pay."""
 _WORK_PER_PIECE = 2**22
 """Links times shards that take about as long as a piece should."""
+_Links = tuple[IntArray, IntArray, NDArray[np.int32], NDArray[np.int16]]
 _Tried = tuple[int, int, NDArray[np.int16], NDArray[np.uint8]]
 """Shards over a link in all steps, the first step that defers, and for each receiver and shard step and link."""
 
@@ -120,7 +121,7 @@ def defer(topology: Topology, progress: Callable[[float], None] | None = None) -
         raise DisconnectedError("some nodes do not reach each other")
     code = np.ascontiguousarray(by_shard.T)
     del by_shard, forwards
-    search = _Search(*into, np.empty((0, 0), np.int32), code, layers, progress)
+    search = _Search((*into, np.empty((0, 0), np.int32), code), layers, progress)
     return _counted(topology, into[0], *search.best())
 
 
@@ -129,24 +130,16 @@ class _Search:
 
     Parameters
     ----------
-    first, other, moved, code
-        Links and codes, as :mod:`topodesign.pricing.deferral_kernels` has them.
+    links
+        The arrays ``first``, ``other``, ``moved`` and ``code`` of :mod:`topodesign.pricing.deferral_kernels`.
     layers
         What a unit of link capacity carries at each step if nothing is deferred.
     progress
         Called with the share of what is to be tried at most.
     """
 
-    def __init__(
-        self,
-        first: IntArray,
-        other: IntArray,
-        moved: NDArray[np.int32],
-        code: NDArray[np.int16],
-        layers: list[Fraction],
-        progress: Callable[[float], None] | None,
-    ) -> None:
-        self._links = first, other, moved, code
+    def __init__(self, links: _Links, layers: list[Fraction], progress: Callable[[float], None] | None) -> None:
+        first, other, _, code = self._links = links
         self._distance = code // CLASSES
         self._rooms = [-(-load.numerator // load.denominator) for load in layers]
         self._work = max(1, len(other) // len(code)) * code.shape[1]

@@ -1,9 +1,9 @@
 """Compiled loops of deferred schedules: who must forward which shard in time, and what each node takes at a step.
 
 A shard is called by its source. Matrices have a row for each node that receives, which are all, or one of each orbit
-of a symmetry, and a column for each shard: ``code[r, s]`` is :data:`CLASSES` times how far shard s has to go to receiver
-r plus how urgent it is there, ``time[r, s]`` the step at which it comes, 0 for its own shard, :data:`NOT_YET` before
-it is taken. The links into receiver r are ``first[r]`` to ``first[r+1]``, one for each unit of capacity and no
+of a symmetry, and a column for each shard: ``code[r, s]`` is :data:`CLASSES` times how far shard s has to go to
+receiver r plus how urgent it is there, ``time[r, s]`` the step at which it comes, 0 for its own shard, :data:`NOT_YET`
+before it is taken. The links into receiver r are ``first[r]`` to ``first[r+1]``, one for each unit of capacity and no
 self-loop. Link e comes from a node that looks like receiver ``other[e]``, to which shard s is what ``moved[e, s]`` is
 to that one; without a symmetry ``moved`` has no rows, and each shard is itself.
 """
