@@ -188,7 +188,7 @@ def deliver(
         over = np.uint64(ports)
         found = 0
         for shard in range(nodes):
-            urgency = np.int64(code[node, shard]) - CLASSES * step
+            urgency = int(code[node, shard]) - CLASSES * step
             if urgency >= CLASSES or (urgency != _MUST and not take) or time[node, shard] < step:
                 continue
             if last:
@@ -239,10 +239,10 @@ def deliver(
                     break
                 full |= more
         for i in range(found):
-            g = np.int64(keys[i])
+            group = keys[i]
             for j in range(ports):
-                if flow[g, j] > 0:
-                    flow[g, j] -= 1
+                if flow[group, j] > 0:
+                    flow[group, j] -= 1
                     time[node, shards[i]] = step
                     link[node, shards[i]] = j
                     break
@@ -278,9 +278,9 @@ def _numbered(keys: Masks, bits: int, place: Ints, kinds: Masks, counts: Ints) -
     for g in range(groups):
         counts[g] = 0
     for i in range(len(keys)):
-        g = place[keys[i]] if table else find(keys[i], kinds[:groups])
-        counts[g] += 1
-        keys[i] = g
+        number = int(place[keys[i]]) if table else find(keys[i], kinds[:groups])
+        counts[number] += 1
+        keys[i] = number
     if table:
         for g in range(groups):
             place[kinds[g]] = 0
