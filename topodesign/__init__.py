@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from topodesign.pricing.all_to_all import all_to_all as all_to_all
     from topodesign.pricing.evaluation import evaluate as evaluate
     from topodesign.pricing.evaluation import price as price
+    from topodesign.pricing.evaluation import price_deferred as price_deferred
     from topodesign.pricing.groups import price_groups as price_groups
     from topodesign.report.families import families as families
     from topodesign.report.page.page import report_page as report_page
@@ -176,6 +177,7 @@ _HOMES = {
     "plot": "report.plots",
     "price": "pricing.evaluation",
     "price_catalog": "catalog.price",
+    "price_deferred": "pricing.evaluation",
     "price_groups": "pricing.groups",
     "rank": "catalog.ranking",
     "read_fabric": "fabrics.files",

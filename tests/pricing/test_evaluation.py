@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 
 from tests.samples.topologies import regular_digraphs
-from topodesign import build, evaluate, price
+from topodesign import build, evaluate, price, price_deferred
 from topodesign.base.cost import Cost
-from topodesign.base.errors import TopodesignError, UnitError
-from topodesign.pricing import closed_form
+from topodesign.base.errors import TooLargeError, TopodesignError, TopologyError, UnitError
+from topodesign.pricing import closed_form, deferral, evaluation
 from topodesign.pricing.workload import as_workload
 from topodesign.topology.files import write_links
 from topodesign.topology.topology import Topology
@@ -36,11 +36,42 @@ def test_both_collectives_are_priced_and_the_dearer_one_is_the_cost(topology: To
     assert (document["steps"], Fraction(document["bandwidth"])) == (result.cost.steps, result.cost.bandwidth)
     assert Fraction(document["reduce_scatter_bandwidth"]) == result.reduce_scatter.bandwidth
     assert Fraction(document["allgather_bandwidth"]) == result.allgather.bandwidth
-    both = (result.reduce_scatter, result.allgather)
+    spff = (result.reduce_scatter, result.allgather)
+    deferred = (deferral.price_deferred(topology), deferral.price_deferred(topology.transpose()))
+    least = Fraction(topology.nodes - 1, topology.nodes)
+    met = all(cost.bandwidth == least for cost in spff)
+    assert (result.deferred_reduce_scatter, result.deferred_allgather) == ((None, None) if met else deferred)
+    both = tuple(min(pair, key=lambda cost: cost.bandwidth) for pair in zip(spff, deferred, strict=True))
+    assert result.cheapest == both
+    assert price_deferred(topology) == max(deferred, key=lambda cost: cost.bandwidth)
     work = result.workload
     assert result.allreduce[0] == sum(cost.runtime(work.alpha, work.sizes[0], work.bandwidth) for cost in both)
     told = str(result)
-    assert ("\nreduce-scatter" in told) == ("\nallgather" in told) == (result.reduce_scatter != result.allgather)
+    alike = (spff[0], both[0]) == (spff[1], both[1])
+    assert ("\nreduce-scatter" in told) == ("\nallgather" in told) == (not alike)
+    assert told.count("\n  deferred ") == sum(one != other for one, other in zip(spff, both, strict=True)) / (1 + alike)
+
+
+def test_deferred_schedules_are_looked_for_where_that_is_quick_or_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    topology = "randomregular(40,3,1)"
+    found = evaluate(topology)
+    assert found.methods == ("deferred",)
+    monkeypatch.setattr(evaluation, "_QUICK_WORK", 1)
+    by_spff, asked = evaluate(topology), evaluate(topology, deferred=True)
+    assert (by_spff.deferred_allgather, by_spff.methods) == (None, ("spff",))
+    assert by_spff.cheapest == (by_spff.reduce_scatter, by_spff.allgather)
+    assert asked.cheapest == found.cheapest
+    assert asked.allreduce < by_spff.allreduce
+    assert by_spff.record()["deferred_allgather_bandwidth"] is None
+    assert Fraction(asked.record()["deferred_allgather_bandwidth"]) == found.cheapest[1].bandwidth
+
+
+def test_topologies_that_have_no_deferred_schedule_are_priced_without() -> None:
+    assert evaluate("genkautz(62,66)").methods == ("spff",)
+    with pytest.raises(TopologyError, match="at most 61 links"):
+        evaluate("genkautz(62,66)", deferred=True)
+    with pytest.raises(TooLargeError, match="at most 4096 nodes"):
+        price_deferred("torus(65,65)")
 
 
 @given(regular_digraphs())
@@ -122,6 +153,7 @@ def test_numbers_are_taken_for_quantities() -> None:
         lambda: evaluate("torus(4,4)", sizes=[]),
         lambda: evaluate("torus(4,4)", bandwidth=True),
         lambda: price("fabric.yaml"),
+        lambda: price_deferred(42),
     ],
 )
 def test_wrong_arguments_are_errors_of_ours(call: Any) -> None:

@@ -27,6 +27,12 @@ from topodesign.pricing.efforts import EFFORTS, Effort
     "that is too little; auto is exact up to about 100 nodes without symmetry.",
 )
 @click.option("--gap", default="1%", show_default=True, help="What an approximate price may be above its lower bound.")
+@click.option(
+    "--deferred/--no-deferred",
+    default=None,
+    help="Look for deferred schedules, too, whatever it takes, or never.  [default: where SPFF leaves something to "
+    "gain and it takes a second or two at most]",
+)
 @json_option
 def command(
     topology: str,
@@ -36,6 +42,7 @@ def command(
     all_sources: bool,
     effort: Effort,
     gap: str,
+    deferred: bool | None,
     as_json: bool,
 ) -> None:
     """Price one topology and set it against the bounds.
@@ -53,6 +60,7 @@ def command(
             all_sources=all_sources,
             effort=effort,
             gap=gap,
+            deferred=deferred,
             progress=progress,
         )
     tell_of_names(result.topology)

@@ -52,7 +52,7 @@ class Contender:
     place
         Topology or fabric; a fabric with the bandwidth of a node that was asked for.
     method
-        Which schedulers were asked for its allreduce.
+        Which schedulers its allreduce is by.
     plan
         Its allreduce, verified; None where the place is so large that its links were priced instead.
     steps
@@ -186,14 +186,15 @@ def contender(
         plan = schedule(place, ALLREDUCE, method=method)
     if plan is not None:
         steps, bandwidth, times = _of_plan(plan, None if isinstance(place, Fabric) else ports, workload)
+        method = plan.generator.get("method", method)
     elif isinstance(place, Topology):
-        steps, bandwidth, times = _of_links(place, ports, workload)
+        method, steps, bandwidth, times = _of_links(place, ports, workload)
     number = counts(_single(links) if isinstance(place, Fabric) else links)
     lower, upper = _all_to_all(place, ports, workload)
     return Contender(
         name,
         place,
-        "spff" if plan is None else plan.generator.get("method", method),
+        method,
         plan,
         steps,
         bandwidth,
@@ -248,11 +249,11 @@ _Priced: TypeAlias = tuple[int, Fraction, tuple[Fraction, ...]]
 """Steps, bandwidth factor and times."""
 
 
-def _of_links(topology: Topology, ports: Fraction, work: Workload) -> _Priced:
-    """Return what the best SPFF schedules cost, by the links."""
+def _of_links(topology: Topology, ports: Fraction, work: Workload) -> tuple[str, int, Fraction, tuple[Fraction, ...]]:
+    """Return by which methods its allreduce is cheapest and what that costs, by the links."""
     found = evaluate(topology)
-    there, back = (Cost(one.steps, one.bandwidth * ports) for one in (found.reduce_scatter, found.allgather))
-    return there.steps, (there.bandwidth + back.bandwidth) / 2, work.allreduce(there, back)
+    there, back = (Cost(one.steps, one.bandwidth * ports) for one in found.cheapest)
+    return ", ".join(found.methods), there.steps, (there.bandwidth + back.bandwidth) / 2, work.allreduce(there, back)
 
 
 def _of_plan(plan: Plan, ports: Fraction | None, work: Workload) -> _Priced:

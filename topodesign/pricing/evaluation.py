@@ -10,29 +10,69 @@ from typing import Any
 import numpy as np
 
 from topodesign.base.cost import Cost, lower_bound
+from topodesign.base.errors import TooLargeError, TopologyError
 from topodesign.base.pieces import Progress, part
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import Quantity, format_excess, format_size, format_time
 from topodesign.expand.library import TopologyLike, as_topology
-from topodesign.pricing import closed_form
+from topodesign.pricing import closed_form, deferral
 from topodesign.pricing.all_to_all import AllToAll, all_to_all
 from topodesign.pricing.efforts import Effort
 from topodesign.pricing.flows.balanced import GAP
 from topodesign.pricing.workload import Workload, as_workload
 from topodesign.topology.topology import Topology
 
+_QUICK_WORK = 2**26
+"""Steps times nodes times links of the deferred schedules that are found unasked: about one or two seconds."""
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What the two halves of an allreduce cost on a topology.
+
+    Attributes
+    ----------
+    reduce_scatter, allgather
+        Prices of its best SPFF reduce-scatter and allgather: as many steps, the diameter, but the bandwidth factors may
+        differ where the topology is not isomorphic to its transpose.
+    deferred_reduce_scatter, deferred_allgather
+        Prices of the best deferred schedules that were found, in as many steps; they may be dearer. None where they
+        were not looked for.
+    """
+
+    reduce_scatter: Cost
+    allgather: Cost
+    deferred_reduce_scatter: Cost | None
+    deferred_allgather: Cost | None
+
+    @property
+    def cost(self) -> Cost:
+        """Price of SPFF for the dearer of the two collectives, which holds for both."""
+        return dearer(self.reduce_scatter, self.allgather)
+
+    @property
+    def cheapest(self) -> tuple[Cost, Cost]:
+        """Prices of the reduce-scatter and the allgather, each by SPFF or deferred, whichever is cheaper."""
+        return (
+            cheaper(self.reduce_scatter, self.deferred_reduce_scatter),
+            cheaper(self.allgather, self.deferred_allgather),
+        )
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods that :attr:`cheapest` is by: ``spff``, ``deferred``, or both."""
+        both = zip((self.reduce_scatter, self.allgather), self.cheapest, strict=True)
+        return tuple(dict.fromkeys("spff" if spff == cost else "deferred" for spff, cost in both))
+
 
 @dataclass(frozen=True, repr=False)
-class Evaluation(Result):
-    """What is known of a topology.
+class Evaluation(Result, Prices):
+    """What is known of a topology, beside its prices.
 
     Attributes
     ----------
     topology
         The topology.
-    reduce_scatter, allgather
-        Prices of its best SPFF reduce-scatter and allgather: as many steps, the diameter, but the bandwidth factors may
-        differ where the topology is not isomorphic to its transpose.
     bound
         Lower bound for its nodes and degree (with the duplex Moore bound if it is duplex).
     girth
@@ -50,8 +90,6 @@ class Evaluation(Result):
     """
 
     topology: Topology
-    reduce_scatter: Cost
-    allgather: Cost
     bound: Cost
     girth: int | None
     undirected_girth: int | None
@@ -61,14 +99,9 @@ class Evaluation(Result):
     all_to_all: AllToAll
 
     @property
-    def cost(self) -> Cost:
-        """Price of the dearer of the two collectives, which holds for both."""
-        return dearer(self.reduce_scatter, self.allgather)
-
-    @property
     def allreduce(self) -> tuple[Fraction, ...]:
-        """Seconds of a reduce-scatter and an allgather after it, for each size of the workload."""
-        return self.workload.allreduce(self.reduce_scatter, self.allgather)
+        """Seconds of the cheapest reduce-scatter and the cheapest allgather after it, for each size of the workload."""
+        return self.workload.allreduce(*self.cheapest)
 
     @property
     def name(self) -> str:
@@ -92,6 +125,8 @@ class Evaluation(Result):
             "bandwidth_float": float(self.cost.bandwidth),
             "reduce_scatter_bandwidth": str(self.reduce_scatter.bandwidth),
             "allgather_bandwidth": str(self.allgather.bandwidth),
+            "deferred_reduce_scatter_bandwidth": _text(self.deferred_reduce_scatter),
+            "deferred_allgather_bandwidth": _text(self.deferred_allgather),
             "lower_bound": {"steps": self.bound.steps, "bandwidth": str(self.bound.bandwidth)},
             "steps_over_bound": self.cost.steps - self.bound.steps,
             "bandwidth_over_bound": str(self.cost.bandwidth / self.bound.bandwidth - 1),
@@ -122,6 +157,8 @@ class Evaluation(Result):
                 "bandwidth_float": float(self.cost.bandwidth),
                 "reduce_scatter_bandwidth": self.reduce_scatter.bandwidth,
                 "allgather_bandwidth": self.allgather.bandwidth,
+                "deferred_reduce_scatter_bandwidth": _bandwidth(self.deferred_reduce_scatter),
+                "deferred_allgather_bandwidth": _bandwidth(self.deferred_allgather),
                 "bound_steps": self.bound.steps,
                 "bound_bandwidth": self.bound.bandwidth,
                 "duplex": graph.is_duplex,
@@ -140,19 +177,12 @@ class Evaluation(Result):
         graph, cost, bound = self.topology, self.cost, self.bound
         symmetry = "vertex-transitive by construction" if graph.vertex_transitive else "not proven vertex-transitive"
         loops = f", {graph.self_loops} ports lost to self-loops" if graph.self_loops else ""
-        if self.reduce_scatter == self.allgather:
-            factors = [("bandwidth factor", self._factor(cost))]
-        else:
-            factors = [
-                ("reduce-scatter", f"bandwidth factor {self._factor(self.reduce_scatter)}"),
-                ("allgather", f"bandwidth factor {self._factor(self.allgather)}"),
-            ]
         rows = [
             *([] if graph.alias is None else [("short spec", graph.alias)]),
             ("nodes", f"{graph.nodes}"),
             ("degree", f"{graph.degree}" + ("" if graph.is_regular else " (not regular: some ports are unused)")),
             ("steps", f"{cost.steps} (bound {bound.steps})"),
-            *factors,
+            *self._factors(),
             ("all-to-all", f"bandwidth factor {self.all_to_all.words()}"),
             *self._equal_split(),
             ("cabling", "duplex: every link has its reverse" if graph.is_duplex else "simplex: one-way links"),
@@ -178,6 +208,20 @@ class Evaluation(Result):
             return []
         return [("  by equal split", f"bandwidth factor {float(found.equal_split):.6f} over shortest paths")]
 
+    def _factors(self) -> list[tuple[str, str]]:
+        """Return what the two collectives take by SPFF and, where that is cheaper, deferred; once if they are alike."""
+        shown = list(zip((self.reduce_scatter, self.allgather), self.cheapest, strict=True))
+        if shown[0] == shown[1]:
+            names, shown = ["bandwidth factor"], shown[:1]
+        else:
+            names = ["reduce-scatter", "allgather"]
+        rows = []
+        for name, (spff, best) in zip(names, shown, strict=True):
+            rows.append((name, ("" if len(names) == 1 else "bandwidth factor ") + self._factor(spff)))
+            if best != spff:
+                rows.append(("  deferred", f"bandwidth factor {self._factor(best)}"))
+        return rows
+
     def _factor(self, cost: Cost) -> str:
         over = format_excess(cost.bandwidth / self.bound.bandwidth)
         return f"{cost.bandwidth} = {float(cost.bandwidth):.6f} (bound {self.bound.bandwidth}, {over})"
@@ -192,6 +236,7 @@ def evaluate(
     all_sources: bool = False,
     effort: Effort = "quick",
     gap: Fraction | float | str = GAP,
+    deferred: bool | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Price a topology and set it against the bounds.
@@ -209,6 +254,9 @@ def evaluate(
     effort, gap
         How far to go for the price of all-to-all, as :func:`topodesign.all_to_all`. By default it is exact or within a
         proven gap where that takes about a second at most, and elsewhere bounds are told.
+    deferred
+        Whether to look for deferred schedules, too; None for where SPFF leaves something to gain and that takes a
+        second or two at most, as it does up to about a thousand nodes of degree 4.
     progress
         Called now and then with the share of the work that is done.
 
@@ -219,7 +267,10 @@ def evaluate(
     UnitError
         If a quantity cannot be read.
     DisconnectedError, TopologyError
-        As :func:`topodesign.pricing.closed_form.price`.
+        As :func:`topodesign.pricing.closed_form.price`; if ``deferred`` is said, also as
+        :func:`topodesign.price_deferred`.
+    TooLargeError
+        If ``deferred`` is said of a topology that is too large for it.
 
     Examples
     --------
@@ -239,14 +290,16 @@ def evaluate(
     allreduce 1GB      150.1ms (bound 150.1ms)
     """
     graph, work = as_topology(topology), as_workload(alpha, sizes, bandwidth)
-    there, back = price_both(graph, all_sources=all_sources, progress=part(progress, 0, 0.5))
+    prices = price_each(graph, deferred, all_sources=all_sources, progress=part(progress, 0, 0.5))
     sources = None if all_sources else graph.representatives
     cycles = closed_form.undirected_girth if graph.is_duplex else closed_form.girth
     shortest = cycles(graph, progress=part(progress, 0.5, 0.6))
     return Evaluation(
+        prices.reduce_scatter,
+        prices.allgather,
+        prices.deferred_reduce_scatter,
+        prices.deferred_allgather,
         graph,
-        there,
-        back,
         lower_bound(graph.nodes, graph.degree, duplex=graph.is_duplex),
         2 if graph.is_duplex else shortest,
         shortest if graph.is_duplex else None,
@@ -281,6 +334,81 @@ def price_both(topology: Topology, *, all_sources: bool = False, progress: Progr
         return both, both
     there = closed_form.price(topology, all_sources=all_sources, progress=part(progress, 0, 0.5))
     return there, closed_form.price(topology.transpose(), all_sources=all_sources, progress=part(progress, 0.5, 1))
+
+
+def price_deferred(topology: TopologyLike, *, progress: Progress | None = None) -> Cost:
+    """Return what the best deferred reduce-scatter and allgather that were found cost at most: the dearer one, exactly.
+
+    They have as many steps as SPFF's, and mostly a smaller bandwidth factor where a topology is irregular. Where it is
+    small or all nodes are alike, SPFF may be cheaper: :func:`topodesign.price`. A schedule with this cost is made by
+    ``schedule(topology, collective, method="deferred")``.
+
+    Parameters
+    ----------
+    topology
+        As :func:`evaluate` takes it.
+    progress
+        Called now and then with the share of the work that is done.
+
+    Raises
+    ------
+    TooLargeError
+        If there are more than 4096 nodes, or too much work.
+    TopologyError
+        If there are more than 61 links into or out of a node, or as :func:`evaluate`.
+    SpecError, FileFormatError, ParameterError, DisconnectedError
+        As :func:`evaluate`.
+
+    Examples
+    --------
+    >>> from topodesign import price, price_deferred
+    >>> spff, deferred = price("randomregular(64,4,1)"), price_deferred("randomregular(64,4,1)")
+    >>> deferred.steps == spff.steps, deferred.bandwidth < spff.bandwidth
+    (True, True)
+    """
+    return dearer(*deferred_both(as_topology(topology), progress))
+
+
+def deferred_both(topology: Topology, progress: Progress | None = None) -> tuple[Cost, Cost]:
+    """Return the prices of the deferred reduce-scatter and allgather; errors as :func:`price_deferred`."""
+    if topology.is_duplex:
+        both = deferral.price_deferred(topology, progress)
+        return both, both
+    there = deferral.price_deferred(topology, part(progress, 0, 0.5))
+    return there, deferral.price_deferred(topology.transpose(), part(progress, 0.5, 1))
+
+
+def price_each(
+    topology: Topology, deferred: bool | None = None, *, all_sources: bool = False, progress: Progress | None = None
+) -> Prices:
+    """Return the prices of both halves of an allreduce; parameters and errors are those of :func:`evaluate`."""
+    there, back = price_both(topology, all_sources=all_sources, progress=part(progress, 0, 0.5))
+    if deferred is None:
+        work = (1 if topology.is_duplex else 2) * there.steps * topology.nodes * len(topology.src)
+        gain = dearer(there, back).bandwidth > Fraction(topology.nodes - 1, topology.nodes)
+        looked = gain and work <= _QUICK_WORK
+    else:
+        looked = deferred
+    try:
+        later = deferred_both(topology, part(progress, 0.5, 1)) if looked else (None, None)
+    except (TooLargeError, TopologyError):  # such as for too many links of a node
+        if deferred:
+            raise
+        later = (None, None)
+    return Prices(there, back, *later)
+
+
+def cheaper(one: Cost, other: Cost | None) -> Cost:
+    """Return the cost with the smaller bandwidth factor of two with as many steps; the first if there is no other."""
+    return one if other is None or one.bandwidth <= other.bandwidth else other
+
+
+def _text(cost: Cost | None) -> str | None:
+    return None if cost is None else str(cost.bandwidth)
+
+
+def _bandwidth(cost: Cost | None) -> Fraction | None:
+    return None if cost is None else cost.bandwidth
 
 
 def dearer(one: Cost, other: Cost) -> Cost:

@@ -47,6 +47,6 @@ def methods() -> Methods:
     --------
     >>> from topodesign import methods
     >>> [one.method for one in methods()][:3]
-    ['spff', 'stored', 'lift']
+    ['spff', 'deferred', 'stored']
     """
     return Methods(Listed(name, about) for name, about in SCHEDULERS.items())

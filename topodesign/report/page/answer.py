@@ -8,7 +8,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.records import Table, shortened
 from topodesign.base.units import format_size, format_time
 from topodesign.catalog.pareto import Entry, Pareto
-from topodesign.pricing.evaluation import price_both
+from topodesign.pricing.evaluation import price_each
 from topodesign.report.charts.chart import Chart, Series
 from topodesign.report.charts.frontier import frontier_chart
 from topodesign.report.charts.times import over_sizes, times_chart
@@ -85,8 +85,8 @@ def _sections(entry: Entry, bound: Cost) -> tuple[Section, ...]:
             Section("Commands", (loading(name),)),
         )
     graph = entry.build()
-    there, back = price_both(graph)
-    priced = Priced(there, back, bound, computed_from_links(graph), exchange)
+    prices = price_each(graph)
+    priced = Priced(*prices.cheapest, bound, computed_from_links(graph, prices.methods), exchange)
     return topology_sections(graph, name, entry.workload, priced, made_for(graph))
 
 

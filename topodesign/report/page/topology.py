@@ -60,7 +60,7 @@ class Priced:
     bound
         What no topology can beat.
     basis
-        How the prices were found, in words.
+        How the prices were found, and of which schedules they are, in words.
     all_to_all
         What the bandwidth factor of an all-to-all is at least and at most, the second None where that is not known;
         None if neither is.
@@ -90,10 +90,9 @@ def topology_document(found: Evaluation, name: str) -> Document:
     """
     graph, work = found.topology, found.workload
     priced = Priced(
-        found.reduce_scatter,
-        found.allgather,
+        *found.cheapest,
         found.bound,
-        computed_from_links(graph),
+        computed_from_links(graph, found.methods),
         (found.all_to_all.lower, found.all_to_all.upper),
     )
     sections = topology_sections(graph, name, work, priced, made_for(graph))
@@ -114,11 +113,14 @@ def setting(work: Workload) -> str:
     return f"alpha {format_time(work.alpha)}, {format_bandwidth(work.bandwidth)} per node"
 
 
-def computed_from_links(graph: Topology) -> str:
-    """Return how the price of a topology was found."""
-    known = graph.representatives
+def computed_from_links(graph: Topology, methods: tuple[str, ...]) -> str:
+    """Return how the price of a topology was found, and of which schedules it is."""
+    known, by = graph.representatives, ""
     few = f"for the {counted(len(known or ()), 'node')} to which symmetry takes all others"
-    return f"computed from its {len(graph.src)} links, {'for every node' if known is None else few}, in whole numbers"
+    if "deferred" in methods:
+        known, by = None, f" by {'SPFF and ' if 'spff' in methods else ''}deferred schedules"
+    nodes = "for every node" if known is None else few
+    return f"computed from its {len(graph.src)} links{by}, {nodes}, in whole numbers"
 
 
 def _verdict(work: Workload, priced: Priced) -> str:
@@ -144,7 +146,7 @@ def _times(found: Evaluation) -> Chart:
     return over_sizes(
         f"{shortened(found.name)}: allreduce over message size",
         [
-            Series("this topology", SIZES, work.allreduce(found.reduce_scatter, found.allgather)),
+            Series("this topology", SIZES, work.allreduce(*found.cheapest)),
             Series("lower bound", SIZES, work.allreduce(found.bound), role="bound"),
             *(
                 Series(one.name, SIZES, one.allreduce, role="other")
@@ -269,7 +271,7 @@ def bottleneck_of(graph: Topology, priced: Priced) -> str:
     over = format_excess(cost.bandwidth / bound.bandwidth).removeprefix("+")
     return (
         f"The cut around a node would let {graph.nodes - 1} shards in over {graph.degree} links at the least factor "
-        f"{bound.bandwidth}. Here some links carry more than their share at some distance, and all others wait for "
+        f"{bound.bandwidth}. Here some links carry more than their share at some step, and all others wait for "
         f"them, which costs {over}."
     )
 

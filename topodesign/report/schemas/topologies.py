@@ -123,8 +123,12 @@ EVALUATE = record(
         "degree": integer("Ports d out of, and into, a node."),
         **COST,
         "bandwidth_float": number("The same, rounded."),
-        "reduce_scatter_bandwidth": fraction("Bandwidth factor of the reduce-scatter alone."),
-        "allgather_bandwidth": fraction("Bandwidth factor of the allgather alone."),
+        "reduce_scatter_bandwidth": fraction("Bandwidth factor of the reduce-scatter alone, by SPFF."),
+        "allgather_bandwidth": fraction("Bandwidth factor of the allgather alone, by SPFF."),
+        "deferred_reduce_scatter_bandwidth": nullable(
+            fraction("The same by a deferred schedule, in as many steps; null where none was looked for.")
+        ),
+        "deferred_allgather_bandwidth": nullable(fraction("The same of the allgather.")),
         "lower_bound": record(COST, "What no topology of so many nodes and ports beats."),
         "steps_over_bound": integer("Steps beyond the bound."),
         "bandwidth_over_bound": fraction("Bandwidth factor over the bound, less 1."),
