@@ -20,7 +20,14 @@ from topodesign.search.annealing import Walk, anneal, start_walk, swaps_between
 from topodesign.search.target import Found, undominated
 from topodesign.topology.topology import Topology
 
-DUPLEX = ["circulant(9,1,3)", "hypercube(3)", "randomregulargraph(10,3,1)", "cocktailparty(4)", "torus(3,4)"]
+DUPLEX = [
+    "randomregulargraph(11,3,1)",
+    "circulant(9,1,3)",
+    "hypercube(3)",
+    "randomregulargraph(10,3,1)",
+    "cocktailparty(4)",
+    "torus(3,4)",
+]
 
 
 def dearer(topology: Topology) -> Cost:

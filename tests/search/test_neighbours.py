@@ -17,7 +17,7 @@ from tests.samples.scheduled import scheduled
 from tests.samples.topologies import regular_digraphs
 from topodesign import build
 from topodesign.base.cost import Cost
-from topodesign.base.errors import SpecError
+from topodesign.base.errors import ParameterError, SpecError
 from topodesign.expand import delete, insert, swap
 from topodesign.pricing.closed_form import price
 from topodesign.search.neighbours import _deleted, _inserted, _number, compact, search_neighbours
@@ -71,6 +71,16 @@ def test_insertion_and_deletion_undo_each_other(topology: Topology, data: st.Dat
         places.setdefault(head, []).append(place)
     order = [places[head].pop(0) for tail in sorted(set(tails)) for u, head in chosen if u == tail]
     assert delete(longer, new, _number(order)) == topology
+
+
+def test_a_new_nodes_link_to_itself_is_made() -> None:
+    topology = insert(build("complete(4)"), 0, 1, 1, 0, 4, 4)
+    assert topology.links() == [(u, v, 1) for u, v in sorted(
+        [(u, v) for u in range(4) for v in range(4) if u != v and {u, v} != {0, 1}]
+        + [(0, 4), (4, 0), (1, 4), (4, 1), (4, 4)]
+    )]  # fmt: skip
+    with pytest.raises(ParameterError, match="3->3"):
+        insert(build("complete(4)"), 0, 1, 1, 0, 3, 3)
 
 
 @given(regular_digraphs(), st.data())
@@ -153,16 +163,23 @@ def test_their_schedules_are_spff(text: str) -> None:
         ("randomregulargraph(12,3,1)", 4),
         ("randomregulargraph(14,5,1)", 2),
         ("hypercube(4)", 1),
+        ("randomregulargraph(12,3,1)", 1),
+        ("randomregulargraph(12,3,1)", 3),
+        ("randomregulargraph(13,5,1)", 1),
+        ("randomregulargraph(13,5,1)", 2),
     ],
 )
 @pytest.mark.parametrize("seed", range(4))
 def test_duplex_stays_duplex(text: str, change: int, seed: int) -> None:
+    """And where a port must stay free, one does and no more."""
     base = build(text)
     more = _inserted(base, change, True, np.random.default_rng(seed))
     assert (more.nodes, more.degree, more.is_duplex, more.is_regular) == (base.nodes + change, base.degree, True, True)
     target = Target(base.nodes - change, base.degree, duplex=True)
     less = _deleted(base, change, target, np.random.default_rng(seed))
     assert (less.nodes, less.is_duplex, less.is_regular) == (base.nodes - change, True, True)
+    if base.degree % 2:
+        assert (more.self_loops, less.self_loops) == (more.nodes % 2, less.nodes % 2)
 
 
 @pytest.mark.parametrize(
@@ -173,6 +190,7 @@ def test_duplex_stays_duplex(text: str, change: int, seed: int) -> None:
         Target(101, 4, duplex=False),
         Target(53, 4, duplex=True),
         Target(46, 3, duplex=True),
+        Target(37, 3, duplex=True),
     ],
 )
 def test_found_costs_what_its_spec_costs(target: Target) -> None:
@@ -185,6 +203,19 @@ def test_found_costs_what_its_spec_costs(target: Target) -> None:
         assert dearer(topology) == one.cost
     assert search_neighbours(target, [], 300_000) == found
     assert not search_neighbours(target, [], 300_000, known=[one.cost for one in found])
+
+
+def test_large_degrees_that_keep_a_port_free_are_made_of_the_bases() -> None:
+    """The base has 3 steps and the least bandwidth factor, and so has what is made of it: that of a port less."""
+    target, base = Target(61, 9, duplex=True), build("cayley(metacyclic(15,4,2),3,7,8,12,25,26,30,47,55)")
+    assert (base.degree, price(base)) == (9, Cost(3, Fraction(59, 60)))
+    found = search_neighbours(target, [base], 2**22)
+    assert min(one.cost.steps for one in found) == 3
+    for one in found:
+        topology = build(str(one.spec))
+        assert (topology.nodes, topology.degree, topology.is_duplex, topology.self_loops) == (61, 9, True, 1)
+        assert price(topology) == one.cost
+    assert not search_neighbours(Target(62, 9, duplex=True), [base], 2**22)
 
 
 def test_better_than_generalized_kautz_at_a_prime() -> None:

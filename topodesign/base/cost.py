@@ -168,6 +168,9 @@ def least_steps(nodes: int, degree: int, *, duplex: bool = False) -> LeastSteps:
 def lower_bound(nodes: int, degree: int, *, duplex: bool = False) -> Cost:
     """Return the bound that no topology beats: the steps of :func:`least_steps` and y = (N-1)/N.
 
+    Where N and d are odd a node of a duplex topology has a port that stays free, as a cable takes two: all that it
+    gets comes over d-1 links, which takes d/(d-1) times as long.
+
     Notes
     -----
     Efficient Direct-Connect Topologies, Definition 11 and Theorem 4.
@@ -176,8 +179,27 @@ def lower_bound(nodes: int, degree: int, *, duplex: bool = False) -> Cost:
     --------
     >>> lower_bound(1024, 4)
     Cost(steps=5, bandwidth=Fraction(1023, 1024))
+    >>> lower_bound(9, 3, duplex=True)
+    Cost(steps=3, bandwidth=Fraction(4, 3))
     """
-    return Cost(least_steps(nodes, degree, duplex=duplex).steps, Fraction(nodes - 1, nodes))
+    steps, bandwidth = least_steps(nodes, degree, duplex=duplex).steps, Fraction(nodes - 1, nodes)
+    if keeps_port_free(nodes, degree, duplex=duplex):
+        bandwidth *= Fraction(degree, degree - 1)
+    return Cost(steps, bandwidth)
+
+
+def keeps_port_free(nodes: int, degree: int, *, duplex: bool) -> bool:
+    """Return whether a port stays free whatever the topology: all ports are an odd number, and a cable takes two.
+
+    A topology has a self-loop there, which uses a port and carries nothing.
+
+    Examples
+    --------
+    >>> from topodesign.base.cost import keeps_port_free
+    >>> keeps_port_free(9, 3, duplex=True), keeps_port_free(9, 3, duplex=False), keeps_port_free(9, 4, duplex=True)
+    (True, False, False)
+    """
+    return duplex and nodes * degree % 2 == 1
 
 
 def moore_distances(nodes: int, degree: int, *, duplex: bool = False) -> Fraction:

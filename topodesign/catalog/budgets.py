@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from topodesign.base.cost import Cost, lower_bound
+from topodesign.base.cost import Cost, keeps_port_free, lower_bound
 from topodesign.base.spec import Spec
 from topodesign.catalog.quality import runtime
 from topodesign.expand.library import build
@@ -56,16 +56,19 @@ class Effort:
         """Search beside what is known of a size, and of those with a few nodes more or less."""
         own = candidates.get(target, ())
         bound = lower_bound(target.nodes, target.degree, duplex=target.duplex)
-        if not self.percent or not own or target.degree > MOST_PORTS or any(one.cost == bound for one in own):
+        one_free = keeps_port_free(target.nodes, target.degree, duplex=target.duplex)
+        if not self.percent or any(one.cost == bound for one in own):
+            return []
+        if not one_free and (not own or target.degree > MOST_PORTS):
             return []
         known = [one.cost for one in own]
         found: list[Found] = []
         for seed, (limit, most) in enumerate(_tries(target), start=self.seed):
             costs = [*known, *(one.cost for one in found)]
             work = self._share(most)
-            if work and min(map(runtime, costs)) > limit * runtime(bound):
+            if work and (not costs or min(map(runtime, costs)) > limit * runtime(bound)):
                 found += search_neighbours(target, list(_bases(target, candidates)), work, seed=seed, known=costs)
-        if target.nodes <= budgets()["annealing"]["nodes"]:
+        if target.nodes <= budgets()["annealing"]["nodes"] and (own or found):
             options: list[Candidate | Found] = [*sorted(own, key=lambda one: one.rank), *found]
             start = min(options, key=lambda one: runtime(one.cost)).spec  # of equals the first
             found += self._annealed(target, start, [*known, *(one.cost for one in found)])

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from topodesign.base.arguments import as_integer, as_path, as_several
-from topodesign.base.cost import lower_bound
+from topodesign.base.cost import keeps_port_free, lower_bound
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import Result
 from topodesign.base.spec import Spec, parse
@@ -221,11 +221,14 @@ class _Run:
 
     def _plan(self, target: Target) -> None:
         nodes, degree = target.nodes, target.degree
-        if target.duplex and (nodes * degree % 2 or degree < 3):
+        if target.duplex and degree < 3:
             return
-        counts = [1, *orbit_counts(nodes, degree)] if degree <= MOST_LINKS else []
+        one_free = keeps_port_free(nodes, degree, duplex=target.duplex)  # then all nodes do not look alike
+        counts = [1, *orbit_counts(nodes, degree)] if degree <= MOST_LINKS and not one_free else []
         if degree <= MOST_PORTS:
             counts += [0, -1] if nodes <= _ANNEALED else [0]
+        elif one_free:
+            counts.append(0)
         for orbits in counts:
             what = 1 + orbits.bit_length() // 2 if orbits > 0 else orbits
             purse = self.purses[_Kind(degree, target.duplex, nodes.bit_length() // 2, what)]

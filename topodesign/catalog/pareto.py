@@ -8,7 +8,16 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from topodesign.base.cost import Basis, Cost, LeastSteps, check_size, least_steps, lower_bound, moore_distances
+from topodesign.base.cost import (
+    Basis,
+    Cost,
+    LeastSteps,
+    check_size,
+    keeps_port_free,
+    least_steps,
+    lower_bound,
+    moore_distances,
+)
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError
 from topodesign.base.records import LONGEST_CELL, Result, Table, shortened
 from topodesign.base.spec import Spec, parse
@@ -322,6 +331,9 @@ class Pareto(Result):
             yield f"Proven to be the least possible: {listed(met)}."
         if self.least.why is not None:
             yield f"The bound of the steps is one above Moore's: {self.least.why}."
+        if keeps_port_free(self.nodes, self.degree, duplex=self.bidirectional):
+            ports = f"{self.nodes}*{self.degree} ports"
+            yield f"One port stays free, a self-loop in the list of links: {ports} are odd, and a cable takes two."
         if any(entry.allgather != entry.cost for entry in self.entries):
             yield "y is the mean of reduce-scatter and allgather where these differ."
         names = [entry.name for entry in self.entries if entry.name is not None]
@@ -453,6 +465,7 @@ def pareto(
             seconds,
             seed=seed_of_search,
             known=[Found(parse(row.spec), row.cost) for row in known],
+            near=_near(target, catalog),
             progress=progress,
         )
     if not front:
@@ -471,6 +484,18 @@ def pareto(
         better,
     )
     return _with_runners_up(found, more, catalog, progress)
+
+
+def _near(target: Target, catalog: Catalog | str | Path | bool) -> list[Topology]:
+    """Return the topologies of the sizes beside one that keeps a port free, which a node more or less makes it."""
+    sizes = (target.nodes - 1, target.nodes + 1)
+    if catalog is False or not keeps_port_free(target.nodes, target.degree, duplex=target.duplex):
+        return []
+    try:
+        rows = [as_catalog(catalog).frontier(n, target.degree, duplex=True) for n in sizes if covers(n, target.degree)]
+    except CatalogError:
+        return []  # which the answer tells, if it was to be looked up there
+    return [row.build() for front in rows for row in front]
 
 
 def _composed(
@@ -549,15 +574,11 @@ def check_question(nodes: int, degree: int, *, bidirectional: bool, most: int = 
         raise ParameterError(f"degree {degree} is too large (at most {MOST_DEGREE})")
     if not bidirectional:
         return
-    if nodes * degree % 2:
-        near = [
-            f"({n},{d})"
-            for n, d in ((nodes, degree - 1), (nodes, degree + 1), (nodes - 1, degree), (nodes + 1, degree))
-            if n > 1 and (d > 1 or (d == 1 and n == 2))
-        ]
+    if degree >= nodes and keeps_port_free(nodes, degree, duplex=True):
         raise ParameterError(
-            f"an odd number of nodes ({nodes}) with an odd degree ({degree}) has no duplex topology: "
-            f"each cable takes two ports, and {nodes}*{degree} is odd; nearest sizes (N,d): {', '.join(near)}"
+            f"{nodes} nodes of degree {degree} would keep a port free, as {nodes}*{degree} is odd and cables take two "
+            f"ports, and none is known with cables side by side; nearest sizes (N,d): ({nodes},{degree - 1}), "
+            f"({nodes},{degree + 1})"
         )
     if degree == 1 and nodes > 2:
         raise ParameterError(

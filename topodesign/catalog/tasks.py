@@ -49,11 +49,8 @@ class Task:
 
     @property
     def targets(self) -> list[Target]:
-        """The size for duplex cabling, if that is possible, and for any."""
-        any_wiring = Target(self.nodes, self.degree, duplex=False)
-        if self.nodes * self.degree % 2:
-            return [any_wiring]
-        return [Target(self.nodes, self.degree, duplex=True), any_wiring]
+        """The size for duplex cabling and for any."""
+        return [Target(self.nodes, self.degree, duplex) for duplex in (True, False)]
 
 
 def needs(task: Task) -> list[Task]:

@@ -16,7 +16,8 @@ def graph(base: Topology, *numbers: int) -> Topology:
     """Return G with a new node, numbered last, in the middle of the d links u->w: each becomes u->new and new->w.
 
     All nodes keep their number of ports. With k times d links, k nodes are inserted one after the other; the later
-    ones may be put in the middle of the links of the earlier.
+    ones may be put in the middle of the links of the earlier. The link of a new node to itself is one that need not be
+    there: the node gets it, and so a port of it stays free.
     """
     topology = require_base(base, _SIGNATURE)
     ends = [require_count(number, _SIGNATURE, 0) for number in numbers]
@@ -31,8 +32,9 @@ def graph(base: Topology, *numbers: int) -> Topology:
     links = len(src) - new * topology.degree
     for place in range(0, len(ends), 2):
         node = topology.nodes + place // ports
-        at = find_link(src[:links], dst[:links], ends[place], ends[place + 1], _SIGNATURE)
-        dst[at] = node
+        if not ends[place] == ends[place + 1] == node:
+            at = find_link(src[:links], dst[:links], ends[place], ends[place + 1], _SIGNATURE)
+            dst[at] = node
         dst[links] = ends[place + 1]
         links += 1
     return Topology.from_arrays(topology.nodes + new, src, dst)

@@ -15,8 +15,11 @@ from topodesign.topology.topology import IntArray, Topology, check_buildable
 _ATTEMPTS = 100
 _ROUNDS = 200
 _MOST_WORK = 2**32  # comparisons of a new link with the others of its node: about ten seconds
-_MOST_PRICED = 2**24  # links times sources: some 0.4 s
+_MOST_PRICED, _MOST_PRICED_ODD = 2**24, 2**27  # links times sources: some 0.4 s, and 3 s where there is little else
 _WIDEST = 128  # of a graph, or of its complement: pairs are repaired one by one, about d^2/4 of them
+
+_FEW_NODES, _ODD_SEEDS = 64, 8
+"""Up to so many nodes several graphs are tried where no other family has any, as N and d are odd."""
 
 _GOOD_SEEDS = {(9, 2): 1711, (10, 2): 34553}
 """Seeds of small digraphs with optimal bandwidth in the fewest steps, by size, where no other family has one."""
@@ -28,10 +31,13 @@ def _find(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
 
 
 def _find_graph(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
-    # One seed, because every node has to be priced. Small sizes and degrees have better families.
-    sparse = 3 <= degree <= min(_WIDEST, (nodes - 1) // 2) and nodes * degree % 2 == 0
-    if sparse and nodes > 20 and nodes * nodes * degree <= _MOST_PRICED:
-        yield nodes, degree, 0
+    # One seed, because every node has to be priced. Small sizes and degrees have better families, unless both are odd.
+    odd = nodes * degree % 2 == 1 and nodes > degree >= 3
+    sparse = 3 <= degree <= min(_WIDEST, (nodes - 1) // 2)
+    most = _MOST_PRICED_ODD if odd else _MOST_PRICED
+    if (odd or (sparse and nodes > 20)) and nodes * nodes * degree <= most and min(degree, nodes - degree) <= _WIDEST:
+        for seed in range(_ODD_SEEDS if odd and nodes <= _FEW_NODES else 1):
+            yield nodes, degree, seed
 
 
 @named(_find)
@@ -66,10 +72,10 @@ def randomregular(n: int, d: int, seed: int) -> Topology:
 def randomregulargraph(n: int, d: int, seed: int) -> Topology:
     """Random d-regular graph on n > d nodes: every link has its reverse, no self-loops or parallel links, connected.
 
-    The nd ports, an even number, are paired at random, and then each self-loop or parallel pair exchanges an end with
-    one met at random that both can be joined with; for dense graphs (n <= 2d) the absent links are drawn instead. Not
-    exactly uniform. The seed is any integer from 0 on; it names the same links everywhere, as :func:`randomregular`
-    does.
+    The nd ports are paired at random, and then each self-loop or parallel pair exchanges an end with one met at random
+    that both can be joined with; for dense graphs (n <= 2d) the absent links are drawn instead. Where n and d are odd
+    one port of the last node stays free, which is a self-loop. Not exactly uniform. The seed is any integer from 0 on;
+    it names the same links everywhere, as :func:`randomregular` does.
 
     References
     ----------
@@ -79,21 +85,23 @@ def randomregulargraph(n: int, d: int, seed: int) -> Topology:
     require_at_least("n", n, d + 1)
     require_at_least("seed", seed, 0)
     check_buildable(n, n * d)
-    if n * d % 2:
-        raise ParameterError(f"no graph has {n} nodes of degree {d}: one of the two must be even")
     if min(d, n - 1 - d) > _WIDEST:
         raise TooLargeError(f"randomregulargraph({n},{d},...) has too many links to draw; take fewer")
     for attempt in range(_ATTEMPTS):
         stream = np.random.PCG64([seed, attempt])
-        topology = _graph(n, d, stream) if 2 * d < n else _complement(_graph(n, n - 1 - d, stream))
+        odd = n * d % 2
+        topology = _graph(n, d, -odd, stream) if 2 * d < n else _complement(_graph(n, n - 1 - d, odd, stream))
         if topology is not None and _strongly_connected(topology):
-            return topology
+            return _with_loop(topology, n - 1) if odd else topology
     raise ParameterError(f"no random graph found for randomregulargraph({n},{d},{seed}); try another seed")
 
 
-def _graph(n: int, d: int, stream: np.random.PCG64) -> Topology | None:
-    """Return a random d-regular graph, connected or not, or None if the repair gets stuck."""
-    ends = np.sort(_permutation(n * d, stream).reshape(-1, 2) // max(d, 1), axis=1)
+def _graph(n: int, d: int, more: int, stream: np.random.PCG64) -> Topology | None:
+    """Return a random graph, connected or not, or None if the repair gets stuck.
+
+    All nodes have d links, but for the last, which has so many more.
+    """
+    ends = np.sort(np.minimum(_permutation(n * d + more, stream).reshape(-1, 2) // max(d, 1), n - 1), axis=1)
     pairs = list(map(tuple, ends.tolist()))
     times = Counter(pairs)
     crowded = [i for i, pair in enumerate(pairs) if times[pair] > 1 or pair[0] == pair[1]]
@@ -113,6 +121,11 @@ def _graph(n: int, d: int, stream: np.random.PCG64) -> Topology | None:
             return None
     u, v = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     return Topology.from_arrays(n, np.concatenate((u, v)), np.concatenate((v, u)))
+
+
+def _with_loop(topology: Topology, node: int) -> Topology:
+    """Return the topology with one self-loop more."""
+    return Topology.from_arrays(topology.nodes, np.append(topology.src, node), np.append(topology.dst, node))
 
 
 def _complement(topology: Topology | None) -> Topology | None:

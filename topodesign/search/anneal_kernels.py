@@ -655,9 +655,14 @@ def _choose(
 
 @compiled
 def _makes_sense(links: Ints, duplex: bool) -> bool:
-    """Whether the links are all different, and rotating them changes something and makes no self-loop."""
+    """Whether the links are all different, and rotating them changes something and makes no self-loop.
+
+    Where every link has its reverse self-loops stay, as they are their own.
+    """
     size = len(links)
     for i in range(size):
+        if duplex and links[i, 0] == links[i, 2]:
+            return False
         if links[i, 0] == links[(i + 1) % size, 2]:
             return False
         for j in range(i):

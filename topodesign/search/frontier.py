@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from topodesign.base.cost import Basis
+from topodesign.base.cost import Basis, keeps_port_free
 from topodesign.base.errors import TopologyError
 from topodesign.expand.library import build
 from topodesign.pricing.closed_form import price
 from topodesign.search.finder import LARGEST_PRICED, Candidate, Finder
+from topodesign.search.neighbours import search_neighbours
 from topodesign.search.symmetric import search_cayley, search_symmetric
 from topodesign.search.target import Found, Target
+from topodesign.topology.topology import Topology
 
 _WORK = 2**27
 """Links that the search at the size itself looks at; at smaller sizes that it is expanded from fewer."""
+_ODD_WORK = 2**22
+"""Sources looked at and nodes changed where a node more or less is put into or taken from other topologies."""
 
 
 def search_frontier(
@@ -22,6 +26,7 @@ def search_frontier(
     *,
     seed: int = 0,
     known: Sequence[Found] = (),
+    near: Sequence[Topology] = (),
     progress: Callable[[float], None] | None = None,
 ) -> list[Candidate]:
     """Find the frontier of a size.
@@ -37,6 +42,8 @@ def search_frontier(
         Seed of the search.
     known
         Topologies of this size that are known already; they are rebuilt and priced like all others.
+    near
+        Topologies of the degree with a node more or less, for sizes that keep a port free: there is no symmetry then.
     progress
         Called now and then with the share of the time that is used.
 
@@ -65,6 +72,8 @@ def search_frontier(
             progress=progress,
         )
     found[target] = [*found.get(target, ()), *known]
+    if seconds != 0 and keeps_port_free(target.nodes, target.degree, duplex=target.duplex):
+        found[target] += search_neighbours(target, near, _ODD_WORK, seed=seed, known=costs)
     return [_rebuilt(one) for one in Finder(found).frontier(target.nodes, target.degree, duplex=target.duplex)]
 
 

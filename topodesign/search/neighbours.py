@@ -8,6 +8,7 @@ steps. What is left of the damage is moved about, and links are swapped, while t
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 from collections.abc import Iterator, Sequence
@@ -17,11 +18,13 @@ from typing import TypeVar
 import numpy as np
 
 from topodesign.algebra.groups import Group
-from topodesign.base.cost import Cost
-from topodesign.base.errors import ParameterError, TopodesignError
+from topodesign.base.cost import Cost, keeps_port_free
+from topodesign.base.errors import DisconnectedError, ParameterError, TopodesignError
 from topodesign.base.spec import Spec
-from topodesign.expand import delete, insert, line, swap
+from topodesign.expand import delete, insert, line
 from topodesign.expand.library import build
+from topodesign.graphs.loops import looped_nodes
+from topodesign.pricing.closed_form import price
 from topodesign.search import anneal_kernels as kernels
 from topodesign.search.annealing import MOST_PORTS, Walk, start_walk
 from topodesign.search.symmetric import cayley_spec, groups_to_search
@@ -54,6 +57,8 @@ _STEP = Fraction(119, 1000)
 """Bandwidth factor that a step is worth when starts are compared: 10us against 1 MiB at 100 Gbps."""
 _MANY = 10
 """Pairs of nodes too far apart that make it likely that some will stay so."""
+_PRICING = 8
+"""What pricing takes for each source and link: so many nodes changed in 1000."""
 _START, _FILL = 5000, 20
 """What a start takes: units of work, and pairs of nodes whose distance takes as much time as one unit."""
 
@@ -66,7 +71,8 @@ def search_neighbours(
     Parameters
     ----------
     target
-        The size; degrees beyond ``MOST_PORTS`` are left alone.
+        The size; degrees beyond ``MOST_PORTS`` are left alone, unless they keep a port free: then what is made of the
+        bases is priced as it is.
     bases
         Topologies of its degree with at most ``REACH`` nodes more or less; those that are not regular or have no spec
         are passed over. Compact Cayley digraphs of the nearest sizes are tried in any case.
@@ -84,6 +90,8 @@ def search_neighbours(
         What no other found or known one dominates, by steps.
     """
     few = 3 if target.duplex else 2
+    if target.degree > MOST_PORTS and keeps_port_free(target.nodes, target.degree, duplex=target.duplex):
+        return undominated(_changed(target, bases, work, seed), known)
     if not few <= target.degree <= MOST_PORTS or target.nodes <= 2 * target.degree:
         return []
     rng = np.random.Generator(np.random.PCG64([seed, target.nodes, target.degree, target.duplex]))
@@ -110,6 +118,18 @@ def search_neighbours(
     return undominated(found, known)
 
 
+def _changed(target: Target, bases: Sequence[Topology], work: int, seed: int) -> Iterator[Found]:
+    """Yield the bases with nodes inserted or deleted at random, a few times each."""
+    rng = np.random.Generator(np.random.PCG64([seed, target.nodes, target.degree, target.duplex]))
+    usable = [base for base in bases if _serves(base, target)]
+    times = work // max(1, len(usable) * target.nodes * target.degree * _PRICING)
+    for base in usable:
+        for made in _drawn(base, target, max(1, min(_MOST_STARTS, times)), rng):
+            if made.spec is not None:
+                with contextlib.suppress(DisconnectedError):
+                    yield Found(made.spec, price(made))
+
+
 def _pick(ranked: Sequence[_Ranked[_Any]], count: int) -> list[_Ranked[_Any]]:
     """Return the most promising, every other one of those that aim at the fewest steps."""
     by_rank = sorted(range(len(ranked)), key=lambda place: ranked[place][0])
@@ -133,19 +153,28 @@ def _rank(walk: Walk) -> Fraction:
 
 def _serves(base: Topology, target: Target) -> bool:
     change = abs(target.nodes - base.nodes)
-    pairs = change % 2 == 0 or not target.duplex or target.degree % 2 == 0
+    loops = base.nodes * base.degree % 2  # one port of all stays free
     return (
         base.spec is not None
         and base.degree == target.degree
         and base.is_regular
         and 0 < change <= REACH
-        and pairs
-        and (base.is_duplex or not target.duplex)
+        and (not target.duplex or (base.is_duplex and (target.degree % 2 == 0 or base.self_loops == loops)))
     )
 
 
 def _starts(base: Topology, target: Target, count: int, rng: np.random.Generator) -> Iterator[Walk]:
     """Yield walks from the base with nodes inserted or deleted at random."""
+    first_new = base.nodes if target.nodes > base.nodes else None
+    for made in _drawn(base, target, count, rng):
+        walk = start_walk(made, duplex=target.duplex, rng=rng, first_new=first_new)
+        if walk is not None:
+            walk.aim(walk.steps_but_for(Fraction(target.nodes, 20)), Fraction(2))
+            yield walk
+
+
+def _drawn(base: Topology, target: Target, count: int, rng: np.random.Generator) -> Iterator[Topology]:
+    """Yield the base with nodes inserted or deleted at random, so often or less."""
     change = target.nodes - base.nodes
     for _ in range(count):
         try:
@@ -153,38 +182,28 @@ def _starts(base: Topology, target: Target, count: int, rng: np.random.Generator
         except TopodesignError:
             continue  # the draw does not fit
         if made.degree == target.degree and made.is_regular and (made.is_duplex or not target.duplex):
-            walk = start_walk(made, duplex=target.duplex, rng=rng, first_new=base.nodes if change > 0 else None)
-            if walk is not None:
-                walk.aim(walk.steps_but_for(Fraction(target.nodes, 20)), Fraction(2))
-                yield walk
+            yield made
 
 
 def _inserted(base: Topology, count: int, duplex: bool, rng: np.random.Generator) -> Topology:
     """Put new nodes in the middle of random links, all at different nodes if possible.
 
-    At odd degree a new duplex node is left with one link in and one link out, and the next one with another: of the two
-    ways u->x->w and x->y->w, which are u->x->y->w, a swap makes u->w and x->y->x.
+    At odd degree a new duplex node has a port left, which stays free as a self-loop until the next one is put there.
     """
     degree = base.degree
-    links = _links_apart(base, count * (degree // 2 if duplex else degree) + (count // 2 if duplex else 0), duplex, rng)
+    links = _links_apart(base, count * (degree // 2 if duplex else degree), duplex, rng)
     if not duplex:
         return insert(base, *(end for link in links for end in link))
     ends: list[int] = []
-    swaps: list[int] = []
-    for place in range(count):
+    free = looped_nodes(base).tolist() if degree % 2 else []
+    for new in range(base.nodes, base.nodes + count):
         for _ in range(degree // 2):
             u, w = links.pop()
             ends += [u, w, w, u]
-        new = base.nodes + place
         if degree % 2:
-            u, w = links[place // 2]  # the first ones are for two new nodes each
-            if place % 2:
-                ends += [new - 1, w]
-                swaps += [u, new - 1, new, w]
-            else:
-                ends += [u, w]
-    made = insert(base, *ends)
-    return swap(made, *swaps) if swaps else made
+            at, free = (free[0], []) if free else (new, [new])
+            ends += [at, at]
+    return insert(base, *ends)
 
 
 def _links_apart(base: Topology, count: int, duplex: bool, rng: np.random.Generator) -> list[tuple[int, int]]:
@@ -212,7 +231,10 @@ def _links_apart(base: Topology, count: int, duplex: bool, rng: np.random.Genera
 
 
 def _deleted(base: Topology, count: int, target: Target, rng: np.random.Generator) -> Topology:
-    """Delete random nodes; the links of duplex ones are joined in pairs, at odd degree those of two neighbours."""
+    """Delete random nodes; the links of duplex ones are joined in pairs.
+
+    At odd degree two neighbours go, or the node with a free port, or a node leaves one at a neighbour.
+    """
     topology = base
     numbers: list[int] = []
     while count:
@@ -221,6 +243,10 @@ def _deleted(base: Topology, count: int, target: Target, rng: np.random.Generato
             chosen = [(v, rng.permutation(target.degree).tolist())]
         elif target.degree % 2 == 0:
             chosen = [(v, _pairing(target.degree, None, rng))]
+        elif len(free := looped_nodes(topology)):
+            chosen = [(int(free[0]), _pairing(target.degree - 1, None, rng))]
+        elif count == 1:
+            chosen = [(v, _pairing(target.degree, int(rng.integers(target.degree)), rng))]
         else:
             heads = np.repeat(topology.neighbours(v), topology.capacity[topology.src == v])
             place = int(rng.integers(target.degree))
