@@ -30,7 +30,7 @@ from topodesign.catalog import files
 from topodesign.catalog.close_sizes import better_size
 from topodesign.catalog.files import catalog_file, read_rows, write_rows
 from topodesign.catalog.quality import STANDARD, coverage, quality
-from topodesign.catalog.rows import COLUMNS, Row, how_found, read_row, undominated
+from topodesign.catalog.rows import COLUMNS, Row, how_found, read_row, undominated, worth_keeping
 from topodesign.cli.main import run
 from topodesign.expand import EXPANSIONS
 from topodesign.search.finder import Finder
@@ -76,7 +76,7 @@ def rows(draw: st.DrawFn, degree: int | None = None) -> Row:
         Cost(steps, allgather),
         draw(st.booleans()),
         draw(st.sampled_from(["family", "lift"])),
-        draw(st.sampled_from([Basis.LINKS, Basis.THEOREM, Basis.BOUND])),
+        draw(st.sampled_from([Basis.LINKS, Basis.THEOREM, Basis.BOUND, Basis.DEFERRED])),
         draw(st.integers(1, 9)),
         draw(specs),
     )
@@ -240,6 +240,29 @@ def test_undominated_by_definition(costs: list[tuple[int, int, bool]]) -> None:
         pool = [row for row in ordered if row.duplex or not only]
         wanted = [row for row in pool if not any(o.cost.dominates(row.cost) for o in pool if o is not row)]
         assert undominated(ordered, duplex=only) == wanted
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 5), st.integers(1, 5), st.booleans(), st.sampled_from([Basis.LINKS, Basis.DEFERRED])),
+        max_size=14,
+    )
+)
+def test_a_catalog_keeps_the_frontiers_by_spff_and_of_all(costs: list[tuple[int, int, bool, Basis]]) -> None:
+    made = [
+        Row(9, 4, Cost(s, Fraction(y)), Cost(s, Fraction(y)), duplex, "family", basis, 1, "genkautz(4,9)")
+        for s, y, duplex, basis in costs
+    ]
+    kept = worth_keeping(made)
+    assert [row.key for row in kept] == sorted({row.key for row in kept})
+    assert worth_keeping(kept) == kept
+    for duplex in (False, True):
+        for only in (False, True):
+            pool = [row for row in made if (row.duplex or not duplex) and not (only and row.deferred)]
+            front = undominated([row for row in kept if not (only and row.deferred)], duplex=duplex)
+            assert all(any(one.cost.dominates(row.cost) for one in front) for row in pool)
+    spff = [row for row in made if not row.deferred]
+    assert worth_keeping(spff) == [row for row in kept if not row.deferred]
 
 
 def test_the_environment_names_a_catalog(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:

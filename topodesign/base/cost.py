@@ -70,6 +70,8 @@ class Basis(StrEnum):
     """A theorem says that the SPFF cost is at most this."""
     SCHEDULE = "schedule"
     """A lifted schedule has this cost; the best SPFF schedule may be better or worse."""
+    DEFERRED = "deferred"
+    """The deferred schedule of its links has this cost; the best SPFF schedule takes longer."""
 
     @property
     def words(self) -> str:

@@ -15,7 +15,7 @@ from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.catalog.budgets import Effort
 from topodesign.catalog.files import catalog_file, read_rows, write_rows
 from topodesign.catalog.journal import Journal
-from topodesign.catalog.rows import Row, undominated
+from topodesign.catalog.rows import Row, worth_keeping
 from topodesign.catalog.task_runner import check_threads, end_with_parent, run_task
 from topodesign.catalog.tasks import Stage, Task, needs, waves
 
@@ -164,7 +164,5 @@ def _frontiers(results: dict[Task, list[Row]], nodes: range, degree: int) -> lis
     """Return the rows of a degree that are on the frontier of their size, of any wiring or of duplex."""
     rows: list[Row] = []
     for n in nodes:
-        kept = results[Task(n, degree, Stage.REFINE)]
-        fronts = undominated(kept, duplex=False) + undominated(kept, duplex=True)
-        rows += {row.key: row for row in fronts}.values()
+        rows += worth_keeping(results[Task(n, degree, Stage.REFINE)])
     return rows

@@ -16,6 +16,8 @@ _PER_FAMILY = 6
 def candidates(nodes: int, degree: int, *, duplex: bool, catalog: Catalog) -> Iterator[tuple[Spec, Row | None]]:
     """Yield the topologies of the catalog, with their rows, and those of the families, each once.
 
+    Of a topology with two rows it is the deferred one, which costs less.
+
     Parameters
     ----------
     nodes, degree
@@ -32,11 +34,11 @@ def candidates(nodes: int, degree: int, *, duplex: bool, catalog: Catalog) -> It
     """
     from topodesign.graphs import FAMILIES  # noqa: PLC0415  heavy
 
-    met: set[str] = set()
-    for row in catalog.rows(degree, nodes, nodes) if degree in catalog.degrees else ():
-        if (row.duplex or not duplex) and row.spec not in met:
-            met.add(row.spec)
-            yield parse(row.spec), row
+    rows = catalog.rows(degree, nodes, nodes) if degree in catalog.degrees else ()
+    cheapest = {row.spec: row for row in rows if row.duplex or not duplex}  # of two the cheaper comes later
+    for text, row in cheapest.items():
+        yield parse(text), row
+    met = set(cheapest)
     for family in FAMILIES:
         for args in islice(family.find(nodes, degree), _PER_FAMILY):
             spec = Spec(family.name, tuple(args))

@@ -124,8 +124,9 @@ def better_multiple(catalog: Catalog, front: Sequence[Candidate], target: Target
     while nodes + reach >= 3 * fold and time >= _WORTH * bound:
         first, last = -(-(nodes - reach) // fold), min((nodes + reach) // fold, MOST_NODES)
         for row in read_rows(catalog.directory, degree, first, last) if first <= last else ():
-            cost = Cost(row.cost.steps + steps, row.mean.bandwidth + added / row.nodes)
-            times.append((work.allreduce(cost)[0], abs(row.nodes * fold - nodes), row.nodes * fold))
+            if not row.deferred:  # the theorem is about SPFF
+                cost = Cost(row.cost.steps + steps, row.mean.bandwidth + added / row.nodes)
+                times.append((work.allreduce(cost)[0], abs(row.nodes * fold - nodes), row.nodes * fold))
         added += Fraction(1, fold)
         fold, steps = fold * degree, steps + 1
     if not times or time < _WORTH * min(times)[0]:

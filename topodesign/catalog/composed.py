@@ -26,7 +26,7 @@ from topodesign.expand.library import build
 from topodesign.graphs import FAMILIES
 from topodesign.pricing.evaluation import price_both
 from topodesign.pricing.windows import genkautz_at_most
-from topodesign.search.finder import Candidate, insert, line_spec, product_spec
+from topodesign.search.finder import Candidate, insert, line_spec, product_spec, transpose_spec
 from topodesign.search.symmetric import MOST_LINKS, search_cayley, search_symmetric
 from topodesign.search.target import Found, Target
 from topodesign.topology.topology import Topology
@@ -148,11 +148,12 @@ class _Composer:
         self.duplex = duplex
 
     def rows(self, nodes: int, degree: int) -> list[Row]:
-        """Return what the catalog has of a size."""
+        """Return what the catalog has of a size by SPFF, which theorems are about."""
         if nodes > MOST_NODES or degree not in self._degrees:
             return []
         if (nodes, degree) not in self._rows:
-            self._rows[nodes, degree] = list(read_rows(self._catalog.directory, degree, nodes, nodes))
+            rows = read_rows(self._catalog.directory, degree, nodes, nodes)
+            self._rows[nodes, degree] = [row for row in rows if not row.deferred]
         return self._rows[nodes, degree]
 
     @cached_property
@@ -354,8 +355,7 @@ def _from_links(spec: Spec, target: Target) -> Candidate | None:
         return None  # a family or an expansion that refuses this after all, or a member that is not connected
     if back.bandwidth > there.bandwidth:
         there, back = back, there
-        inner = spec.args[0] if spec.name == "transpose" else None
-        spec = inner if isinstance(inner, Spec) else Spec("transpose", (spec,))
+        spec = transpose_spec(spec)
     basis = Basis.LINKS if _proven(topology) else Basis.ORBITS
     return Candidate(spec, there, back, topology.is_duplex, basis)
 

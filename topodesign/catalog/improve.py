@@ -28,7 +28,7 @@ from topodesign.catalog.files import catalog_file, read_rows, write_rows
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.records import record_bound
-from topodesign.catalog.rows import VERSION, Row, how_found, undominated
+from topodesign.catalog.rows import VERSION, Row, how_found, undominated, worth_keeping
 from topodesign.search.annealing import MOST_PORTS, anneal
 from topodesign.search.finder import Candidate, Finder
 from topodesign.search.neighbours import REACH, search_neighbours
@@ -325,7 +325,7 @@ class _Run:
         candidates = [
             Candidate(parse(row.spec), row.cost, row.allgather, row.duplex, row.basis)
             for row in rows
-            if row.duplex or not target.duplex
+            if not row.deferred and (row.duplex or not target.duplex)
         ]
         finder = Finder(known={target: candidates})
         finder.offer(target, specs)
@@ -337,11 +337,9 @@ class _Run:
         ]
         if not fresh:
             return
-        every = sorted([*rows, *fresh], key=lambda row: row.key)
-        fronts = undominated(every, duplex=False) + undominated(every, duplex=True)
         for wiring in (True, False):
             self.ratios.pop(replace(target, duplex=wiring), None)
-        self.rows[target.nodes, target.degree] = sorted({row.key: row for row in fronts}.values(), key=lambda r: r.key)
+        self.rows[target.nodes, target.degree] = worth_keeping([*rows, *fresh])
 
 
 @functools.cache

@@ -15,8 +15,11 @@ from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import read_bytes
 from topodesign.base.units import as_count
 from topodesign.catalog.budgets import Effort
-from topodesign.catalog.rows import VERSION, Row, read_row
+from topodesign.catalog.rows import Row, read_row
 from topodesign.catalog.tasks import Stage, Task
+
+_VERSION = 1
+"""Of what builds come to: those of one version find the same."""
 
 
 class Journal:
@@ -44,7 +47,7 @@ class Journal:
 
     def __init__(self, path: Path, effort: Effort) -> None:
         self.results: dict[Task, list[Row]] = {}
-        head = json.dumps({"catalog": VERSION, "seed": effort.seed, "effort": effort.percent})
+        head = json.dumps({"catalog": _VERSION, "seed": effort.seed, "effort": effort.percent})
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             good = self._read(path, head) if path.exists() else 0

@@ -213,7 +213,7 @@ def _fastest(result: Pareto, priced: bool) -> tuple[str, ...]:
         *(("" if best.all_to_all is None else best.all_to_all.words,) if priced else ()),
         format_time(best.allreduce[0]),
         format_excess(best.allreduce[0] / bound),
-        "duplex" if best.duplex else "simplex",
+        best.cabling,
         best.found,
         shortened(best.label),
     )

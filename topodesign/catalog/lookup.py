@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import ResultList
 from topodesign.base.units import as_count
-from topodesign.catalog.all_to_all import known_prices
+from topodesign.catalog.all_to_all import Bounds, PriceKey, known_prices
 from topodesign.catalog.files import NO_LIMIT, default_directory, degrees, file_check, read_rows
 from topodesign.catalog.quality import STANDARD, Coverages, Qualities, coverage, quality
 from topodesign.catalog.rows import VERSION, Row, undominated
@@ -65,7 +65,7 @@ class Catalog:
         prices = known_prices(self.directory, *wanted)
         if not prices:
             return ResultList(rows)
-        return ResultList(replace(row, all_to_all=prices.get(row.price_key)) for row in rows)
+        return ResultList(_priced(rows, prices))
 
     def frontier(self, nodes: int, degree: int, *, duplex: bool = False) -> ResultList[Row]:
         """Return the undominated topologies of a size, steps ascending and bandwidth factor descending.
@@ -183,6 +183,21 @@ class Catalog:
         """Return where it is, and of which degrees."""
         span = f"degrees {self.degrees[0]} to {self.degrees[-1]}" if self.degrees else "no files"
         return f"<Catalog: {self.directory}, {span}>"
+
+
+def _priced(rows: Iterable[Row], prices: Mapping[PriceKey, Bounds]) -> Iterator[Row]:
+    """Yield rows with what all-to-all costs on them: a deferred row is the topology of one by SPFF, or its transpose.
+
+    All-to-all costs as much on a transpose: every shard goes its way back.
+    """
+    same: dict[tuple[int, str], Bounds | None] = {}
+    for row in rows:
+        found = prices.get(row.price_key)
+        plain = row.nodes, row.spec[len("transpose(") : -1] if row.spec.startswith("transpose(") else row.spec
+        if found is None and row.deferred:
+            found = same.get(plain)
+        same[plain] = found
+        yield replace(row, all_to_all=found)
 
 
 def as_catalog(value: Catalog | str | Path | bool | None = None) -> Catalog:

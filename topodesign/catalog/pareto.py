@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -55,6 +55,9 @@ _ORIGINS: dict[Origin, str] = {
     "composed": "composed of rows of the catalog",
 }
 
+DEFERRED_NOTE = "deferred: not by SPFF but by a deferred schedule, which topodesign schedule then makes."
+"""What tables say below rows that take a deferred schedule."""
+
 MOST_NODES = 2**20
 """Largest number of nodes that is answered for."""
 
@@ -82,7 +85,7 @@ class Entry(Result):
     duplex
         Whether duplex cabling can wire it.
     basis
-        What the cost rests on: the links of the rebuilt topology, a theorem or a bound.
+        What the cost rests on: the links of the rebuilt topology, a theorem or a bound, or a deferred schedule.
     workload
         What the times are for.
     allreduce
@@ -112,6 +115,12 @@ class Entry(Result):
     def mean(self) -> Cost:
         """The mean of reduce-scatter and allgather, twice which an allreduce takes."""
         return self.cost.averaged(self.allgather)
+
+    @property
+    def cabling(self) -> str:
+        """What tables show: duplex or simplex, and what the price rests on unless that are links and SPFF."""
+        word = "duplex" if self.duplex else "simplex"
+        return word if self.basis is Basis.LINKS else f"{word}, {self.basis.words}"
 
     @property
     def label(self) -> str:
@@ -336,6 +345,8 @@ class Pareto(Result):
             yield f"One port stays free, a self-loop in the list of links: {ports} are odd, and a cable takes two."
         if any(entry.allgather != entry.cost for entry in self.entries):
             yield "y is the mean of reduce-scatter and allgather where these differ."
+        if any(entry.basis is Basis.DEFERRED for entry in self.entries):
+            yield DEFERRED_NOTE
         names = [entry.name for entry in self.entries if entry.name is not None]
         if names:
             yield f"Short specs, in this order: {listed(names)}."
@@ -343,11 +354,9 @@ class Pareto(Result):
     def _row(self, entry: Entry, bounds: tuple[Fraction, ...], priced: bool) -> tuple[str, ...]:
         times = zip(entry.allreduce, bounds, entry.best, strict=True)
         cells = [_time(time, bound, "*" if best else " ") for time, bound, best in times]
-        claimed = "" if entry.basis is Basis.LINKS else f", {entry.basis.words}"
-        cabling = ("duplex" if entry.duplex else "simplex") + claimed
         exchange = ("" if entry.all_to_all is None else entry.all_to_all.words,) if priced else ()
         factors = _factors(entry.mean, self.bound)
-        return (*factors, *exchange, *cells, cabling, entry.found, shortened(entry.label))
+        return (*factors, *exchange, *cells, entry.cabling, entry.found, shortened(entry.label))
 
 
 def _factors(cost: Cost, bound: Cost) -> tuple[str, str, str]:
@@ -468,6 +477,7 @@ def pareto(
             near=_near(target, catalog),
             progress=progress,
         )
+        front = _with_deferred(front, known)
     if not front:
         kind = "duplex " if bidirectional else ""
         raise InfeasibleError(f"no {kind}topology with {nodes} nodes and degree {degree} is known; try --search 30")
@@ -496,6 +506,17 @@ def _near(target: Target, catalog: Catalog | str | Path | bool) -> list[Topology
     except CatalogError:
         return []  # which the answer tells, if it was to be looked up there
     return [row.build() for front in rows for row in front]
+
+
+def _with_deferred(front: Iterable[Candidate], known: Iterable[Row]) -> list[Candidate]:
+    """Return a frontier by SPFF with the rows that deferred schedules put on it."""
+    from topodesign.search.finder import Candidate, insert  # noqa: PLC0415  heavy, and looking up needs none of it
+
+    best = list(front)
+    for row in known:
+        if row.deferred:
+            insert(best, Candidate(parse(row.spec), row.cost, row.allgather, row.duplex, row.basis))
+    return best
 
 
 def _composed(

@@ -19,7 +19,7 @@ from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.candidates import candidates
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.pareto import check_question
-from topodesign.catalog.rows import how_found
+from topodesign.catalog.rows import Row, how_found
 from topodesign.pricing.mix import PRICED, Mix, read_mix, single
 from topodesign.pricing.workload import Workload, as_workload
 
@@ -36,7 +36,7 @@ class Ranked(Result):
     spec
         The text that rebuilds it.
     reduce_scatter, allgather
-        Prices of its best SPFF reduce-scatter and allgather.
+        Prices of its best SPFF reduce-scatter and allgather, or those of a deferred row of the catalog.
     all_to_all
         Proven bounds on what all-to-all takes.
     duplex
@@ -263,7 +263,7 @@ def rank(
     for place, (spec, row) in enumerate(found):
         if progress is not None:
             progress(place / len(found))
-        ranked = _ranked(spec, None if row is None else row.all_to_all, questions, work)
+        ranked = _ranked(spec, row, questions, work)
         if ranked is not None and (ranked.duplex or not bidirectional):
             priced.append(ranked)
     if not priced:
@@ -278,15 +278,16 @@ def rank(
     return Ranking(nodes, degree, bidirectional, questions, work, tuple(priced), bounds, winner.spec)
 
 
-def _ranked(spec: Spec, known: Bounds | None, questions: Iterable[Mix], work: Workload) -> Ranked | None:
+def _ranked(spec: Spec, row: Row | None, questions: Iterable[Mix], work: Workload) -> Ranked | None:
     """Return a topology with its times; None if it cannot be built, or is not connected."""
     from topodesign.expand.library import build  # noqa: PLC0415  heavy
     from topodesign.pricing.all_to_all import all_to_all  # noqa: PLC0415
     from topodesign.pricing.evaluation import price_both  # noqa: PLC0415
 
+    known = None if row is None else row.all_to_all
     try:
         topology: Topology = build(spec)
-        there, back = price_both(topology)
+        there, back = price_both(topology) if row is None or not row.deferred else (row.cost, row.allgather)
         if known is None:
             found = all_to_all(topology, effort="quick")
             if found.upper is None:

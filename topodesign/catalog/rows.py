@@ -17,7 +17,7 @@ from topodesign.catalog.all_to_all import Bounds, PriceKey
 if TYPE_CHECKING:
     from topodesign.topology.topology import Topology
 
-VERSION = 1
+VERSION = 2
 """Version of the catalog that rows written now belong to."""
 
 COLUMNS = (
@@ -35,7 +35,7 @@ COLUMNS = (
 )
 """Columns of a row, separated by tabs; ``check`` is the CRC-32 of all before it."""
 
-_BASES = {basis.value: basis for basis in (Basis.LINKS, Basis.THEOREM, Basis.BOUND)}
+_BASES = {basis.value: basis for basis in (Basis.LINKS, Basis.THEOREM, Basis.BOUND, Basis.DEFERRED)}
 _DUPLEX = {"duplex": True, "simplex": False}
 
 _FOUND = {
@@ -65,7 +65,8 @@ class Row(Result):
     found
         Where such a topology comes from, which :func:`how_found` reads off its spec.
     basis
-        What the price rests on: links, a theorem or a bound.
+        What the price rests on: links, a theorem or a bound; or a deferred schedule, where that is cheaper than SPFF in
+        at least one of the two collectives.
     version
         Version of the catalog that the row came in with.
     spec
@@ -99,9 +100,14 @@ class Row(Result):
         return "duplex" if self.duplex else "simplex"
 
     @property
-    def key(self) -> tuple[int, int, Fraction]:
-        """Order in the file: by nodes, then steps, then falling bandwidth factor."""
-        return self.nodes, self.cost.steps, -self.cost.bandwidth
+    def deferred(self) -> bool:
+        """Whether it takes a deferred schedule to have this price."""
+        return self.basis is Basis.DEFERRED
+
+    @property
+    def key(self) -> tuple[int, int, Fraction, bool]:
+        """Order in the file: by nodes, then steps, then falling bandwidth factor, SPFF first."""
+        return self.nodes, self.cost.steps, -self.cost.bandwidth, self.deferred
 
     @property
     def price_key(self) -> PriceKey:
@@ -215,3 +221,15 @@ def undominated(rows: Iterable[Row], *, duplex: bool) -> list[Row]:
             front.append(row)
             lowest = row.cost.bandwidth
     return front
+
+
+def worth_keeping(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows of one size that a catalog keeps, in the order of the file.
+
+    These are the frontiers of all topologies and of the duplex ones, both by SPFF alone, whose prices expansions build
+    on, and with deferred schedules.
+    """
+    every = sorted(rows, key=lambda row: row.key)
+    spff = [row for row in every if not row.deferred]
+    fronts = (undominated(some, duplex=duplex) for duplex in (False, True) for some in (spff, every))
+    return sorted({row.key: row for front in fronts for row in front}.values(), key=lambda row: row.key)

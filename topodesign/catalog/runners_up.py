@@ -226,10 +226,11 @@ def runners_up(
     CatalogError
         As :meth:`Catalog.rows`.
     """
-    first = _known(fastest, None, nodes, degree, workload)
+    found = list(candidates(nodes, degree, duplex=duplex, catalog=catalog))
+    first = _known(fastest, next((row for spec, row in found if spec == fastest), None), nodes, degree, workload)
     if first is None:
         raise ParameterError(f"{fastest} is no topology of {nodes} nodes and degree {degree}")
-    found = [pair for pair in candidates(nodes, degree, duplex=duplex, catalog=catalog) if pair[0] != fastest]
+    found = [pair for pair in found if pair[0] != fastest]
     known = []
     for number, (spec, row) in enumerate(found):
         if progress is not None:

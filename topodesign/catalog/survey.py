@@ -196,7 +196,6 @@ def _change(gain: Fraction) -> str:
 def _row(best: Entry, gains: tuple[Fraction, ...] | None) -> tuple[str, ...]:
     saved = ("",) * len(best.allreduce) if gains is None else tuple(map(_change, gains))
     times = [f"{format_time(time)} {change:>7}" for time, change in zip(best.allreduce, saved, strict=True)]
-    cabling = "duplex" if best.duplex else "simplex"
     cost = best.mean
     return (
         str(best.nodes),
@@ -204,7 +203,7 @@ def _row(best: Entry, gains: tuple[Fraction, ...] | None) -> tuple[str, ...]:
         str(cost.steps),
         f"{float(cost.bandwidth):.4f}",
         *times,
-        cabling,
+        best.cabling,
         shortened(best.label),
     )
 

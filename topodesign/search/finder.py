@@ -455,9 +455,9 @@ def _dearer_way(spec: Spec, topology: Topology, there: Cost) -> Candidate:
     back = there if topology.is_duplex else price(topology.transpose())
     if back.bandwidth <= there.bandwidth:
         return Candidate(spec, there, back, topology.is_duplex, Basis.LINKS, topology)
-    if spec.name == "transpose" and isinstance(spec.args[0], Spec):
-        return Candidate(spec.args[0], back, there, False, Basis.LINKS, build(spec.args[0]))
-    return Candidate(Spec("transpose", (spec,)), back, there, False, Basis.LINKS, transpose(topology))
+    other = transpose_spec(spec)
+    turned = transpose(topology) if other.name == "transpose" else build(other)
+    return Candidate(other, back, there, False, Basis.LINKS, turned)
 
 
 def insert(front: list[Candidate], candidate: Candidate) -> bool:
@@ -492,6 +492,12 @@ def line_spec(base: Spec) -> Spec:
         inner, *times = base.args
         return Spec("line", (inner, (times[0] if times else 1) + 1))  # type: ignore[operator]
     return Spec("line", (base,))
+
+
+def transpose_spec(spec: Spec) -> Spec:
+    """Return the spec of the transpose, that of a transpose being what it is of."""
+    inner = spec.args[0] if spec.name == "transpose" else None
+    return inner if isinstance(inner, Spec) else Spec("transpose", (spec,))
 
 
 def product_spec(left: Spec, right: Spec) -> Spec:
