@@ -178,11 +178,23 @@ def _drawn(base: Topology, target: Target, count: int, rng: np.random.Generator)
     change = target.nodes - base.nodes
     for _ in range(count):
         try:
-            made = _inserted(base, change, target.duplex, rng) if change > 0 else _deleted(base, -change, target, rng)
+            made = neighbour(base, target, rng)
         except TopodesignError:
             continue  # the draw does not fit
         if made.degree == target.degree and made.is_regular and (made.is_duplex or not target.duplex):
             yield made
+
+
+def neighbour(base: Topology, target: Target, rng: np.random.Generator) -> Topology:
+    """Return a topology with nodes put in or taken out at random until it has the nodes of the target.
+
+    Raises
+    ------
+    TopodesignError
+        If the draw does not fit.
+    """
+    change = target.nodes - base.nodes
+    return _inserted(base, change, target.duplex, rng) if change > 0 else _deleted(base, -change, target, rng)
 
 
 def _inserted(base: Topology, count: int, duplex: bool, rng: np.random.Generator) -> Topology:

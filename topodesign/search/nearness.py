@@ -1,0 +1,92 @@
+"""Digraphs with few steps, whatever their bandwidth factor: nodes are put into good ones of close sizes or taken out.
+
+Of a topology with few steps deferred schedules make one with nearly optimal bandwidth, so that steps are all that has
+to be found. A few nodes more or less bring few pairs of nodes too far apart, often none; links are exchanged until
+those are near, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from topodesign.base.errors import TopodesignError
+from topodesign.base.spec import LONGEST_SPEC, Spec
+from topodesign.search import near_kernels as kernels
+from topodesign.search.annealing import swaps_between
+from topodesign.search.neighbours import neighbour
+from topodesign.search.target import Target
+from topodesign.topology.topology import IntArray, Topology
+
+_TEMPERATURE = 64
+_STARTS = 2
+"""Tries with each base."""
+_ANNEALED = 3
+"""Of these so many, with the fewest pairs too far apart, are made better."""
+_HOPELESS = 4
+"""Times the number of nodes: more pairs too far apart are not brought near."""
+
+
+def search_near(target: Target, steps: int, bases: Sequence[Topology], exchanges: int, *, seed: int = 0) -> Spec | None:
+    """Search for a topology of a size with few steps among those of close sizes with nodes more or less.
+
+    Parameters
+    ----------
+    target
+        The size.
+    steps
+        Steps that it may have at most.
+    bases
+        Regular topologies of its degree, duplex if it is to be, that have specs; those of its own size are taken as
+        they are.
+    exchanges
+        Of links, that are tried with each start.
+    seed
+        Seed of all random choices.
+
+    Returns
+    -------
+    Spec or None
+        None if none is found.
+    """
+    rng = np.random.Generator(np.random.PCG64([seed, target.nodes, target.degree, target.duplex, steps]))
+    drafts: list[tuple[int, int, Topology]] = []
+    for start in _starts(target, bases, rng):
+        far = _exchanged(start, steps, 0, target.duplex, rng)[0]
+        if far == 0:
+            return start.spec
+        drafts.append((far, len(drafts), start))
+    for far, _, start in sorted(drafts)[:_ANNEALED]:
+        if far > _HOPELESS * target.nodes:
+            break
+        left, out = _exchanged(start, steps, exchanges, target.duplex, rng)
+        if left == 0 and start.spec is not None:
+            spec = Spec("swap", (start.spec, *swaps_between(start, out)))
+            if len(str(spec)) <= LONGEST_SPEC:
+                return spec
+    return None
+
+
+def _starts(target: Target, bases: Sequence[Topology], rng: np.random.Generator) -> Iterator[Topology]:
+    for base in bases:
+        for _ in range(_STARTS):
+            try:
+                made = base if base.nodes == target.nodes else neighbour(base, target, rng)
+            except TopodesignError:
+                continue  # the draw does not fit
+            regular = made.degree == target.degree and made.is_regular and made.self_loops == 0
+            if regular and (made.is_duplex or not target.duplex):
+                yield made
+
+
+def _exchanged(
+    start: Topology, steps: int, exchanges: int, duplex: bool, rng: np.random.Generator
+) -> tuple[int, IntArray]:
+    """Return how many pairs are too far apart after exchanges, and the ends of the links out of each node."""
+    nodes, degree = start.nodes, start.degree
+    out = np.repeat(start.dst, start.capacity).reshape(nodes, degree)
+    into = np.argsort(out.ravel(), kind="stable").reshape(nodes, degree) // degree
+    state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+    far = kernels.bring_near(out, into, steps, duplex, exchanges, _TEMPERATURE, state)
+    return int(far), out
