@@ -25,7 +25,8 @@ from topodesign.search.target import Target
 )
 def test_what_is_found_is_what_was_asked_for(target: Target, steps: int, base: str) -> None:
     bases = [build(base)] if abs(build(base).nodes - target.nodes) <= 8 else []
-    bases.append(build(f"{'randomregulargraph' if target.duplex else 'randomregular'}({target.nodes},{target.degree},1)"))
+    family = "randomregulargraph" if target.duplex else "randomregular"
+    bases.append(build(f"{family}({target.nodes},{target.degree},1)"))
     spec = search_near(target, steps, bases, 5000)
     assert spec is not None
     found = build(str(spec))
