@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from topodesign.base.errors import TopodesignError
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.search import near_kernels as kernels
 from topodesign.search.annealing import swaps_between
-from topodesign.search.neighbours import neighbour
+from topodesign.search.neighbours import drawn
 from topodesign.search.target import Target
 from topodesign.topology.topology import IntArray, Topology
 
@@ -70,14 +69,8 @@ def search_near(target: Target, steps: int, bases: Sequence[Topology], exchanges
 
 def _starts(target: Target, bases: Sequence[Topology], rng: np.random.Generator) -> Iterator[Topology]:
     for base in bases:
-        for _ in range(_STARTS):
-            try:
-                made = base if base.nodes == target.nodes else neighbour(base, target, rng)
-            except TopodesignError:
-                continue  # the draw does not fit
-            regular = made.degree == target.degree and made.is_regular and made.self_loops == 0
-            if regular and (made.is_duplex or not target.duplex):
-                yield made
+        made = [base] if base.nodes == target.nodes else drawn(base, target, _STARTS, rng)
+        yield from (one for one in made if one.self_loops == 0 or target.nodes * target.degree % 2)
 
 
 def _exchanged(

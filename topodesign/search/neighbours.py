@@ -124,7 +124,7 @@ def _changed(target: Target, bases: Sequence[Topology], work: int, seed: int) ->
     usable = [base for base in bases if _serves(base, target)]
     times = work // max(1, len(usable) * target.nodes * target.degree * _PRICING)
     for base in usable:
-        for made in _drawn(base, target, max(1, min(_MOST_STARTS, times)), rng):
+        for made in drawn(base, target, max(1, min(_MOST_STARTS, times)), rng):
             if made.spec is not None:
                 with contextlib.suppress(DisconnectedError):
                     yield Found(made.spec, price(made))
@@ -166,35 +166,23 @@ def _serves(base: Topology, target: Target) -> bool:
 def _starts(base: Topology, target: Target, count: int, rng: np.random.Generator) -> Iterator[Walk]:
     """Yield walks from the base with nodes inserted or deleted at random."""
     first_new = base.nodes if target.nodes > base.nodes else None
-    for made in _drawn(base, target, count, rng):
+    for made in drawn(base, target, count, rng):
         walk = start_walk(made, duplex=target.duplex, rng=rng, first_new=first_new)
         if walk is not None:
             walk.aim(walk.steps_but_for(Fraction(target.nodes, 20)), Fraction(2))
             yield walk
 
 
-def _drawn(base: Topology, target: Target, count: int, rng: np.random.Generator) -> Iterator[Topology]:
+def drawn(base: Topology, target: Target, count: int, rng: np.random.Generator) -> Iterator[Topology]:
     """Yield the base with nodes inserted or deleted at random, so often or less."""
     change = target.nodes - base.nodes
     for _ in range(count):
         try:
-            made = neighbour(base, target, rng)
+            made = _inserted(base, change, target.duplex, rng) if change > 0 else _deleted(base, -change, target, rng)
         except TopodesignError:
             continue  # the draw does not fit
         if made.degree == target.degree and made.is_regular and (made.is_duplex or not target.duplex):
             yield made
-
-
-def neighbour(base: Topology, target: Target, rng: np.random.Generator) -> Topology:
-    """Return a topology with nodes put in or taken out at random until it has the nodes of the target.
-
-    Raises
-    ------
-    TopodesignError
-        If the draw does not fit.
-    """
-    change = target.nodes - base.nodes
-    return _inserted(base, change, target.duplex, rng) if change > 0 else _deleted(base, -change, target, rng)
 
 
 def _inserted(base: Topology, count: int, duplex: bool, rng: np.random.Generator) -> Topology:
