@@ -145,10 +145,10 @@ def test_a_deleted_node_needs_as_many_links_in_as_out() -> None:
 @pytest.mark.parametrize(
     "text", ["delete(kautz(2,2),0,1)", "insert(dicirculant(8,1,3),0,1,4,5)", "swap(genkautz(2,9),0,8,1,6)"]
 )
-def test_their_schedules_are_spff(text: str) -> None:
+def test_their_schedules_are_not_lifted(text: str) -> None:
     topology = build(text)
     made = scheduled(topology, "allreduce")
-    assert made.method == "spff"
+    assert made.method in {"spff", "deferred"}
     assert verify_rounds(topology, made.schedule, made.cost).ok
     assert swap.lift is None
     assert swap.claim(None) is None

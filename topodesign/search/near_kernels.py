@@ -208,8 +208,10 @@ def _replace(table: Ints, row: int, old: int, new: int) -> None:
 
 
 @compiled
-def _exchange(out: Ints, into: Ints, duplex: bool, x: int, p: int, q: int, y: int) -> None:
-    """Make x->p and q->y into x->y and q->p, with their reverses if duplex."""
+def _exchange(out: Ints, into: Ints, duplex: bool, links: Ints, back: bool) -> None:
+    """Make x->p and q->y into x->y and q->p, with their reverses if duplex, or take that back."""
+    x, q = links[0], links[2]
+    p, y = (links[3], links[1]) if back else (links[1], links[3])
     _replace(out, x, p, y)
     _replace(out, q, y, p)
     _replace(into, p, x, q)
@@ -254,11 +256,10 @@ def bring_near(out: Ints, into: Ints, steps: int, duplex: bool, exchanges: int, 
         _choose(levels, out, into, state, links)
         if not _fits(out, links):
             continue
-        x, p, q, y = links
-        _exchange(out, into, duplex, x, p, q, y)
-        tails[0], tails[1] = x, q
+        _exchange(out, into, duplex, links, False)
+        tails[0], tails[1] = links[0], links[2]
         if duplex:
-            tails[2], tails[3] = p, y
+            tails[2], tails[3] = links[1], links[3]
         noise = 11 * UNIT - _logarithm(2 * _draw(1024, state) + 1)
         limit = far + (temperature * left // exchanges * noise // UNIT >> 8)
         now = _after(levels, out, into, tails, far, limit)
@@ -266,5 +267,5 @@ def bring_near(out: Ints, into: Ints, steps: int, duplex: bool, exchanges: int, 
         if now >= 0:
             far = now
         else:
-            _exchange(out, into, duplex, x, y, q, p)
+            _exchange(out, into, duplex, links, True)
     return far

@@ -61,7 +61,7 @@ def search_near(target: Target, steps: int, bases: Sequence[Topology], exchanges
             break
         left, out = _exchanged(start, steps, exchanges, target.duplex, rng)
         if left == 0 and start.spec is not None:
-            spec = Spec("swap", (start.spec, *swaps_between(start, out)))
+            spec = Spec("swap", (start.spec, *swaps_between(start, out.astype(np.int32))))
             if len(str(spec)) <= LONGEST_SPEC:
                 return spec
     return None
