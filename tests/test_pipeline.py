@@ -42,11 +42,12 @@ SMALL = [
     "lift(complete(3),cyclic(4),0,1,1,2,3,0)",
     "delete(circulant(9,1,3),0,7)", "insert(dicirculant(8,1,3),0,1,4,5)", "swap(genkautz(2,9),0,8,1,6)",
     "genkautzjoined(2,7)", "cycleprefix(3,2)", "mms(3)", "polarity(2)", "polarity(3)", "gqpolarity(2)",
+    "polaritynucleus(2)", "gqpolaritycopies(2,1)",
     "randomregulargraph(12,3,1)",
 ]  # fmt: skip
 LARGE = [
     "gh(2)", "ghline(2)", "gqline(2)", "hoffmansingleton()", "tutte8line()", "tutte12line()", "line(gh(2),1)",
-    "ghpolarity()",
+    "ghpolarity()", "gqpairs(2,2)",
 ]  # fmt: skip
 """Families without a member of at most 32 nodes are scheduled and verified, but not compiled."""
 

@@ -24,7 +24,8 @@ from topodesign.graphs.hoffmansingleton import hoffmansingleton
 from topodesign.graphs.kautz import kautz
 from topodesign.graphs.loops import join_loops, looped_nodes
 from topodesign.graphs.mms import mms
-from topodesign.graphs.polarity import ghpolarity, gqpolarity, polarity
+from topodesign.graphs.polarity import ghpolarity, gqpolarity, gqpolaritycopies, polarity, polaritynucleus
+from topodesign.graphs.quadrangle_pairs import _double_sixes, gqpairs
 from topodesign.graphs.randomregular import randomregulargraph
 from topodesign.pricing.closed_form import price
 from topodesign.topology.topology import Topology
@@ -123,6 +124,42 @@ def test_delorme_graphs(graph: Topology, nodes: int, degree: int, steps: int, ab
     assert graph.is_regular
     assert simple(graph)
     assert graph.is_duplex == (absolute % 2 == 0)
+
+
+# Order, degree and diameter; the larger ones are records.
+COPIED = [
+    (polaritynucleus(4), 22, 5, 2), (polaritynucleus(8), 74, 9, 2), (gqpolaritycopies(8, 0), 585, 9, 3),
+    (gqpolaritycopies(8, 1), 650, 10, 3), (gqpolaritycopies(8, 2), 715, 11, 3), (gqpairs(2, 2), 225, 9, 3),
+    (gqpairs(2, 4), 1215, 15, 3), (gqpairs(3, 3), 1600, 16, 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("graph", "nodes", "degree", "steps"), COPIED, ids=lambda value: str(value)[:24])
+def test_graphs_of_many_nodes_for_their_diameter(graph: Topology, nodes: int, degree: int, steps: int) -> None:
+    assert (graph.nodes, graph.degree, diameter(graph)) == (nodes, degree, steps)
+    assert graph.is_duplex
+    assert graph.is_regular
+    assert graph.self_loops == nodes * degree % 2
+    assert int(graph.capacity.max()) == 1
+    assert graph.spec is not None
+    family = {"polaritynucleus": polaritynucleus, "gqpolaritycopies": gqpolaritycopies, "gqpairs": gqpairs}
+    assert graph.spec.args in list(family[graph.spec.name].find(nodes, degree))
+
+
+def test_pairs_of_points_and_lines_are_joined_by_incidence() -> None:
+    """Of the quadrangle of order (2,4): 5 of 45 lines on each point, 3 of 27 points on each line, no triangles."""
+    on = _double_sixes()
+    assert on.shape == (27, 45)
+    assert set(on.sum(axis=0)) == {3}
+    assert set(on.sum(axis=1)) == {5}
+    together = on.astype(int) @ on.T
+    assert set(together[~np.eye(27, dtype=bool)]) == {0, 1}
+    for point, line in zip(*np.nonzero(~on), strict=True):
+        assert together[point][on[:, line]].sum() == 1
+    graph = gqpairs(2, 4)
+    for u, v, _ in graph.links():
+        (point, line), (other, its) = divmod(u, 45), divmod(v, 45)
+        assert (on[point, its] and on[other, line]) or (on[point, line] and on[other, its])
 
 
 @pytest.mark.parametrize(("d", "k"), [(3, 3), (4, 2), (4, 3), (4, 4), (5, 3), (5, 4), (6, 3)])

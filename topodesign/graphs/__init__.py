@@ -53,12 +53,15 @@ from topodesign.graphs.paley import paley as paley
 from topodesign.graphs.paley import paleydigraph as paleydigraph
 from topodesign.graphs.polarity import ghpolarity as ghpolarity
 from topodesign.graphs.polarity import gqpolarity as gqpolarity
+from topodesign.graphs.polarity import gqpolaritycopies as gqpolaritycopies
 from topodesign.graphs.polarity import polarity as polarity
+from topodesign.graphs.polarity import polaritynucleus as polaritynucleus
 from topodesign.graphs.polygon import ag2 as ag2
 from topodesign.graphs.polygon import gh as gh
 from topodesign.graphs.polygon import gq as gq
 from topodesign.graphs.polygon import heawoodd3 as heawoodd3
 from topodesign.graphs.polygon import pg2 as pg2
+from topodesign.graphs.quadrangle_pairs import gqpairs as gqpairs
 from topodesign.graphs.randomregular import randomregular as randomregular
 from topodesign.graphs.randomregular import randomregulargraph as randomregulargraph
 from topodesign.graphs.ring import biring as biring

@@ -30,3 +30,33 @@ def join_loops(topology: Topology) -> Topology:
         np.concatenate((topology.dst[~loops], np.roll(nodes, -(len(nodes) // 2)))),
         np.concatenate((topology.capacity[~loops], np.ones_like(nodes))),
     )
+
+
+def pair_free_ports(topology: Topology, degree: int) -> Topology:
+    """Return a duplex topology with links between the nodes that have fewer than so many links.
+
+    Ports are taken in rounds, the first free one of every node, then the second of those that have two, and so on. The
+    first half of the ports in that order is joined with the second, moved round by as many places as makes no link
+    that is there already (by none if that cannot be), and the last of an odd number gets a self-loop. So the topology
+    is regular. Nothing is claimed about symmetry.
+    """
+    free = degree - topology.out_ports
+    rounds = [np.flatnonzero(free > turn) for turn in range(int(free.max()))]
+    ports = np.concatenate(rounds) if rounds else np.zeros(0, dtype=np.int64)
+    half = len(ports) // 2
+    one, left = ports[:half], ports[2 * half :]
+    turned = (np.roll(ports[half : 2 * half], -shift) for shift in range(half))
+    other = next((heads for heads in turned if _are_new(topology, one, heads)), ports[half : 2 * half])
+    return Topology.from_arrays(
+        topology.nodes,
+        np.concatenate((topology.src, one, other, left)),
+        np.concatenate((topology.dst, other, one, left)),
+        np.concatenate((topology.capacity, np.ones(len(ports), dtype=np.int64))),
+    )
+
+
+def _are_new(topology: Topology, one: IntArray, other: IntArray) -> bool:
+    """Return whether links between these nodes are no self-loops, all different and not there yet."""
+    pairs = np.minimum(one, other) * topology.nodes + np.maximum(one, other)
+    missing = topology.link_index(one, other) < 0
+    return bool(np.all(one != other) and np.all(missing) and len(np.unique(pairs)) == len(pairs))

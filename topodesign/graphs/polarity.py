@@ -1,4 +1,4 @@
-"""Polarity graphs of generalised polygons: nearly the largest graphs of diameter 2, 3 and 5.
+"""Polarity graphs of generalised polygons, and such with copies of nodes: among the largest of diameter 2, 3 and 5.
 
 A polarity exchanges points and lines of a generalised n-gon of order q in pairs and keeps the incidence. Its graph
 has the points as nodes, and u and v are joined when u is on the line that belongs to v; it has half as many nodes as
@@ -16,7 +16,7 @@ import numpy as np
 from topodesign.algebra.finite_field import FiniteField, is_prime_power, prime_power
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
-from topodesign.graphs.loops import join_loops
+from topodesign.graphs.loops import join_loops, pair_free_ports
 from topodesign.graphs.polygon import gh, gq, pg2
 from topodesign.topology.family import named
 from topodesign.topology.topology import IntArray, Topology, check_buildable
@@ -32,6 +32,21 @@ def _find_quadrangle(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
     q = degree - 1
     if q >= 2 and nodes == (q + 1) * (q * q + 1) and _is_odd_power_of_two(q):
         yield (q,)
+
+
+def _find_nucleus(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    q = degree - 1
+    if q >= 2 and nodes == q * q + q + 2 and q % 2 == 0 and is_prime_power(q):
+        yield (q,)
+
+
+def _find_copies(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    # without copies it is of use only where the points on their own lines are not joined in pairs
+    e = 1
+    while (q := 2**e) < degree:
+        if nodes == degree * (q * q + 1):
+            yield q, degree - q - 1
+        e += 2
 
 
 def _find_hexagon(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
@@ -58,10 +73,7 @@ def polarity(q: int) -> Topology:
     """
     require_at_least("q", q, 2)
     check_buildable(q * q + q + 1, (q * q + q + 1) * (q + 1))
-    field = FiniteField(q)
-    k, b = np.divmod(np.arange(q * q), q)
-    opposite = np.concatenate((np.arange(1 + q), 1 + q + k * q + field.negative(b)))
-    return _polarity_graph(pg2.function(q), opposite)
+    return join_loops(_plane_graph(q))
 
 
 @named(_find_quadrangle)
@@ -76,10 +88,83 @@ def gqpolarity(q: int) -> Topology:
     Delorme, Grands graphes de degre et diametre donnes (1985); Tits's polarity in the coordinates of Van Maldeghem,
     Generalized Polygons (1998), section 7.2.
     """
+    return join_loops(_quadrangle_graph(q))
+
+
+@named(_find_nucleus)
+def polaritynucleus(q: int) -> Topology:
+    """Brown's graph of an even q with a node more: q^2 + q + 2 nodes, degree q + 1, diameter 2.
+
+    The q + 1 points on their own lines are on one line, and all joined with the point to which that belongs. The new
+    node, numbered last, is joined with them too, and takes the ports of their self-loops.
+
+    References
+    ----------
+    Erdos, Fajtlowicz and Hoffman, Maximum degree in graphs of diameter 2 (1980).
+    """
+    require_at_least("q", q, 2)
+    if q % 2:
+        raise ParameterError(f"q must be even, as the points on their own lines are not on one line for {q}")
+    check_buildable(q * q + q + 2, (q * q + q + 2) * (q + 1))
+    plain = _plane_graph(q)
+    nodes, looped = plain.nodes, plain.src == plain.dst
+    new = np.full(q + 1, nodes)
+    return Topology.from_arrays(
+        nodes + 1,
+        np.concatenate((plain.src[~looped], plain.src[looped], new)),
+        np.concatenate((plain.dst[~looped], new, plain.src[looped])),
+    )
+
+
+@named(_find_copies)
+def gqpolaritycopies(q: int, k: int) -> Topology:
+    """Polarity graph of W(q) with k copies of some nodes: (q + 1 + k)(q^2 + 1) nodes, degree q + 1 + k, diameter 3.
+
+    The graph is that of :func:`gqpolarity`. Every line has one of the q^2 + 1 points on their own lines, so that each
+    node is joined with exactly one of these if they are said to be joined with themselves. Each of them gets k copies,
+    joined with all that it is joined with and with itself, which takes one port per copy from every node. Ports that
+    are free then are joined in pairs, and the last of an odd number has a self-loop. The c-th copies are numbered
+    together, after all others. With k = 0 this is the polarity graph with as many duplex links as can be.
+
+    References
+    ----------
+    Delorme, Grands graphes de degre et diametre donnes (1985); Delorme and Farhi, Large graphs with given degree and
+    diameter (1984), on copies of vertices.
+    """
+    require_at_least("k", k, 0)
+    _check_quadrangle(q)
+    points = (q + 1) * (q * q + 1)
+    check_buildable(points + k * (q * q + 1), (points + k * (q * q + 1)) * (q + 1 + k))
+    plain = _quadrangle_graph(q)
+    loops = plain.src == plain.dst
+    place = np.full(points, -1)
+    place[plain.src[loops]] = np.arange(q * q + 1)
+    of_copied = place[plain.src] >= 0
+    source, target = [plain.src[~loops]], [plain.dst[~loops]]
+    for number in range(k):
+        copy = points + number * (q * q + 1) + place[plain.src[of_copied]]
+        source += [copy, plain.dst[of_copied]]
+        target += [plain.dst[of_copied], copy]
+    bare = Topology.from_arrays(points + k * (q * q + 1), np.concatenate(source), np.concatenate(target))
+    return pair_free_ports(bare, q + 1 + k)
+
+
+def _plane_graph(q: int) -> Topology:
+    field = FiniteField(q)
+    k, b = np.divmod(np.arange(q * q), q)
+    opposite = np.concatenate((np.arange(1 + q), 1 + q + k * q + field.negative(b)))
+    return _polarity_graph(pg2.function(q), opposite)
+
+
+def _check_quadrangle(q: int) -> None:
     require_at_least("q", q, 2)
     if not _is_odd_power_of_two(q):
         raise ParameterError(f"W(q) has a polarity for q = 2, 8, 32, ... only, not for {q}")
     check_buildable((q + 1) * (q * q + 1), (q + 1) ** 2 * (q * q + 1))
+
+
+def _quadrangle_graph(q: int) -> Topology:
+    _check_quadrangle(q)
     field, e = FiniteField(q), prime_power(q)[1] // 2
     x = np.arange(q)
     up, down = _squared(field, x, e + 1), _squared(field, x, e)  # x^r and x^(1/r)
@@ -107,7 +192,7 @@ def ghpolarity() -> Topology:
     ----------
     Delorme, Grands graphes de degre et diametre donnes (1985); Van Maldeghem, Generalized Polygons (1998), section 7.7.
     """
-    return _polarity_graph(gh.function(3), np.arange(364))
+    return join_loops(_polarity_graph(gh.function(3), np.arange(364)))
 
 
 def _squared(field: FiniteField, x: IntArray, times: int) -> IntArray:
@@ -117,9 +202,9 @@ def _squared(field: FiniteField, x: IntArray, times: int) -> IntArray:
 
 
 def _polarity_graph(incidence: Topology, line_of: IntArray) -> Topology:
-    """Return the polarity graph with its self-loops joined; point u belongs to line number ``line_of[u]``."""
+    """Return the polarity graph with its self-loops; point u belongs to line number ``line_of[u]``."""
     points = len(line_of)
     point_of = np.argsort(line_of)
     of_points = incidence.src < points
     lines = incidence.dst[of_points] - points
-    return join_loops(Topology.from_arrays(points, incidence.src[of_points], point_of[lines]))
+    return Topology.from_arrays(points, incidence.src[of_points], point_of[lines])
