@@ -52,6 +52,20 @@ def test_times_are_those_of_other_functions() -> None:
     assert ring.times[0] == simulate(plan, size="3MB", alpha="7us", bandwidth="400Gbps").time
 
 
+def test_the_cheaper_of_spff_and_deferred_schedules_is_compared_planned_or_priced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec = "randomregular(30,3,1)"
+    planned = compare([spec]).contenders[0]
+    monkeypatch.setattr("topodesign.comparison.contender._MOST_PLANNED", 0)
+    priced = compare([spec]).contenders[0]
+    assert (planned.method, planned.proof) == ("deferred", "plan verified")
+    assert (priced.method, priced.proof) == ("deferred", "links priced")
+    assert planned.times == priced.times == evaluate(spec).allreduce
+    assert planned.bandwidth == priced.bandwidth
+    assert compare(["torus(4,4)"]).contenders[0].method == "spff"
+
+
 @pytest.mark.parametrize("name", ["torus(4,4)", "tree", "ring"])
 def test_ports_that_are_not_used_carry_nothing(name: str) -> None:
     degree = 8 if name == "torus(4,4)" else 6

@@ -97,6 +97,7 @@ PLANS: list[tuple[str, str, dict[str, Any]]] = [
     ("biring(2,5)", "broadcast", {"root": 1, "method": "pipeline"}),
     ("torus(3,3)", "reduce", {"root": 4}),
     ("torus(6,5)", "allgather", {"method": "spff"}),
+    ("randomregular(11,3,1)", "allreduce", {"method": "deferred"}),
     ("dgx_a100(1)", "allreduce", {}),
     ("dgx_a100(2)", "allgather", {}),
     ("dgx_a100(2)", "all-to-all", {}),

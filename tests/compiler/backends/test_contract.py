@@ -30,7 +30,7 @@ from topodesign.schedulers.spff import spff_orbit
 FAMILIES = {
     "circulant(5,1,2)": ("spff", "pipeline", "peel", "forest", "fluid", "tacos"),
     "complete(4)": ("spff", "peel", "direct", "halving-doubling", "bruck", "forest", "tacos"),
-    "kautz(2,1)": ("spff", "ring", "peel", "forest", "binomial"),
+    "kautz(2,1)": ("spff", "deferred", "ring", "peel", "forest", "binomial"),
     "torus(2,3)": ("spff", "peel", "forest", "chain", "double-binary-tree", "multitree"),
     "uniring(2,3)": ("spff", "peel", "forest", "fluid"),
     "hypercube(3)": ("spff", "halving-doubling", "peel"),
@@ -100,7 +100,19 @@ def test_what_is_not_refused_runs(spec: str, target: str) -> None:
 @pytest.mark.parametrize("target", BACKENDS)
 @pytest.mark.floor(executed=400, refused=0)
 def test_many_plans_on_every_runtime(target: str) -> None:
-    methods = ("spff", "peel", "forest", "direct", "bruck", "tacos", "fluid", "binomial", "chain", "pipeline")
+    methods = (
+        "spff",
+        "deferred",
+        "peel",
+        "forest",
+        "direct",
+        "bruck",
+        "tacos",
+        "fluid",
+        "binomial",
+        "chain",
+        "pipeline",
+    )
     for spec in (*FAMILIES, *MORE):
         for plan in plans(spec, methods):
             for runtime in BACKENDS[target].runtimes:

@@ -137,6 +137,18 @@ def test_a_topology_and_a_fabric_hold_their_exact_figures(pages: dict[str, Page]
     assert {frozenset(ends) for ends in marked} == {frozenset(ends) for ends in binding}
 
 
+def test_a_topology_costs_what_the_cheaper_schedules_do() -> None:
+    page, found = report_page("randomregular(20,4,1)"), evaluate("randomregular(20,4,1)")
+    told = facts(page)
+    assert found.methods == ("deferred",)
+    factors = (told["y of the reduce-scatter"], told["y of the allgather"])
+    assert factors == tuple(str(cost.bandwidth) for cost in found.cheapest)
+    assert told["Allreduce of 1MiB"] == f"{found.allreduce[0]} s"
+    assert "by deferred schedules" in page.html()
+    total = sum(cost.bandwidth for cost in found.cheapest)
+    assert told["Plan"] == f"steps {2 * found.cost.steps}, bandwidth {total}"
+
+
 def test_a_plan_is_replayed_and_timed(pages: dict[str, Page]) -> None:
     plan = schedule("genkautz(2,9)", "allgather")
     figures = facts(pages["plan"])

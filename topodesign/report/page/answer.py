@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from topodesign.base.cost import Cost
+from topodesign.base.cost import Basis, Cost
 from topodesign.base.records import Table, shortened
 from topodesign.base.units import format_size, format_time
 from topodesign.catalog.pareto import Entry, Pareto
@@ -85,7 +85,7 @@ def _sections(entry: Entry, bound: Cost) -> tuple[Section, ...]:
             Section("Commands", (loading(name),)),
         )
     graph = entry.build()
-    prices = price_each(graph)
+    prices = price_each(graph, True if entry.basis is Basis.DEFERRED else None)
     priced = Priced(*prices.cheapest, bound, computed_from_links(graph, prices.methods), exchange)
     return topology_sections(graph, name, entry.workload, priced, made_for(graph))
 
