@@ -10,6 +10,7 @@ import itertools
 import math
 import sys
 import time
+from dataclasses import replace
 from fractions import Fraction
 
 from topodesign import build
@@ -30,7 +31,10 @@ SPECS = (
     "lift(successors(3,0,1,1,0,0,1),dicyclic(20),1,5,9,40,33,20)",
     "torus(10,10)",
     "torus(40,40)",
+    "torus(128,128)",
+    "hypercube(14)",
 )
+WITHOUT = ("lift(successors(3,0,1,1,0,0,1),dicyclic(20),1,5,9,40,33,20)", "torus(10,10)", "torus(40,40)")
 GROWTH = (500, 1000, 2000, 4000)
 
 
@@ -56,6 +60,12 @@ def main() -> None:
         spff, deferred, first, second = row(topology)
         losses = f"{100 * loss(topology, spff):8.2f}{100 * loss(topology, deferred):12.2f}"
         print(f"{spec:62}{topology.nodes:5}{spff.steps:6}{losses}{second:7.2f}{second / first:16.1f}", flush=True)
+    for spec in WITHOUT if not sys.argv[1:] else ():
+        topology = build(spec)
+        runs = [row(one) for one in (topology, replace(topology, symmetry=None))]
+        few, whole = (100 * loss(topology, run[1]) for run in runs)
+        faster = f"{runs[1][3] / runs[0][3]:.1f} times as fast"
+        print(f"{spec}: by symmetry {few:.2f} % and {faster}, without {whole:.2f} %")
     if not sys.argv[1:]:
         times = [row(build(f"randomregular({nodes},4,2)"))[3] for nodes in GROWTH]
         exponents = [f"{math.log2(b / a):.2f}" for a, b in itertools.pairwise(times)]

@@ -28,6 +28,7 @@ from topodesign.collectives import as_collective
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.frontends import progress_kernels
 from topodesign.compiler.frontends.progress import ends
+from topodesign.expand.library import build
 from topodesign.forest import flattening_kernels, packing_kernels
 from topodesign.forest.allreduce import allreduce_optimum
 from topodesign.forest.optimum import optimum, with_capacity
@@ -97,6 +98,7 @@ def priced(digraph: Topology) -> None:
 def put_off(digraph: Topology) -> None:
     distances(digraph, 0)
     defer(digraph)
+    defer(build("torus(2,3)"))
 
 
 def shared(digraph: Topology) -> None:

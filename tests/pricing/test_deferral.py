@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,12 +15,14 @@ from tests.samples.topologies import regular_digraphs
 from topodesign.base.errors import DisconnectedError, TooLargeError, TopologyError
 from topodesign.expand.library import build
 from topodesign.plans.measure import cost_of
+from topodesign.plans.rounds_ops import canonical
 from topodesign.pricing import deferral
 from topodesign.pricing.closed_form import distances, price
 from topodesign.pricing.deferral import defer, price_deferred
 from topodesign.schedulers import deferred as scheduler
-from topodesign.schedulers.deferred import deferred
+from topodesign.schedulers.deferred import deferred, deferred_orbit
 from topodesign.schedulers.scheduling import schedule
+from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
 from topodesign.verification.rounds import verify_rounds
 
@@ -72,6 +75,52 @@ def test_threads_find_the_same_loads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deferral, "_WORK_PER_THREAD", 1)
     monkeypatch.setattr(deferral, "_WORK_PER_PIECE", 1)
     assert defer(topology).loads == alone.loads
+
+
+SYMMETRIC = (
+    "circulant(24,1,5,9)",
+    "torus(4,5)",
+    "cayley(metacyclic(23,2,22),23,24,25)",
+    "lift(successors(3,0,1,1,0,0,1),dicyclic(20),1,5,9,40,33,20)",
+    "line(circulant(9,1,2))",
+)
+
+
+@pytest.mark.parametrize("collective", ["allgather", "reduce-scatter"])
+@pytest.mark.parametrize("spec", SYMMETRIC)
+def test_what_few_nodes_get_is_the_image_of_what_all_get(spec: str, collective: str) -> None:
+    topology = build(spec)
+    orbit, whole = deferred_orbit(topology, collective), deferred(topology, collective)
+    assert len(orbit.representatives) < topology.nodes / 4
+    report = verify_rounds(topology, whole)
+    assert report.ok, report.problems
+    assert not report.redundant
+    assert orbit.unfold() == canonical(whole)
+    way = topology if collective == "reduce-scatter" else topology.transpose()
+    assert report.cost == price_deferred(way)
+    assert report.cost.steps == price(way).steps
+    plain = price_deferred(replace(way, symmetry=None))
+    assert report.cost.bandwidth <= plain.bandwidth * Fraction(101, 100)
+
+
+def test_a_symmetry_that_leaves_nodes_where_they_are_is_not_used() -> None:
+    topology = build("hypercube(3)")
+    flip = [0, 2, 1, 3, 4, 6, 5, 7]  # exchanges two bits
+    shifts = [[v ^ bit for v in range(8)] for bit in (1, 2, 4)]
+    known = Symmetry(8, (0,), lambda: map(np.array, [*shifts, flip]))
+    known.check(topology)
+    found = defer(replace(topology, symmetry=known))
+    assert len(found.receivers) == 8
+    assert len(defer(topology).receivers) == 1
+    with pytest.raises(TopologyError, match="moves all nodes or none"):
+        deferred_orbit(replace(topology, symmetry=known))
+
+
+def test_symmetric_topologies_may_be_larger(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deferral, "MOST_NODES", 20)
+    assert defer(build("torus(15,20)")).cost(build("torus(15,20)")).steps == 17
+    with pytest.raises(TooLargeError, match="at most 20 nodes, not 300"):
+        defer(replace(build("torus(15,20)"), symmetry=None))
 
 
 def test_more_links_than_a_table_of_masks_has_room_for() -> None:

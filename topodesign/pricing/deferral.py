@@ -8,6 +8,10 @@ comes near (N-1)/d shards wherever its neighbours can bring them, also where lay
 
 What must be forwarded is chosen shard by shard, so that few nodes have to; which shards are taken at a step is a
 maximum flow at every node. No other schedule is claimed to be worse.
+
+Where a known symmetry takes few nodes to all others and leaves none where it is, as that of a Cayley graph or a lift,
+what must be forwarded is chosen for the shards of these few, and what is taken for these few alone; all else is their
+image. Time and memory then go with these few times all nodes, and the loads are those of the whole schedule.
 """
 
 from __future__ import annotations
@@ -22,15 +26,21 @@ from numpy.typing import NDArray
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, TooLargeError, TopologyError
-from topodesign.base.pieces import in_pieces
+from topodesign.base.pieces import in_pieces, part
 from topodesign.pricing.closed_form import layer_loads
 from topodesign.pricing.deferral_kernels import CLASS_BITS, CLASSES, NOT_YET, choose_relays, deliver
+from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
 
 MOST_NODES = 4096
-"""Larger topologies would take too much memory: some twenty bytes for every two nodes."""
+"""Larger topologies would take too much memory, some twenty bytes for every two nodes, unless symmetry says most."""
 MOST_WORK = 2**35
-"""Steps times nodes times links that are looked at for one schedule; some minutes."""
+"""Steps times links times nodes that are looked at for one schedule; some minutes."""
+_MOST_MOVED = 2**26
+"""Links of the few that all are images of, times nodes: four bytes for each."""
+_SEVERAL_WORK = 2**18
+"""Links of the few times nodes up to which several choices of what must be forwarded are tried."""
+_CHOICES = 4
 _MOST_LINKS = 63 - CLASS_BITS
 _CORES = os.cpu_count() or 1
 _WORK_PER_THREAD = 2**20
@@ -50,12 +60,16 @@ class Deferral:
     ----------
     loads
         Shards that a unit of link capacity carries at most, step by step.
+    receivers
+        Nodes r of which the rows are, ascending: all, or one of each orbit of the topology's symmetry, which is free;
+        what all others get is the image of that.
     time, source
-        Arrays of shape ``(N, N)``: the step at which node v gets shard s, and from which neighbour; 0 and 0 for its
-        own shard.
+        Arrays of shape ``(receivers, N)``: the step at which node r gets shard s, and from which neighbour; 0 and 0 for
+        its own shard.
     """
 
     loads: tuple[Fraction, ...]
+    receivers: IntArray
     time: NDArray[np.int16]
     source: NDArray[np.int32]
 
@@ -78,9 +92,12 @@ def why_not(topology: Topology, steps: int, most: int | None = None) -> str | No
 
     ``most`` is how much work it may be, at most and by default :data:`MOST_WORK`.
     """
-    if topology.nodes > MOST_NODES:
-        return f"deferred schedules are for at most {MOST_NODES} nodes, not {topology.nodes}"
-    if steps * topology.nodes * len(topology.src) > min(MOST_WORK, MOST_WORK if most is None else most):
+    few = _roots(topology)
+    receivers = topology.nodes if few is None else len(few)
+    if receivers * topology.nodes > MOST_NODES**2:
+        return f"deferred schedules are for at most {MOST_NODES} nodes, not {topology.nodes}, or for symmetric ones"
+    work = steps * receivers * len(topology.src)
+    if work > min(MOST_WORK, MOST_WORK if most is None else most) or steps >= NOT_YET // CLASSES:
         return f"a deferred schedule of {topology.nodes} nodes in {steps} steps takes too long to find"
     return None
 
@@ -104,7 +121,7 @@ def defer(topology: Topology, progress: Callable[[float], None] | None = None) -
     TopologyError
         If there are switches, or more than 61 links into a node.
     TooLargeError
-        If there are more than 4096 nodes, or too much work.
+        If there are more than 4096 nodes without a symmetry, or too much work.
     """
     transpose = topology.transpose()
     layers = layer_loads(transpose)
@@ -115,14 +132,117 @@ def defer(topology: Topology, progress: Callable[[float], None] | None = None) -
     widest = int(np.diff(into[0]).max(initial=0))
     if widest > _MOST_LINKS:
         raise TopologyError(f"deferred schedules are for at most {_MOST_LINKS} links into a node, not {widest}")
-    every = np.arange(nodes)
-    by_shard, forwards = np.empty((nodes, nodes), np.int16), np.zeros((nodes, steps + 1), np.int32)
-    if choose_relays(every, topology.indptr, topology.dst, *into, every, by_shard, forwards) < 0:
-        raise DisconnectedError("some nodes do not reach each other")
-    code = np.ascontiguousarray(by_shard.T)
-    del by_shard, forwards
-    search = _Search((*into, np.empty((0, 0), np.int32), code), layers, progress)
-    return _counted(topology, into[0], *search.best())
+    few, every = _images(topology), np.arange(nodes)
+    receivers, orbit = (every, every) if few is None else (few.roots, few.orbit)
+    if few is None:
+        first, other, moved = *into, np.empty((0, 0), np.int32)
+    else:
+        count = into[0][few.roots + 1] - into[0][few.roots]
+        first = np.append(0, np.cumsum(count))
+        other = into[1][np.repeat(into[0][few.roots] - first[:-1], count) + np.arange(first[-1])]
+        other, moved = few.orbit[other], few.moved(other)
+    tries: list[_Tried] = []
+    choices = 1 if few is None or len(other) * nodes > _SEVERAL_WORK else _CHOICES
+    for choice in range(choices):
+        by_shard = np.empty((len(receivers), nodes), np.int16)
+        forwards = np.zeros((len(receivers), steps + 1), np.int32)
+        links = *_mixed((topology.indptr, topology.dst), choice), *_mixed(into, choice)
+        if choose_relays(receivers, *links, orbit, by_shard, forwards) < 0:
+            raise DisconnectedError("some nodes do not reach each other")
+        code = np.ascontiguousarray(by_shard.T) if few is None else few.turned(by_shard)
+        search = _Search((first, other, moved, code), layers, part(progress, choice / choices, (choice + 1) / choices))
+        tries.append(search.best())
+        if tries[-1][0] <= search.least or (choice and tries[-1][0] >= tries[-2][0]):
+            break
+    _, _, time, link = min(tries, key=lambda one: one[0])
+    return _counted(topology, receivers, first, time, link)
+
+
+def _mixed(links: tuple[IntArray, IntArray], choice: int) -> tuple[IntArray, IntArray]:
+    """Return the links with those of each node in another order for each choice, the first as they are."""
+    first, other = links
+    if choice == 0:
+        return first, other.copy()  # writable as the others are, so that one machine code is for all
+    chance = np.random.default_rng(choice).random(len(other))
+    return first, other[np.lexsort((chance, np.repeat(np.arange(len(first) - 1), np.diff(first))))]
+
+
+@dataclass(frozen=True)
+class _Images:
+    """A group of automorphisms of which none but the identity leaves a node where it is.
+
+    Attributes
+    ----------
+    symmetry
+        Of the topology.
+    roots
+        The representatives, ascending, shape ``(R,)``.
+    orbit
+        Whose image each node is, as a place in ``roots``.
+    taken
+        Where each permutation takes the representatives, shape ``(order, R)``; the first is the identity.
+    back
+        Where its inverse does.
+    """
+
+    symmetry: Symmetry
+    roots: IntArray
+    orbit: IntArray
+    taken: NDArray[np.int32]
+    back: NDArray[np.int32]
+
+    def moved(self, nodes: IntArray) -> NDArray[np.int32]:
+        """Return what each node is called from some nodes that take the place of their representatives."""
+        names = np.empty((len(nodes), self.symmetry.nodes), np.int32)
+        for row, node in zip(names, nodes.tolist(), strict=True):
+            row[self.symmetry.transversal(node)] = np.arange(len(row))
+        return names
+
+    def turned(self, by_shard: NDArray[np.int16]) -> NDArray[np.int16]:
+        """Return for each representative and node what is given for each node and representative."""
+        turned = np.empty_like(by_shard)
+        for root in range(len(self.roots)):
+            # What the representatives are to where an inverse takes this one, their images are to this one.
+            turned[root, self.taken] = by_shard[:, self.back[:, root]].T
+        return turned
+
+
+def _roots(topology: Topology) -> IntArray | None:
+    """Return the nodes that all others are images of, if there is such a symmetry and they are few; ascending."""
+    symmetry = topology.symmetry
+    if symmetry is None or not symmetry.is_free:
+        return None
+    roots = np.unique(symmetry.represented_by)
+    few = len(roots) < topology.nodes and len(roots) * len(topology.src) <= _MOST_MOVED
+    return roots if few else None
+
+
+def _images(topology: Topology) -> _Images | None:
+    """Return the known symmetry, if it takes few nodes to all others and leaves none where it is."""
+    symmetry, roots = topology.symmetry, _roots(topology)
+    if symmetry is None or roots is None:
+        return None
+    orbit = np.searchsorted(roots, symmetry.represented_by)
+    start = int(roots[0])
+    # Each permutation is called by where it takes the first node; gone[v, a] is v's after letter a instead of before.
+    letters = np.concatenate((symmetry.generators, symmetry.inverses))
+    inverses = np.concatenate((symmetry.inverses, symmetry.generators))
+    names, images = symmetry.images(start, np.concatenate((roots, letters[:, start].astype(np.int64))))
+    row = np.full(topology.nodes, -1)
+    row[names] = np.arange(len(names))
+    taken, gone = images[:, : len(roots)], images[:, len(roots) :]
+    inverse = np.full(topology.nodes, -1)
+    inverse[start] = start
+    front = np.array([start])
+    while len(front):
+        ahead = []
+        for letter in range(len(letters)):
+            there = gone[row[front], letter].astype(np.int64)
+            new = inverse[there] < 0
+            inverse[there[new]] = inverses[letter][inverse[front[new]]]
+            ahead.append(np.unique(there[new]))
+        front = np.concatenate(ahead)
+    return _Images(symmetry, roots, orbit, taken, taken[row[inverse[names]]])
 
 
 class _Search:
@@ -144,17 +264,17 @@ class _Search:
         self._rooms = [-(-load.numerator // load.denominator) for load in layers]
         self._work = max(1, len(other) // len(code)) * code.shape[1]
         self._workers = min(_CORES, 1 + len(code) * self._work // _WORK_PER_THREAD)
-        self._least = -(-(code.shape[1] - 1) // int(np.diff(first).min()))
+        self.least = -(-(code.shape[1] - 1) // int(np.diff(first).min()))
         self._progress = progress
 
-    def best(self) -> tuple[NDArray[np.int16], NDArray[np.uint8]]:
-        """Return the step at which each receiver gets each shard, 0 for its own, and over which of its links."""
+    def best(self) -> _Tried:
+        """Return the best schedule that was tried, with the links of all shards."""
         steps = len(self._rooms)
         middle = max(1, steps // 2)
         best = self._tried(middle)
         for way in (1, -1):
             back = middle + way
-            while 1 <= back < steps and best[0] > self._least:
+            while 1 <= back < steps and best[0] > self.least:
                 other = self._tried(back)
                 if other[0] >= best[0]:
                     break
@@ -164,7 +284,7 @@ class _Search:
         _, start, time, link = best
         for step in range(1, start):  # nothing is deferred, so all that comes near has room
             self._deliver(time, link, step, self._rooms[step - 1], take=True)
-        return time, link
+        return best
 
     def _tried(self, back: int) -> _Tried:
         """Return the schedule that defers in the last step and so many before it."""
@@ -193,10 +313,12 @@ class _Search:
         return max(rooms)
 
 
-def _counted(topology: Topology, first: IntArray, time: NDArray[np.int16], link: NDArray[np.uint8]) -> Deferral:
+def _counted(
+    topology: Topology, receivers: IntArray, first: IntArray, time: NDArray[np.int16], link: NDArray[np.uint8]
+) -> Deferral:
     """Return the schedule with the neighbours that shards come from and the loads, counted link by link."""
     order = np.lexsort((topology.src, topology.dst))
-    order = order[topology.src[order] != topology.dst[order]]
+    order = order[(topology.src[order] != topology.dst[order]) & np.isin(topology.dst[order], receivers)]
     capacity = topology.capacity[order]
     pair = np.repeat(np.arange(len(order)), capacity)  # of each single link, of which one pair of nodes has several
     came = time > 0
@@ -209,7 +331,7 @@ def _counted(topology: Topology, first: IntArray, time: NDArray[np.int16], link:
     )
     kinds = np.unique(capacity).tolist()
     loads = (max(Fraction(int(row[capacity == kind].max()), kind) for kind in kinds) for row in counts)
-    return Deferral(tuple(loads), time, source)
+    return Deferral(tuple(loads), receivers, time, source)
 
 
 def _single_links(topology: Topology) -> tuple[IntArray, IntArray]:

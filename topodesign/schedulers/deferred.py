@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from topodesign.base.errors import ParameterError
+from topodesign.base.errors import ParameterError, TopologyError
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective, as_collective
+from topodesign.plans.orbit import OrbitRounds, reverse_orbit
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
-from topodesign.plans.rounds_ops import assemble, canonical, reverse
+from topodesign.plans.rounds_ops import assemble, canonical, check_rows, reverse
 from topodesign.pricing.closed_form import price
-from topodesign.pricing.deferral import defer, why_not
+from topodesign.pricing.deferral import Deferral, defer, why_not
 from topodesign.schedulers.method import Method, Progress, Request, planned
 from topodesign.topology.topology import Topology
 
@@ -47,11 +48,57 @@ def deferred(
         return reverse(deferred(topology.transpose(), progress=progress))
     if collective != ALLGATHER:
         raise ParameterError(f"a deferred schedule is a reduce-scatter or an allgather, not {collective}")
+    check_rows(topology.nodes * (topology.nodes - 1))
     found = defer(topology, progress)
+    if len(found.receivers) < topology.nodes:
+        return _orbit(topology, found).unfold()
     node, shard = np.nonzero(found.time)
     zero = np.zeros(len(node), np.int64)
     block = (found.time[node, shard], found.source[node, shard], node, shard, zero, zero + 1)
     return canonical(assemble(ALLGATHER, topology.nodes, 1, len(found.loads), [block]))
+
+
+def deferred_orbit(
+    topology: Topology, collective: Collective | str = ALLGATHER, *, progress: Progress | None = None
+) -> OrbitRounds:
+    """Return what :func:`deferred` does of a symmetric topology, as the rows of the blocks of a few nodes.
+
+    Parameters and errors are those of :func:`deferred`.
+
+    Raises
+    ------
+    TopologyError
+        If no symmetry is known of which no permutation but the identity leaves a node where it is.
+    """
+    collective = as_collective(collective)
+    if collective == REDUCE_SCATTER:
+        return reverse_orbit(deferred_orbit(topology.transpose(), progress=progress))
+    if collective != ALLGATHER:
+        raise ParameterError(f"a deferred schedule is a reduce-scatter or an allgather, not {collective}")
+    found = defer(topology, progress)
+    if len(found.receivers) == topology.nodes:
+        raise TopologyError("few orbits are enough only where a known symmetry moves all nodes or none")
+    return _orbit(topology, found)
+
+
+def _orbit(topology: Topology, found: Deferral) -> OrbitRounds:
+    """Return the rows of the representatives' shards: what their receivers get, moved to where their shards are."""
+    symmetry = topology.symmetry
+    if symmetry is None:
+        raise TopologyError("there are no images without a symmetry")
+    roots = found.receivers
+    time, sender, receiver, block = (np.zeros((topology.nodes, len(roots)), np.int64) for _ in range(4))
+    back = np.empty(topology.nodes, np.int64)
+    for root in roots.tolist():
+        for shard, permutation in symmetry.transversals(root):
+            back[permutation] = np.arange(topology.nodes)
+            time[shard], block[shard] = found.time[:, shard], root
+            sender[shard], receiver[shard] = back[found.source[:, shard]], back[roots]
+    came = time > 0
+    zero = np.zeros(int(came.sum()), np.int64)
+    rows = (time[came], sender[came], receiver[came], block[came], zero, zero + 1)
+    rounds = canonical(assemble(ALLGATHER, topology.nodes, 1, len(found.loads), [rows]))
+    return OrbitRounds(symmetry.generators, tuple(roots.tolist()), rounds)
 
 
 def _make(request: Request) -> list[Plan]:
