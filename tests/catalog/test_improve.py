@@ -8,11 +8,16 @@ from pathlib import Path
 import pytest
 
 from topodesign import Catalog, build, compare_catalogs, improve_catalog, verify_catalog
-from topodesign.base.cost import Cost
+from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, ParameterError
+from topodesign.base.spec import parse
+from topodesign.catalog import improve as improving
 from topodesign.catalog.files import read_rows, write_rows
 from topodesign.catalog.improve import _expansions, _Run
 from topodesign.catalog.records import record_orders
+from topodesign.catalog.rows import Row
+from topodesign.catalog.verify import check_row, misplaced, places
+from topodesign.search.symmetric import search_symmetric
 from topodesign.search.target import Target
 
 
@@ -73,6 +78,60 @@ def test_nothing_gets_worse_by_what_is_offered(tmp_path: Path) -> None:
     for target, front in before.items():
         for one in front:
             assert any(other.cost.dominates(one.cost) for other in run._front(target))
+
+
+def test_deferral_takes_the_best_first_and_ends(tmp_path: Path) -> None:
+    sizes = range(60, 76)
+    run = _Run(tmp_path, sizes, {3: Catalog().rows(3, 3, 90)}, [True, False], 0, only=-2)
+    targets = [Target(n, 3, duplex) for n in sizes for duplex in (True, False)]
+    hopes = [run._hope(target)[0] for target in targets]
+    first = run._next()
+    assert first is not None
+    assert max(hopes) in {run._hope(Target(first.nodes, 3, duplex))[0] for duplex in (True, False)}
+    run.go(1000, None)  # which ends when there is nothing left to gain
+    assert run.gain > 0
+    assert all(run._hope(target) == (0, None) for target in targets)
+    new = list(run.new.values())
+    assert all(row.deferred and row in run._front(Target(row.nodes, 3, duplex=False)) for row in new)
+    assert [check_row(row) for row in new] == [None] * len(new)
+    run.save()
+    changes = compare_catalogs(Catalog(), tmp_path, degrees=[3], first=60, last=75)
+    assert changes.ok
+    assert any(change.better for change in changes)
+    again = improve_catalog(tmp_path, sizes, [3], only="deferral", time_limit="20s")
+    assert again.rows == ()
+    assert not misplaced(places(Catalog(tmp_path), [3]))
+
+
+def test_what_is_found_with_fewer_steps_is_deferred_at_once(tmp_path: Path) -> None:
+    run = _Run(tmp_path, range(60, 61), {3: []}, [False], 0)
+    target = Target(60, 3, duplex=False)
+    run._keep(target, [parse("biring(3,60)"), parse("randomregular(60,3,2)")])
+    kept = run.rows[60, 3]
+    assert sum(row.deferred for row in kept) == 1
+    assert min(kept, key=lambda row: row.cost.bandwidth + row.cost.steps).deferred
+    assert {row.deferred for row in run.new.values()} == {True, False}
+
+
+def test_next_to_the_bound_only_fewer_steps_are_searched_for(tmp_path: Path) -> None:
+    run = _Run(tmp_path, range(60, 61), {3: []}, [False], 0)
+    target, optimum = Target(60, 3, duplex=False), Fraction(59, 60)
+    spec = "randomregular(60,3,2)"
+    for share, counts in ((Fraction(1, 200), optimum), (Fraction(1, 20), optimum * Fraction(21, 20))):
+        cost = Cost(6, optimum * (1 + share))
+        run.rows[60, 3] = [Row(60, 3, cost, cost, False, "family", Basis.DEFERRED, 2, spec)]
+        assert run._known(target) == [Cost(6, counts)]
+    near = search_symmetric(target, 10**6, orbits=[2], known=[Cost(6, optimum)])
+    assert all(found.cost.steps < 6 for found in near)
+
+
+def test_only_turns_of_one_kind(tmp_path: Path) -> None:
+    for only, what in improving._ONLY.items():
+        run = _Run(tmp_path, range(24, 26), {3: Catalog().rows(3, 24, 25)}, [True, False], 0, only=what)
+        assert {min(kind.what, 1) for kind in run.purses} <= {what}
+        assert run.purses or only == "deferral"
+    with pytest.raises(ParameterError, match="only"):
+        improve_catalog(tmp_path, range(24, 26), [3], only="luck")
 
 
 def test_expansions_have_their_sizes() -> None:

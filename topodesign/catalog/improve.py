@@ -5,11 +5,15 @@ is searched: quotients with some number of orbits, neighbours, or links exchange
 (the sum over all sizes of runtimes of the best allreduce over the bound) for the time it took decides which comes next,
 and of its sizes the one that is farthest from what is known to be possible and was tried least. What is found at a size
 is expanded at once: line graphs, copies with more links, unions with the transpose.
+
+One kind of turn searches nothing: it finds the deferred schedules of a row that would then be the best of its size.
+These come near the optimal bandwidth on most topologies, so that what is left to search for is fewer steps.
 """
 
 from __future__ import annotations
 
 import functools
+import heapq
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,17 +22,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from topodesign.base.arguments import as_integer, as_path, as_several
-from topodesign.base.cost import keeps_port_free, lower_bound
-from topodesign.base.errors import CatalogError, ParameterError
+from topodesign.base.arguments import as_choice, as_integer, as_path, as_several
+from topodesign.base.cost import Cost, keeps_port_free, lower_bound
+from topodesign.base.errors import CatalogError, ParameterError, TooLargeError, TopologyError
 from topodesign.base.records import Result
 from topodesign.base.spec import Spec, parse
 from topodesign.base.units import Quantity, as_time
+from topodesign.catalog.deferral import deferred_row
 from topodesign.catalog.files import catalog_file, read_rows, write_rows
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.records import record_bound
 from topodesign.catalog.rows import VERSION, Row, how_found, undominated, worth_keeping
+from topodesign.pricing.evaluation import deferred_both
 from topodesign.search.annealing import MOST_PORTS, anneal
 from topodesign.search.finder import Candidate, Finder
 from topodesign.search.neighbours import REACH, search_neighbours
@@ -42,8 +48,18 @@ _ANNEALED = 500
 _BASES = 8
 _HOPED, _HOPED_SECONDS = 0.03, 0.3
 """What a kind counts as having gained, in which time, before its first turn."""
+_LEAST_SECONDS = 0.01
+"""What a turn counts as having taken at least, so that one that finds nothing to do is not taken for ever."""
+_NEAR = Fraction(1, 128)
+"""What is as little above the optimal bandwidth is not searched for again: deferred schedules come as near."""
+_WORTHWHILE = 0.002
+"""By how much a ratio could get lower that is worth a deferred schedule."""
 _SAVE = 60.0
 """Seconds between writing the files."""
+_IN_VAIN = "genkautz("
+"""Topologies on which deferred schedules are as dear as SPFF: most nodes forward most shards."""
+_QUOTIENTS, _BESIDE, _LINKS, _DEFERRAL = 1, 0, -1, -2
+_ONLY = {"quotients": _QUOTIENTS, "neighbours": _BESIDE, "annealing": _LINKS, "deferral": _DEFERRAL}
 
 
 @dataclass(frozen=True)
@@ -55,7 +71,11 @@ class _Kind:
     scale: int
     """Half the bits of N."""
     what: int
-    """1 and more for ever more orbits, 0 for neighbours, -1 for annealing."""
+    """1 and more for ever more orbits, 0 for neighbours, -1 for annealing, -2 for deferral."""
+
+
+_DEFERRALS = _Kind(0, duplex=False, scale=0, what=_DEFERRAL)
+"""Deferral of all sizes, which is of one kind: what is to be gained for the work is known before."""
 
 
 @dataclass
@@ -122,6 +142,7 @@ def improve_catalog(
     time_limit: Quantity = "60s",
     catalog: Catalog | str | Path | None = None,
     duplex: bool | None = None,
+    only: str | None = None,
     seed: int = 0,
     progress: Callable[[float], None] | None = None,
 ) -> Improvement:
@@ -139,6 +160,10 @@ def improve_catalog(
         What to start from, or its directory; the shipped one by default.
     duplex
         Only duplex topologies, or only others; both by default.
+    only
+        Only turns of one kind: ``quotients``, ``neighbours``, ``annealing``, or ``deferral``, which searches nothing
+        but finds deferred schedules of the rows that there are, where that gains most for the work first. What is found
+        by the others is deferred, too.
     seed
         Seed of all random choices.
     progress
@@ -149,7 +174,7 @@ def improve_catalog(
     CatalogError
         If a file is damaged, or the directory cannot be made.
     ParameterError
-        If a size is too small or a time cannot be read.
+        If a size is too small, a time cannot be read, or there is no such kind of turn.
 
     Examples
     --------
@@ -172,7 +197,8 @@ def improve_catalog(
         degree: read_rows(directory if catalog_file(directory, degree).exists() else source.directory, degree)
         for degree in degrees
     }
-    run = _Run(directory, nodes, rows, [True, False] if duplex is None else [duplex], seed)
+    what = None if only is None else _ONLY[as_choice("only", only, tuple(_ONLY))]
+    run = _Run(directory, nodes, rows, [True, False] if duplex is None else [duplex], seed, only=what)
     run.go(seconds, progress)
     return Improvement(run.turns, tuple(run.new.values()), run.gain, tuple(run.save()))
 
@@ -181,9 +207,16 @@ class _Run:
     """A run: the rows by size, and what the kinds of turns have gained."""
 
     def __init__(
-        self, directory: Path, nodes: range, rows: Mapping[int, Sequence[Row]], wirings: Sequence[bool], seed: int
+        self,
+        directory: Path,
+        nodes: range,
+        rows: Mapping[int, Sequence[Row]],
+        wirings: Sequence[bool],
+        seed: int,
+        *,
+        only: int | None = None,
     ) -> None:
-        self.directory, self.nodes, self.seed = directory, nodes, seed
+        self.directory, self.nodes, self.seed, self.only = directory, nodes, seed, only
         self.rows: dict[tuple[int, int], list[Row]] = defaultdict(list)
         for degree, several in rows.items():
             for row in several:
@@ -193,10 +226,14 @@ class _Run:
         self.ratios: dict[Target, float] = {}
         self.new: dict[tuple[int, int, int, Fraction], Row] = {}
         self.purses: dict[_Kind, _Purse] = defaultdict(_Purse)
+        self.deferred = {_plain(row.spec) for several in rows.values() for row in several if row.deferred}
+        self.waiting: list[tuple[float, Target]] = []
         for degree in self.degrees:
             for n in nodes:
                 for wiring in wirings:
                     self._plan(Target(n, degree, wiring))
+        if self.waiting:
+            self.purses[_DEFERRALS] = _Purse()
 
     def go(self, seconds: float, progress: Callable[[float], None] | None) -> None:
         """Take turns until the time is used up; what is found is kept if that is interrupted."""
@@ -223,6 +260,8 @@ class _Run:
         nodes, degree = target.nodes, target.degree
         if target.duplex and degree < 3:
             return
+        if self.only in {None, _DEFERRAL}:
+            self._wait(target)
         one_free = keeps_port_free(nodes, degree, duplex=target.duplex)  # then all nodes do not look alike
         counts = [1, *orbit_counts(nodes, degree)] if degree <= MOST_LINKS and not one_free else []
         if degree <= MOST_PORTS:
@@ -230,7 +269,9 @@ class _Run:
         elif one_free:
             counts.append(0)
         for orbits in counts:
-            what = 1 + orbits.bit_length() // 2 if orbits > 0 else orbits
+            what = _QUOTIENTS + orbits.bit_length() // 2 if orbits > 0 else orbits
+            if self.only is not None and min(what, _QUOTIENTS) != self.only:
+                continue
             purse = self.purses[_Kind(degree, target.duplex, nodes.bit_length() // 2, what)]
             purse.searches.append((target, orbits))
 
@@ -254,6 +295,12 @@ class _Run:
         while self.purses:
             kind = max(self.purses, key=lambda one: self.purses[one].gain / self.purses[one].seconds)
             purse = self.purses[kind]
+            if kind == _DEFERRALS:
+                if (row := self._next()) is not None:
+                    self._take(purse, lambda: self._defer(row))
+                    return True
+                del self.purses[kind]
+                continue
             worth = {one: self._left(one[0]) / (1 + purse.tried[one]) for one in purse.searches}
             purse.searches = [one for one in purse.searches if worth[one] > 0]
             if purse.searches:
@@ -263,18 +310,79 @@ class _Run:
             return False
         chosen = max(purse.searches, key=worth.__getitem__)
         target, orbits = chosen
-        self.turns += 1
-        began = time.process_time()
-        found = self._search(target, orbits, self.seed + purse.tried[chosen])
-        gain = self._keep(target, [one.spec for one in found]) if found else 0.0
-        purse.tried[chosen] += 1
-        purse.seconds += time.process_time() - began
-        purse.gain += gain
-        self.gain += gain
+
+        def searched() -> float:
+            found = self._search(target, orbits, self.seed + purse.tried[chosen])
+            purse.tried[chosen] += 1
+            return self._keep(target, [one.spec for one in found]) if found else 0.0
+
+        self._take(purse, searched)
         return True
 
+    def _take(self, purse: _Purse, turn: Callable[[], float]) -> None:
+        """Take a turn and note what it gains in which time."""
+        self.turns += 1
+        began = time.process_time()
+        gain = turn()
+        purse.seconds += max(_LEAST_SECONDS, time.process_time() - began)
+        purse.gain += gain
+        self.gain += gain
+
+    def _hope(self, target: Target) -> tuple[float, Row | None]:
+        """Return what a deferred schedule could gain for its work, if y fell to the bound, and of which row."""
+        bound = lower_bound(*_size(target), duplex=target.duplex)
+        hope: tuple[float, Row | None] = 0.0, None
+        for row in self.rows[_size(target)]:
+            plain = _plain(row.spec)
+            if (
+                row.deferred
+                or (target.duplex and not row.duplex)
+                or plain in self.deferred
+                or plain.startswith(_IN_VAIN)
+            ):
+                continue
+            least = Cost(row.cost.steps, bound.bandwidth)
+            gain = self._ratio(target) - float(runtime(least) / runtime(bound))
+            worth = gain / (row.nodes**2 * row.degree * row.cost.steps * (1 if row.duplex else 2))
+            if gain >= _WORTHWHILE and worth > hope[0]:
+                hope = worth, row
+        return hope
+
+    def _wait(self, target: Target) -> None:
+        worth, row = self._hope(target)
+        if row is not None:
+            heapq.heappush(self.waiting, (-worth, target))
+
+    def _next(self) -> Row | None:
+        """Return the row whose deferred schedule could gain most for its work; None if there is none left."""
+        while self.waiting:
+            before, target = heapq.heappop(self.waiting)
+            worth, row = self._hope(target)
+            if row is not None and worth >= -before:
+                heapq.heappush(self.waiting, (before, target))  # its other rows may be worth it, too
+                return row
+            if row is not None:
+                heapq.heappush(self.waiting, (-worth, target))
+        return None
+
+    def _defer(self, row: Row) -> float:
+        """Find the deferred schedules of a row, and keep what they cost where that is best; return what is gained."""
+        self.deferred.add(_plain(row.spec))
+        try:
+            found = deferred_row(row, *deferred_both(row.build()))
+        except (TooLargeError, TopologyError):  # for which there are none
+            return 0.0
+        if found is None:
+            return 0.0
+        sizes = [Target(row.nodes, row.degree, duplex) for duplex in {False, row.duplex}]
+        before = sum(map(self._ratio, sizes))
+        self._put(sizes[0], [found])
+        if found in self.rows[row.nodes, row.degree]:
+            self.new[row.nodes, row.degree, row.cost.steps, found.cost.bandwidth] = found
+        return before - sum(map(self._ratio, sizes))
+
     def _search(self, target: Target, orbits: int, seed: int) -> list[Found]:
-        known = [row.cost for row in self._front(target)]
+        known = self._known(target)
         if orbits > 0:
             return search_symmetric(target, _QUOTIENT, orbits=[orbits], seed=seed, known=known)
         if orbits == 0:
@@ -285,6 +393,12 @@ class _Run:
             return []
         steps = lower_bound(target.nodes, target.degree, duplex=target.duplex).steps + seed % 2
         return anneal(start.build(), _ANNEALING, duplex=target.duplex, steps=steps, seed=seed, known=known)
+
+    def _known(self, target: Target) -> list[Cost]:
+        """Return costs that need not be found again; next to the optimal bandwidth only fewer steps are better."""
+        optimum = lower_bound(*_size(target), duplex=target.duplex).bandwidth
+        costs = [row.cost for row in self._front(target)]
+        return [Cost(one.steps, optimum) if one.bandwidth <= optimum * (1 + _NEAR) else one for one in costs]
 
     def _near(self, target: Target) -> list[Row]:
         """Return the fastest topologies of neighbouring sizes, line graphs first: most of their nodes are near."""
@@ -302,7 +416,7 @@ class _Run:
         gain, waiting = 0.0, [(target, list(specs))]
         while waiting:
             size, several = waiting.pop()
-            before = self._ratio(size), {row.spec for row in self._front(size)}
+            before = self._ratio(size), {row.spec for row in self.rows[_size(size)]}
             self._offer(size, several)
             if size.duplex:
                 other = Target(size.nodes, size.degree, duplex=False)
@@ -310,8 +424,11 @@ class _Run:
                 self._offer(other, several)
                 gain -= self._ratio(other)
             gain += before[0] - self._ratio(size)
-            for row in self._front(size):
-                if row.spec not in before[1]:
+            fresh = [row for row in self.rows[_size(size)] if row.spec not in before[1] and not row.deferred]
+            while (row := self._hope(size)[1]) in fresh:
+                gain += self._defer(row)
+            for row in fresh:
+                if row.duplex or not size.duplex:
                     self.new[row.nodes, row.degree, row.cost.steps, row.cost.bandwidth] = row
                     waiting += [(place, [spec]) for place, spec in _expansions(row) if self._has(place)]
         return gain
@@ -337,9 +454,13 @@ class _Run:
         ]
         if not fresh:
             return
+        self._put(target, fresh)
+
+    def _put(self, target: Target, fresh: Iterable[Row]) -> None:
+        """Keep rows of a size where nothing dominates them."""
         for wiring in (True, False):
             self.ratios.pop(replace(target, duplex=wiring), None)
-        self.rows[target.nodes, target.degree] = worth_keeping([*rows, *fresh])
+        self.rows[_size(target)] = worth_keeping([*self.rows[_size(target)], *fresh])
 
 
 @functools.cache
@@ -347,6 +468,11 @@ def _possible(target: Target) -> float:
     """Return the ratio to the bound with as few steps as are known to be possible and optimal bandwidth."""
     record, bound = (find(*_size(target), duplex=target.duplex) for find in (record_bound, lower_bound))
     return float(runtime(record) / runtime(bound))
+
+
+def _plain(spec: str) -> str:
+    """Return the spec, or what it is the transpose of."""
+    return spec[len("transpose(") : -1] if spec.startswith("transpose(") else spec
 
 
 def _size(target: Target) -> tuple[int, int]:

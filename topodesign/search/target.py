@@ -9,7 +9,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.spec import Spec
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Target:
     """A size to search at.
 
