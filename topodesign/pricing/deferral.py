@@ -265,7 +265,7 @@ class _Search:
         self._work = max(1, len(other) // len(code)) * code.shape[1]
         self._workers = min(_CORES, 1 + len(code) * self._work // _WORK_PER_THREAD)
         self.least = -(-(code.shape[1] - 1) // int(np.diff(first).min()))
-        self._progress = progress
+        self._progress, self._share = progress, 0.0
 
     def best(self) -> _Tried:
         """Return the best schedule that was tried, with the links of all shards."""
@@ -290,7 +290,8 @@ class _Search:
         """Return the schedule that defers in the last step and so many before it."""
         steps = len(self._rooms)
         if self._progress is not None:
-            self._progress(min(1.0, back / steps))
+            self._share = max(self._share, min(1.0, back / steps))
+            self._progress(self._share)
         start = max(1, steps - back)
         time = np.where(self._distance < start, self._distance, np.int16(NOT_YET))
         link = np.zeros(time.shape, np.uint8)

@@ -22,8 +22,8 @@ from topodesign.pricing.flows.balanced import GAP
 from topodesign.pricing.workload import Workload, as_workload
 from topodesign.topology.topology import Topology
 
-_QUICK_WORK = 2**26
-"""Steps times nodes times links of the deferred schedules that are found unasked: about one or two seconds."""
+_QUICK_WORK = 2**27
+"""Work of the deferred schedules that are looked for unasked, in both directions: up to two seconds or so."""
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ def evaluate(
         proven gap where that takes about a second at most, and elsewhere bounds are told.
     deferred
         Whether to look for deferred schedules, too; None for where SPFF leaves something to gain and that takes a
-        second or two at most, as it does up to about a thousand nodes of degree 4.
+        second or two at most, as it does up to some 1400 nodes of degree 4, and more where there is symmetry.
     progress
         Called now and then with the share of the work that is done.
 
@@ -353,7 +353,7 @@ def price_deferred(topology: TopologyLike, *, progress: Progress | None = None) 
     Raises
     ------
     TooLargeError
-        If there are more than 4096 nodes, or too much work.
+        If there are more than 4096 nodes and not enough symmetry, or too much work.
     TopologyError
         If there are more than 61 links into or out of a node, or as :func:`evaluate`.
     SpecError, FileFormatError, ParameterError, DisconnectedError
@@ -384,9 +384,9 @@ def price_each(
     """Return the prices of both halves of an allreduce; parameters and errors are those of :func:`evaluate`."""
     there, back = price_both(topology, all_sources=all_sources, progress=part(progress, 0, 0.5))
     if deferred is None:
-        work = (1 if topology.is_duplex else 2) * there.steps * topology.nodes * len(topology.src)
         gain = dearer(there, back).bandwidth > Fraction(topology.nodes - 1, topology.nodes)
-        looked = gain and work <= _QUICK_WORK
+        quick = _QUICK_WORK if topology.is_duplex else _QUICK_WORK // 2
+        looked = gain and deferral.why_not(topology, there.steps, quick) is None
     else:
         looked = deferred
     try:
