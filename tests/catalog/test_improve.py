@@ -45,7 +45,7 @@ def test_alegres_steps_are_found_and_their_line_graphs(poor: Path, tmp_path: Pat
     assert verify_catalog(tmp_path, nodes=range(25, 51), degrees=[2], sample=20, workers=1).ok
 
 
-@pytest.mark.parametrize("orbits", [1, 4, 0, -1])
+@pytest.mark.parametrize("orbits", [1, 4, 0, -1, -3])
 def test_every_kind_of_turn_finds_what_it_says(orbits: int, tmp_path: Path) -> None:
     kept = {3: [row for row in Catalog().rows(3, 16, 32) if row.nodes != 24], 4: []}
     run = _Run(tmp_path, range(24, 25), kept, [False], 0)

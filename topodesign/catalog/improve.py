@@ -34,15 +34,20 @@ from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.records import record_bound
 from topodesign.catalog.rows import VERSION, Row, how_found, undominated, worth_keeping
+from topodesign.expand.library import build
+from topodesign.pricing.closed_form import price
 from topodesign.pricing.evaluation import deferred_both
 from topodesign.search.annealing import MOST_PORTS, anneal
 from topodesign.search.finder import Candidate, Finder
+from topodesign.search.nearness import search_near
 from topodesign.search.neighbours import REACH, search_neighbours
 from topodesign.search.symmetric import MOST_LINKS, orbit_counts, search_symmetric
 from topodesign.search.target import Found, Target
 
 _QUOTIENT, _NEIGHBOURS, _ANNEALING = 3 * 10**7, 10**6, 10**6
 """Work of a turn of each kind: about a third of a second."""
+_EXCHANGES = 4000
+"""Of links, in a search for fewer steps."""
 _ANNEALED = 500
 """Sizes up to this have their links exchanged one by one."""
 _BASES = 8
@@ -58,8 +63,14 @@ _SAVE = 60.0
 """Seconds between writing the files."""
 _IN_VAIN = "genkautz("
 """Topologies on which deferred schedules are as dear as SPFF: most nodes forward most shards."""
-_QUOTIENTS, _BESIDE, _LINKS, _DEFERRAL = 1, 0, -1, -2
-_ONLY = {"quotients": _QUOTIENTS, "neighbours": _BESIDE, "annealing": _LINKS, "deferral": _DEFERRAL}
+_QUOTIENTS, _BESIDE, _LINKS, _DEFERRAL, _STEPS = 1, 0, -1, -2, -3
+_ONLY = {
+    "quotients": _QUOTIENTS,
+    "neighbours": _BESIDE,
+    "annealing": _LINKS,
+    "deferral": _DEFERRAL,
+    "steps": _STEPS,
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +82,7 @@ class _Kind:
     scale: int
     """Half the bits of N."""
     what: int
-    """1 and more for ever more orbits, 0 for neighbours, -1 for annealing, -2 for deferral."""
+    """1 and more for ever more orbits, 0 for neighbours, -1 for annealing, -2 for deferral, -3 for steps alone."""
 
 
 _DEFERRALS = _Kind(0, duplex=False, scale=0, what=_DEFERRAL)
@@ -161,9 +172,9 @@ def improve_catalog(
     duplex
         Only duplex topologies, or only others; both by default.
     only
-        Only turns of one kind: ``quotients``, ``neighbours``, ``annealing``, or ``deferral``, which searches nothing
-        but finds deferred schedules of the rows that there are, where that gains most for the work first. What is found
-        by the others is deferred, too.
+        Only turns of one kind: ``quotients``, ``neighbours``, ``annealing``, ``steps`` (one step less than is known,
+        whatever the bandwidth factor), or ``deferral``, which searches nothing but finds deferred schedules of the rows
+        that there are, where that gains most for the work first. What is found by the others is deferred, too.
     seed
         Seed of all random choices.
     progress
@@ -268,6 +279,8 @@ class _Run:
             counts += [0, -1] if nodes <= _ANNEALED else [0]
         elif one_free:
             counts.append(0)
+        if nodes > 2 * degree:
+            counts.append(_STEPS)
         for orbits in counts:
             what = _QUOTIENTS + orbits.bit_length() // 2 if orbits > 0 else orbits
             if self.only is not None and min(what, _QUOTIENTS) != self.only:
@@ -382,6 +395,8 @@ class _Run:
         return before - sum(map(self._ratio, sizes))
 
     def _search(self, target: Target, orbits: int, seed: int) -> list[Found]:
+        if orbits == _STEPS:
+            return self._fewer_steps(target, seed)
         known = self._known(target)
         if orbits > 0:
             return search_symmetric(target, _QUOTIENT, orbits=[orbits], seed=seed, known=known)
@@ -394,6 +409,18 @@ class _Run:
         steps = lower_bound(target.nodes, target.degree, duplex=target.duplex).steps + seed % 2
         return anneal(start.build(), _ANNEALING, duplex=target.duplex, steps=steps, seed=seed, known=known)
 
+    def _fewer_steps(self, target: Target, seed: int) -> list[Found]:
+        """Search for one step less than any topology of a size has, close to topologies with as few."""
+        steps = min((row.cost.steps for row in self._front(target)), default=0) - 1
+        if steps < lower_bound(*_size(target), duplex=target.duplex).steps:
+            return []
+        near = [row for row in self._near(target) if row.cost.steps <= steps]
+        found = search_near(target, steps, [row.build() for row in near], _EXCHANGES, seed=seed)
+        if found is None:
+            return []
+        made = build(str(found))
+        return [Found(found, max(price(made), price(made.transpose()), key=lambda cost: cost.bandwidth))]
+
     def _known(self, target: Target) -> list[Cost]:
         """Return costs that need not be found again; next to the optimal bandwidth only fewer steps are better."""
         optimum = lower_bound(*_size(target), duplex=target.duplex).bandwidth
@@ -402,12 +429,8 @@ class _Run:
 
     def _near(self, target: Target) -> list[Row]:
         """Return the fastest topologies of neighbouring sizes, line graphs first: most of their nodes are near."""
-        near = [
-            row
-            for shift in range(-REACH, REACH + 1)
-            if shift
-            for row in self._front(Target(target.nodes + shift, target.degree, target.duplex))
-        ]
+        shifts = [shift for shift in range(-REACH, REACH + 1) if shift]
+        near = [row for shift in shifts for row in self._front(replace(target, nodes=target.nodes + shift))]
         near.sort(key=lambda row: (not row.spec.startswith("line("), runtime(row.cost), row.spec))
         return near[:_BASES]
 

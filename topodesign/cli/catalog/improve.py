@@ -31,8 +31,8 @@ from topodesign.cli.ranges import number_range
 )
 @click.option(
     "--only",
-    type=click.Choice(["quotients", "neighbours", "annealing", "deferral"]),
-    help="Turns of one kind; deferral finds deferred schedules of the rows that there are.",
+    type=click.Choice(["quotients", "neighbours", "annealing", "steps", "deferral"]),
+    help="Turns of one kind; steps looks for one step less, deferral for deferred schedules of the rows there are.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all searches.")
 @catalog_option
