@@ -42,7 +42,7 @@ CASES = {
         pareto -n 16 -d 4 --collective all-to-all
         pareto -n 16 -d 4 --workload workload_moe.yaml
         pareto -n 1021 -d 4 --runners-up 1
-        pareto -n 16..17 -d 3 --bidirectional --no-catalog --search 0
+        pareto -n 3..4 -d 3 --bidirectional --no-catalog --search 0
         pareto -n 9 -d 2 --no-catalog --search 0.1
         pareto -n 12 -d 3..4
         evaluate circulant(12,2,3)
