@@ -154,6 +154,7 @@ def test_what_it_is_not_for_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         defer(Topology.from_links(3, [(0, 2), (2, 1), (1, 2), (2, 0)], switches=[2]))
     with pytest.raises(TopologyError, match="at most 61 links into a node, not 62"):
         defer(build("complete(63)"))
+    assert "61 links into a node, not 62" in str(deferral.why_not(build("complete(63)"), 1))
     monkeypatch.setattr(deferral, "MOST_NODES", 8)
     with pytest.raises(TooLargeError, match="at most 8 nodes, not 9"):
         defer(build("genkautz(2,9)"))

@@ -88,10 +88,12 @@ def price_deferred(topology: Topology, progress: Callable[[float], None] | None 
 
 
 def why_not(topology: Topology, steps: int, most: int | None = None) -> str | None:
-    """Return why there is no deferred schedule of a topology with a diameter, or None if it is not too large.
+    """Return why there is no deferred schedule of a topology with a diameter, or None if it is not too large or wide.
 
     ``most`` is how much work it may be, at most and by default :data:`MOST_WORK`.
     """
+    if topology.degree > _MOST_LINKS:
+        return f"deferred schedules are for at most {_MOST_LINKS} links into a node, not {topology.degree}"
     few = _roots(topology)
     receivers = topology.nodes if few is None else len(few)
     if receivers * topology.nodes > MOST_NODES**2:
@@ -127,11 +129,8 @@ def defer(topology: Topology, progress: Callable[[float], None] | None = None) -
     layers = layer_loads(transpose)
     nodes, steps = topology.nodes, len(layers)
     if (why := why_not(topology, steps)) is not None:
-        raise TooLargeError(why)
+        raise (TopologyError if topology.degree > _MOST_LINKS else TooLargeError)(why)
     into = _single_links(transpose)
-    widest = int(np.diff(into[0]).max(initial=0))
-    if widest > _MOST_LINKS:
-        raise TopologyError(f"deferred schedules are for at most {_MOST_LINKS} links into a node, not {widest}")
     few, every = _images(topology), np.arange(nodes)
     receivers, orbit = (every, every) if few is None else (few.roots, few.orbit)
     if few is None:

@@ -22,7 +22,7 @@ from topodesign.pricing.flows.balanced import GAP
 from topodesign.pricing.workload import Workload, as_workload
 from topodesign.topology.topology import Topology
 
-_QUICK_WORK = 2**27
+_QUICK_WORK = 2**29
 """Work of the deferred schedules that are looked for unasked, in both directions: up to two seconds or so."""
 
 
