@@ -188,9 +188,9 @@ def _choose(levels: Levels, out: Ints, into: Ints, state: Masks, links: Ints) ->
 
 @compiled
 def _fits(out: Ints, links: Ints) -> bool:
-    """Whether the exchange makes links that are neither self-loops nor there already."""
+    """Whether the exchange is of no self-loops, and makes links that are none and not there already."""
     x, p, q, y = links
-    if x in (q, y) or p in (q, y):
+    if x in (p, q, y) or p in (q, y) or q == y:
         return False
     for j in range(out.shape[1]):
         if out[x, j] == y or out[q, j] == p:

@@ -53,7 +53,7 @@ def search_near(target: Target, steps: int, bases: Sequence[Topology], exchanges
     drafts: list[tuple[int, int, Topology]] = []
     for start in _starts(target, bases, rng):
         far = _exchanged(start, steps, 0, target.duplex, rng)[0]
-        if far == 0:
+        if far == 0 and len(str(start.spec)) <= LONGEST_SPEC:
             return start.spec
         drafts.append((far, len(drafts), start))
     for far, _, start in sorted(drafts)[:_ANNEALED]:
