@@ -82,7 +82,10 @@ def test_nothing_gets_worse_by_what_is_offered(tmp_path: Path) -> None:
 
 def test_deferral_takes_the_best_first_and_ends(tmp_path: Path) -> None:
     sizes = range(60, 76)
-    run = _Run(tmp_path, sizes, {3: Catalog().rows(3, 3, 90)}, [True, False], 0, only=-2)
+    by_spff = [row for row in Catalog().rows(3, 3, 90) if not row.deferred]
+    write_rows(tmp_path, 3, by_spff)
+    before = Catalog(tmp_path)
+    run = _Run(tmp_path, sizes, {3: by_spff}, [True, False], 0, only=-2)
     targets = [Target(n, 3, duplex) for n in sizes for duplex in (True, False)]
     hopes = [run._hope(target)[0] for target in targets]
     first = run._next()
@@ -94,8 +97,12 @@ def test_deferral_takes_the_best_first_and_ends(tmp_path: Path) -> None:
     new = list(run.new.values())
     assert all(row.deferred and row in run._front(Target(row.nodes, 3, duplex=False)) for row in new)
     assert [check_row(row) for row in new] == [None] * len(new)
+    rows = before.rows(3, 3, 90)
+    assert not any(row.deferred for row in rows)
     run.save()
-    changes = compare_catalogs(Catalog(), tmp_path, degrees=[3], first=60, last=75)
+    (tmp_path / "before").mkdir()
+    write_rows(tmp_path / "before", 3, rows)
+    changes = compare_catalogs(tmp_path / "before", tmp_path, degrees=[3], first=60, last=75)
     assert changes.ok
     assert any(change.better for change in changes)
     again = improve_catalog(tmp_path, sizes, [3], only="deferral", time_limit="20s")

@@ -45,8 +45,8 @@ def test_they_name_the_rows_of_the_frontier_in_order(nodes: int, degree: int, du
 
 
 def test_a_filter_leaves_names_as_they_are() -> None:
-    whole = Catalog().frontier(127, 4)
-    kept = known_topologies(127, 4, within=0.05).frontiers[0]
+    whole = Catalog().frontier(200, 6)
+    kept = known_topologies(200, 6, within=0.05).frontiers[0]
     assert 0 < len(kept) < len(whole)
     names = {row.spec: row.name for row in whole}
     assert all(entry.name == names[str(entry.spec)] for entry in kept)

@@ -41,7 +41,7 @@ CASES = {
         pareto -n 16 -d 4 --against torus,ring,slimfly --size 1MiB --size 1GiB
         pareto -n 16 -d 4 --collective all-to-all
         pareto -n 16 -d 4 --workload workload_moe.yaml
-        pareto -n 1021 -d 4 --runners-up 1
+        pareto -n 151 -d 5 --runners-up 1
         pareto -n 3..4 -d 3 --bidirectional --no-catalog --search 0
         pareto -n 9 -d 2 --no-catalog --search 0.1
         pareto -n 12 -d 3..4

@@ -232,8 +232,12 @@ def test_duplex_alternatives_are_what_they_should_be(nodes: int, degree: int) ->
     assert (topology.nodes, topology.degree, topology.is_duplex) == (nodes, degree, True)
 
 
-def test_no_duplex_topology_has_an_odd_number_of_link_ends() -> None:
-    assert duplex_alternative(build("genkautz(3,7)")) is None
+def test_a_duplex_topology_of_odd_size_and_degree_leaves_one_port_free() -> None:
+    alternative = duplex_alternative(build("genkautz(3,7)"))
+    assert alternative is not None
+    topology = build(alternative.partition(" (")[0])
+    assert topology.is_duplex
+    assert (topology.nodes, topology.degree, topology.self_loops) == (7, 3, 1)
 
 
 def mutants(plan: WiringPlan) -> list[WiringPlan]:

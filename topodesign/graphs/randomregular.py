@@ -18,7 +18,7 @@ _MOST_WORK = 2**32  # comparisons of a new link with the others of its node: abo
 _MOST_PRICED, _MOST_PRICED_ODD = 2**24, 2**27  # links times sources: some 0.4 s, and 3 s where there is little else
 _WIDEST = 128  # of a graph, or of its complement: pairs are repaired one by one, about d^2/4 of them
 
-_FEW_NODES, _ODD_SEEDS = 64, 8
+_FEW_NODES, _ODD_SEEDS = 64, 6
 """Up to so many nodes several graphs are tried where no other family has any, as N and d are odd."""
 
 _GOOD_SEEDS = {(9, 2): 1711, (10, 2): 34553}
