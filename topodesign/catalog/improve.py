@@ -237,7 +237,7 @@ class _Run:
         self.ratios: dict[Target, float] = {}
         self.new: dict[tuple[int, int, int, Fraction], Row] = {}
         self.purses: dict[_Kind, _Purse] = defaultdict(_Purse)
-        self.deferred = {_plain(row.spec) for several in rows.values() for row in several if row.deferred}
+        self.deferred = {row.either_way for several in rows.values() for row in several if row.deferred}
         self.waiting: list[tuple[float, Target]] = []
         for degree in self.degrees:
             for n in nodes:
@@ -346,12 +346,11 @@ class _Run:
         bound = lower_bound(*_size(target), duplex=target.duplex)
         hope: tuple[float, Row | None] = 0.0, None
         for row in self.rows[_size(target)]:
-            plain = _plain(row.spec)
             if (
                 row.deferred
                 or (target.duplex and not row.duplex)
-                or plain in self.deferred
-                or plain.startswith(_IN_VAIN)
+                or row.either_way in self.deferred
+                or row.either_way.startswith(_IN_VAIN)
             ):
                 continue
             least = Cost(row.cost.steps, bound.bandwidth)
@@ -380,7 +379,7 @@ class _Run:
 
     def _defer(self, row: Row) -> float:
         """Find the deferred schedules of a row, and keep what they cost where that is best; return what is gained."""
-        self.deferred.add(_plain(row.spec))
+        self.deferred.add(row.either_way)
         try:
             found = deferred_row(row, *deferred_both(row.build()))
         except (TooLargeError, TopologyError):  # for which there are none
@@ -491,11 +490,6 @@ def _possible(target: Target) -> float:
     """Return the ratio to the bound with as few steps as are known to be possible and optimal bandwidth."""
     record, bound = (find(*_size(target), duplex=target.duplex) for find in (record_bound, lower_bound))
     return float(runtime(record) / runtime(bound))
-
-
-def _plain(spec: str) -> str:
-    """Return the spec, or what it is the transpose of."""
-    return spec[len("transpose(") : -1] if spec.startswith("transpose(") else spec
 
 
 def _size(target: Target) -> tuple[int, int]:

@@ -193,10 +193,9 @@ def _priced(rows: Iterable[Row], prices: Mapping[PriceKey, Bounds]) -> Iterator[
     same: dict[tuple[int, str], Bounds | None] = {}
     for row in rows:
         found = prices.get(row.price_key)
-        plain = row.nodes, row.spec[len("transpose(") : -1] if row.spec.startswith("transpose(") else row.spec
         if found is None and row.deferred:
-            found = same.get(plain)
-        same[plain] = found
+            found = same.get((row.nodes, row.either_way))
+        same[row.nodes, row.either_way] = found
         yield replace(row, all_to_all=found)
 
 

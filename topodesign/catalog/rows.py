@@ -100,6 +100,11 @@ class Row(Result):
         return "duplex" if self.duplex else "simplex"
 
     @property
+    def either_way(self) -> str:
+        """The spec, or what it is the transpose of: the same for a topology and its transpose."""
+        return self.spec[len("transpose(") : -1] if self.spec.startswith("transpose(") else self.spec
+
+    @property
     def deferred(self) -> bool:
         """Whether it takes a deferred schedule to have this price."""
         return self.basis is Basis.DEFERRED

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.base.compiled import Ints, Masks, compiled, next_random
+from topodesign.base.compiled import Ints, Masks, compiled
 from topodesign.search.anneal_kernels import UNIT, _logarithm
-from topodesign.search.voltage_kernels import _ones
+from topodesign.search.voltage_kernels import _draw, _ones
 
 
 class Levels(NamedTuple):
@@ -158,11 +158,6 @@ def _settle(levels: Levels, keep: bool) -> None:
         levels.changed[steps, node] = False
         if keep:
             levels.far[node] = levels.trial_far[node]
-
-
-@compiled
-def _draw(count: int, state: Masks) -> int:
-    return np.int64(next_random(state) % np.uint64(count))  # type: ignore[return-value]  # int() stays unsigned
 
 
 @compiled
