@@ -43,7 +43,7 @@ _FOUND = {
     "cayley": "cayley",
     "lift": "lift",
     **dict.fromkeys(("delete", "insert"), "neighbour"),
-    **dict.fromkeys(("swap", "successors"), "annealed"),
+    **dict.fromkeys(("swap", "successors", "turn"), "annealed"),
     **dict.fromkeys(("bidirect", "degree", "line", "parallel", "power", "product"), "expansion"),
 }
 
@@ -206,7 +206,7 @@ def how_found(spec: Spec) -> str:
 
     ``family`` (a known family of graphs), ``expansion`` (built from smaller ones), ``circulant``, ``cayley`` or
     ``lift`` (of which there are families, and more by search), ``neighbour`` (nodes taken out of or put into a
-    topology of another size) or ``annealed`` (links changed one by one).
+    topology of another size) or ``annealed`` (links that exchange their ends).
     """
     while spec.name == "transpose" and isinstance(spec.args[0], Spec):
         spec = spec.args[0]

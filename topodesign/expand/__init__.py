@@ -23,6 +23,7 @@ from topodesign.expand.power import power as power
 from topodesign.expand.product import product as product
 from topodesign.expand.swap import swap as swap
 from topodesign.expand.transpose import transpose as transpose
+from topodesign.expand.turn import turn as turn
 from topodesign.expand.voltage import lift as lift
 
 EXPANSIONS: tuple[Expansion, ...] = tuple(

@@ -17,6 +17,7 @@ from topodesign.graphs.cayley import cayley as cayley
 from topodesign.graphs.circulant import circulant as circulant
 from topodesign.graphs.circulant import dicirculant as dicirculant
 from topodesign.graphs.complete import complete as complete
+from topodesign.graphs.congruential import congruential as congruential
 from topodesign.graphs.cyclemesh import cyclemesh as cyclemesh
 from topodesign.graphs.cycleprefix import cycleprefix as cycleprefix
 from topodesign.graphs.debruijn import dbjmod as dbjmod

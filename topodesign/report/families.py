@@ -33,6 +33,7 @@ SIZES: dict[str, tuple[str, str, str]] = {
     "circulant": ("n", "2*len(jumps)", "circulant(12,2,3)"),
     "cocktailparty": ("2*n", "2*n - 2", "cocktailparty(4)"),
     "complete": ("n", "n - 1", "complete(6)"),
+    "congruential": ("n", "len(digits)", "congruential(11,-2,0,3)"),
     "crown": ("2*n", "n - 1", "crown(5)"),
     "cyclemesh": ("r*c", "2", "cyclemesh(4,4)"),
     "cycleprefix": ("factorial(d + 1)/factorial(d + 1 - k)", "d", "cycleprefix(3,2)"),
@@ -94,6 +95,7 @@ SIZES: dict[str, tuple[str, str, str]] = {
     "power": ("N**n", "n*d", "power(complete(3),2)"),
     "product": ("product of all N", "sum of all d", "product(complete(3),complete(4))"),
     "swap": ("N", "d", "swap(circulant(8,1,2),0,1,5,4,1,0,4,5)"),
+    "turn": ("N", "d", "turn(genkautz(2,11),1)"),
     "transpose": ("N", "d", "transpose(diamond())"),
     # Everyday names.
     "slimfly": ("2*q**2", "about 3*q/2", "slimfly(4)"),

@@ -18,6 +18,7 @@ _KINDS = {
     "genkautz": "generalized Kautz",
     "kautz": "generalized Kautz",
     "debruijn": "generalized Kautz",
+    "congruential": "generalized Kautz",
     "circulant": "circulant",
     "dicirculant": "circulant",
     "cayley": "Cayley digraph",
@@ -32,7 +33,7 @@ _KINDS = {
 
 def construction(spec: Spec) -> str:
     """Return of which kind a topology is, by the outermost name of its spec that says how it came about."""
-    while spec.name in {"transpose", "bidirect"} and isinstance(spec.args[0], Spec):
+    while spec.name in {"transpose", "turn", "bidirect"} and isinstance(spec.args[0], Spec):
         spec = spec.args[0]
     return _EXPANSIONS.get(spec.name) or _KINDS.get(spec.name, "other family")
 
