@@ -35,7 +35,7 @@ from topodesign.forest.optimum import optimum, with_capacity
 from topodesign.forest.schedule import forest_schedule
 from topodesign.forest.splitting import remove_switches
 from topodesign.plans.timed_ops import link_times
-from topodesign.pricing import deferral_kernels
+from topodesign.pricing import deferral_kernels, relay_kernels
 from topodesign.pricing import kernels as pricing_kernels
 from topodesign.pricing.closed_form import distances, girth, price
 from topodesign.pricing.deferral import defer
@@ -167,7 +167,7 @@ def mended(digraph: Topology) -> None:
 
 EXERCISES: list[tuple[tuple[ModuleType, ...], Callable[[Topology], None], st.SearchStrategy[Topology]]] = [
     ((pricing_kernels,), priced, regular_digraphs()),
-    ((deferral_kernels,), put_off, regular_digraphs()),
+    ((deferral_kernels, relay_kernels), put_off, regular_digraphs()),
     ((concurrent_kernels,), shared, regular_digraphs()),
     ((replay,), replayed, regular_digraphs(5, 2)),
     ((spread_kernels,), spread_out, regular_digraphs(5, 2)),

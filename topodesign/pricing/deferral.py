@@ -29,6 +29,7 @@ from topodesign.base.errors import DisconnectedError, TooLargeError, TopologyErr
 from topodesign.base.pieces import in_pieces, part
 from topodesign.pricing.closed_form import layer_loads
 from topodesign.pricing.deferral_kernels import CLASS_BITS, CLASSES, NOT_YET, choose_relays, deliver
+from topodesign.pricing.relays import UnitLinks, balanced_relays
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology
 
@@ -41,6 +42,10 @@ _MOST_MOVED = 2**26
 _SEVERAL_WORK = 2**18
 """Links of the few times nodes up to which several choices of what must be forwarded are tried."""
 _CHOICES = 4
+_FEW_IMAGES = 16
+"""Permutations of a symmetry up to which schedules without it are looked for, too."""
+_WORTH = 128
+"""The part of what a link must carry by which a schedule may carry more and be good enough."""
 _MOST_LINKS = 63 - CLASS_BITS
 _CORES = os.cpu_count() or 1
 _WORK_PER_THREAD = 2**20
@@ -104,10 +109,12 @@ def why_not(topology: Topology, steps: int, most: int | None = None) -> str | No
     return None
 
 
-def defer(topology: Topology, progress: Callable[[float], None] | None = None) -> Deferral:
+def defer(topology: Topology, progress: Callable[[float], None] | None = None, *, by_orbits: bool = False) -> Deferral:
     """Return the best deferred allgather that was found.
 
-    Tried is deferring in the later half of the steps, then in more or fewer while that helps.
+    Tried is deferring in the later half of the steps, then in more or fewer while that helps; and in the last two
+    with who must forward chosen for all shards together. Of topologies that a symmetry leaves nearly as many different
+    nodes as there are, schedules without it are tried as well.
 
     Parameters
     ----------
@@ -115,6 +122,8 @@ def defer(topology: Topology, progress: Callable[[float], None] | None = None) -
         Strongly connected, without switches.
     progress
         Called with the share of what is to be tried at most.
+    by_orbits
+        Take only what is found with the known symmetry.
 
     Raises
     ------
@@ -125,13 +134,38 @@ def defer(topology: Topology, progress: Callable[[float], None] | None = None) -
     TooLargeError
         If there are more than 4096 nodes without a symmetry, or too much work.
     """
-    transpose = topology.transpose()
-    layers = layer_loads(transpose)
-    nodes, steps = topology.nodes, len(layers)
-    if (why := why_not(topology, steps)) is not None:
+    layers = layer_loads(topology.transpose())
+    if (why := why_not(topology, len(layers))) is not None:
         raise (TopologyError if topology.degree > _MOST_LINKS else TooLargeError)(why)
-    into = _single_links(transpose)
-    few, every = _images(topology), np.arange(nodes)
+    few = _images(topology)
+    if few is None:
+        return _found(topology, layers, None, progress)
+    bare = Topology.from_arrays(topology.nodes, topology.src, topology.dst, topology.capacity)
+    alone = by_orbits or len(few.taken) > _FEW_IMAGES or why_not(bare, len(layers)) is not None
+    best = _found(topology, layers, few, progress if alone else part(progress, 0, 1 / 4))
+    if not alone and _worth_more(sum(best.loads), _least(topology)):
+        best = min(best, _found(bare, layers, None, part(progress, 1 / 4, 1)), key=lambda one: sum(one.loads))
+    return best
+
+
+def _least(topology: Topology) -> int:
+    """Return how many shards come over some link at least, whatever the schedule."""
+    useful = topology.src != topology.dst
+    ports = np.bincount(topology.dst[useful], topology.capacity[useful], topology.nodes)
+    return -(-(topology.nodes - 1) // int(ports.min()))
+
+
+def _worth_more(total: int | Fraction, least: int) -> bool:
+    """Whether a schedule carries so much more over a link than some one must that it is worth while to look on."""
+    return (total - least) * _WORTH > least
+
+
+def _found(
+    topology: Topology, layers: list[Fraction], few: _Images | None, progress: Callable[[float], None] | None
+) -> Deferral:
+    """Return the best that was found, with a symmetry or without one."""
+    nodes, steps, least = topology.nodes, len(layers), _least(topology)
+    into, every = _single_links(topology.transpose()), np.arange(nodes)
     receivers, orbit = (every, every) if few is None else (few.roots, few.orbit)
     if few is None:
         first, other, moved = *into, np.empty((0, 0), np.int32)
@@ -142,6 +176,7 @@ def defer(topology: Topology, progress: Callable[[float], None] | None = None) -
         other, moved = few.orbit[other], few.moved(other)
     tries: list[_Tried] = []
     choices = 1 if few is None or len(other) * nodes > _SEVERAL_WORK else _CHOICES
+    ahead = progress if few is not None else part(progress, 0, 1 / 4)
     for choice in range(choices):
         by_shard = np.empty((len(receivers), nodes), np.int16)
         forwards = np.zeros((len(receivers), steps + 1), np.int32)
@@ -149,10 +184,16 @@ def defer(topology: Topology, progress: Callable[[float], None] | None = None) -
         if choose_relays(receivers, *links, orbit, by_shard, forwards) < 0:
             raise DisconnectedError("some nodes do not reach each other")
         code = np.ascontiguousarray(by_shard.T) if few is None else few.turned(by_shard)
-        search = _Search((first, other, moved, code), layers, part(progress, choice / choices, (choice + 1) / choices))
-        tries.append(search.best())
-        if tries[-1][0] <= search.least or (choice and tries[-1][0] >= tries[-2][0]):
+        search = _Search((first, other, moved, code), layers, part(ahead, choice / choices, (choice + 1) / choices))
+        tries.append(search.best(least))
+        if tries[-1][0] <= least or (choice and tries[-1][0] >= tries[-2][0]):
             break
+    if few is None and steps > 1 and _worth_more(tries[-1][0], least):
+        room = max(1, least - sum(-(-load.numerator // load.denominator) for load in layers[:-2]))
+        unit = UnitLinks(*into, *_single_links(topology))
+        for chosen in balanced_relays(by_shard, unit, steps, room, part(progress, 1 / 4, 1)):
+            code = np.ascontiguousarray(chosen.T)
+            tries.append(_Search((first, other, moved, code), layers, None).last_two())
     _, _, time, link = min(tries, key=lambda one: one[0])
     return _counted(topology, receivers, first, time, link)
 
@@ -258,32 +299,39 @@ class _Search:
     """
 
     def __init__(self, links: _Links, layers: list[Fraction], progress: Callable[[float], None] | None) -> None:
-        first, other, _, code = self._links = links
+        _, other, _, code = self._links = links
         self._distance = code // CLASSES
         self._rooms = [-(-load.numerator // load.denominator) for load in layers]
         self._work = max(1, len(other) // len(code)) * code.shape[1]
         self._workers = min(_CORES, 1 + len(code) * self._work // _WORK_PER_THREAD)
-        self.least = -(-(code.shape[1] - 1) // int(np.diff(first).min()))
         self._progress, self._share = progress, 0.0
 
-    def best(self) -> _Tried:
-        """Return the best schedule that was tried, with the links of all shards."""
+    def last_two(self) -> _Tried:
+        """Return the schedule that defers in the last step and the one before, with the links of all shards."""
+        return self._filled(self._tried(1))
+
+    def best(self, least: int) -> _Tried:
+        """Return the best schedule that was tried, with the links of all shards; none can carry less than the least."""
         steps = len(self._rooms)
         middle = max(1, steps // 2)
         best = self._tried(middle)
         for way in (1, -1):
             back = middle + way
-            while 1 <= back < steps and best[0] > self.least:
+            while 1 <= back < steps and best[0] > least:
                 other = self._tried(back)
                 if other[0] >= best[0]:
                     break
                 best, back = other, back + way
             if back > middle + 1:
                 break
-        _, start, time, link = best
-        for step in range(1, start):  # nothing is deferred, so all that comes near has room
+        return self._filled(best)
+
+    def _filled(self, tried: _Tried) -> _Tried:
+        """Return a schedule with the links of what comes before anything is deferred, for which all have room."""
+        _, start, time, link = tried
+        for step in range(1, start):
             self._deliver(time, link, step, self._rooms[step - 1], take=True)
-        return best
+        return tried
 
     def _tried(self, back: int) -> _Tried:
         """Return the schedule that defers in the last step and so many before it."""

@@ -75,7 +75,7 @@ def deferred_orbit(
         return reverse_orbit(deferred_orbit(topology.transpose(), progress=progress))
     if collective != ALLGATHER:
         raise ParameterError(f"a deferred schedule is a reduce-scatter or an allgather, not {collective}")
-    found = defer(topology, progress)
+    found = defer(topology, progress, by_orbits=True)
     if len(found.receivers) == topology.nodes:
         raise TopologyError("few orbits are enough only where a known symmetry moves all nodes or none")
     return _orbit(topology, found)
