@@ -13,7 +13,7 @@ from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.spec import parse
 from topodesign.catalog import improve as improving
 from topodesign.catalog.files import read_rows, write_rows
-from topodesign.catalog.improve import _expansions, _Run
+from topodesign.catalog.improve import _by_spff, _expansions, _Run
 from topodesign.catalog.records import record_orders
 from topodesign.catalog.rows import Row
 from topodesign.catalog.verify import check_row, misplaced, places
@@ -126,6 +126,22 @@ def test_next_to_the_bound_only_fewer_steps_are_searched_for(tmp_path: Path) -> 
         assert run._known(target) == [Cost(6, counts)]
     near = search_symmetric(target, 10**6, orbits=[2], known=[Cost(6, optimum)])
     assert all(found.cost.steps < 6 for found in near)
+
+
+def test_linear_congruential_digraphs_are_better_than_generalized_kautz_ones(tmp_path: Path) -> None:
+    target = Target(400, 4, duplex=False)
+    run = _Run(tmp_path, range(400, 401), {4: [_by_spff(target, parse("genkautz(4,400)"))]}, [True, False], 0, only=-4)
+    assert [one for purse in run.purses.values() for one in purse.searches] == [(target, -4)]
+    before = run._ratio(target)
+    assert run._turn()
+    assert run.gain == pytest.approx(before - run._ratio(target))
+    assert run.gain > 0
+    (best,) = run._front(target)
+    assert best.cost.steps == 5
+    assert "congruential(400," in best.spec
+    assert all(check_row(row) is None for row in run.new.values())
+    run.save()
+    assert read_rows(tmp_path, 4) == run.rows[400, 4]
 
 
 def test_only_turns_of_one_kind(tmp_path: Path) -> None:

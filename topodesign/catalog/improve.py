@@ -7,7 +7,8 @@ and of its sizes the one that is farthest from what is known to be possible and 
 is expanded at once: line graphs, copies with more links, unions with the transpose.
 
 One kind of turn searches nothing: it finds the deferred schedules of a row that would then be the best of its size.
-These come near the optimal bandwidth on most topologies, so that what is left to search for is fewer steps.
+These come near the optimal bandwidth on most topologies, so that what is left to search for is fewer steps. One kind
+searches for these alone, whatever the bandwidth factor, and one among linear congruential digraphs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from topodesign.base.arguments import as_choice, as_integer, as_path, as_several
-from topodesign.base.cost import Cost, keeps_port_free, lower_bound
+from topodesign.base.cost import Basis, Cost, keeps_port_free, lower_bound
 from topodesign.base.errors import CatalogError, ParameterError, TooLargeError, TopologyError
 from topodesign.base.records import Result
 from topodesign.base.spec import Spec, parse
@@ -36,9 +37,10 @@ from topodesign.catalog.records import record_bound
 from topodesign.catalog.rows import VERSION, Row, how_found, undominated, worth_keeping
 from topodesign.expand.library import build
 from topodesign.pricing.closed_form import price
-from topodesign.pricing.evaluation import deferred_both
+from topodesign.pricing.evaluation import deferred_both, price_both
 from topodesign.search.annealing import MOST_PORTS, anneal
-from topodesign.search.finder import Candidate, Finder
+from topodesign.search.congruential import search_congruential
+from topodesign.search.finder import Candidate, Finder, transpose_spec
 from topodesign.search.nearness import search_near
 from topodesign.search.neighbours import REACH, search_neighbours
 from topodesign.search.symmetric import MOST_LINKS, orbit_counts, search_symmetric
@@ -48,6 +50,10 @@ _QUOTIENT, _NEIGHBOURS, _ANNEALING = 3 * 10**7, 10**6, 10**6
 """Work of a turn of each kind: about a third of a second."""
 _EXCHANGES = 4000
 """Of links, in a search for fewer steps."""
+_DRAWN, _DRAWN_WORK = 400, 6 * 10**9
+"""Linear congruential digraphs that are compared in a turn, and how much work they may be: a few seconds."""
+_PROMISING = 2
+"""Of these so many are priced."""
 _ANNEALED = 500
 """Sizes up to this have their links exchanged one by one."""
 _BASES = 8
@@ -63,13 +69,14 @@ _SAVE = 60.0
 """Seconds between writing the files."""
 _IN_VAIN = "genkautz("
 """Topologies on which deferred schedules are as dear as SPFF: most nodes forward most shards."""
-_QUOTIENTS, _BESIDE, _LINKS, _DEFERRAL, _STEPS = 1, 0, -1, -2, -3
+_QUOTIENTS, _BESIDE, _LINKS, _DEFERRAL, _STEPS, _CONGRUENTIAL = 1, 0, -1, -2, -3, -4
 _ONLY = {
     "quotients": _QUOTIENTS,
     "neighbours": _BESIDE,
     "annealing": _LINKS,
     "deferral": _DEFERRAL,
     "steps": _STEPS,
+    "congruential": _CONGRUENTIAL,
 }
 
 
@@ -82,7 +89,7 @@ class _Kind:
     scale: int
     """Half the bits of N."""
     what: int
-    """1 and more for ever more orbits, 0 for neighbours, -1 for annealing, -2 for deferral, -3 for steps alone."""
+    """1 and more for ever more orbits, 0 for neighbours, -1 for annealing, and what else is in _ONLY."""
 
 
 _DEFERRALS = _Kind(0, duplex=False, scale=0, what=_DEFERRAL)
@@ -94,7 +101,7 @@ class _Purse:
     """What a kind of searches has gained and taken."""
 
     searches: list[tuple[Target, int]] = field(default_factory=list)
-    """What to search: sizes, with the number of orbits, 0 for neighbours or -1 for annealing."""
+    """What to search: sizes, with the number of orbits, or what else a kind is of."""
     gain: float = _HOPED
     seconds: float = _HOPED_SECONDS
     tried: dict[tuple[Target, int], int] = field(default_factory=lambda: defaultdict(int))
@@ -173,8 +180,10 @@ def improve_catalog(
         Only duplex topologies, or only others; both by default.
     only
         Only turns of one kind: ``quotients``, ``neighbours``, ``annealing``, ``steps`` (one step less than is known,
-        whatever the bandwidth factor), or ``deferral``, which searches nothing but finds deferred schedules of the rows
-        that there are, where that gains most for the work first. What is found by the others is deferred, too.
+        whatever the bandwidth factor), ``congruential`` (linear congruential digraphs, which have few steps and, by
+        deferred schedules, a small bandwidth factor), or ``deferral``, which searches nothing but finds deferred
+        schedules of the rows that there are, where that gains most for the work first. What is found by the others is
+        deferred, too.
     seed
         Seed of all random choices.
     progress
@@ -281,6 +290,8 @@ class _Run:
             counts.append(0)
         if nodes > 2 * degree:
             counts.append(_STEPS)
+            if not target.duplex:
+                counts.append(_CONGRUENTIAL)
         for orbits in counts:
             what = _QUOTIENTS + orbits.bit_length() // 2 if orbits > 0 else orbits
             if self.only is not None and min(what, _QUOTIENTS) != self.only:
@@ -299,8 +310,10 @@ class _Run:
             self.ratios[target] = float(best / bound)
         return self.ratios[target]
 
-    def _left(self, target: Target) -> float:
-        """Return by how much the ratio is above what is known to be possible."""
+    def _left(self, target: Target, orbits: int) -> float:
+        """Return by how much the ratio is above what is known to be possible, or what such a search could find."""
+        if orbits == _CONGRUENTIAL:
+            return self._ratio(target) - _possible_congruential(target) - _WORTHWHILE
         return self._ratio(target) - _possible(target)
 
     def _turn(self) -> bool:
@@ -314,7 +327,7 @@ class _Run:
                     return True
                 del self.purses[kind]
                 continue
-            worth = {one: self._left(one[0]) / (1 + purse.tried[one]) for one in purse.searches}
+            worth = {one: self._left(*one) / (1 + purse.tried[one]) for one in purse.searches}
             purse.searches = [one for one in purse.searches if worth[one] > 0]
             if purse.searches:
                 break
@@ -325,8 +338,11 @@ class _Run:
         target, orbits = chosen
 
         def searched() -> float:
-            found = self._search(target, orbits, self.seed + purse.tried[chosen])
+            seed = self.seed + purse.tried[chosen]
             purse.tried[chosen] += 1
+            if orbits == _CONGRUENTIAL:
+                return self._congruential(target, seed)
+            found = self._search(target, orbits, seed)
             return self._keep(target, [one.spec for one in found]) if found else 0.0
 
         self._take(purse, searched)
@@ -420,6 +436,18 @@ class _Run:
         made = build(str(found))
         return [Found(found, max(price(made), price(made.transpose()), key=lambda cost: cost.bandwidth))]
 
+    def _congruential(self, target: Target, seed: int) -> float:
+        """Search for linear congruential digraphs, and keep what is best of their schedules; return what is gained."""
+        steps = _digits(target)
+        tries = min(_DRAWN, max(_PROMISING, _DRAWN_WORK // (target.nodes**2 * target.degree)))
+        specs = search_congruential(target, steps, tries, seed=seed, most=_PROMISING)
+        gain = self._keep(target, specs)
+        for spec in specs:
+            row = _by_spff(target, spec)
+            if row.either_way not in self.deferred:
+                gain += self._defer(row)
+        return gain
+
     def _known(self, target: Target) -> list[Cost]:
         """Return costs that need not be found again; next to the optimal bandwidth only fewer steps are better."""
         optimum = lower_bound(*_size(target), duplex=target.duplex).bandwidth
@@ -490,6 +518,30 @@ def _possible(target: Target) -> float:
     """Return the ratio to the bound with as few steps as are known to be possible and optimal bandwidth."""
     record, bound = (find(*_size(target), duplex=target.duplex) for find in (record_bound, lower_bound))
     return float(runtime(record) / runtime(bound))
+
+
+def _digits(target: Target) -> int:
+    """Return k of the smallest power d^k that is at least N: the steps of a linear congruential digraph."""
+    steps, reach = 1, target.degree
+    while reach < target.nodes:
+        steps, reach = steps + 1, reach * target.degree
+    return steps
+
+
+@functools.cache
+def _possible_congruential(target: Target) -> float:
+    """Return the ratio to the bound of a linear congruential digraph with optimal bandwidth."""
+    bound = lower_bound(*_size(target))
+    return float(runtime(Cost(_digits(target), bound.bandwidth)) / runtime(bound))
+
+
+def _by_spff(target: Target, spec: Spec) -> Row:
+    """Return the row of a simplex topology with the prices of SPFF."""
+    there, back = price_both(build(str(spec)))
+    spec, cost, allgather = (
+        (transpose_spec(spec), back, there) if back.bandwidth > there.bandwidth else (spec, there, back)
+    )
+    return Row(*_size(target), cost, allgather, False, how_found(spec), Basis.LINKS, VERSION, str(spec))
 
 
 def _size(target: Target) -> tuple[int, int]:

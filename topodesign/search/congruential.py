@@ -1,0 +1,138 @@
+"""Linear congruential digraphs with few steps whose links can be loaded evenly, near links turned or not.
+
+Of N <= d^k nodes generalized Kautz digraphs have k steps, fewer than nearly all others of such sizes, but nodes close
+to a fixed point of x -> -dx - a get next to nothing over one of their ports. With other digits, all residues modulo d,
+most digraphs that are not too close to d^k nodes have as few steps, and some of them have no such nodes; and so does
+turning the links between near nodes (:mod:`topodesign.expand.turn`). Candidates are drawn, at random and close to the
+best ones so far, and compared by an estimate that is much cheaper than a price.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from topodesign.base.compiled import LARGEST
+from topodesign.base.spec import LONGEST_SPEC, Spec
+from topodesign.expand import turn
+from topodesign.graphs.congruential import congruential
+from topodesign.search import congruential_kernels as kernels
+from topodesign.search.target import Target
+from topodesign.topology.topology import Topology
+
+_FARTHEST = 3
+"""Times d by which digits are moved at most."""
+_MOST_NODES = 2**13
+"""More are not searched, since memory is for the square of them."""
+_SHARE = 2
+"""Near links are those of at most N / (2d)."""
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A candidate: the multiplier is d or -d, and digit i is i plus a multiple of d."""
+
+    sign: int
+    digits: tuple[int, ...]
+    near: int
+    """How long links are that are turned, -1 for none."""
+    places: int
+
+    def key(self, nodes: int) -> tuple[object, ...]:
+        """Return what is the same of candidates that are alike but for the numbers of their nodes."""
+        degree, least = len(self.digits), min(self.digits)
+        first = least % math.gcd(self.sign * degree - 1, nodes)
+        places = self.places if self.near >= 0 else 0
+        return self.sign, tuple(sorted(digit - least for digit in self.digits)), first, self.near, places
+
+    def build(self, nodes: int) -> Topology:
+        """Return the topology."""
+        plain = congruential(nodes, self.sign * len(self.digits), *self.digits)
+        return plain if self.near < 0 else turn(plain, self.near, self.places)
+
+
+def search_congruential(target: Target, steps: int, tries: int, *, seed: int = 0, most: int = 4) -> list[Spec]:
+    """Search for linear congruential digraphs of a size with few steps whose links can be loaded evenly.
+
+    Parameters
+    ----------
+    target
+        The size. None is found of duplex ones.
+    steps
+        Steps that it may have at most.
+    tries
+        Candidates to draw.
+    seed
+        Seed of all random choices.
+    most
+        How many to return at most.
+
+    Returns
+    -------
+    list of Spec
+        The most promising ones, best first; none if no candidate has so few steps.
+    """
+    nodes, degree = target.nodes, target.degree
+    if target.duplex or degree < 2 or steps < 2 or degree**steps < nodes or not 2 * degree < nodes <= _MOST_NODES:
+        return []
+    rng = np.random.Generator(np.random.PCG64([seed, nodes, degree, steps]))
+    best: list[tuple[int, int, _Draft]] = []
+    seen = set()
+    for number in range(tries):
+        draft = (
+            _changed(best[int(rng.integers(len(best)))][2], nodes, rng) if best and number % 2 else _drawn(target, rng)
+        )
+        key = draft.key(nodes)
+        if key in seen:
+            continue
+        seen.add(key)
+        topology = draft.build(nodes)
+        if int(topology.capacity.max()) > 1:
+            continue
+        limit = best[-1][0] if len(best) == most else LARGEST
+        score = _score(topology, steps, limit)
+        if 0 <= score < limit:
+            best = sorted([*best, (score, number, draft)])[:most]
+    specs = [draft.build(nodes).spec for _, _, draft in best]
+    return [spec for spec in specs if spec is not None and len(str(spec)) <= LONGEST_SPEC]
+
+
+def _drawn(target: Target, rng: np.random.Generator) -> _Draft:
+    """Draw a candidate; a quarter have digits in a row."""
+    degree = target.degree
+    moved = rng.integers(0, 1 + int(rng.integers(0, _FARTHEST + 1)), degree)
+    digits = tuple((np.arange(degree) + degree * moved).tolist())
+    first = int(rng.integers(0, degree + 1))
+    return _Draft(
+        1 - 2 * int(rng.integers(2)), tuple(digit + first for digit in digits), *_turned(target.nodes, degree, rng)
+    )
+
+
+def _turned(nodes: int, degree: int, rng: np.random.Generator) -> tuple[int, int]:
+    """Draw which near links are turned: up to 0, 1, 2, 4, ... or none, -1; and by how many places."""
+    power = int(rng.integers(-2, (nodes // (_SHARE * degree)).bit_length()))
+    return -1 if power == -2 else 0 if power == -1 else 2**power, int(rng.integers(1, degree))
+
+
+def _changed(draft: _Draft, nodes: int, rng: np.random.Generator) -> _Draft:
+    """Draw a candidate that is close to another."""
+    degree = len(draft.digits)
+    if rng.integers(2):
+        digits = list(draft.digits)
+        digits[int(rng.integers(degree))] += degree * (1 - 2 * int(rng.integers(2)))
+        return replace(draft, digits=tuple(digits))
+    near, places = _turned(nodes, degree, rng)
+    if rng.integers(2) and draft.near > 0:
+        near = min(draft.near + draft.near * int(rng.integers(-4, 5)) // 8, (nodes - 1) // 2)
+    return replace(draft, near=near, places=places)
+
+
+def _score(topology: Topology, steps: int, limit: int) -> int:
+    """Return the estimate, the less the better; -1 if it takes more steps."""
+    nodes, degree = topology.nodes, topology.degree
+    out = topology.dst.reshape(nodes, degree)
+    into = np.argsort(out.ravel(), kind="stable").reshape(nodes, degree) // degree
+    receivers = np.array(topology.representatives or range(nodes), dtype=np.int64)
+    return int(kernels.unevenness_both(np.ascontiguousarray(out), into, steps, receivers, limit))
