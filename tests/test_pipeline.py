@@ -51,6 +51,8 @@ LARGE = [
     "ghpolarity()", "gqpairs(2,2)",
 ]  # fmt: skip
 """Families without a member of at most 32 nodes are scheduled and verified, but not compiled."""
+HUGE = ["ghtwins(18)", "gqpolarityhubs(846,13)"]
+"""Families of which all members have more than 700 nodes: the same, in the thorough profile."""
 
 
 def names(spec: Spec) -> set[str]:
@@ -58,12 +60,12 @@ def names(spec: Spec) -> set[str]:
 
 
 def test_every_family_and_expansion_is_among_the_samples() -> None:
-    covered = set().union(*(names(parse(text)) for text in SMALL + TABLE_3 + LARGE))
+    covered = set().union(*(names(parse(text)) for text in SMALL + TABLE_3 + LARGE + HUGE))
     assert {family.name for family in FAMILIES} | {expansion.name for expansion in EXPANSIONS} <= covered
 
 
 @pytest.mark.parametrize("collective", COLLECTIVES)
-@pytest.mark.parametrize("text", LARGE)
+@pytest.mark.parametrize("text", [*LARGE, *(pytest.param(text, marks=pytest.mark.thorough) for text in HUGE)])
 def test_schedule_and_verify_larger_ones(text: str, collective: Collective) -> None:
     topology = build(text)
     made = scheduled(topology, collective)

@@ -20,11 +20,21 @@ from topodesign.algebra.finite_field import FiniteField
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.graphs.cycleprefix import cycleprefix
 from topodesign.graphs.genkautz import genkautz, genkautzjoined
+from topodesign.graphs.hexagon_twins import _SPLIT, ghtwins
 from topodesign.graphs.hoffmansingleton import hoffmansingleton
 from topodesign.graphs.kautz import kautz
 from topodesign.graphs.loops import join_loops, looped_nodes
 from topodesign.graphs.mms import mms
-from topodesign.graphs.polarity import ghpolarity, gqpolarity, gqpolaritycopies, polarity, polaritynucleus
+from topodesign.graphs.polarity import (
+    ghpolarity,
+    gqpolarity,
+    gqpolaritycopies,
+    polarity,
+    polaritynucleus,
+    quadrangle_graph,
+)
+from topodesign.graphs.polarity_hubs import gqpolarityhubs
+from topodesign.graphs.polygon import gh
 from topodesign.graphs.quadrangle_pairs import _double_sixes, gqpairs
 from topodesign.graphs.randomregular import randomregulargraph
 from topodesign.pricing.closed_form import price
@@ -130,7 +140,14 @@ def test_delorme_graphs(graph: Topology, nodes: int, degree: int, steps: int, ab
 COPIED = [
     (polaritynucleus(4), 22, 5, 2), (polaritynucleus(8), 74, 9, 2), (gqpolaritycopies(8, 0), 585, 9, 3),
     (gqpolaritycopies(8, 1), 650, 10, 3), (gqpolaritycopies(8, 2), 715, 11, 3), (gqpairs(2, 2), 225, 9, 3),
-    (gqpairs(2, 4), 1215, 15, 3), (gqpairs(3, 3), 1600, 16, 3),
+    (gqpairs(2, 4), 1215, 15, 3), (gqpairs(3, 3), 1600, 16, 3), (ghtwins(12), 740, 4, 6), (ghtwins(18), 746, 4, 6),
+    (gqpolarityhubs(856, 13), 856, 13, 3), (gqpolarityhubs(858, 13), 858, 13, 3),
+    (gqpolarityhubs(916, 14), 916, 14, 3), (gqpolarityhubs(923, 14), 923, 14, 3),
+    *(pytest.param(ghtwins(k), 728 + k, 4, 6, marks=pytest.mark.thorough) for k in range(2, 18) if k != 12),
+    *(
+        pytest.param(gqpolarityhubs(n, d), n, d, 3, marks=pytest.mark.thorough)
+        for d in (13, 14) for n in range(65 * d + 1, 65 * d + 13) if n not in (856, 916)
+    ),
 ]  # fmt: skip
 
 
@@ -142,8 +159,36 @@ def test_graphs_of_many_nodes_for_their_diameter(graph: Topology, nodes: int, de
     assert graph.self_loops == nodes * degree % 2
     assert int(graph.capacity.max()) == 1
     assert graph.spec is not None
-    family = {"polaritynucleus": polaritynucleus, "gqpolaritycopies": gqpolaritycopies, "gqpairs": gqpairs}
-    assert graph.spec.args in list(family[graph.spec.name].find(nodes, degree))
+    families = {one.name: one for one in (polaritynucleus, gqpolaritycopies, gqpolarityhubs, gqpairs, ghtwins)}
+    assert graph.spec.args in list(families[graph.spec.name].find(nodes, degree))
+
+
+def test_halves_of_split_points_put_together_make_the_hexagon() -> None:
+    """And no two of the points are nearer than opposite ones."""
+    hexagon, points = gh(3), np.array([point for point, *_ in _SPLIT])
+    apart = distances(hexagon)[np.ix_(points, points)]
+    assert set(apart[~np.eye(len(points), dtype=bool)]) == {6}
+    whole = np.concatenate((np.arange(728), points))
+    links = {(int(whole[u]), int(whole[v]), c) for u, v, c in ghtwins(18).links()}
+    assert {(u, v, c) for u, v, c in links if (u < 364) != (v < 364)} == set(hexagon.links())
+
+
+@pytest.mark.parametrize(("n", "d"), [(858, 13), (923, 14)])
+def test_every_hub_has_a_copy_of_every_point_within_two_links(n: int, d: int) -> None:
+    """Copies of a point are joined with the same nodes of the polarity graph as itself, and these with no hub."""
+    plain, graph = quadrangle_graph(8), gqpolarityhubs(n, d)
+    own = plain.src[plain.src == plain.dst]
+    others = np.setdiff1d(np.arange(585), own)
+    apart = distances(graph)
+    hubs, copies = np.arange(585, 598), np.concatenate((own, np.arange(598, n)))
+    assert apart[np.ix_(hubs, others)].min() > 1
+    kinds: dict[tuple[int, ...], list[int]] = {}
+    for copy in copies:
+        kinds.setdefault(tuple(others[apart[copy, others] == 1]), []).append(int(copy))
+    assert sorted(kinds) == sorted(tuple(np.setdiff1d(plain.dst[plain.src == point], own)) for point in own)
+    for alike in kinds.values():
+        assert len(alike) == d - 8
+        assert apart[np.ix_(hubs, np.array(alike))].min(axis=1).max() <= 2
 
 
 def test_pairs_of_points_and_lines_are_joined_by_incidence() -> None:

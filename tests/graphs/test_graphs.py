@@ -79,6 +79,8 @@ SAMPLES = {
     "gh(3)": True,
     "ghline(2)": True,
     "ghpolarity()": True,
+    "ghtwins(2)": True,
+    "ghtwins(12)": True,
     "gq(2)": True,
     "gq(3)": True,
     "gq(4)": True,
@@ -86,6 +88,7 @@ SAMPLES = {
     "gqpolarity(2)": False,
     "gqpolaritycopies(2,0)": True,
     "gqpolaritycopies(2,2)": True,
+    "gqpolarityhubs(850,13)": True,
     "polaritynucleus(4)": True,
     "gqpairs(2,2)": True,
     "halvedcube(3)": True,
@@ -285,8 +288,8 @@ def test_symmetry_proves_itself(text: str) -> None:
 def test_all_but_the_irregular_families_know_their_symmetry() -> None:
     unknown = {parse(text).name for text in SAMPLES} - {parse(text).name for text in PROVEN}
     assert unknown == {
-        "dbjmod", "diamond", "ghpolarity", "gqpairs", "gqpolarity", "gqpolaritycopies", "mesh", "polarity",
-        "polaritynucleus", "randomregular", "randomregulargraph",
+        "dbjmod", "diamond", "ghpolarity", "ghtwins", "gqpairs", "gqpolarity", "gqpolaritycopies", "gqpolarityhubs",
+        "mesh", "polarity", "polaritynucleus", "randomregular", "randomregulargraph",
         "successors", "twistedhypercube",
     }  # fmt: skip
 
@@ -393,6 +396,8 @@ BAD = [
     "genkautzjoined(3,1000000000000)", "mms(6)", "mms(15)", "mms(1000000000000)", "polarity(1)", "polarity(6)",
     "polarity(1000000000000)", "gqpolarity(1)", "gqpolarity(4)", "gqpolarity(6)", "gqpolarity(512)",
     "gqpolarity(1000000000000)", "gqpolaritycopies(4,1)", "gqpolaritycopies(2,-1)", "gqpolaritycopies(2,100000000)",
+    "ghtwins(0)", "ghtwins(19)", "ghtwins(1000000000000)", "gqpolarityhubs(846,12)", "gqpolarityhubs(845,13)",
+    "gqpolarityhubs(859,13)", "gqpolarityhubs(1000000000000,14)",
     "polaritynucleus(3)", "polaritynucleus(6)", "polaritynucleus(1000000000000)", "gqpairs(2,3)", "gqpairs(1,1)",
     "gqpairs(6,6)", "gqpairs(1000000000000,1000000000000)",
     "shiftedring(2)", "shiftedring(10000000)", "successors(2)", "successors(0,1)", "successors(2,0,1,1)",

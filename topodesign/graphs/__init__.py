@@ -27,6 +27,7 @@ from topodesign.graphs.dragonfly import dragonflygroups as dragonflygroups
 from topodesign.graphs.genkautz import genkautz as genkautz
 from topodesign.graphs.genkautz import genkautzjoined as genkautzjoined
 from topodesign.graphs.hamming import hamming as hamming
+from topodesign.graphs.hexagon_twins import ghtwins as ghtwins
 from topodesign.graphs.hoffmansingleton import hoffmansingleton as hoffmansingleton
 from topodesign.graphs.hypercube import foldedcube as foldedcube
 from topodesign.graphs.hypercube import halvedcube as halvedcube
@@ -57,6 +58,7 @@ from topodesign.graphs.polarity import gqpolarity as gqpolarity
 from topodesign.graphs.polarity import gqpolaritycopies as gqpolaritycopies
 from topodesign.graphs.polarity import polarity as polarity
 from topodesign.graphs.polarity import polaritynucleus as polaritynucleus
+from topodesign.graphs.polarity_hubs import gqpolarityhubs as gqpolarityhubs
 from topodesign.graphs.polygon import ag2 as ag2
 from topodesign.graphs.polygon import gh as gh
 from topodesign.graphs.polygon import gq as gq

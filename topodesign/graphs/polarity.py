@@ -88,7 +88,7 @@ def gqpolarity(q: int) -> Topology:
     Delorme, Grands graphes de degre et diametre donnes (1985); Tits's polarity in the coordinates of Van Maldeghem,
     Generalized Polygons (1998), section 7.2.
     """
-    return join_loops(_quadrangle_graph(q))
+    return join_loops(quadrangle_graph(q))
 
 
 @named(_find_nucleus)
@@ -135,7 +135,7 @@ def gqpolaritycopies(q: int, k: int) -> Topology:
     _check_quadrangle(q)
     points = (q + 1) * (q * q + 1)
     check_buildable(points + k * (q * q + 1), (points + k * (q * q + 1)) * (q + 1 + k))
-    plain = _quadrangle_graph(q)
+    plain = quadrangle_graph(q)
     loops = plain.src == plain.dst
     place = np.full(points, -1)
     place[plain.src[loops]] = np.arange(q * q + 1)
@@ -163,7 +163,8 @@ def _check_quadrangle(q: int) -> None:
     check_buildable((q + 1) * (q * q + 1), (q + 1) ** 2 * (q * q + 1))
 
 
-def _quadrangle_graph(q: int) -> Topology:
+def quadrangle_graph(q: int) -> Topology:
+    """Return the polarity graph of W(q) with a self-loop at every point on its own line."""
     _check_quadrangle(q)
     field, e = FiniteField(q), prime_power(q)[1] // 2
     x = np.arange(q)
