@@ -39,7 +39,7 @@ SMALL = [
     "bidirect(dicirculant(7,1,2))", "bidirect(genkautz(2,9))", "parallel(circulant(5,1),3)",
     "transpose(genkautz(2,9))", "line(transpose(dbjmod(2,3)))", "heawoodline()", "gq(2)", "pg2line(2)",
     "successors(2,1,2,2,0,0,1)", "lift(successors(2,0,1,0,1),dihedral(3),1,4,2,5)",
-    "lift(complete(3),cyclic(4),0,1,1,2,3,0)",
+    "lift(complete(3),cyclic(4),0,1,1,2,3,0)", "cover(genkautz(2,7),2)",
     "delete(circulant(9,1,3),0,7)", "insert(dicirculant(8,1,3),0,1,4,5)", "swap(genkautz(2,9),0,8,1,6)",
     "congruential(11,-2,0,3)", "turn(genkautz(2,9),1)",
     "genkautzjoined(2,7)", "cycleprefix(3,2)", "mms(3)", "polarity(2)", "polarity(3)", "gqpolarity(2)",

@@ -172,7 +172,7 @@ PROVEN = {
     "degree(diamond(),2)": 8, "degree(genkautz(2,9),3)": 2, "power(genkautz(2,6),2)": 1,
     "product(complete(3),genkautz(2,11))": 6, "product(diamond(),complete(3),diamond())": 64,
     "bidirect(debruijn(2,3))": 4, "parallel(genkautz(2,11),3)": 6, "transpose(line(uniring(3,4)))": 1,
-    "lift(complete(3),dihedral(4),1,2,3,4,5,6)": 3, "line(degree(diamond(),2))": 32,
+    "lift(complete(3),dihedral(4),1,2,3,4,5,6)": 3, "line(degree(diamond(),2))": 32, "cover(genkautz(2,9),3)": 2,
     "turn(genkautz(3,22),1)": 11, "turn(congruential(24,-3,-1,-2,-6),2,2)": 6, "turn(circulant(12,1,5),0)": 1,
 }  # fmt: skip
 """Expansions and how many orbits the automorphisms have that they know."""

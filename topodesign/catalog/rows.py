@@ -42,6 +42,7 @@ _FOUND = {
     **dict.fromkeys(("circulant", "dicirculant"), "circulant"),
     "cayley": "cayley",
     "lift": "lift",
+    "cover": "lift",
     **dict.fromkeys(("delete", "insert"), "neighbour"),
     **dict.fromkeys(("swap", "successors", "turn"), "annealed"),
     **dict.fromkeys(("bidirect", "degree", "line", "parallel", "power", "product"), "expansion"),

@@ -13,6 +13,7 @@ new file and list it below, in a line like the others. The file holds three func
 """
 
 from topodesign.expand.bidirect import bidirect as bidirect
+from topodesign.expand.cover import cover as cover
 from topodesign.expand.degree import degree as degree
 from topodesign.expand.delete import delete as delete
 from topodesign.expand.expansion import Expansion

@@ -88,6 +88,7 @@ SIZES: dict[str, tuple[str, str, str]] = {
     "uniring": ("n", "d", "uniring(1,8)"),
     # Expansions: by N and d of what they expand.
     "bidirect": ("N", "2*d", "bidirect(genkautz(2,11))"),
+    "cover": ("m*N", "d", "cover(genkautz(2,7),2)"),
     "degree": ("n*N", "n*d", "degree(biring(2,6),2)"),
     "delete": ("N - 1 for each pair v,m", "d", "delete(circulant(12,2,3),5,0)"),
     "insert": ("N + 1 for every d links", "d", "insert(circulant(12,2,3),0,2,3,5,6,8,9,11)"),

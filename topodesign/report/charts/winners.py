@@ -23,6 +23,7 @@ _KINDS = {
     "dicirculant": "circulant",
     "cayley": "Cayley digraph",
     "lift": "voltage lift",
+    "cover": "voltage lift",
     "delete": "nodes in or out of another",
     "insert": "nodes in or out of another",
     "successors": "annealed",
