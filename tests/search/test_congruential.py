@@ -94,6 +94,13 @@ def test_what_is_found_costs_less_than_a_generalized_kautz_digraph(nodes: int, d
     assert after.bandwidth < before.bandwidth
 
 
+def test_up_to_twice_a_power_of_the_degree_double_covers_come_near_the_optimal_bandwidth() -> None:
+    (best, *_) = search_congruential(Target(474, 3, duplex=False), 6, 100)
+    assert best.name == "cover"
+    assert price(str(best)).steps == 6
+    assert price_deferred(str(best)).bandwidth < price_deferred("genkautz(3,474)").bandwidth * 3 / 4
+
+
 @pytest.mark.parametrize(
     ("target", "steps"),
     [

@@ -3,8 +3,10 @@
 Of N <= d^k nodes generalized Kautz digraphs have k steps, fewer than nearly all others of such sizes, but nodes close
 to a fixed point of x -> -dx - a get next to nothing over one of their ports. With other digits, all residues modulo d,
 most digraphs that are not too close to d^k nodes have as few steps, and some of them have no such nodes; and so does
-turning the links between near nodes (:mod:`topodesign.expand.turn`). Candidates are drawn, at random and close to the
-best ones so far, and compared by an estimate that is much cheaper than a price.
+turning the links between near nodes (:mod:`topodesign.expand.turn`). Their bipartite double covers
+(:mod:`topodesign.expand.cover`) have k steps for up to 2 d^(k-1) nodes and no fixed points: half of all shards come a
+step earlier, each by the one walk there is, and the other half by any of d. Candidates are drawn, at random and close
+to the best ones so far, and compared by an estimate that is much cheaper than a price.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import numpy as np
 
 from topodesign.base.compiled import LARGEST
 from topodesign.base.spec import LONGEST_SPEC, Spec
-from topodesign.expand import turn
+from topodesign.expand import cover, turn
 from topodesign.graphs.congruential import congruential
 from topodesign.search import congruential_kernels as kernels
 from topodesign.search.target import Target
@@ -39,18 +41,23 @@ class _Draft:
     near: int
     """How long links are that are turned, -1 for none."""
     places: int
+    copies: int = 1
+    """2 for a bipartite double cover."""
 
     def key(self, nodes: int) -> tuple[object, ...]:
         """Return what is the same of candidates that are alike but for the numbers of their nodes."""
         degree, least = len(self.digits), min(self.digits)
-        first = least % math.gcd(self.sign * degree - 1, nodes)
+        first = least % math.gcd(self.sign * degree - 1, nodes // self.copies)
         places = self.places if self.near >= 0 else 0
-        return self.sign, tuple(sorted(digit - least for digit in self.digits)), first, self.near, places
+        digits = tuple(sorted(digit - least for digit in self.digits))
+        return self.copies, self.sign, digits, first, self.near, places
 
     def build(self, nodes: int) -> Topology:
         """Return the topology."""
-        plain = congruential(nodes, self.sign * len(self.digits), *self.digits)
-        return plain if self.near < 0 else turn(plain, self.near, self.places)
+        made = congruential(nodes // self.copies, self.sign * len(self.digits), *self.digits)
+        if self.copies > 1:
+            made = cover(made, self.copies)
+        return made if self.near < 0 else turn(made, self.near, self.places)
 
 
 def search_congruential(target: Target, steps: int, tries: int, *, seed: int = 0, most: int = 4) -> list[Spec]:
@@ -85,7 +92,7 @@ def search_congruential(target: Target, steps: int, tries: int, *, seed: int = 0
             _changed(best[int(rng.integers(len(best)))][2], nodes, rng) if best and number % 2 else _drawn(target, rng)
         )
         key = draft.key(nodes)
-        if key in seen:
+        if key in seen or (draft.near == 0 and draft.copies > 1):  # covers have no self-loops to turn
             continue
         seen.add(key)
         topology = draft.build(nodes)
@@ -100,14 +107,16 @@ def search_congruential(target: Target, steps: int, tries: int, *, seed: int = 0
 
 
 def _drawn(target: Target, rng: np.random.Generator) -> _Draft:
-    """Draw a candidate; a quarter have digits in a row."""
-    degree = target.degree
+    """Draw a candidate; a quarter have digits in a row, and half of those of even size are covers."""
+    nodes, degree = target.nodes, target.degree
     moved = rng.integers(0, 1 + int(rng.integers(0, _FARTHEST + 1)), degree)
-    digits = tuple((np.arange(degree) + degree * moved).tolist())
     first = int(rng.integers(0, degree + 1))
-    return _Draft(
-        1 - 2 * int(rng.integers(2)), tuple(digit + first for digit in digits), *_turned(target.nodes, degree, rng)
-    )
+    digits = tuple((first + np.arange(degree) + degree * moved).tolist())
+    copies = 1 if nodes % 2 else int(rng.integers(1, 3))
+    near, places = _turned(nodes, degree, rng)
+    if copies == 2 and rng.integers(2):
+        near = -1  # there are no self-loops, and few need others than near links
+    return _Draft(1 - 2 * int(rng.integers(2)), digits, near, places, copies)
 
 
 def _turned(nodes: int, degree: int, rng: np.random.Generator) -> tuple[int, int]:
