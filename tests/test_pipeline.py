@@ -43,7 +43,7 @@ SMALL = [
     "delete(circulant(9,1,3),0,7)", "insert(dicirculant(8,1,3),0,1,4,5)", "swap(genkautz(2,9),0,8,1,6)",
     "congruential(11,-2,0,3)", "turn(genkautz(2,9),1)",
     "genkautzjoined(2,7)", "cycleprefix(3,2)", "mms(3)", "polarity(2)", "polarity(3)", "gqpolarity(2)",
-    "polaritynucleus(2)", "gqpolaritycopies(2,1)",
+    "polaritynucleus(2)", "gqpolaritycopies(2,1)", "polaritycopies(3)",
     "randomregulargraph(12,3,1)",
 ]  # fmt: skip
 LARGE = [

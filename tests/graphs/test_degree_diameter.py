@@ -30,6 +30,7 @@ from topodesign.graphs.polarity import (
     gqpolarity,
     gqpolaritycopies,
     polarity,
+    polaritycopies,
     polaritynucleus,
     quadrangle_graph,
 )
@@ -138,6 +139,7 @@ def test_delorme_graphs(graph: Topology, nodes: int, degree: int, steps: int, ab
 
 # Order, degree and diameter; the larger ones are records.
 COPIED = [
+    *((polaritycopies(q), q * q + q + 5, q + 2, 2) for q in (3, 5, 7, 9, 11, 13)),
     (polaritynucleus(4), 22, 5, 2), (polaritynucleus(8), 74, 9, 2), (gqpolaritycopies(8, 0), 585, 9, 3),
     (gqpolaritycopies(8, 1), 650, 10, 3), (gqpolaritycopies(8, 2), 715, 11, 3), (gqpairs(2, 2), 225, 9, 3),
     (gqpairs(2, 4), 1215, 15, 3), (gqpairs(3, 3), 1600, 16, 3), (ghtwins(12), 740, 4, 6), (ghtwins(18), 746, 4, 6),
@@ -159,7 +161,9 @@ def test_graphs_of_many_nodes_for_their_diameter(graph: Topology, nodes: int, de
     assert graph.self_loops == nodes * degree % 2
     assert int(graph.capacity.max()) == 1
     assert graph.spec is not None
-    families = {one.name: one for one in (polaritynucleus, gqpolaritycopies, gqpolarityhubs, gqpairs, ghtwins)}
+    families = {
+        one.name: one for one in (polaritycopies, polaritynucleus, gqpolaritycopies, gqpolarityhubs, gqpairs, ghtwins)
+    }
     assert graph.spec.args in list(families[graph.spec.name].find(nodes, degree))
 
 

@@ -89,6 +89,8 @@ SAMPLES = {
     "gqpolaritycopies(2,0)": True,
     "gqpolaritycopies(2,2)": True,
     "gqpolarityhubs(850,13)": True,
+    "polaritycopies(3)": True,
+    "polaritycopies(5)": True,
     "polaritynucleus(4)": True,
     "gqpairs(2,2)": True,
     "halvedcube(3)": True,
@@ -289,7 +291,7 @@ def test_all_but_the_irregular_families_know_their_symmetry() -> None:
     unknown = {parse(text).name for text in SAMPLES} - {parse(text).name for text in PROVEN}
     assert unknown == {
         "dbjmod", "diamond", "ghpolarity", "ghtwins", "gqpairs", "gqpolarity", "gqpolaritycopies", "gqpolarityhubs",
-        "mesh", "polarity", "polaritynucleus", "randomregular", "randomregulargraph",
+        "mesh", "polarity", "polaritycopies", "polaritynucleus", "randomregular", "randomregulargraph",
         "successors", "twistedhypercube",
     }  # fmt: skip
 
@@ -398,6 +400,7 @@ BAD = [
     "gqpolarity(1000000000000)", "gqpolaritycopies(4,1)", "gqpolaritycopies(2,-1)", "gqpolaritycopies(2,100000000)",
     "ghtwins(0)", "ghtwins(19)", "ghtwins(1000000000000)", "gqpolarityhubs(846,12)", "gqpolarityhubs(845,13)",
     "gqpolarityhubs(859,13)", "gqpolarityhubs(1000000000000,14)",
+    "polaritycopies(1)", "polaritycopies(4)", "polaritycopies(15)", "polaritycopies(999999999999)",
     "polaritynucleus(3)", "polaritynucleus(6)", "polaritynucleus(1000000000000)", "gqpairs(2,3)", "gqpairs(1,1)",
     "gqpairs(6,6)", "gqpairs(1000000000000,1000000000000)",
     "shiftedring(2)", "shiftedring(10000000)", "successors(2)", "successors(0,1)", "successors(2,0,1,1)",

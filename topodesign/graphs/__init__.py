@@ -57,6 +57,7 @@ from topodesign.graphs.polarity import ghpolarity as ghpolarity
 from topodesign.graphs.polarity import gqpolarity as gqpolarity
 from topodesign.graphs.polarity import gqpolaritycopies as gqpolaritycopies
 from topodesign.graphs.polarity import polarity as polarity
+from topodesign.graphs.polarity import polaritycopies as polaritycopies
 from topodesign.graphs.polarity import polaritynucleus as polaritynucleus
 from topodesign.graphs.polarity_hubs import gqpolarityhubs as gqpolarityhubs
 from topodesign.graphs.polygon import ag2 as ag2

@@ -40,6 +40,12 @@ def _find_nucleus(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
         yield (q,)
 
 
+def _find_plane_copies(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
+    q = degree - 2
+    if q >= 3 and nodes == q * q + q + 5 and q % 2 == 1 and is_prime_power(q):
+        yield (q,)
+
+
 def _find_copies(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
     # without copies it is of use only where the points on their own lines are not joined in pairs
     e = 1
@@ -114,6 +120,47 @@ def polaritynucleus(q: int) -> Topology:
         np.concatenate((plain.src[~looped], plain.src[looped], new)),
         np.concatenate((plain.dst[~looped], new, plain.src[looped])),
     )
+
+
+@named(_find_plane_copies)
+def polaritycopies(q: int) -> Topology:
+    """Brown's graph of an odd q with copies of four nodes: q^2 + q + 5 nodes, degree q + 2, diameter 2.
+
+    Let a be a point on its own line and u, v, w three of the q points that are joined with it. Any two of these four
+    have no neighbour in common but a, so that there is a port for copies a', u', v', w' that are joined with what they
+    are copies of is joined with; only a itself, which has q neighbours, would get a third copy, and has room for two.
+    So w' is joined with a' instead. Then u'w' and a'v' are joined too, so that a ring a, u', w', a', v' leaves none
+    of these five more than two links from another. Nodes with a free port then are joined, the first with the last that
+    it is not joined with, and so on; the last of an odd number has a self-loop. The copies are numbered last.
+
+    References
+    ----------
+    Delorme and Farhi, Large graphs with given degree and diameter (1984), on copies of vertices. The 187 nodes for
+    q = 13 are as many as are known for degree 15.
+    """
+    require_at_least("q", q, 3)
+    if q % 2 == 0:
+        raise ParameterError(f"q must be odd, as the points on their own lines are on one line for {q}")
+    nodes = q * q + q + 1
+    check_buildable(nodes + 4, (nodes + 4) * (q + 2))
+    plain = _plane_graph(q)
+    loops = plain.src == plain.dst
+    a = int(plain.src[loops][0])
+    copied = [a, *plain.dst[(plain.src == a) & ~loops][:3].tolist()]
+    links = {(min(u, v), max(u, v)) for u, v, _ in plain.links() if u != v}
+    links |= {(v, nodes + number) for number, u in enumerate(copied) for v in plain.dst[(plain.src == u) & ~loops]}
+    links.remove((a, nodes + 3))
+    links |= {(nodes, nodes + 3), (nodes + 1, nodes + 3), (nodes, nodes + 2)}
+    ends, counts = np.unique(np.array(sorted(links)), return_counts=True)
+    free = np.repeat(ends, q + 2 - counts).tolist()
+    while free:
+        u = free.pop(0)
+        if (v := next((v for v in reversed(free) if v != u and (u, v) not in links), None)) is not None:
+            links.add((u, v))
+            free.remove(v)
+    one, other = np.array(sorted(links)).T
+    both = np.concatenate((one, other)), np.concatenate((other, one))
+    return pair_free_ports(Topology.from_arrays(nodes + 4, *both), q + 2)
 
 
 @named(_find_copies)

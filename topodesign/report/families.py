@@ -55,6 +55,7 @@ SIZES: dict[str, tuple[str, str, str]] = {
     "gqpairs": ("(s + 1)*(t + 1)*(s*t + 1)**2", "(s + 1)*(t + 1)", "gqpairs(2,2)"),
     "gqpolaritycopies": ("(q + 1 + k)*(q**2 + 1)", "q + 1 + k", "gqpolaritycopies(2,1)"),
     "gqpolarityhubs": ("n", "d", "gqpolarityhubs(856,13)"),
+    "polaritycopies": ("q**2 + q + 5", "q + 2", "polaritycopies(3)"),
     "polaritynucleus": ("q**2 + q + 2", "q + 1", "polaritynucleus(4)"),
     "gqpolarity": ("(q + 1)*(q**2 + 1)", "q + 1", "gqpolarity(2)"),
     "halvedcube": ("2**(n - 1)", "n*(n - 1)/2", "halvedcube(4)"),
