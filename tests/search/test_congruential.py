@@ -101,6 +101,15 @@ def test_up_to_twice_a_power_of_the_degree_double_covers_come_near_the_optimal_b
     assert price_deferred(str(best)).bandwidth < price_deferred("genkautz(3,474)").bandwidth * 3 / 4
 
 
+def test_of_odd_sizes_covers_have_a_node_more_or_less() -> None:
+    specs = search_congruential(Target(401, 3, duplex=False), 6, 100)
+    assert {spec.name for spec in specs} <= {"insert", "delete"}
+    made = [build(str(spec)) for spec in specs]
+    assert {(one.nodes, one.degree, one.self_loops, price(one).steps) for one in made} == {(401, 3, 0, 6)}
+    before = price_deferred("genkautz(3,401)").bandwidth
+    assert min(price_deferred(one).bandwidth for one in made) < before * 9 / 10
+
+
 @pytest.mark.parametrize(
     ("target", "steps"),
     [

@@ -5,13 +5,15 @@ to a fixed point of x -> -dx - a get next to nothing over one of their ports. Wi
 most digraphs that are not too close to d^k nodes have as few steps, and some of them have no such nodes; and so does
 turning the links between near nodes (:mod:`topodesign.expand.turn`). Their bipartite double covers
 (:mod:`topodesign.expand.cover`) have k steps for up to 2 d^(k-1) nodes and no fixed points: half of all shards come a
-step earlier, each by the one walk there is, and the other half by any of d. Candidates are drawn, at random and close
-to the best ones so far, and compared by an estimate that is much cheaper than a price.
+step earlier, each by the one walk there is, and the other half by any of d. For odd N a node is put into such a cover
+or taken out. Candidates are drawn, at random and close to the best ones so far, and compared by an estimate that is
+much cheaper than a price.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +23,7 @@ from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.expand import cover, turn
 from topodesign.graphs.congruential import congruential
 from topodesign.search import congruential_kernels as kernels
+from topodesign.search.neighbours import drawn
 from topodesign.search.target import Target
 from topodesign.topology.topology import Topology
 
@@ -85,25 +88,39 @@ def search_congruential(target: Target, steps: int, tries: int, *, seed: int = 0
     if target.duplex or degree < 2 or steps < 2 or degree**steps < nodes or not 2 * degree < nodes <= _MOST_NODES:
         return []
     rng = np.random.Generator(np.random.PCG64([seed, nodes, degree, steps]))
-    best: list[tuple[int, int, _Draft]] = []
+    best: list[tuple[int, int, Topology]] = []
+
+    def offer(topology: Topology, number: int) -> None:
+        limit = best[-1][0] if len(best) == most else LARGEST
+        if int(topology.capacity.max()) == 1 and 0 <= (score := _score(topology, steps, limit)) < limit:
+            best.append((score, number, topology))
+            best.sort(key=lambda one: one[:2])
+            del best[most:]
+
+    drafts: list[_Draft] = []
     seen = set()
     for number in range(tries):
-        draft = (
-            _changed(best[int(rng.integers(len(best)))][2], nodes, rng) if best and number % 2 else _drawn(target, rng)
-        )
+        near = [drafts[one] for _, one, _ in best]
+        draft = _changed(near[int(rng.integers(len(near)))], nodes, rng) if near and number % 2 else _drawn(target, rng)
+        drafts.append(draft)
         key = draft.key(nodes)
-        if key in seen or (draft.near == 0 and draft.copies > 1):  # covers have no self-loops to turn
-            continue
-        seen.add(key)
-        topology = draft.build(nodes)
-        if int(topology.capacity.max()) > 1:
-            continue
-        limit = best[-1][0] if len(best) == most else LARGEST
-        score = _score(topology, steps, limit)
-        if 0 <= score < limit:
-            best = sorted([*best, (score, number, draft)])[:most]
-    specs = [draft.build(nodes).spec for _, _, draft in best]
+        if key not in seen and (draft.near != 0 or draft.copies == 1):  # covers have no self-loops to turn
+            seen.add(key)
+            offer(draft.build(nodes), number)
+    if nodes % 2:
+        for number, topology in enumerate(_beside_covers(target, tries, rng)):
+            offer(topology, tries + number)
+    specs = [topology.spec for _, _, topology in best]
     return [spec for spec in specs if spec is not None and len(str(spec)) <= LONGEST_SPEC]
+
+
+def _beside_covers(target: Target, tries: int, rng: np.random.Generator) -> Iterator[Topology]:
+    """Yield double covers with a node put in or taken out, at random."""
+    for size in (target.nodes - 1, target.nodes + 1):
+        base = _Draft(-1, tuple(range(target.degree)), -1, 1, 2).build(size)
+        for topology in drawn(base, target, tries // 2, rng):
+            if not topology.self_loops:
+                yield topology
 
 
 def _drawn(target: Target, rng: np.random.Generator) -> _Draft:
