@@ -39,10 +39,11 @@ def check_laws(result: Pareto) -> None:
         if entry.basis is Basis.DEFERRED:
             there = min(there, deferred_reduce_scatter(topology), key=lambda cost: cost.bandwidth)
             back = min(back, deferred_reduce_scatter(topology.transpose()), key=lambda cost: cost.bandwidth)
+            assert there.dominates(entry.cost)  # the row may be of a time when schedules were dearer
+            assert back.dominates(entry.allgather)
         else:
             assert entry.basis is Basis.LINKS
-        assert there == entry.cost
-        assert back == entry.allgather
+            assert (there, back) == (entry.cost, entry.allgather)
         assert entry.allgather.bandwidth <= entry.cost.bandwidth
         assert entry.cost.bandwidth >= optimum
         assert entry.cost.steps >= result.bound.steps
