@@ -68,7 +68,7 @@ _WORTHWHILE = 0.002
 _SAVE = 60.0
 """Seconds between writing the files."""
 _IN_VAIN = "genkautz("
-"""Topologies on which deferred schedules are as dear as SPFF: most nodes forward most shards."""
+"""Topologies that waste ports, so that deferred schedules do not help enough; others of their kind are searched."""
 _QUOTIENTS, _BESIDE, _LINKS, _DEFERRAL, _STEPS, _CONGRUENTIAL = 1, 0, -1, -2, -3, -4
 _ONLY = {
     "quotients": _QUOTIENTS,
