@@ -7,8 +7,8 @@ import numpy as np
 from topodesign.base.errors import ParameterError
 from topodesign.expand.expansion import Expansion, require_base, require_count
 from topodesign.expand.rewiring import no_claim, unit_links
-from topodesign.topology.symmetry import Symmetry
-from topodesign.topology.topology import IntArray, Topology
+from topodesign.topology.symmetry import Symmetry, shift
+from topodesign.topology.topology import Topology
 
 _SIGNATURE = "turn(G,s,places)"
 
@@ -46,11 +46,7 @@ def _shifts(topology: Topology) -> Symmetry | None:
     period = int(np.gcd.reduce([nodes, *added]))
     if period == nodes:
         return None
-    return Symmetry(nodes, tuple(range(period)), lambda: [_shifted(nodes, period)])
-
-
-def _shifted(nodes: int, period: int) -> IntArray:
-    return (np.arange(nodes) + period) % nodes
+    return Symmetry(nodes, tuple(range(period)), lambda: [shift(nodes, period)])
 
 
 turn = Expansion("turn", graph, no_claim, lift=None)

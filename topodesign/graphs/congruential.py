@@ -10,8 +10,8 @@ import numpy as np
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
 from topodesign.topology.family import named
-from topodesign.topology.symmetry import Symmetry
-from topodesign.topology.topology import IntArray, Topology, check_buildable
+from topodesign.topology.symmetry import Symmetry, shift
+from topodesign.topology.topology import Topology, check_buildable
 
 
 @named()
@@ -66,13 +66,9 @@ def _symmetry(n: int, a: int, digits: list[int]) -> Symmetry | None:
     period = n // math.gcd(a - 1, n)
     centre = _mirror(n, a, digits)
     if centre is None:
-        return Symmetry(n, tuple(range(period)), lambda: [_turned(n, period)]) if period < n else None
+        return Symmetry(n, tuple(range(period)), lambda: [shift(n, period)]) if period < n else None
     first = tuple(x for x in range(period) if x <= (centre - x) % period)
-    return Symmetry(n, first, lambda: (_turned(n, period), (centre - np.arange(n)) % n))
-
-
-def _turned(n: int, period: int) -> IntArray:
-    return (np.arange(n) + period) % n
+    return Symmetry(n, first, lambda: (shift(n, period), (centre - np.arange(n)) % n))
 
 
 def _mirror(n: int, a: int, digits: list[int]) -> int | None:

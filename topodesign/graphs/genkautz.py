@@ -12,7 +12,7 @@ from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.loops import join_loops
 from topodesign.topology.family import named
-from topodesign.topology.symmetry import Symmetry
+from topodesign.topology.symmetry import Symmetry, shift
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 
@@ -57,7 +57,7 @@ def genkautz(d: int, n: int) -> Topology:
 
 
 def _shift_and_mirror(n: int, period: int) -> tuple[IntArray, IntArray]:
-    return (np.arange(n) + period) % n, np.arange(n)[::-1]
+    return shift(n, period), np.arange(n)[::-1]
 
 
 @named(_find_joined)

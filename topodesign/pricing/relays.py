@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import gcd
 
 import numpy as np
@@ -47,7 +48,7 @@ class UnitLinks:
     out_first: IntArray
     out_other: IntArray
 
-    @property
+    @cached_property
     def entrance(self) -> IntArray:
         """For each link out of a node its place among the links into nodes."""
         place = np.empty(len(self.other), np.int64)

@@ -319,6 +319,12 @@ class Symmetry:
             raise TopologyError(f"node {node} is represented by {self.represented_by[node]}")
 
 
+def shift(nodes: int, by: int) -> NDArray[np.int64]:
+    """Return the permutation that adds a number to every node, modulo N."""
+    moved: NDArray[np.int64] = (np.arange(nodes) + by) % nodes
+    return moved
+
+
 def joined(first: Nodes, generator: NDArray[Any]) -> Nodes:
     """Return the smallest node of every node's orbit, given those without one more generator; shape ``(nodes,)``."""
     while True:
