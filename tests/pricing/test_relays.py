@@ -1,4 +1,4 @@
-"""Who must forward what in the last two steps: nobody waits in vain, and links are fuller alike than by SPFF."""
+"""Who must forward what in the last steps: nobody waits in vain, and links are fuller alike than by SPFF."""
 
 from __future__ import annotations
 
@@ -47,23 +47,26 @@ def test_each_link_has_one_place_among_those_into_nodes(topology: Topology) -> N
     assert np.array_equal(owner[links.entrance], links.out_other)
 
 
-@given(regular_digraphs(16, 4), st.integers(1, 20))
-@settings(max_examples=40)
-def test_whoever_is_far_finds_somebody_who_has_a_shard_in_time(topology: Topology, room: int) -> None:
+@given(regular_digraphs(16, 4), st.sampled_from([2, 3]), st.integers(1, 20))
+@settings(max_examples=60)
+def test_whoever_is_far_finds_somebody_who_has_a_shard_in_time(topology: Topology, last: int, room: int) -> None:
     links, before = unit_links(topology), codes(topology)
-    steps = int(before.max()) // CLASSES
-    assume(steps >= 2)
+    far, steps = before // CLASSES, int(before.max()) // CLASSES
+    assume(steps >= last)
+    near = far <= steps - last
     seen = 0
-    for code in balanced_relays(before, links, steps, room):
+    for code in balanced_relays(before, links, steps, last, room):
         seen += 1
-        assert np.array_equal(code // CLASSES, before // CLASSES)
-        early = code < CLASSES * (steps - 1)
-        assert np.array_equal(early, before < CLASSES * (steps - 1))
-        has = code <= CLASSES * (steps - 1)
-        for shard, node in np.argwhere(~has):
+        assert np.array_equal(code[near], before[near])
+        bound = code % CLASSES == 0
+        assert np.array_equal(code[~bound] // CLASSES, far[~bound])
+        time = np.where(bound, code // CLASSES, steps)
+        assert np.all(time >= far)
+        assert np.all(time[bound & ~near] < steps)
+        for shard, node in np.argwhere(~near):
             into = links.other[links.first[node] : links.first[node + 1]]
-            assert has[shard, into].any()
-    assert seen == len(relays._SHARES)
+            assert (bound[shard, into] & (time[shard, into] < time[shard, node])).any()
+    assert seen == 3 * len(relays._SHARES[last])
 
 
 @pytest.mark.parametrize(
@@ -80,11 +83,21 @@ def test_it_is_what_makes_congruential_digraphs_cheap(spec: str, within: int, mo
     assert best.steps == price(topology).steps
     assert best.bandwidth <= least * (1 + within / 100)
 
-    def none(*_: object) -> Iterator[IntArray]:
+    def none(*_: object, **__: object) -> Iterator[IntArray]:
         yield from ()
 
     monkeypatch.setattr(deferral, "balanced_relays", none)
     assert price_deferred(topology).bandwidth > best.bandwidth
+
+
+@pytest.mark.parametrize(
+    "spec", ["delete(cover(congruential(100,-3,0,1,2),2),57,3)", "cover(congruential(100,3,0,1,2),2)"]
+)
+def test_three_steps_are_cheaper_than_two_where_few_nodes_are_far(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    topology = build(spec)
+    best = [price_deferred(topology).bandwidth, price_deferred(topology.transpose()).bandwidth]
+    monkeypatch.setattr(deferral, "_LAST_STEPS", 2)
+    assert price_deferred(topology).bandwidth + price_deferred(topology.transpose()).bandwidth > sum(best)
 
 
 def test_a_symmetry_of_few_images_is_left_aside_where_that_is_cheaper() -> None:

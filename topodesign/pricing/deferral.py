@@ -44,6 +44,8 @@ _SEVERAL_WORK = 2**18
 _CHOICES = 4
 _FEW_IMAGES = 16
 """Permutations of a symmetry up to which schedules without it are looked for, too."""
+_LAST_STEPS = 3
+"""In so many last steps, at most, shards are shared out for all of them together."""
 _WORTH = 128
 """The part of what a link must carry by which a schedule may carry more and be good enough."""
 _MOST_LINKS = 63 - CLASS_BITS
@@ -112,9 +114,9 @@ def why_not(topology: Topology, steps: int, most: int | None = None) -> str | No
 def defer(topology: Topology, progress: Callable[[float], None] | None = None, *, by_orbits: bool = False) -> Deferral:
     """Return the best deferred allgather that was found.
 
-    Tried is deferring in the later half of the steps, then in more or fewer while that helps; and in the last two
-    with who must forward chosen for all shards together. Of topologies that a symmetry leaves nearly as many different
-    nodes as there are, schedules without it are tried as well.
+    Tried is deferring in the later half of the steps, then in more or fewer while that helps; and in the last two or
+    three with who must forward chosen for all shards together. Of topologies that a symmetry leaves nearly as many
+    different nodes as there are, schedules without it are tried as well.
 
     Parameters
     ----------
@@ -174,9 +176,9 @@ def _found(
         first = np.append(0, np.cumsum(count))
         other = into[1][np.repeat(into[0][few.roots] - first[:-1], count) + np.arange(first[-1])]
         other, moved = few.orbit[other], few.moved(other)
-    tries: list[_Tried] = []
+    found: list[tuple[_Tried, _Search]] = []
     choices = 1 if few is None or len(other) * nodes > _SEVERAL_WORK else _CHOICES
-    ahead = progress if few is not None else part(progress, 0, 1 / 4)
+    ahead = progress if few is not None else part(progress, 0, 1 / _LAST_STEPS)
     for choice in range(choices):
         by_shard = np.empty((len(receivers), nodes), np.int16)
         forwards = np.zeros((len(receivers), steps + 1), np.int32)
@@ -185,17 +187,27 @@ def _found(
             raise DisconnectedError("some nodes do not reach each other")
         code = np.ascontiguousarray(by_shard.T) if few is None else few.turned(by_shard)
         search = _Search((first, other, moved, code), layers, part(ahead, choice / choices, (choice + 1) / choices))
-        tries.append(search.best(least))
-        if tries[-1][0] <= least or (choice and tries[-1][0] >= tries[-2][0]):
+        found.append((search.best(least), search))
+        if _total(found[-1]) <= least or (choice and _total(found[-1]) >= _total(found[-2])):
             break
-    if few is None and steps > 1 and _worth_more(tries[-1][0], least):
-        room = max(1, least - sum(-(-load.numerator // load.denominator) for load in layers[:-2]))
+    best = min(found, key=_total)
+    if few is None:
         unit = UnitLinks(*into, *_single_links(topology))
-        for chosen in balanced_relays(by_shard, unit, steps, room, part(progress, 1 / 4, 1)):
-            code = np.ascontiguousarray(chosen.T)
-            tries.append(_Search((first, other, moved, code), layers, None).last_two())
-    _, _, time, link = min(tries, key=lambda one: one[0])
+        for last in range(2, min(_LAST_STEPS, steps) + 1):
+            if not _worth_more(_total(best), least):
+                break
+            room = max(1, least - sum(-(-load.numerator // load.denominator) for load in layers[:-last]))
+            ahead = part(progress, (last - 1) / _LAST_STEPS, last / _LAST_STEPS)
+            for chosen in balanced_relays(by_shard, unit, steps, last, room, progress=ahead):
+                search = _Search((first, other, moved, np.ascontiguousarray(chosen.T)), layers, None)
+                best = min(best, (search.last(last), search), key=_total)
+    tried, search = best
+    _, _, time, link = search.filled(tried)
     return _counted(topology, receivers, first, time, link)
+
+
+def _total(found: tuple[_Tried, _Search]) -> int:
+    return found[0][0]
 
 
 def _mixed(links: tuple[IntArray, IntArray], choice: int) -> tuple[IntArray, IntArray]:
@@ -306,12 +318,12 @@ class _Search:
         self._workers = min(_CORES, 1 + len(code) * self._work // _WORK_PER_THREAD)
         self._progress, self._share = progress, 0.0
 
-    def last_two(self) -> _Tried:
-        """Return the schedule that defers in the last step and the one before, with the links of all shards."""
-        return self._filled(self._tried(1))
+    def last(self, count: int) -> _Tried:
+        """Return the schedule that defers in so many last steps."""
+        return self._tried(count - 1)
 
     def best(self, least: int) -> _Tried:
-        """Return the best schedule that was tried, with the links of all shards; none can carry less than the least."""
+        """Return the best schedule that was tried; none can carry less than the least."""
         steps = len(self._rooms)
         middle = max(1, steps // 2)
         best = self._tried(middle)
@@ -324,9 +336,9 @@ class _Search:
                 best, back = other, back + way
             if back > middle + 1:
                 break
-        return self._filled(best)
+        return best
 
-    def _filled(self, tried: _Tried) -> _Tried:
+    def filled(self, tried: _Tried) -> _Tried:
         """Return a schedule with the links of what comes before anything is deferred, for which all have room."""
         _, start, time, link = tried
         for step in range(1, start):

@@ -1,9 +1,8 @@
-"""Compiled search for who should have which shard one step before the last, so that both steps fill links evenly.
+"""Compiled search for when nodes should take which shard in the last steps, so that all of these fill links evenly.
 
-The matrix ``code`` has a row for each shard and a column for each node, with numbers as in
-:mod:`topodesign.pricing.deferral_kernels`. Nodes that are near have a shard in time whatever is done. Those one step
-nearer than there are steps may have it one step before the last, for others to take it from, or take it in the last
-step themselves; those that are as far away as there are steps take it then.
+Matrices have a row for each shard and a column for each node. Nodes that are near have a shard in time whatever is
+done, and are left alone. All others may take it as soon as it gets there, or later up to the last step; over a link
+from a node that has it by then.
 """
 
 from __future__ import annotations
@@ -11,29 +10,25 @@ from __future__ import annotations
 from topodesign.base.compiled import LARGEST, Ints, compiled, tiered
 from topodesign.pricing.deferral_kernels import CLASSES, Bytes, Shorts
 
-_ENDS = CLASSES - 1
 
-
-@tiered(lambda code, first, other, *rest: 8 * len(rest[4]) * len(other))
+@tiered(lambda code, time, link, first, other, *rest: 8 * len(rest[5]) * len(other))
 def balance_relays(
     code: Shorts,
+    time: Shorts,
+    link: Bytes,
     first: Ints,
     other: Ints,
     out_first: Ints,
     out_other: Ints,
     entrance: Ints,
-    steps: int,
+    start: int,
     shards: Ints,
-    link: Bytes,
-    soon: Ints,
-    last: Ints,
-    soon_cost: Ints,
-    last_cost: Ints,
-    soon_price: Ints,
-    last_price: Ints,
+    carried: Ints,
+    cost: Ints,
+    price: Ints,
     new: bool,
 ) -> None:
-    """Let nodes take some shards one step before the last or in the last, shard by shard, whatever costs less.
+    """Let nodes take some shards at other steps, or over other links, shard by shard, where that costs less.
 
     A shard more on a link costs the more, the more the link carries in that step already. To have a shard early may
     cost a node more, but others can then take it from there, over links that are less full.
@@ -41,49 +36,32 @@ def balance_relays(
     Parameters
     ----------
     code
-        Shape ``(N, N)``: who must have which shard one step before the last; changed in place.
+        Shape ``(N, N)``: how far shards have to go, in numbers as in :mod:`topodesign.pricing.deferral_kernels`.
+    time, link
+        Shape ``(N, N)``: when a node takes a shard, and over which of its links if it is left to choose; changed.
     first, other
         Links into each node, one for each unit of capacity and no self-loop, and where they come from.
     out_first, out_other, entrance
         Links out of each node, where they lead to, and which of the links into nodes each is.
-    steps
-        How many there are, at least two.
+    start
+        The first step that is looked at; what is nearer is left alone.
     shards
         Which to look at.
-    link
-        Shape ``(N, N)``: over which of its links a node takes a shard that comes in the last two steps; changed.
-    soon, last
-        What each link carries in the last step but one and in the last; changed.
-    soon_cost, last_cost
-        What a shard more costs on each link; changed.
-    soon_price, last_price
-        Shape ``(N + 1,)``: what a shard more costs on a link that carries so many, rising.
+    carried
+        Shape ``(W, links)``: what each link into a node carries in each of the last steps, from ``start`` on; changed.
+    cost
+        Of the same shape: what a shard more costs; changed.
+    price
+        Shape ``(W, N + 1)``: what a shard more costs on a link that carries so many, rising.
     new
         Whether no links are chosen yet, for any of these shards; then only that is done.
     """
-    turn = CLASSES * (steps - 1)
     for shard in shards:
-        who, over = code[shard], link[shard]
-        _choose_links(
-            first, other, turn, soon, last, soon_cost, last_cost, who, over, shard, soon_price, last_price, new
-        )
+        far, when, over = code[shard], time[shard], link[shard]
+        _choose_links(first, other, start, carried, cost, price, far, when, over, shard, new)
         if not new:
-            _choose_relays(
-                first,
-                other,
-                out_first,
-                out_other,
-                entrance,
-                turn,
-                soon,
-                last,
-                soon_cost,
-                last_cost,
-                who,
-                over,
-                shard,
-                soon_price,
-                last_price,
+            _choose_steps(
+                first, other, out_first, out_other, entrance, start, carried, cost, price, far, when, over, shard
             )
 
 
@@ -91,132 +69,118 @@ def balance_relays(
 def _choose_links(
     first: Ints,
     other: Ints,
-    turn: int,
-    soon: Ints,
-    last: Ints,
-    soon_cost: Ints,
-    last_cost: Ints,
-    who: Shorts,
-    over: Bytes,
     start: int,
-    cheap: Ints,
-    dear: Ints,
+    carried: Ints,
+    cost: Ints,
+    price: Ints,
+    far: Shorts,
+    when: Shorts,
+    over: Bytes,
+    shard: int,
     new: bool,
 ) -> None:
     """Have each node take a shard over its cheapest link, at the step that it does."""
-    nodes = len(who)
+    nodes = len(when)
     for place in range(nodes):
-        node = place + start if place + start < nodes else place + start - nodes
-        if who[node] < turn:
+        node = place + shard if place + shard < nodes else place + shard - nodes
+        if far[node] < CLASSES * start:
             continue
-        begin, best, least = first[node], -1, LARGEST
-        if who[node] == turn:
-            if not new:
-                e = begin + over[node]
-                soon[e] -= 1
-                soon_cost[e] = cheap[soon[e]]
-            for e in range(begin, first[node + 1]):
-                if soon_cost[e] < least and who[other[e]] < turn:
-                    best, least = e, soon_cost[e]
-            soon[best] += 1
-            soon_cost[best] = cheap[soon[best]]
-        else:
-            if not new:
-                e = begin + over[node]
-                last[e] -= 1
-                last_cost[e] = dear[last[e]]
-            for e in range(begin, first[node + 1]):
-                if last_cost[e] < least and who[other[e]] <= turn:
-                    best, least = e, last_cost[e]
-            last[best] += 1
-            last_cost[best] = dear[last[best]]
+        begin, w = first[node], when[node] - start
+        if not new:
+            e = begin + over[node]
+            carried[w, e] -= 1
+            cost[w, e] = price[w, carried[w, e]]
+        best, least = -1, LARGEST
+        for e in range(begin, first[node + 1]):
+            if cost[w, e] < least and when[other[e]] < when[node]:
+                best, least = e, cost[w, e]
+        carried[w, best] += 1
+        cost[w, best] = price[w, carried[w, best]]
         over[node] = best - begin
 
 
 @compiled
-def _choose_relays(
+def _choose_steps(
     first: Ints,
     other: Ints,
     out_first: Ints,
     out_other: Ints,
     entrance: Ints,
-    turn: int,
-    soon: Ints,
-    last: Ints,
-    soon_cost: Ints,
-    last_cost: Ints,
-    who: Shorts,
-    over: Bytes,
     start: int,
-    cheap: Ints,
-    dear: Ints,
+    carried: Ints,
+    cost: Ints,
+    price: Ints,
+    far: Shorts,
+    when: Shorts,
+    over: Bytes,
+    shard: int,
 ) -> None:
-    """Have nodes take a shard one step before the last instead of in the last, or the other way, where that is cheaper.
+    """Have nodes take a shard at another step where that is cheaper.
 
-    In the one case those to which its links lead may take the shard from there, in the other they must find another.
+    If it is earlier, those to which its links lead may take the shard from there; if it is later, some of them must
+    find another.
     """
-    nodes = len(who)
+    nodes, steps = len(when), len(carried)
     for place in range(nodes):
-        node = place + start if place + start < nodes else place + start - nodes
-        if not turn <= who[node] < turn + CLASSES:
+        node = place + shard if place + shard < nodes else place + shard - nodes
+        soonest = far[node] // CLASSES - start
+        if soonest < 0 or soonest == steps - 1:
             continue
-        early = who[node] == turn
-        here = first[node] + over[node]
-        best, least = -1, LARGEST
-        if early:
+        now, here = when[node] - start, first[node] + over[node]
+        saved = price[now, carried[now, here] - 1]
+        then, best, least = now, here, 0
+        for w in range(soonest, steps):
+            if w == now:
+                continue
+            entry, change = -1, LARGEST
             for e in range(first[node], first[node + 1]):
-                if last_cost[e] < least and who[other[e]] <= turn:
-                    best, least = e, last_cost[e]
-            change = least - cheap[soon[here] - 1]
-        else:
-            for e in range(first[node], first[node + 1]):
-                if soon_cost[e] < least and who[other[e]] < turn:
-                    best, least = e, soon_cost[e]
-            change = least - dear[last[here] - 1]
-        if early and change >= 0:
+                if cost[w, e] < change and when[other[e]] < w + start:
+                    entry, change = e, cost[w, e]
+            change -= saved
+            if entry < 0 or (w > now and change >= least):
+                continue
+            for o in range(out_first[node], out_first[node + 1]):
+                end, e = out_other[o], entrance[o]
+                step = when[end] - start
+                if step <= min(w, now) or step > max(w, now) or far[end] < CLASSES * start:
+                    continue
+                taken = first[end] + over[end]
+                if w < now:
+                    change += min(0, cost[step, e] - price[step, carried[step, taken] - 1])
+                elif taken == e:
+                    dearer = LARGEST
+                    for i in range(first[end], first[end + 1]):
+                        if cost[step, i] < dearer and when[other[i]] < when[end] and other[i] != node:
+                            dearer = cost[step, i]
+                    change += dearer - price[step, carried[step, e] - 1]
+                    if change >= least:
+                        break
+            if change < least:
+                then, best, least = w, entry, change
+        if then == now:
             continue
+        carried[now, here] -= 1
+        carried[then, best] += 1
+        when[node] = then + start
+        over[node] = best - first[node]
+        cost[now, here], cost[then, best] = price[now, carried[now, here]], price[then, carried[then, best]]
         for o in range(out_first[node], out_first[node + 1]):
             end, e = out_other[o], entrance[o]
-            if who[end] <= turn:
+            step = when[end] - start
+            if step <= min(then, now) or step > max(then, now) or far[end] < CLASSES * start:
                 continue
             taken = first[end] + over[end]
-            if not early:
-                change += min(0, last_cost[e] - dear[last[taken] - 1])
+            best = taken
+            if then < now:
+                if cost[step, e] < price[step, carried[step, taken] - 1]:
+                    best = e
             elif taken == e:
                 least = LARGEST
-                for entry in range(first[end], first[end + 1]):
-                    if last_cost[entry] < least and who[other[entry]] <= turn and other[entry] != node:
-                        least = last_cost[entry]
-                change += least - dear[last[e] - 1]
-                if change >= 0:
-                    break
-        if change >= 0:
-            continue
-        if early:
-            soon[here] -= 1
-            last[best] += 1
-            who[node] = turn + _ENDS
-        else:
-            last[here] -= 1
-            soon[best] += 1
-            who[node] = turn
-        for e in (here, best):
-            soon_cost[e], last_cost[e] = cheap[soon[e]], dear[last[e]]
-        over[node] = best - first[node]
-        for o in range(out_first[node], out_first[node + 1]):
-            end, e = out_other[o], entrance[o]
-            taken = first[end] + over[end]
-            if who[end] <= turn or (taken == e) != early:
-                continue
-            best = taken
-            if not early:
-                best = e if last_cost[e] < dear[last[taken] - 1] else taken
-            else:
-                least = LARGEST
-                for entry in range(first[end], first[end + 1]):
-                    if last_cost[entry] < least and who[other[entry]] <= turn:
-                        best, least = entry, last_cost[entry]
-            last[taken] -= 1
-            last[best] += 1
-            last_cost[taken], last_cost[best] = dear[last[taken]], dear[last[best]]
+                for i in range(first[end], first[end + 1]):
+                    if cost[step, i] < least and when[other[i]] < when[end]:
+                        best, least = i, cost[step, i]
+            carried[step, taken] -= 1
+            carried[step, best] += 1
+            cost[step, taken] = price[step, carried[step, taken]]
+            cost[step, best] = price[step, carried[step, best]]
             over[end] = best - first[end]

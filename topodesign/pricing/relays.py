@@ -1,9 +1,10 @@
 """Who forwards which shard in a deferred schedule, chosen for all shards together so that all links are evenly full.
 
-What a node must forward of one shard is chosen with a price on each link in each of the last two steps, which carry
-most: the fuller the link, the dearer a shard more on it. Shard after shard is looked at again, a few times over, while
-prices become steeper. Some nodes cannot use all links alike in both steps, so several ways are tried to share what is
-to come between the two.
+When a node takes a shard that it may have to forward is chosen with a price on each link in each of the last steps,
+which carry most: the fuller the link, the dearer a shard more on it. Shard after shard is looked at again, a few times
+over, while prices become steeper. Some nodes cannot use all links alike in all these steps, so several ways are tried
+to share what is to come between them. Two steps are enough where there are nearly as many nodes as so many steps can
+reach; where there are fewer, few come in the last step, and it takes three to carry most.
 """
 
 from __future__ import annotations
@@ -18,17 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.pieces import Progress, in_pieces, part
+from topodesign.pricing.deferral_kernels import CLASSES
 from topodesign.pricing.relay_kernels import balance_relays
 from topodesign.topology.topology import IntArray
 
-_SHARES = (Fraction(3, 8), Fraction(1, 4), Fraction(1, 6))
-"""Of what comes in the last two steps, what is to come in the first of them."""
+_Shares = tuple[Fraction, ...]
+_SHARES: dict[int, tuple[_Shares, ...]] = {
+    2: tuple((first, 1 - first) for first in (Fraction(3, 8), Fraction(1, 4), Fraction(1, 6))),
+    3: ((Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)),),
+}
+"""Of what comes in so many last steps, what is to come in each of them."""
 _STEEPNESS = (32, 64, 128)
 """By how many powers of two a shard more costs more on a link that carries all instead of nothing, round by round."""
 _LN2 = Fraction(7, 10)
 _TOP_BITS, _BEYOND_BITS = 48, 42
 _WORK_PER_PIECE = 2**21
 """Links times shards that take about as long as a piece should."""
+_ENDS = CLASSES - 1
 
 
 @dataclass(frozen=True)
@@ -58,9 +65,12 @@ class UnitLinks:
 
 
 def balanced_relays(
-    code: NDArray[np.int16], links: UnitLinks, steps: int, room: int, progress: Progress | None = None
+    code: NDArray[np.int16], links: UnitLinks, steps: int, last: int, room: int, *, progress: Progress | None = None
 ) -> Iterator[NDArray[np.int16]]:
-    """Yield who must have which shard one step before the last, for several ways to share shards between both steps.
+    """Yield who must have which shard when in the last steps, for several ways to share shards between these steps.
+
+    Each comes three times: as planned, but for the last step, where what may come then is the least urgent if it was to
+    come earlier at some time, or as urgent as it ever was; and with those alone bound to a step that others wait for.
 
     Parameters
     ----------
@@ -69,53 +79,74 @@ def balanced_relays(
     links
         Of the topology.
     steps
-        How many there are, at least two.
+        How many there are.
+    last
+        In how many of them shards are shared out, two or three and no more than there are.
     room
-        What a link should carry in the last two steps.
+        What a link should carry in these.
     progress
         Called with the share of all this that is done.
     """
     rounds = 1 + len(_STEEPNESS)
-    for number, share in enumerate(_SHARES):
-        balance = _Balance(code.copy(), links, steps)
-        goals = round(share * room), room - round(share * room)
+    plan = _Plan(code, links, steps, last)
+    for number, shares in enumerate(_SHARES[last]):
+        goals = [round(share * room) for share in shares[:-1]]
+        goals.append(room - sum(goals))
         for turn, steepness in enumerate((_STEEPNESS[0], *_STEEPNESS)):
-            prices = [_prices(len(code) + 1, goal, steepness, room) for goal in goals]
-            done = (number * rounds + turn) / (len(_SHARES) * rounds)
-            ahead = part(progress, done, done + 1 / (len(_SHARES) * rounds))
-            balance.once_more(prices[0], prices[1], new=turn == 0, progress=ahead)
-        code = balance.code
-        yield code
+            prices = np.stack([_prices(len(code) + 1, goal, steepness, room) for goal in goals])
+            done = (number * rounds + turn) / (len(_SHARES[last]) * rounds)
+            ahead = part(progress, done, done + 1 / (len(_SHARES[last]) * rounds))
+            plan.once_more(prices, new=turn == 0, progress=ahead)
+        yield from plan.codes()
 
 
-class _Balance:
-    """Who takes which shard in the last two steps, and over which link.
+class _Plan:
+    """When each node takes which shard in the last steps, and over which link.
 
     Parameters
     ----------
     code
-        Who must have which shard one step before the last; changed in place.
-    links, steps
+        How far each shard has to go to each node, and who must forward it as soon as it is there.
+    links, steps, last
         As above.
     """
 
-    def __init__(self, code: NDArray[np.int16], links: UnitLinks, steps: int) -> None:
-        self.code = code
-        self._links = (links.first, links.other, links.out_first, links.out_other, links.entrance)
-        self._steps, self._order = steps, _order(len(code))
-        self._link = np.empty(code.shape, np.uint8)
-        self._carried = np.zeros((2, len(links.other)), np.int64)
+    def __init__(self, code: NDArray[np.int16], links: UnitLinks, steps: int, last: int) -> None:
+        self._code, self._links = code, links
+        self._steps, self._start, self._order = steps, steps - last + 1, _order(len(code))
+        far = code // CLASSES
+        self._time = np.where((far < self._start) | (code % CLASSES == 0), far, np.int16(steps))
+        self._link = np.zeros(code.shape, np.uint8)
+        self._late = np.where(code % CLASSES == 0, code + _ENDS, code)
+        self._later = self._late.copy()  # as urgent as what is never forwarded, if it was once planned to be
+        self._carried = np.zeros((last, len(links.other)), np.int64)
 
-    def once_more(self, cheap: IntArray, dear: IntArray, *, new: bool, progress: Progress | None) -> None:
-        """Look at all shards with prices of one more shard on a link, in the last step but one and in the last."""
-        soon, last = self._carried
-        soon_cost, last_cost = cheap[soon], dear[last]
+    def once_more(self, prices: IntArray, *, new: bool, progress: Progress | None) -> None:
+        """Look at all shards with prices of one more shard on a link, a row for each of the last steps."""
+        if new:
+            self._carried[:] = 0
+        links = self._links
+        ends = (links.first, links.other, links.out_first, links.out_other, links.entrance)
+        cost = np.take_along_axis(prices, self._carried, axis=1)
 
         def some(_worker: int, begin: int, end: int) -> None:
-            shards, loads = self._order[begin:end], (soon, last, soon_cost, last_cost)
-            balance_relays(self.code, *self._links, self._steps, shards, self._link, *loads, cheap, dear, new)
+            shards, loads = self._order[begin:end], (self._carried, cost, prices)
+            balance_relays(self._code, self._time, self._link, *ends, self._start, shards, *loads, new)
 
-        in_pieces(len(self.code), some, first=max(1, _WORK_PER_PIECE // len(self._links[1])), progress=progress)
+        in_pieces(len(self._code), some, first=max(1, _WORK_PER_PIECE // len(links.other)), progress=progress)
+        early = self._time < self._steps
+        self._later[early] = self._code[early] // CLASSES * CLASSES + _ENDS
+
+    def codes(self) -> Iterator[NDArray[np.int16]]:
+        """Yield who must have which shard when, three times, as above."""
+        ahead = self._code // CLASSES >= self._start
+        planned = ahead & (self._time < self._steps)
+        relays = np.zeros(ahead.shape, bool)
+        for node, first in enumerate(self._links.first[:-1].tolist()):
+            shards = np.flatnonzero(ahead[:, node])
+            relays[shards, self._links.other[first + self._link[shards, node].astype(np.int64)]] = True
+        for bound, free in ((planned, self._later), (planned, self._late), (planned & relays, self._late)):
+            yield np.where(bound, self._time * CLASSES, np.where(ahead, free, self._code)).astype(np.int16)
 
 
 def _order(nodes: int) -> IntArray:
