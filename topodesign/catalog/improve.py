@@ -313,7 +313,7 @@ class _Run:
     def _left(self, target: Target, orbits: int) -> float:
         """Return by how much the ratio is above what is known to be possible, or what such a search could find."""
         if orbits == _CONGRUENTIAL:
-            return self._ratio(target) - _possible_congruential(target) - _WORTHWHILE
+            return self._ratio(target) - _possible_congruential(target, _digits(target)) - _WORTHWHILE
         return self._ratio(target) - _possible(target)
 
     def _turn(self) -> bool:
@@ -438,14 +438,17 @@ class _Run:
 
     def _congruential(self, target: Target, seed: int) -> float:
         """Search for linear congruential digraphs, and keep what is best of their schedules; return what is gained."""
-        steps = _digits(target)
         tries = min(_DRAWN, max(_PROMISING, _DRAWN_WORK // (target.nodes**2 * target.degree)))
-        specs = search_congruential(target, steps, tries, seed=seed, most=_PROMISING)
-        gain = self._keep(target, specs)
-        for spec in specs:
-            row = _by_spff(target, spec)
-            if row.either_way not in self.deferred:
-                gain += self._defer(row)
+        gain = 0.0
+        for steps in (_digits(target), _digits(target) + 1):  # not all sizes have any of so few steps that is even
+            if self._ratio(target) - _possible_congruential(target, steps) <= _WORTHWHILE:
+                continue
+            specs = search_congruential(target, steps, tries, seed=seed, most=_PROMISING)
+            gain += self._keep(target, specs)
+            for spec in specs:
+                row = _by_spff(target, spec)
+                if row.either_way not in self.deferred:
+                    gain += self._defer(row)
         return gain
 
     def _known(self, target: Target) -> list[Cost]:
@@ -529,10 +532,10 @@ def _digits(target: Target) -> int:
 
 
 @functools.cache
-def _possible_congruential(target: Target) -> float:
-    """Return the ratio to the bound of a linear congruential digraph with optimal bandwidth."""
+def _possible_congruential(target: Target, steps: int) -> float:
+    """Return the ratio to the bound of a linear congruential digraph of so many steps with optimal bandwidth."""
     bound = lower_bound(*_size(target))
-    return float(runtime(Cost(_digits(target), bound.bandwidth)) / runtime(bound))
+    return float(runtime(Cost(steps, bound.bandwidth)) / runtime(bound))
 
 
 def _by_spff(target: Target, spec: Spec) -> Row:

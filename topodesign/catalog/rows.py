@@ -215,17 +215,21 @@ def how_found(spec: Spec) -> str:
 
 
 def undominated(rows: Iterable[Row], *, duplex: bool) -> list[Row]:
-    """Return the frontier among rows of one size in the order of the file, or among the duplex ones."""
+    """Return the frontier among rows of one size in the order of the file, or among the duplex ones.
+
+    Of rows that cost the same the one whose other direction is the cheapest is taken, and the first of these.
+    """
     front: list[Row] = []
-    lowest: Fraction | None = None
     for row in rows:
         if duplex and not row.duplex:
             continue
-        if lowest is None or row.cost.bandwidth < lowest:
-            if front and front[-1].cost.steps == row.cost.steps:
+        best = front[-1] if front else None
+        if best is None or row.cost.bandwidth < best.cost.bandwidth:
+            if best is not None and best.cost.steps == row.cost.steps:
                 front.pop()
             front.append(row)
-            lowest = row.cost.bandwidth
+        elif row.cost == best.cost and row.allgather.bandwidth < best.allgather.bandwidth:
+            front[-1] = row
     return front
 
 
