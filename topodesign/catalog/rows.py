@@ -17,7 +17,7 @@ from topodesign.catalog.all_to_all import Bounds, PriceKey
 if TYPE_CHECKING:
     from topodesign.topology.topology import Topology
 
-VERSION = 3
+VERSION = 4
 """Version of the catalog that rows written now belong to."""
 
 COLUMNS = (
