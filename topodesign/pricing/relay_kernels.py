@@ -11,7 +11,7 @@ from topodesign.base.compiled import LARGEST, Ints, compiled, tiered
 from topodesign.pricing.deferral_kernels import CLASSES, Bytes, Shorts
 
 
-@tiered(lambda code, time, link, first, other, *rest: 8 * len(rest[5]) * len(other))
+@tiered(lambda code, time, link, first, other, *rest: 8 * len(rest[4]) * len(other))
 def balance_relays(
     code: Shorts,
     time: Shorts,
