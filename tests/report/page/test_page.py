@@ -138,7 +138,9 @@ def test_a_topology_and_a_fabric_hold_their_exact_figures(pages: dict[str, Page]
 
 
 def test_a_topology_costs_what_the_cheaper_schedules_do() -> None:
-    page, found = report_page("randomregular(20,4,1)"), evaluate("randomregular(20,4,1)")
+    specs = [f"randomregular(24,3,{seed})" for seed in range(1, 20)]
+    spec = next(one for one in specs if len({cost.bandwidth for cost in evaluate(one).cheapest}) == 2)
+    page, found = report_page(spec), evaluate(spec)
     told = facts(page)
     assert found.methods == ("deferred",)
     factors = (told["y of the reduce-scatter"], told["y of the allgather"])
