@@ -114,10 +114,11 @@ class _Plan:
     def __init__(self, code: NDArray[np.int16], links: UnitLinks, steps: int, last: int) -> None:
         self._code, self._links = code, links
         self._steps, self._start, self._order = steps, steps - last + 1, _order(len(code))
-        far = code // CLASSES
-        self._time = np.where((far < self._start) | (code % CLASSES == 0), far, np.int16(steps))
+        far, forwards = code // CLASSES, code % CLASSES == 0
+        self._ahead = far >= self._start
+        self._time = np.where(self._ahead & ~forwards, np.int16(steps), far)
         self._link = np.zeros(code.shape, np.uint8)
-        self._late = np.where(code % CLASSES == 0, code + _ENDS, code)
+        self._late = np.where(self._ahead & forwards, code + _ENDS, code)
         self._later = self._late.copy()  # as urgent as what is never forwarded, if it was once planned to be
         self._carried = np.zeros((last, len(links.other)), np.int64)
 
@@ -134,19 +135,23 @@ class _Plan:
             balance_relays(self._code, self._time, self._link, *ends, self._start, shards, *loads, new)
 
         in_pieces(len(self._code), some, first=max(1, _WORK_PER_PIECE // len(links.other)), progress=progress)
-        early = self._time < self._steps
+        early = self._planned
         self._later[early] = self._code[early] // CLASSES * CLASSES + _ENDS
+
+    @property
+    def _planned(self) -> NDArray[np.bool_]:
+        """Who is to have which shard before the last step, of those that may be late."""
+        planned: NDArray[np.bool_] = self._ahead & (self._time < self._steps)
+        return planned
 
     def codes(self) -> Iterator[NDArray[np.int16]]:
         """Yield who must have which shard when, three times, as above."""
-        ahead = self._code // CLASSES >= self._start
-        planned = ahead & (self._time < self._steps)
-        relays = np.zeros(ahead.shape, bool)
+        planned, relays = self._planned, np.zeros(self._code.shape, bool)
         for node, first in enumerate(self._links.first[:-1].tolist()):
-            shards = np.flatnonzero(ahead[:, node])
+            shards = np.flatnonzero(self._ahead[:, node])
             relays[shards, self._links.other[first + self._link[shards, node].astype(np.int64)]] = True
         for bound, free in ((planned, self._later), (planned, self._late), (planned & relays, self._late)):
-            yield np.where(bound, self._time * CLASSES, np.where(ahead, free, self._code)).astype(np.int16)
+            yield np.where(bound, self._time * CLASSES, free).astype(np.int16)
 
 
 def _order(nodes: int) -> IntArray:
