@@ -8,6 +8,7 @@ runs the tests marked ``thorough`` too. ``--hypothesis-profile=thorough`` draws 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -33,6 +34,8 @@ def is_thorough(config: pytest.Config) -> bool:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "thorough: too slow for every change; run with --thorough")
     config.addinivalue_line("markers", "floor(**checks): the least number of samples that have to reach each check")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell does to what it runs in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.pop("COLUMNS", None)  # workers inherit the width of a terminal; what tests print goes to none
     if not config.getoption("--hypothesis-profile"):
         settings.load_profile("thorough" if is_thorough(config) else "quick")
