@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from topodesign.expand.library import build
 from topodesign.pricing.closed_form import distances, price
+from topodesign.search import nearness
 from topodesign.search.near_kernels import bring_near
 from topodesign.search.nearness import search_near
 from topodesign.search.target import Target
@@ -60,3 +61,12 @@ def test_the_pairs_that_are_left_are_counted_right(n: int, d: int, duplex: bool,
     assert sorted(zip(np.repeat(np.arange(n), d).tolist(), out.ravel().tolist(), strict=True)) == sorted(
         (u, v) for v in range(n) for u in into[v].tolist()
     )
+
+
+def test_where_few_pairs_are_left_exchanges_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    base = build("cayley(alternating(5),3,13,47)")
+    found = search_near(Target(58, 3, duplex=True), 5, [base], 500, seed=2)
+    assert found is not None
+    assert price(build(str(found))).steps == 5
+    monkeypatch.setattr(nearness, "_NEARLY", 0)
+    assert search_near(Target(58, 3, duplex=True), 5, [base], 500, seed=2) is None

@@ -56,7 +56,8 @@ _PROMISING = 2
 """Of these so many are priced."""
 _ANNEALED = 500
 """Sizes up to this have their links exchanged one by one."""
-_BASES = 8
+_BASES, _BASES_FOR_STEPS = 8, 24
+"""So many topologies of neighbouring sizes are started from."""
 _HOPED, _HOPED_SECONDS = 0.03, 0.3
 """What a kind counts as having gained, in which time, before its first turn."""
 _LEAST_SECONDS = 0.01
@@ -429,8 +430,9 @@ class _Run:
         steps = min((row.cost.steps for row in self._front(target)), default=0) - 1
         if steps < lower_bound(*_size(target), duplex=target.duplex).steps:
             return []
-        near = [row for row in self._near(target) if row.cost.steps <= steps]
-        found = search_near(target, steps, [row.build() for row in near], _EXCHANGES, seed=seed)
+        several = {row.spec: row for row in self._beside(target) if row.cost.steps <= steps}
+        near = sorted(several.values(), key=lambda row: (row.cost.steps, abs(row.nodes - target.nodes), row.spec))
+        found = search_near(target, steps, [row.build() for row in near[:_BASES_FOR_STEPS]], _EXCHANGES, seed=seed)
         if found is None:
             return []
         made = build(str(found))
@@ -459,10 +461,14 @@ class _Run:
 
     def _near(self, target: Target) -> list[Row]:
         """Return the fastest topologies of neighbouring sizes, line graphs first: most of their nodes are near."""
-        shifts = [shift for shift in range(-REACH, REACH + 1) if shift]
-        near = [row for shift in shifts for row in self._front(replace(target, nodes=target.nodes + shift))]
+        near = self._beside(target)
         near.sort(key=lambda row: (not row.spec.startswith("line("), runtime(row.cost), row.spec))
         return near[:_BASES]
+
+    def _beside(self, target: Target) -> list[Row]:
+        """Return the undominated topologies of neighbouring sizes."""
+        shifts = [shift for shift in range(-REACH, REACH + 1) if shift]
+        return [row for shift in shifts for row in self._front(replace(target, nodes=target.nodes + shift))]
 
     def _keep(self, target: Target, specs: Iterable[Spec]) -> float:
         """Put topologies of a size, and what they expand to, in their places; return what that gains."""

@@ -19,12 +19,14 @@ from topodesign.search.target import Target
 from topodesign.topology.topology import IntArray, Topology
 
 _TEMPERATURE = 64
-_STARTS = 2
+_STARTS = 4
 """Tries with each base."""
 _ANNEALED = 3
 """Of these so many, with the fewest pairs too far apart, are made better."""
 _HOPELESS = 4
 """Times the number of nodes: more pairs too far apart are not brought near."""
+_NEARLY, _LONGER = 16, 4
+"""With so few pairs left it is worth so many times as many exchanges again."""
 
 
 def search_near(target: Target, steps: int, bases: Sequence[Topology], exchanges: int, *, seed: int = 0) -> Spec | None:
@@ -60,6 +62,8 @@ def search_near(target: Target, steps: int, bases: Sequence[Topology], exchanges
         if far > _HOPELESS * target.nodes:
             break
         left, out = _exchanged(start, steps, exchanges, target.duplex, rng)
+        if 0 < left <= _NEARLY:
+            left = _bring_near(out, steps, _LONGER * exchanges, target.duplex, rng)
         if left == 0 and start.spec is not None:
             spec = Spec("swap", (start.spec, *swaps_between(start, out.astype(np.int32))))
             if len(str(spec)) <= LONGEST_SPEC:
@@ -77,9 +81,13 @@ def _exchanged(
     start: Topology, steps: int, exchanges: int, duplex: bool, rng: np.random.Generator
 ) -> tuple[int, IntArray]:
     """Return how many pairs are too far apart after exchanges, and the ends of the links out of each node."""
-    nodes, degree = start.nodes, start.degree
-    out = np.repeat(start.dst, start.capacity).reshape(nodes, degree)
+    out = np.repeat(start.dst, start.capacity).reshape(start.nodes, start.degree)
+    return _bring_near(out, steps, exchanges, duplex, rng), out
+
+
+def _bring_near(out: IntArray, steps: int, exchanges: int, duplex: bool, rng: np.random.Generator) -> int:
+    """Exchange links, given by the ends of those out of each node, and return how many pairs are left too far apart."""
+    nodes, degree = out.shape
     into = np.argsort(out.ravel(), kind="stable").reshape(nodes, degree) // degree
     state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-    far = kernels.bring_near(out, into, steps, duplex, exchanges, _TEMPERATURE, state)
-    return int(far), out
+    return int(kernels.bring_near(out, into, steps, duplex, exchanges, _TEMPERATURE, state))
