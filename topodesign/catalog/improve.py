@@ -50,8 +50,9 @@ _QUOTIENT, _NEIGHBOURS, _ANNEALING = 3 * 10**7, 10**6, 10**6
 """Work of a turn of each kind: about a third of a second."""
 _EXCHANGES = 4000
 """Of links, in a search for fewer steps."""
-_DRAWN, _DRAWN_WORK = 400, 6 * 10**9
-"""Linear congruential digraphs that are compared in a turn, and how much work they may be: a few seconds."""
+_DRAWN, _DRAWN_FIRST, _DRAWN_WORK = 400, 16, 6 * 10**9
+"""Linear congruential digraphs that are drawn in a turn, in the first turn at a size (four times as many in the next),
+and how much work they may be: a few seconds."""
 _PROMISING = 2
 """Of these so many are priced."""
 _ANNEALED = 500
@@ -339,10 +340,11 @@ class _Run:
         target, orbits = chosen
 
         def searched() -> float:
-            seed = self.seed + purse.tried[chosen]
+            turn = purse.tried[chosen]
+            seed = self.seed + turn
             purse.tried[chosen] += 1
             if orbits == _CONGRUENTIAL:
-                return self._congruential(target, seed)
+                return self._congruential(target, turn, seed)
             found = self._search(target, orbits, seed)
             return self._keep(target, [one.spec for one in found]) if found else 0.0
 
@@ -438,18 +440,20 @@ class _Run:
         made = build(str(found))
         return [Found(found, max(price(made), price(made.transpose()), key=lambda cost: cost.bandwidth))]
 
-    def _congruential(self, target: Target, seed: int) -> float:
+    def _congruential(self, target: Target, turn: int, seed: int) -> float:
         """Search for linear congruential digraphs, and keep what is best of their schedules; return what is gained."""
-        tries = min(_DRAWN, max(_PROMISING, _DRAWN_WORK // (target.nodes**2 * target.degree)))
+        most = max(_PROMISING, _DRAWN_WORK // (target.nodes**2 * target.degree))
+        tries = min(_DRAWN, _DRAWN_FIRST * 4**turn, most)
         gain = 0.0
         for steps in (_digits(target), _digits(target) + 1):  # not all sizes have any of so few steps that is even
-            if self._ratio(target) - _possible_congruential(target, steps) <= _WORTHWHILE:
+            least = _possible_congruential(target, steps) + _WORTHWHILE
+            if self._ratio(target) <= least:
                 continue
             specs = search_congruential(target, steps, tries, seed=seed, most=_PROMISING)
             gain += self._keep(target, specs)
             for spec in specs:
                 row = _by_spff(target, spec)
-                if row.either_way not in self.deferred:
+                if self._ratio(target) > least and row.either_way not in self.deferred:
                     gain += self._defer(row)
         return gain
 

@@ -73,7 +73,7 @@ def search_congruential(target: Target, steps: int, tries: int, *, seed: int = 0
     steps
         Steps that it may have at most.
     tries
-        Candidates to draw.
+        Candidates to draw, beside double covers with digits in a row, which are looked at in any case.
     seed
         Seed of all random choices.
     most
@@ -99,9 +99,15 @@ def search_congruential(target: Target, steps: int, tries: int, *, seed: int = 0
 
     drafts: list[_Draft] = []
     seen = set()
-    for number in range(tries):
+    plain = list(_plain_covers(target))
+    for number in range(len(plain) + tries):
         near = [drafts[one] for _, one, _ in best]
-        draft = _changed(near[int(rng.integers(len(near)))], nodes, rng) if near and number % 2 else _drawn(target, rng)
+        if number < len(plain):
+            draft = plain[number]
+        elif near and number % 2:
+            draft = _changed(near[int(rng.integers(len(near)))], nodes, rng)
+        else:
+            draft = _drawn(target, rng)
         drafts.append(draft)
         key = draft.key(nodes)
         if key not in seen and (draft.near != 0 or draft.copies == 1):  # covers have no self-loops to turn
@@ -109,9 +115,17 @@ def search_congruential(target: Target, steps: int, tries: int, *, seed: int = 0
             offer(draft.build(nodes), number)
     if nodes % 2:
         for number, topology in enumerate(_beside_covers(target, tries, rng)):
-            offer(topology, tries + number)
+            offer(topology, len(drafts) + number)
     specs = [topology.spec for _, _, topology in best]
     return [spec for spec in specs if spec is not None and len(str(spec)) <= LONGEST_SPEC]
+
+
+def _plain_covers(target: Target) -> Iterator[_Draft]:
+    """Yield double covers with digits in a row, mostly the best there are of their sizes."""
+    if target.nodes % 2 == 0:
+        for sign in (1, -1):
+            for first in range(target.degree + 1):
+                yield _Draft(sign, tuple(range(first, first + target.degree)), -1, 1, 2)
 
 
 def _beside_covers(target: Target, tries: int, rng: np.random.Generator) -> Iterator[Topology]:
