@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from topodesign.catalog import improve as improving
 from topodesign.catalog.files import read_rows, write_rows
 from topodesign.catalog.improve import _by_spff, _expansions, _Run
 from topodesign.catalog.records import record_orders
-from topodesign.catalog.rows import Row
+from topodesign.catalog.rows import VERSION, Row
 from topodesign.catalog.verify import check_row, misplaced, places
 from topodesign.search.symmetric import search_symmetric
 from topodesign.search.target import Target
@@ -104,6 +105,23 @@ def test_deferral_takes_the_best_first_and_ends(tmp_path: Path) -> None:
     again = improve_catalog(tmp_path, sizes, [3], only="deferral", time_limit="20s")
     assert again.rows == ()
     assert not misplaced(places(Catalog(tmp_path), [3]))
+
+
+def test_what_older_versions_have_deferred_is_deferred_again(tmp_path: Path) -> None:
+    def rows_after(shares: Fraction) -> list[Row]:
+        """Return the deferred rows after a run that starts from one of version 3 with so much more bandwidth."""
+        cost, allgather = (Cost(one.steps, one.bandwidth * shares) for one in (known.cost, known.allgather))
+        old = replace(known, cost=cost, allgather=allgather, version=3)
+        run = _Run(tmp_path, range(60, 61), {3: [old]}, [False], 0, only=-2)
+        run.go(1000, None)
+        assert (run.gain > 0) == bool(run.new) == (shares > 1)
+        return run.rows[60, 3]
+
+    run = _Run(tmp_path, range(60, 61), {3: []}, [False], 0)
+    run._keep(Target(60, 3, duplex=False), [parse("randomregular(60,3,2)")])
+    (known,) = (row for row in run.rows[60, 3] if row.deferred)
+    assert rows_after(Fraction(1)) == rows_after(Fraction(11, 10)) == [known]
+    assert known.version == VERSION
 
 
 def test_what_is_found_with_fewer_steps_is_deferred_at_once(tmp_path: Path) -> None:

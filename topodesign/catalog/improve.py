@@ -6,9 +6,10 @@ is searched: quotients with some number of orbits, neighbours, or links exchange
 and of its sizes the one that is farthest from what is known to be possible and was tried least. What is found at a size
 is expanded at once: line graphs, copies with more links, unions with the transpose.
 
-One kind of turn searches nothing: it finds the deferred schedules of a row that would then be the best of its size.
-These come near the optimal bandwidth on most topologies, so that what is left to search for is fewer steps. One kind
-searches for these alone, whatever the bandwidth factor, and one among linear congruential digraphs.
+One kind of turn searches nothing: it finds the deferred schedules of a row that would then be the best of its size,
+also where the row has some that an older version has found. These come near the optimal bandwidth on most topologies,
+so that what is left to search for is fewer steps. One kind searches for these alone, whatever the bandwidth factor, and
+one among linear congruential digraphs.
 """
 
 from __future__ import annotations
@@ -248,7 +249,7 @@ class _Run:
         self.ratios: dict[Target, float] = {}
         self.new: dict[tuple[int, int, int, Fraction], Row] = {}
         self.purses: dict[_Kind, _Purse] = defaultdict(_Purse)
-        self.deferred = {row.either_way for several in rows.values() for row in several if row.deferred}
+        self.deferred = {row.either_way for several in rows.values() for row in several if _is_up_to_date(row)}
         self.waiting: list[tuple[float, Target]] = []
         for degree in self.degrees:
             for n in nodes:
@@ -360,13 +361,13 @@ class _Run:
         purse.gain += gain
         self.gain += gain
 
-    def _hope(self, target: Target) -> tuple[float, Row | None]:
+    def _hope(self, target: Target, among: Sequence[Row] | None = None) -> tuple[float, Row | None]:
         """Return what a deferred schedule could gain for its work, if y fell to the bound, and of which row."""
         bound = lower_bound(*_size(target), duplex=target.duplex)
         hope: tuple[float, Row | None] = 0.0, None
-        for row in self.rows[_size(target)]:
+        for row in self.rows[_size(target)] if among is None else among:
             if (
-                row.deferred
+                _is_up_to_date(row)
                 or (target.duplex and not row.duplex)
                 or row.either_way in self.deferred
                 or row.either_way.startswith(_IN_VAIN)
@@ -404,6 +405,8 @@ class _Run:
         except (TooLargeError, TopologyError):  # for which there are none
             return 0.0
         if found is None:
+            several = self.rows[row.nodes, row.degree]
+            several[:] = [replace(one, version=VERSION) if one is row and one.deferred else one for one in several]
             return 0.0
         sizes = [Target(row.nodes, row.degree, duplex) for duplex in {False, row.duplex}]
         before = sum(map(self._ratio, sizes))
@@ -488,7 +491,7 @@ class _Run:
                 gain -= self._ratio(other)
             gain += before[0] - self._ratio(size)
             fresh = [row for row in self.rows[_size(size)] if row.spec not in before[1] and not row.deferred]
-            while (row := self._hope(size)[1]) in fresh:
+            while (row := self._hope(size, fresh)[1]) is not None:
                 gain += self._defer(row)
             for row in fresh:
                 if row.duplex or not size.duplex:
@@ -559,6 +562,11 @@ def _by_spff(target: Target, spec: Spec) -> Row:
 
 def _size(target: Target) -> tuple[int, int]:
     return target.nodes, target.degree
+
+
+def _is_up_to_date(row: Row) -> bool:
+    """Whether a row is deferred, by the schedules of today."""
+    return row.deferred and row.version == VERSION
 
 
 def _row(target: Target, one: Candidate) -> Row:
