@@ -223,7 +223,7 @@ def improve_catalog(
     what = None if only is None else _ONLY[as_choice("only", only, tuple(_ONLY))]
     run = _Run(directory, nodes, rows, [True, False] if duplex is None else [duplex], seed, only=what)
     run.go(seconds, progress)
-    return Improvement(run.turns, tuple(run.new.values()), run.gain, tuple(run.save()))
+    return Improvement(run.turns, tuple(run.new), run.gain, tuple(run.save()))
 
 
 class _Run:
@@ -247,7 +247,7 @@ class _Run:
         self.degrees = list(rows)
         self.turns, self.gain = 0, 0.0
         self.ratios: dict[Target, float] = {}
-        self.new: dict[tuple[int, int, int, Fraction], Row] = {}
+        self._new: dict[tuple[int, int, int, Fraction], Row] = {}
         self.purses: dict[_Kind, _Purse] = defaultdict(_Purse)
         self.deferred = {row.either_way for several in rows.values() for row in several if _is_up_to_date(row)}
         self.waiting: list[tuple[float, Target]] = []
@@ -257,6 +257,11 @@ class _Run:
                     self._plan(Target(n, degree, wiring))
         if self.waiting:
             self.purses[_DEFERRALS] = _Purse()
+
+    @property
+    def new(self) -> list[Row]:
+        """Rows that were found and that nothing better has taken the place of."""
+        return [row for row in self._new.values() if row in self.rows[row.nodes, row.degree]]
 
     def go(self, seconds: float, progress: Callable[[float], None] | None) -> None:
         """Take turns until the time is used up; what is found is kept if that is interrupted."""
@@ -412,7 +417,7 @@ class _Run:
         before = sum(map(self._ratio, sizes))
         self._put(sizes[0], [found])
         if found in self.rows[row.nodes, row.degree]:
-            self.new[row.nodes, row.degree, row.cost.steps, found.cost.bandwidth] = found
+            self._new[row.nodes, row.degree, row.cost.steps, found.cost.bandwidth] = found
         return before - sum(map(self._ratio, sizes))
 
     def _search(self, target: Target, orbits: int, seed: int) -> list[Found]:
@@ -495,7 +500,7 @@ class _Run:
                 gain += self._defer(row)
             for row in fresh:
                 if row.duplex or not size.duplex:
-                    self.new[row.nodes, row.degree, row.cost.steps, row.cost.bandwidth] = row
+                    self._new[row.nodes, row.degree, row.cost.steps, row.cost.bandwidth] = row
                     waiting += [(place, [spec]) for place, spec in _expansions(row) if self._has(place)]
         return gain
 
