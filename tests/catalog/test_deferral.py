@@ -116,7 +116,7 @@ def test_rows_by_spff_stay_beside_deferred_ones(directory: Path) -> None:
     assert misplaced(places(Catalog(directory), [3])) == []
     front = Catalog(directory).frontier(60, 3)
     assert deferred[0] in front
-    assert not any(one.cost.dominates(row.cost) for row in front for one in front if one is not row)
+    assert not any(one.mean.dominates(row.mean) for row in front for one in front if one is not row)
 
 
 def test_theorems_rest_on_rows_by_spff(directory: Path, tmp_path: Path) -> None:

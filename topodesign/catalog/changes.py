@@ -161,9 +161,9 @@ def _change(degree: int, duplex: bool, old: dict[int, list[Row]], new: dict[int,
 
 
 def _best(front: Sequence[Row]) -> Fraction:
-    return min(runtime(row.cost) for row in front)
+    return min(runtime(row.mean) for row in front)
 
 
 def _covers(front: Sequence[Row], others: Sequence[Row]) -> bool:
     """Whether each of some topologies is matched by one of a frontier."""
-    return all(any(row.cost.dominates(other.cost) for row in front) for other in others)
+    return all(any(row.mean.dominates(other.mean) for row in front) for other in others)

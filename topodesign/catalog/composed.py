@@ -75,7 +75,7 @@ def composed(
     Returns
     -------
     list of Candidate
-        Undominated, steps ascending, bandwidth descending; each with what its price rests on.
+        Undominated, steps ascending, mean bandwidth descending; each with what its price rests on.
 
     Raises
     ------

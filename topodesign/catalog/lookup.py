@@ -68,7 +68,7 @@ class Catalog:
         return ResultList(_priced(rows, prices))
 
     def frontier(self, nodes: int, degree: int, *, duplex: bool = False) -> ResultList[Row]:
-        """Return the undominated topologies of a size, steps ascending and bandwidth factor descending.
+        """Return the undominated topologies of a size, steps ascending and mean bandwidth factor descending.
 
         Parameters
         ----------

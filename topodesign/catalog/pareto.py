@@ -201,7 +201,7 @@ class Pareto(Result):
     bound
         What no topology can beat: the steps of :func:`topodesign.least_steps` and (N-1)/N.
     entries
-        Undominated topologies, steps ascending and bandwidth strictly descending.
+        Undominated topologies, steps ascending and mean bandwidth strictly descending.
     baselines
         What people wire today.
     origin

@@ -51,7 +51,7 @@ _FOUND = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Row(Result):
-    """A topology on the frontier of its size, among all topologies or among the duplex ones.
+    """A topology on the frontier of steps and mean y of its size, among all topologies or among the duplex ones.
 
     Attributes
     ----------
@@ -111,9 +111,9 @@ class Row(Result):
         return self.basis is Basis.DEFERRED
 
     @property
-    def key(self) -> tuple[int, int, Fraction, bool]:
-        """Order in the file: by nodes, then steps, then falling bandwidth factor, SPFF first."""
-        return self.nodes, self.cost.steps, -self.cost.bandwidth, self.deferred
+    def key(self) -> tuple[int, int, Fraction, bool, Fraction]:
+        """Order in the file: by nodes, then steps, then falling bandwidth factors, SPFF first."""
+        return self.nodes, self.cost.steps, -self.cost.bandwidth, self.deferred, -self.allgather.bandwidth
 
     @property
     def price_key(self) -> PriceKey:
@@ -215,22 +215,26 @@ def how_found(spec: Spec) -> str:
 
 
 def undominated(rows: Iterable[Row], *, duplex: bool) -> list[Row]:
-    """Return the frontier among rows of one size in the order of the file, or among the duplex ones.
+    """Return the frontier among rows of one size, steps ascending, or among the duplex ones.
 
-    Of rows that cost the same the one whose other direction is the cheapest is taken, and the first of these.
+    It is of steps and the mean of both bandwidth factors: of what an allreduce takes. Of rows that take the same the
+    one whose factors differ least is taken, and the first of these.
     """
     front: list[Row] = []
     for row in rows:
         if duplex and not row.duplex:
             continue
         best = front[-1] if front else None
-        if best is None or row.cost.bandwidth < best.cost.bandwidth:
-            if best is not None and best.cost.steps == row.cost.steps:
-                front.pop()
+        if best is not None and best.cost.steps == row.cost.steps:
+            if _evenness(row) < _evenness(best):
+                front[-1] = row
+        elif best is None or row.mean.bandwidth < best.mean.bandwidth:
             front.append(row)
-        elif row.cost == best.cost and row.allgather.bandwidth < best.allgather.bandwidth:
-            front[-1] = row
     return front
+
+
+def _evenness(row: Row) -> tuple[Fraction, Fraction]:
+    return row.mean.bandwidth, row.cost.bandwidth
 
 
 def worth_keeping(rows: Iterable[Row]) -> list[Row]:

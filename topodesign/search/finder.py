@@ -73,6 +73,11 @@ class Candidate:
     topology: Topology | None = field(default=None, repr=False, compare=False)
 
     @functools.cached_property
+    def mean(self) -> Cost:
+        """The mean of reduce-scatter and allgather, twice which an allreduce takes: frontiers are of these."""
+        return self.cost.averaged(self.allgather)
+
+    @functools.cached_property
     def base(self) -> Base:
         """The topology with its cost, as expansions take it."""
         return Base(self.topology if self.topology is not None else _rebuild(self.spec), self.cost)
@@ -83,10 +88,11 @@ class Candidate:
         return self.cost, self.allgather, self.duplex, len(self.base.topology.src), frozenset(self.base.returns)
 
     @functools.cached_property
-    def rank(self) -> tuple[int, Fraction, bool, int, str]:
+    def rank(self) -> tuple[int, Fraction, Fraction, bool, int, str]:
         """Sort key: cheapest latency first, then bandwidth; among equals duplex first, then the plainest spec."""
-        text = str(self.spec)
-        return self.cost.steps, self.cost.bandwidth, not self.duplex, text.count("(") * 100 + len(text), text
+        text, mean = str(self.spec), self.mean
+        plainness = text.count("(") * 100 + len(text)
+        return mean.steps, mean.bandwidth, self.cost.bandwidth, not self.duplex, plainness, text
 
 
 @functools.lru_cache(maxsize=256)
@@ -163,15 +169,20 @@ class _Shelf:
         """Whether nothing better can exist, nor anything worth keeping beside it."""
         return not self.slack and bool(self.front) and self.front[0].cost == self.bound
 
+    def least(self, cost: Cost) -> Cost:
+        """Return the least mean of a topology of which one collective costs so much."""
+        optimum = cost if self.target.duplex else Cost(cost.steps, 1 - Fraction(1, self.target.nodes))
+        return cost.averaged(optimum)
+
     def useless(self, least: Cost) -> bool:
-        """Whether nothing with at least this cost is worth keeping."""
+        """Whether nothing with at least this mean cost is worth keeping."""
         slack = self.slack
         for other in self.front:
-            gap = least.bandwidth - other.cost.bandwidth
-            if other.cost.steps <= least.steps and gap >= slack and (gap > 0 or other.cost.steps < least.steps):
+            gap = least.bandwidth - other.mean.bandwidth
+            if other.mean.steps <= least.steps and gap >= slack and (gap > 0 or other.mean.steps < least.steps):
                 return True
         full = len(self.spare) == _MOST_SPARE and _dominated(self.front, least)
-        return full and _key(self.spare[-1].cost) < _key(least)
+        return full and _key(self.spare[-1].mean) < _key(least)
 
     def put(self, candidate: Candidate) -> None:
         """Keep a candidate on the frontier or beside it, or not at all."""
@@ -181,8 +192,8 @@ class _Shelf:
             return
         kept = {id(one) for one in self.front}
         dropped = [one for one in (*before, candidate) if id(one) not in kept]
-        spare = [one for one in (*self.spare, *dropped) if not self.useless(one.cost)]
-        spare.sort(key=lambda one: (_key(one.cost), one.duplex, one.rank))  # the frontier prefers duplex ones
+        spare = [one for one in (*self.spare, *dropped) if not self.useless(one.mean)]
+        spare.sort(key=lambda one: (_key(one.mean), one.duplex, one.rank))  # the frontier prefers duplex ones
         different = {one.looks: one for one in reversed((*self.front, *spare))}
         self.spare = [one for one in spare if different[one.looks] is one][:_MOST_SPARE]
 
@@ -223,7 +234,7 @@ class Finder:
             self._shelves[target] = _Shelf(target, front, spare)
 
     def frontier(self, nodes: int, degree: int, *, duplex: bool = False) -> list[Candidate]:
-        """Return the undominated candidates with exactly this size, steps ascending and bandwidth descending.
+        """Return the undominated candidates with exactly this size, steps ascending, mean bandwidth descending.
 
         Parameters
         ----------
@@ -397,7 +408,7 @@ def _offer_symmetric(
 def _ruled_out(shelf: _Shelf, option: _Plain | _Expanded) -> bool:
     """Whether a theorem says, before anything is built, that something better is kept already."""
     claim = option.claim(shelf.target.nodes)
-    return claim is not None and claim.basis is Basis.THEOREM and _dominated(shelf.front, claim.cost)
+    return claim is not None and claim.basis is Basis.THEOREM and _dominated(shelf.front, shelf.least(claim.cost))
 
 
 def _fitting(target: Target, option: _Plain | _Expanded) -> Topology | None:
@@ -417,7 +428,7 @@ def _offer(shelf: _Shelf, option: _Plain | _Expanded, topology: Topology) -> Non
         return
     if _can_be_priced(topology):
         with contextlib.suppress(DisconnectedError):  # a family member that is not connected
-            cost = _price_unless(shelf.useless, topology)
+            cost = _price_unless(lambda least: shelf.useless(shelf.least(least)), topology)
             if cost is not None:
                 shelf.put(_dearer_way(option.spec, topology, cost))
         return
@@ -443,7 +454,7 @@ def _can_be_priced(topology: Topology) -> bool:
 
 
 def _dominated(front: list[Candidate], cost: Cost) -> bool:
-    return any(other.cost.dominates(cost) for other in front)
+    return any(other.mean.dominates(cost) for other in front)
 
 
 def _key(cost: Cost) -> tuple[int, Fraction]:
@@ -463,9 +474,9 @@ def _dearer_way(spec: Spec, topology: Topology, there: Cost) -> Candidate:
 def insert(front: list[Candidate], candidate: Candidate) -> bool:
     """Put a candidate in its place on a frontier, drop what it dominates; return whether it was put there."""
     for other in front:
-        if other.cost.dominates(candidate.cost) and (other.cost != candidate.cost or other.rank <= candidate.rank):
+        if other.mean.dominates(candidate.mean) and (other.mean != candidate.mean or other.rank <= candidate.rank):
             return False
-    front[:] = [other for other in front if not candidate.cost.dominates(other.cost)]
+    front[:] = [other for other in front if not candidate.mean.dominates(other.mean)]
     front.append(candidate)
     front.sort(key=lambda c: c.rank)
     return True

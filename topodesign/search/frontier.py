@@ -50,7 +50,7 @@ def search_frontier(
     Returns
     -------
     list of Candidate
-        Undominated, steps ascending, bandwidth descending; each has been rebuilt from its spec and priced from its
+        Undominated, steps ascending, mean bandwidth descending; each has been rebuilt from its spec and priced from its
         links where it has at most 4096 nodes.
     """
     found: dict[Target, list[Found]] = {}
