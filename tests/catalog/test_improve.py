@@ -15,6 +15,7 @@ from topodesign.base.spec import parse
 from topodesign.catalog import improve as improving
 from topodesign.catalog.files import read_rows, write_rows
 from topodesign.catalog.improve import _by_spff, _expansions, _Run
+from topodesign.catalog.quality import runtime
 from topodesign.catalog.records import record_orders
 from topodesign.catalog.rows import VERSION, Row
 from topodesign.catalog.verify import check_row, misplaced, places
@@ -56,7 +57,11 @@ def test_every_kind_of_turn_finds_what_it_says(orbits: int, tmp_path: Path) -> N
     assert found or orbits < 1
     run._keep(target, [one.spec for one in found])
     for one in found:
-        assert any(row.cost.dominates(one.cost) for row in run._front(target))
+        assert any(row.mean.dominates(one.cost) for row in run._front(target))
+
+
+WIDE = Target(156, 4, duplex=False)
+"""The size of line graphs of degree 4 of 39 nodes."""
 
 
 def test_a_run_goes_on_from_what_is_there(poor: Path, tmp_path: Path) -> None:
@@ -78,7 +83,7 @@ def test_nothing_gets_worse_by_what_is_offered(tmp_path: Path) -> None:
                 run._offer(target, [spec])
     for target, front in before.items():
         for one in front:
-            assert any(other.cost.dominates(one.cost) for other in run._front(target))
+            assert any(other.mean.dominates(one.mean) for other in run._front(target))
 
 
 def test_deferral_takes_the_best_first_and_ends(tmp_path: Path) -> None:
@@ -161,6 +166,24 @@ def test_linear_congruential_digraphs_are_better_than_generalized_kautz_ones(tmp
     assert all(check_row(row) is None for row in run.new)
     run.save()
     assert read_rows(tmp_path, 4) == run.rows[400, 4]
+
+
+def test_loads_are_evened_out_and_line_graphs_with_them(tmp_path: Path) -> None:
+    target = Target(39, 4, duplex=False)
+    known = {target: "turn(congruential(39,4,0,1,2,3),0)", WIDE: "genkautz(4,156)"}
+    rows = [_by_spff(size, parse(spec)) for size, spec in known.items()]
+    run = _Run(tmp_path, range(39, 157), {4: rows}, [False], 0, only=-5)
+    before = sum(map(run._ratio, known))
+    gain = sum(run._evened(target, turn, turn) for turn in range(4))
+    assert gain == pytest.approx(before - sum(map(run._ratio, known)))
+    assert gain > 0
+    best = min(run._front(target), key=lambda row: runtime(row.mean))
+    assert best.spec.startswith(("swap(", "successors("))
+    assert best.cost.steps == 3
+    lines = [row for row in run.rows[156, 4] if row.spec.endswith(f"line({best.either_way})")]
+    assert [row.cost.steps for row in lines] == [4]
+    assert {check_row(row) for row in run.new} == {None}
+    assert run.new
 
 
 def test_only_turns_of_one_kind(tmp_path: Path) -> None:

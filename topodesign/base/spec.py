@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from topodesign.base.arguments import as_text
 from topodesign.base.errors import SpecError
 
-LONGEST_SPEC = 4000
+LONGEST_SPEC = 10_000
 DEEPEST_SPEC = 40
 LARGEST_INTEGER = 10**12
 

@@ -9,7 +9,8 @@ is expanded at once: line graphs, copies with more links, unions with the transp
 One kind of turn searches nothing: it finds the deferred schedules of a row that would then be the best of its size,
 also where the row has some that an older version has found. These come near the optimal bandwidth on most topologies,
 so that what is left to search for is fewer steps. One kind searches for these alone, whatever the bandwidth factor, and
-one among linear congruential digraphs.
+one among linear congruential digraphs. One exchanges links of what is known of a size, such that links are loaded more
+evenly.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from topodesign.base.arguments import as_choice, as_integer, as_path, as_several
 from topodesign.base.cost import Basis, Cost, keeps_port_free, lower_bound
 from topodesign.base.errors import CatalogError, ParameterError, TooLargeError, TopologyError
 from topodesign.base.records import Result
-from topodesign.base.spec import Spec, parse
+from topodesign.base.spec import LONGEST_SPEC, Spec, parse
 from topodesign.base.units import Quantity, as_time
 from topodesign.catalog.deferral import deferred_row
 from topodesign.catalog.files import catalog_file, read_rows, write_rows
@@ -38,9 +39,12 @@ from topodesign.catalog.records import record_bound
 from topodesign.catalog.rows import VERSION, Row, how_found, undominated, worth_keeping
 from topodesign.expand.library import build
 from topodesign.pricing.closed_form import price
+from topodesign.pricing.deferral import why_not
 from topodesign.pricing.evaluation import deferred_both, price_both
 from topodesign.search.annealing import MOST_PORTS, anneal
 from topodesign.search.congruential import search_congruential
+from topodesign.search.evenness import MOST_LINKS as MOST_EVENED
+from topodesign.search.evenness import search_even
 from topodesign.search.finder import Candidate, Finder, transpose_spec
 from topodesign.search.nearness import search_near
 from topodesign.search.neighbours import REACH, search_neighbours
@@ -56,6 +60,15 @@ _DRAWN, _DRAWN_FIRST, _DRAWN_WORK = 400, 16, 6 * 10**9
 and how much work they may be: a few seconds."""
 _PROMISING = 2
 """Of these so many are priced."""
+_EVENED, _EVENED_FAR, _EVENED_MOST = 10**8, 16, 3
+"""Links of a topology times exchanges that even out their loads, in the first turn at a size; times so many where the
+start is a linear congruential digraph, which is uneven; and how often at most they are doubled."""
+_PER_CHARACTER = 1e-6
+"""By how much a ratio has to get lower for each character of a spec that exchanges make long."""
+_UNEVENED = "genkautz"
+"""Families whose links are not exchanged: linear congruential digraphs of the same size are better starts."""
+_EVENED_REACH = Fraction(8, 3)
+"""Times d^(k-1) nodes up to which linear congruential digraphs of k steps can be evened out."""
 _ANNEALED = 500
 """Sizes up to this have their links exchanged one by one."""
 _BASES, _BASES_FOR_STEPS = 8, 24
@@ -72,7 +85,7 @@ _SAVE = 60.0
 """Seconds between writing the files."""
 _IN_VAIN = "genkautz("
 """Topologies that waste ports, so that deferred schedules do not help enough; others of their kind are searched."""
-_QUOTIENTS, _BESIDE, _LINKS, _DEFERRAL, _STEPS, _CONGRUENTIAL = 1, 0, -1, -2, -3, -4
+_QUOTIENTS, _BESIDE, _LINKS, _DEFERRAL, _STEPS, _CONGRUENTIAL, _EVENNESS = 1, 0, -1, -2, -3, -4, -5
 _ONLY = {
     "quotients": _QUOTIENTS,
     "neighbours": _BESIDE,
@@ -80,6 +93,7 @@ _ONLY = {
     "deferral": _DEFERRAL,
     "steps": _STEPS,
     "congruential": _CONGRUENTIAL,
+    "evenness": _EVENNESS,
 }
 
 
@@ -184,7 +198,8 @@ def improve_catalog(
     only
         Only turns of one kind: ``quotients``, ``neighbours``, ``annealing``, ``steps`` (one step less than is known,
         whatever the bandwidth factor), ``congruential`` (linear congruential digraphs, which have few steps and, by
-        deferred schedules, a small bandwidth factor), or ``deferral``, which searches nothing but finds deferred
+        deferred schedules, a small bandwidth factor), ``evenness`` (links of known ones exchange their ends, so that
+        deferred schedules have a smaller bandwidth factor), or ``deferral``, which searches nothing but finds deferred
         schedules of the rows that there are, where that gains most for the work first. What is found by the others is
         deferred, too.
     seed
@@ -299,7 +314,7 @@ class _Run:
         if nodes > 2 * degree:
             counts.append(_STEPS)
             if not target.duplex:
-                counts.append(_CONGRUENTIAL)
+                counts += [_CONGRUENTIAL, _EVENNESS] if degree <= MOST_EVENED else [_CONGRUENTIAL]
         for orbits in counts:
             what = _QUOTIENTS + orbits.bit_length() // 2 if orbits > 0 else orbits
             if self.only is not None and min(what, _QUOTIENTS) != self.only:
@@ -314,14 +329,17 @@ class _Run:
         """Return the runtime of the best allreduce over the bound; 2 where there is none."""
         if target not in self.ratios:
             bound = runtime(lower_bound(target.nodes, target.degree, duplex=target.duplex))
-            best = min((runtime(row.cost) for row in self._front(target)), default=2 * bound)
+            best = min((runtime(row.mean) for row in self._front(target)), default=2 * bound)
             self.ratios[target] = float(best / bound)
         return self.ratios[target]
 
     def _left(self, target: Target, orbits: int) -> float:
         """Return by how much the ratio is above what is known to be possible, or what such a search could find."""
         if orbits == _CONGRUENTIAL:
-            return self._ratio(target) - _possible_congruential(target, _digits(target)) - _WORTHWHILE
+            return self._ratio(target) - _possible_in(target, _digits(target)) - _WORTHWHILE
+        if orbits == _EVENNESS:
+            start = self._uneven(target)
+            return 0.0 if start is None else self._ratio(target) - _possible_in(target, start.cost.steps) - _WORTHWHILE
         return self._ratio(target) - _possible(target)
 
     def _turn(self) -> bool:
@@ -351,6 +369,8 @@ class _Run:
             purse.tried[chosen] += 1
             if orbits == _CONGRUENTIAL:
                 return self._congruential(target, turn, seed)
+            if orbits == _EVENNESS:
+                return self._evened(target, turn, seed)
             found = self._search(target, orbits, seed)
             return self._keep(target, [one.spec for one in found]) if found else 0.0
 
@@ -429,7 +449,7 @@ class _Run:
         if orbits == 0:
             bases = [row.build() for row in self._near(target)]
             return search_neighbours(target, bases, _NEIGHBOURS, seed=seed, known=known)
-        start = min(self._front(target), key=lambda row: runtime(row.cost), default=None)
+        start = min(self._front(target), key=lambda row: runtime(row.mean), default=None)
         if start is None:
             return []
         steps = lower_bound(target.nodes, target.degree, duplex=target.duplex).steps + seed % 2
@@ -454,7 +474,7 @@ class _Run:
         tries = min(_DRAWN, _DRAWN_FIRST * 4**turn, most)
         gain = 0.0
         for steps in (_digits(target), _digits(target) + 1):  # not all sizes have any of so few steps that is even
-            least = _possible_congruential(target, steps) + _WORTHWHILE
+            least = _possible_in(target, steps) + _WORTHWHILE
             if self._ratio(target) <= least:
                 continue
             specs = search_congruential(target, steps, tries, seed=seed, most=_PROMISING)
@@ -463,6 +483,41 @@ class _Run:
                 row = _by_spff(target, spec)
                 if self._ratio(target) > least and row.either_way not in self.deferred:
                     gain += self._defer(row)
+                if self._ratio(target) > least and steps == _digits(target) and _can_be_evened(target):
+                    exchanges = _EVENED * _EVENED_FAR // (target.nodes * target.degree)
+                    even = search_even(row.build(), steps, exchanges, seed=seed)
+                    gain += 0.0 if even is None else self._keep_deferred(target, even)
+        return gain
+
+    def _evened(self, target: Target, turn: int, seed: int) -> float:
+        """Even out the loads of links of the best that is known of a size; return what is gained."""
+        start = self._uneven(target)
+        if start is None:
+            return 0.0
+        exchanges = (_EVENED << min(turn, _EVENED_MOST)) // (target.nodes * target.degree)
+        spec = search_even(start.build(), start.cost.steps, exchanges, seed=seed)
+        return 0.0 if spec is None else self._keep_deferred(target, spec)
+
+    def _uneven(self, target: Target) -> Row | None:
+        """Return the fastest row of a size, unless it is of a family of which others of its kind are better starts."""
+        best = min(self._front(target), key=lambda row: runtime(row.mean), default=None)
+        return None if best is None or best.spec.startswith(_UNEVENED) else best
+
+    def _keep_deferred(self, target: Target, spec: Spec) -> float:
+        """Keep a topology with its deferred schedules, and its line graphs, if that gains enough; return the gain."""
+        row = _by_spff(target, spec)
+        self.deferred.add(row.either_way)
+        topology = row.build()
+        found = row if why_not(topology, row.cost.steps) else deferred_row(row, *deferred_both(topology)) or row
+        bound = runtime(lower_bound(*_size(target)))
+        gain = self._ratio(target) - float(runtime(found.mean) / bound)
+        if gain < len(found.spec) * _PER_CHARACTER:
+            return 0.0
+        self._put(target, [found])
+        self._new[row.nodes, row.degree, row.cost.steps, found.cost.bandwidth] = found
+        place, line = next(_expansions(found))
+        if self._has(place) and len(str(line)) <= LONGEST_SPEC:
+            gain += self._keep_deferred(place, line)
         return gain
 
     def _known(self, target: Target) -> list[Cost]:
@@ -474,7 +529,7 @@ class _Run:
     def _near(self, target: Target) -> list[Row]:
         """Return the fastest topologies of neighbouring sizes, line graphs first: most of their nodes are near."""
         near = self._beside(target)
-        near.sort(key=lambda row: (not row.spec.startswith("line("), runtime(row.cost), row.spec))
+        near.sort(key=lambda row: (not row.spec.startswith("line("), runtime(row.mean), row.spec))
         return near[:_BASES]
 
     def _beside(self, target: Target) -> list[Row]:
@@ -549,9 +604,14 @@ def _digits(target: Target) -> int:
     return steps
 
 
+def _can_be_evened(target: Target) -> bool:
+    """Whether linear congruential digraphs of a size have enough walks for links to be exchanged."""
+    return target.nodes <= _EVENED_REACH * target.degree ** (_digits(target) - 1)
+
+
 @functools.cache
-def _possible_congruential(target: Target, steps: int) -> float:
-    """Return the ratio to the bound of a linear congruential digraph of so many steps with optimal bandwidth."""
+def _possible_in(target: Target, steps: int) -> float:
+    """Return the ratio to the bound of a topology of so many steps with optimal bandwidth."""
     bound = lower_bound(*_size(target))
     return float(runtime(Cost(steps, bound.bandwidth)) / runtime(bound))
 

@@ -31,7 +31,7 @@ from topodesign.cli.ranges import number_range
 )
 @click.option(
     "--only",
-    type=click.Choice(["quotients", "neighbours", "annealing", "steps", "congruential", "deferral"]),
+    type=click.Choice(["quotients", "neighbours", "annealing", "steps", "congruential", "evenness", "deferral"]),
     help="Turns of one kind; steps looks for one step less, deferral for deferred schedules of the rows there are.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all searches.")
