@@ -606,7 +606,7 @@ def _digits(target: Target) -> int:
 
 def _can_be_evened(target: Target) -> bool:
     """Whether linear congruential digraphs of a size have enough walks for links to be exchanged."""
-    return target.nodes <= _EVENED_REACH * target.degree ** (_digits(target) - 1)
+    return bool(target.nodes <= _EVENED_REACH * target.degree ** (_digits(target) - 1))
 
 
 @functools.cache

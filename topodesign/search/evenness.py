@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.base.compiled import LARGEST
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.expand.library import build
 from topodesign.search import evenness_kernels as kernels
@@ -23,8 +24,8 @@ MOST_LINKS = 8
 _TEMPERATURE = Fraction(1, 1024)
 """Share of the energy by which it may rise at the start, with odd seeds; with even ones it always falls, which takes
 fewer exchanges."""
-_WINDOWS = 2
-"""The last step, and the last two."""
+_WINDOWS, _SHARE = 2, Fraction(1, 4)
+"""For how many numbers of last steps links are evened out, from the first that carry at least such a share of all."""
 
 
 def search_even(base: Topology, steps: int, exchanges: int, *, seed: int = 0) -> Spec | None:
@@ -61,12 +62,17 @@ def search_even(base: Topology, steps: int, exchanges: int, *, seed: int = 0) ->
 
 
 def _goals(nodes: int, degree: int, steps: int) -> IntArray:
-    """Return what a link carries in the last steps if earlier ones carry all that they can: of the last, of two."""
-    goals = []
-    for window in range(1, min(_WINDOWS, steps) + 1):
-        before = Fraction(degree ** (steps - window) - 1, degree - 1)
-        goals.append(max(0, int(kernels.PART * (Fraction(nodes - 1, degree) - before))))
-    return np.array(goals)
+    """Return what a link carries in the last step, in the last two and so on, if earlier ones carry all that they can.
+
+    What few last steps carry less of than their share is left out: earlier ones do not have to be so full then. That
+    goal is LARGEST, and so are those of more steps than matter.
+    """
+    every = Fraction(nodes - 1, degree)
+    goals = [every - Fraction(degree ** (steps - window) - 1, degree - 1) for window in range(1, steps + 1)]
+    first = next(place for place, goal in enumerate(goals) if goal >= every * _SHARE)
+    wanted = range(first, first + _WINDOWS)
+    few = [int(kernels.PART * goal) if place in wanted else LARGEST for place, goal in enumerate(goals)]
+    return np.array(few[: min(first + _WINDOWS, steps)])
 
 
 def _spec(base: Topology, out: IntArray) -> Spec | None:

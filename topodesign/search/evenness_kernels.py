@@ -48,6 +48,8 @@ def _above(levels: Levels, links: Ints, node: int, goal: Ints, union: Masks, tot
         for w in range(words):
             union[others, w] = union[rest, w] | reached[steps - 1, end, w]
     for window in range(len(goal)):
+        if goal[window] == LARGEST:
+            continue
         near = reached[steps - 1 - window, node]
         for others in range((1 << ports) - 1):
             count = 0
@@ -84,7 +86,7 @@ def excess(
                 now[1, node] = _above(back, into, node, goal, union, total)
             if total[0] >= limit:
                 return limit
-    return total[0]
+    return int(total[0])
 
 
 @compiled
@@ -158,7 +160,8 @@ def even_out(out: Ints, into: Ints, goal: Ints, exchanges: int, temperature: int
     out, into
         Shape ``(N, d)``: ends of the links out of each node, and starts of those into it, none twice; changed in place.
     goal
-        What a link should carry in the last step, in the last two and so on, in parts of :data:`PART`.
+        What a link should carry in the last step, in the last two and so on, in parts of :data:`PART`; LARGEST where
+        that is left alone.
     exchanges
         To try; each that leaves all nodes near counts as :data:`LONGER` of them.
     temperature
@@ -193,7 +196,7 @@ def even_out(out: Ints, into: Ints, goal: Ints, exchanges: int, temperature: int
             above = then.max()
             if above < FINEST:
                 break
-            aim = goal + above // 2
+            aim = np.where(goal == LARGEST, goal, goal + above // 2)
             now = best = excess(there, back, out, into, aim, union, worst, then, LARGEST)
             worst[:] = then
         _drawn_links(out, into, steps, worst, state, links)
