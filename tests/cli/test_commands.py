@@ -20,6 +20,7 @@ import pytest
 import topodesign
 from topodesign.base.cost import moore_bound
 from topodesign.base.errors import InfeasibleError
+from topodesign.base.spec import LONGEST_SPEC
 from topodesign.cli.main import COMMANDS, run
 from topodesign.expand.library import build
 from topodesign.schedulers import SCHEDULERS
@@ -301,7 +302,7 @@ BAD_SPECS = [
     ("line(nonsense(5))", "unknown topology"),
     ("circulant(8,2)", "not connected"),
     ("1", "a spec is a name"),
-    ("x" * 5000, "longer than"),
+    ("x" * (LONGEST_SPEC + 1), "longer than"),
     ("(" * 3000, "closing bracket"),
     ("__import__('os').system('true')", ""),
     ("caf\N{LATIN SMALL LETTER E WITH ACUTE}(1)", "ASCII"),
