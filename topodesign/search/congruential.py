@@ -23,6 +23,7 @@ from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.expand import cover, turn
 from topodesign.graphs.congruential import congruential
 from topodesign.search import congruential_kernels as kernels
+from topodesign.search.nearness import starts_into
 from topodesign.search.neighbours import drawn
 from topodesign.search.target import Target
 from topodesign.topology.topology import Topology
@@ -173,6 +174,6 @@ def _score(topology: Topology, steps: int, limit: int) -> int:
     """Return the estimate, the less the better; -1 if it takes more steps."""
     nodes, degree = topology.nodes, topology.degree
     out = topology.dst.reshape(nodes, degree)
-    into = np.argsort(out.ravel(), kind="stable").reshape(nodes, degree) // degree
+    into = starts_into(out)
     receivers = np.array(topology.representatives or range(nodes), dtype=np.int64)
     return int(kernels.unevenness_both(np.ascontiguousarray(out), into, steps, receivers, limit))

@@ -17,6 +17,7 @@ from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.expand.library import build
 from topodesign.search import evenness_kernels as kernels
 from topodesign.search.annealing import swaps_between
+from topodesign.search.nearness import starts_into
 from topodesign.topology.topology import IntArray, Topology
 
 MOST_LINKS = 8
@@ -52,7 +53,7 @@ def search_even(base: Topology, steps: int, exchanges: int, *, seed: int = 0) ->
     if not fits or not 2 <= degree <= MOST_LINKS or not degree < nodes or steps < 2:
         return None
     out = base.dst.reshape(nodes, degree).astype(np.int64)
-    into = np.argsort(out.ravel(), kind="stable").reshape(nodes, degree) // degree
+    into = starts_into(out)
     rng = np.random.Generator(np.random.PCG64([seed, nodes, degree, steps]))
     state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     before, temperature = out.copy(), int(_TEMPERATURE * kernels.COLDNESS) if seed % 2 else 0
@@ -72,7 +73,7 @@ def _goals(nodes: int, degree: int, steps: int) -> IntArray:
     first = next(place for place, goal in enumerate(goals) if goal >= every * _SHARE)
     wanted = range(first, first + _WINDOWS)
     few = [int(kernels.PART * goal) if place in wanted else LARGEST for place, goal in enumerate(goals)]
-    return np.array(few[: min(first + _WINDOWS, steps)])
+    return np.array(few[: first + _WINDOWS])
 
 
 def _spec(base: Topology, out: IntArray) -> Spec | None:

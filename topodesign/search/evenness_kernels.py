@@ -56,12 +56,7 @@ def _above(levels: Levels, links: Ints, node: int, goal: Ints, union: Masks, tot
             for w in range(words):
                 missing = ~(union[others, w] | near[w])
                 count += _ones(missing & last if w == words - 1 else missing)
-            bringing = ports
-            bits = others
-            while bits:
-                bits &= bits - 1
-                bringing -= 1
-            above = count * PART // bringing - goal[window]
+            above = count * PART // (ports - _ones(np.uint64(others))) - goal[window]
             if above > 0:
                 total[0] += above * above
                 worst = max(worst, above)

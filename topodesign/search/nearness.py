@@ -71,6 +71,13 @@ def search_near(target: Target, steps: int, bases: Sequence[Topology], exchanges
     return None
 
 
+def starts_into(out: IntArray) -> IntArray:
+    """Return the starts of the links into each node, ascending, from the ends of those out of each; both ``(N, d)``."""
+    nodes, degree = out.shape
+    starts: IntArray = np.argsort(out.ravel(), kind="stable").reshape(nodes, degree) // degree
+    return starts
+
+
 def _starts(target: Target, bases: Sequence[Topology], rng: np.random.Generator) -> Iterator[Topology]:
     for base in bases:
         made = [base] if base.nodes == target.nodes else drawn(base, target, _STARTS, rng)
@@ -87,7 +94,6 @@ def _exchanged(
 
 def _bring_near(out: IntArray, steps: int, exchanges: int, duplex: bool, rng: np.random.Generator) -> int:
     """Exchange links, given by the ends of those out of each node, and return how many pairs are left too far apart."""
-    nodes, degree = out.shape
-    into = np.argsort(out.ravel(), kind="stable").reshape(nodes, degree) // degree
+    into = starts_into(out)
     state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     return int(kernels.bring_near(out, into, steps, duplex, exchanges, _TEMPERATURE, state))
