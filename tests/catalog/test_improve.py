@@ -19,6 +19,7 @@ from topodesign.catalog.quality import runtime
 from topodesign.catalog.records import record_orders
 from topodesign.catalog.rows import VERSION, Row
 from topodesign.catalog.verify import check_row, misplaced, places
+from topodesign.pricing.deferral import count_receivers
 from topodesign.search.symmetric import search_symmetric
 from topodesign.search.target import Target
 
@@ -93,10 +94,11 @@ def test_deferral_takes_the_best_first_and_ends(tmp_path: Path) -> None:
     write_rows(tmp_path / "before", 3, by_spff)
     run = _Run(tmp_path, sizes, {3: by_spff}, [True, False], 0, only=-2)
     targets = [Target(n, 3, duplex) for n in sizes for duplex in (True, False)]
-    hopes = [run._hope(target)[0] for target in targets]
     first = run._next()
     assert first is not None
+    hopes = [run._hope(target)[0] for target in targets]
     assert max(hopes) in {run._hope(Target(first.nodes, 3, duplex))[0] for duplex in (True, False)}
+    assert run.receivers[first.either_way] == count_receivers(first.build())
     run.go(1000, None)  # which ends when there is nothing left to gain
     assert run.gain > 0
     assert all(run._hope(target) == (0, None) for target in targets)

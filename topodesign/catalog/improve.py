@@ -39,7 +39,7 @@ from topodesign.catalog.records import record_bound
 from topodesign.catalog.rows import VERSION, Row, how_found, undominated, worth_keeping
 from topodesign.expand.library import build
 from topodesign.pricing.closed_form import price
-from topodesign.pricing.deferral import why_not
+from topodesign.pricing.deferral import count_receivers, why_not
 from topodesign.pricing.evaluation import deferred_both, price_both
 from topodesign.search.annealing import MOST_PORTS, anneal
 from topodesign.search.congruential import search_congruential
@@ -79,6 +79,8 @@ _LEAST_SECONDS = 0.01
 """What a turn counts as having taken at least, so that one that finds nothing to do is not taken for ever."""
 _NEAR = Fraction(1, 128)
 """What is as little above the optimal bandwidth is not searched for again: deferred schedules come as near."""
+_AGAIN = 8
+"""By how much less a deferred schedule gains, on average, for a row that has an older one."""
 _WORTHWHILE = 0.002
 """By how much a ratio could get lower that is worth a deferred schedule."""
 _SAVE = 60.0
@@ -265,6 +267,7 @@ class _Run:
         self._new: dict[tuple[int, int, int, Fraction], Row] = {}
         self.purses: dict[_Kind, _Purse] = defaultdict(_Purse)
         self.deferred = {row.either_way for several in rows.values() for row in several if _is_up_to_date(row)}
+        self.receivers: dict[str, int] = {}
         self.waiting: list[tuple[float, Target]] = []
         for degree in self.degrees:
             for n in nodes:
@@ -400,7 +403,8 @@ class _Run:
                 continue
             least = Cost(row.cost.steps, bound.bandwidth)
             gain = self._ratio(target) - float(runtime(least) / runtime(bound))
-            worth = gain / (row.nodes**2 * row.degree * row.cost.steps * (1 if row.duplex else 2))
+            work = self.receivers.get(row.either_way, 1) * row.nodes * row.degree * row.cost.steps
+            worth = gain / work / (1 if row.duplex else 2) / (_AGAIN if row.deferred else 1)
             if gain >= _WORTHWHILE and worth > hope[0]:
                 hope = worth, row
         return hope
@@ -415,6 +419,9 @@ class _Run:
         while self.waiting:
             before, target = heapq.heappop(self.waiting)
             worth, row = self._hope(target)
+            if row is not None and row.either_way not in self.receivers:  # to count them takes some time, so not before
+                self.receivers[row.either_way] = count_receivers(row.build())
+                worth, row = self._hope(target)
             if row is not None and worth >= -before:
                 heapq.heappush(self.waiting, (before, target))  # its other rows may be worth it, too
                 return row

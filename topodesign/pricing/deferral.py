@@ -94,6 +94,12 @@ def price_deferred(topology: Topology, progress: Callable[[float], None] | None 
     return defer(transpose, progress).cost(transpose)
 
 
+def count_receivers(topology: Topology) -> int:
+    """Return for how many nodes a deferred schedule is looked for: all, or one of each orbit of a free symmetry."""
+    few = _roots(topology)
+    return topology.nodes if few is None else len(few)
+
+
 def why_not(topology: Topology, steps: int, most: int | None = None) -> str | None:
     """Return why there is no deferred schedule of a topology with a diameter, or None if it is not too large or wide.
 
@@ -101,8 +107,7 @@ def why_not(topology: Topology, steps: int, most: int | None = None) -> str | No
     """
     if topology.degree > _MOST_LINKS:
         return f"deferred schedules are for at most {_MOST_LINKS} links into a node, not {topology.degree}"
-    few = _roots(topology)
-    receivers = topology.nodes if few is None else len(few)
+    receivers = count_receivers(topology)
     if receivers * topology.nodes > MOST_NODES**2:
         return f"deferred schedules are for at most {MOST_NODES} nodes, not {topology.nodes}, or for symmetric ones"
     work = steps * receivers * len(topology.src)
