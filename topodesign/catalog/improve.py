@@ -38,7 +38,6 @@ from topodesign.catalog.quality import runtime
 from topodesign.catalog.records import record_bound
 from topodesign.catalog.rows import VERSION, Row, how_found, undominated, worth_keeping
 from topodesign.expand.library import build
-from topodesign.pricing.closed_form import price
 from topodesign.pricing.deferral import count_receivers, why_not
 from topodesign.pricing.evaluation import deferred_both, price_both
 from topodesign.search.annealing import MOST_PORTS, anneal
@@ -343,7 +342,15 @@ class _Run:
         if orbits == _EVENNESS:
             start = self._uneven(target)
             return 0.0 if start is None else self._ratio(target) - _possible_in(target, start.cost.steps) - _WORTHWHILE
+        if orbits == _STEPS:
+            fastest = self._fastest(target)
+            least = record_bound(*_size(target), duplex=target.duplex).steps
+            if fastest is None or fastest.cost.steps <= least:
+                return 0.0
         return self._ratio(target) - _possible(target)
+
+    def _fastest(self, target: Target) -> Row | None:
+        return min(self._front(target), key=lambda row: runtime(row.mean), default=None)
 
     def _turn(self) -> bool:
         """Search once, where that is worth most; False if there is nothing left to search."""
@@ -374,6 +381,8 @@ class _Run:
                 return self._congruential(target, turn, seed)
             if orbits == _EVENNESS:
                 return self._evened(target, turn, seed)
+            if orbits == _STEPS:
+                return self._fewer_steps(target, seed)
             found = self._search(target, orbits, seed)
             return self._keep(target, [one.spec for one in found]) if found else 0.0
 
@@ -448,32 +457,38 @@ class _Run:
         return before - sum(map(self._ratio, sizes))
 
     def _search(self, target: Target, orbits: int, seed: int) -> list[Found]:
-        if orbits == _STEPS:
-            return self._fewer_steps(target, seed)
         known = self._known(target)
         if orbits > 0:
             return search_symmetric(target, _QUOTIENT, orbits=[orbits], seed=seed, known=known)
         if orbits == 0:
             bases = [row.build() for row in self._near(target)]
             return search_neighbours(target, bases, _NEIGHBOURS, seed=seed, known=known)
-        start = min(self._front(target), key=lambda row: runtime(row.mean), default=None)
+        start = self._fastest(target)
         if start is None:
             return []
         steps = lower_bound(target.nodes, target.degree, duplex=target.duplex).steps + seed % 2
         return anneal(start.build(), _ANNEALING, duplex=target.duplex, steps=steps, seed=seed, known=known)
 
-    def _fewer_steps(self, target: Target, seed: int) -> list[Found]:
-        """Search for one step less than any topology of a size has, close to topologies with as few."""
-        steps = min((row.cost.steps for row in self._front(target)), default=0) - 1
-        if steps < lower_bound(*_size(target), duplex=target.duplex).steps:
-            return []
+    def _fewer_steps(self, target: Target, seed: int) -> float:
+        """Search for one step less than the fastest topology of a size, close to ones with as few; return the gain.
+
+        There may be some with as few already that are slower, as generalized Kautz digraphs often are.
+        """
+        fastest = self._fastest(target)
+        if fastest is None:
+            return 0.0
+        steps = fastest.cost.steps - 1
         several = {row.spec: row for row in self._beside(target) if row.cost.steps <= steps}
-        near = sorted(several.values(), key=lambda row: (row.cost.steps, abs(row.nodes - target.nodes), row.spec))
-        found = search_near(target, steps, [row.build() for row in near[:_BASES_FOR_STEPS]], _EXCHANGES, seed=seed)
+        near = sorted(several.values(), key=lambda row: (runtime(row.mean), abs(row.nodes - target.nodes), row.spec))
+        bases = [row.build() for row in [*near[:_BASES_FOR_STEPS], fastest]]
+        found = search_near(target, steps, bases, _EXCHANGES, seed=seed)
         if found is None:
-            return []
-        made = build(str(found))
-        return [Found(found, max(price(made), price(made.transpose()), key=lambda cost: cost.bandwidth))]
+            return 0.0
+        if target.duplex:
+            return self._keep(target, [found])
+        exchanges = _EVENED // (target.nodes * target.degree)
+        even = search_even(build(str(found)), steps, exchanges, seed=seed) if target.degree <= MOST_EVENED else None
+        return self._keep_deferred(target, even or found)
 
     def _congruential(self, target: Target, turn: int, seed: int) -> float:
         """Search for linear congruential digraphs, and keep what is best of their schedules; return what is gained."""
@@ -507,7 +522,7 @@ class _Run:
 
     def _uneven(self, target: Target) -> Row | None:
         """Return the fastest row of a size, unless it is of a family of which others of its kind are better starts."""
-        best = min(self._front(target), key=lambda row: runtime(row.mean), default=None)
+        best = self._fastest(target)
         return None if best is None or best.spec.startswith(_UNEVENED) else best
 
     def _keep_deferred(self, target: Target, spec: Spec) -> float:

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.compiled import Ints, Masks, compiled
-from topodesign.search.anneal_kernels import UNIT, _logarithm
-from topodesign.search.voltage_kernels import _draw, _ones
+from topodesign.search.voltage_kernels import _draw, _noise, _ones
 
 
 class Levels(NamedTuple):
@@ -255,8 +254,7 @@ def bring_near(out: Ints, into: Ints, steps: int, duplex: bool, exchanges: int, 
         tails[0], tails[1] = links[0], links[2]
         if duplex:
             tails[2], tails[3] = links[1], links[3]
-        noise = 11 * UNIT - _logarithm(2 * _draw(1024, state) + 1)
-        limit = far + (temperature * left // exchanges * noise // UNIT >> 8)
+        limit = far + (_noise(temperature * left // exchanges, state) >> 8)
         now = _after(levels, out, into, tails, far, limit)
         _settle(levels, now >= 0)
         if now >= 0:
