@@ -80,6 +80,8 @@ _NEAR = Fraction(1, 128)
 """What is as little above the optimal bandwidth is not searched for again: deferred schedules come as near."""
 _AGAIN = 8
 """By how much less a deferred schedule gains, on average, for a row that has an older one."""
+_COUNTS = 2
+"""How often the work of a deferred schedule is estimated from below before it is looked for, ever more closely."""
 _WORTHWHILE = 0.002
 """By how much a ratio could get lower that is worth a deferred schedule."""
 _SAVE = 60.0
@@ -266,7 +268,7 @@ class _Run:
         self._new: dict[tuple[int, int, int, Fraction], Row] = {}
         self.purses: dict[_Kind, _Purse] = defaultdict(_Purse)
         self.deferred = {row.either_way for several in rows.values() for row in several if _is_up_to_date(row)}
-        self.receivers: dict[str, int] = {}
+        self.receivers: dict[str, list[int]] = defaultdict(list)
         self.waiting: list[tuple[float, Target]] = []
         for degree in self.degrees:
             for n in nodes:
@@ -412,7 +414,8 @@ class _Run:
                 continue
             least = Cost(row.cost.steps, bound.bandwidth)
             gain = self._ratio(target) - float(runtime(least) / runtime(bound))
-            work = self.receivers.get(row.either_way, 1) * row.nodes * row.degree * row.cost.steps
+            receivers = max(self.receivers[row.either_way], default=1)
+            work = receivers * row.nodes * row.degree * row.cost.steps
             worth = gain / work / (1 if row.duplex else 2) / (_AGAIN if row.deferred else 1)
             if gain >= _WORTHWHILE and worth > hope[0]:
                 hope = worth, row
@@ -428,8 +431,11 @@ class _Run:
         while self.waiting:
             before, target = heapq.heappop(self.waiting)
             worth, row = self._hope(target)
-            if row is not None and row.either_way not in self.receivers:  # to count them takes some time, so not before
-                self.receivers[row.either_way] = count_receivers(row.build())
+            if row is not None and len(counts := self.receivers[row.either_way]) < _COUNTS:
+                topology = row.build()
+                counts.append(
+                    count_receivers(topology) if counts else len(topology.representatives or range(row.nodes))
+                )
                 worth, row = self._hope(target)
             if row is not None and worth >= -before:
                 heapq.heappush(self.waiting, (before, target))  # its other rows may be worth it, too
