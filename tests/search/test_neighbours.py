@@ -20,7 +20,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError, SpecError
 from topodesign.expand import delete, insert, swap
 from topodesign.pricing.closed_form import price
-from topodesign.search.neighbours import _deleted, _inserted, _number, compact, search_neighbours
+from topodesign.search.neighbours import _deleted, _inserted, _number, compact, drawn, search_neighbours
 from topodesign.search.target import Target
 from topodesign.topology.topology import Topology
 from topodesign.verification.rounds import verify_rounds
@@ -203,6 +203,17 @@ def test_found_costs_what_its_spec_costs(target: Target) -> None:
         assert dearer(topology) == one.cost
     assert search_neighbours(target, [], 300_000) == found
     assert not search_neighbours(target, [], 300_000, known=[one.cost for one in found])
+
+
+@pytest.mark.parametrize("duplex", [False, True])
+def test_nodes_of_the_largest_degree_can_be_deleted_by_any_permutation(duplex: bool) -> None:
+    base = build("complete(17)" if duplex else "genkautz(16,40)")
+    target = Target(base.nodes - 1, 16, duplex)
+    for made in drawn(base, target, 20, np.random.default_rng(1)):
+        assert build(str(made.spec)) == made
+        assert (made.nodes, made.is_regular) == (target.nodes, True)
+    last = delete(base, base.nodes - 1, math.factorial(16) - 1)
+    assert build(str(last.spec)) == last
 
 
 def test_large_degrees_that_keep_a_port_free_are_made_of_the_bases() -> None:

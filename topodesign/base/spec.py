@@ -16,7 +16,7 @@ from topodesign.base.errors import SpecError
 
 LONGEST_SPEC = 10_000
 DEEPEST_SPEC = 40
-LARGEST_INTEGER = 10**12
+LARGEST_INTEGER = 10**15
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,8 +78,11 @@ _LEAST_SECONDS = 0.01
 """What a turn counts as having taken at least, so that one that finds nothing to do is not taken for ever."""
 _NEAR = Fraction(1, 128)
 """What is as little above the optimal bandwidth is not searched for again: deferred schedules come as near."""
-_AGAIN = 8
-"""By how much less a deferred schedule gains, on average, for a row that has an older one."""
+_LEFT, _UNLIKELY = Fraction(1, 4), 1 / 16
+"""Of what y is above the bound, what a deferred schedule is likely to leave; and what is worth a try that it gains if y
+fell to the bound, where by that it would not gain anything."""
+_AGAIN = 1 / 8
+"""What a deferred schedule gains, on average, for a row that has an older one, of what it would for others."""
 _COUNTS = 2
 """How often the work of a deferred schedule is estimated from below before it is looked for, ever more closely."""
 _WORTHWHILE = 0.002
@@ -401,7 +404,7 @@ class _Run:
         self.gain += gain
 
     def _hope(self, target: Target, among: Sequence[Row] | None = None) -> tuple[float, Row | None]:
-        """Return what a deferred schedule could gain for its work, if y fell to the bound, and of which row."""
+        """Return what a deferred schedule is likely to gain for its work, and of which row; none if too little."""
         bound = lower_bound(*_size(target), duplex=target.duplex)
         hope: tuple[float, Row | None] = 0.0, None
         for row in self.rows[_size(target)] if among is None else among:
@@ -412,12 +415,14 @@ class _Run:
                 or row.either_way.startswith(_IN_VAIN)
             ):
                 continue
-            least = Cost(row.cost.steps, bound.bandwidth)
-            gain = self._ratio(target) - float(runtime(least) / runtime(bound))
+            most, likely = (
+                self._ratio(target) - float(runtime(Cost(row.cost.steps, bandwidth)) / runtime(bound))
+                for bandwidth in (bound.bandwidth, bound.bandwidth + (row.mean.bandwidth - bound.bandwidth) * _LEFT)
+            )
             receivers = max(self.receivers[row.either_way], default=1)
-            work = receivers * row.nodes * row.degree * row.cost.steps
-            worth = gain / work / (1 if row.duplex else 2) / (_AGAIN if row.deferred else 1)
-            if gain >= _WORTHWHILE and worth > hope[0]:
+            work = receivers * row.nodes * row.degree * row.cost.steps * (1 if row.duplex else 2)
+            worth = max(likely, most * _UNLIKELY) / work * (_AGAIN if row.deferred else 1)
+            if most >= _WORTHWHILE and worth > hope[0]:
                 hope = worth, row
         return hope
 

@@ -13,7 +13,7 @@ from topodesign.topology.topology import IntArray, Topology
 
 _SIGNATURE = "delete(G,v,m,...)"
 _MOST_PORTS = 20
-"""Ports of a deleted node; more permutations than those of 20 links no spec can number."""
+"""Ports of a deleted node; of more than 17 no spec can number all permutations."""
 
 
 def graph(base: Topology, *numbers: int) -> Topology:
