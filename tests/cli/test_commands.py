@@ -292,7 +292,7 @@ BAD_SPECS = [
     ("torus(1000000,1000000)", ""),
     ("power(complete(9),9)", ""),
     ("line(complete(40),9)", "too many to build"),
-    ("complete(10000000000000)", "integers go up to"),
+    ("complete(10000000000000000)", "integers go up to"),
     ("complete(1)", "at least 2"),
     ("complete(0)", "at least 2"),
     ("complete(2.5)", "expected an integer"),
