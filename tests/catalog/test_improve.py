@@ -12,9 +12,8 @@ from topodesign import Catalog, build, compare_catalogs, improve_catalog, verify
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.spec import parse
-from topodesign.catalog import improve as improving
 from topodesign.catalog.files import read_rows, write_rows
-from topodesign.catalog.improve import _by_spff, _expansions, _Run
+from topodesign.catalog.improve import _by_spff, _expansions, _Run, _scarcity, _Turn
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.records import record_orders
 from topodesign.catalog.rows import VERSION, Row
@@ -37,8 +36,7 @@ def poor(tmp_path: Path) -> Path:
 def test_alegres_steps_are_found_and_their_line_graphs(poor: Path, tmp_path: Path) -> None:
     run = _Run(tmp_path, range(25, 51), {2: read_rows(poor, 2)}, [False], 0)
     target = Target(25, 2, duplex=False)
-    gain = run._keep(target, [one.spec for one in run._search(target, 5, 0)])
-    assert gain > 0
+    assert run._search(_Turn.QUOTIENTS, target, 5, 0) > 0
     assert {(row.nodes, row.cost.steps) for row in run.new} >= {(25, 4), (50, 5)}
     run.save()
     (change,) = [one for one in compare_catalogs(poor, tmp_path) if not one.duplex]
@@ -48,17 +46,47 @@ def test_alegres_steps_are_found_and_their_line_graphs(poor: Path, tmp_path: Pat
     assert verify_catalog(tmp_path, nodes=range(25, 51), degrees=[2], sample=20, workers=1).ok
 
 
-@pytest.mark.parametrize("orbits", [1, 4, 0, -1])
-def test_every_kind_of_turn_finds_what_it_says(orbits: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("turn", "orbits"),
+    [(_Turn.QUOTIENTS, 1), (_Turn.QUOTIENTS, 4), (_Turn.LIFTS, 3), (_Turn.NEIGHBOURS, 0), (_Turn.ANNEALING, 0)],
+)
+def test_every_kind_of_turn_finds_what_it_says(turn: _Turn, orbits: int, tmp_path: Path) -> None:
     kept = {3: [row for row in Catalog().rows(3, 16, 32) if row.nodes != 24], 4: []}
     run = _Run(tmp_path, range(24, 25), kept, [False], 0)
-    run.rows[24, 3] = list(Catalog().rows(3, 24, 24))[-1:]
     target = Target(24, 3, duplex=False)
-    found = run._search(target, orbits, 0)
-    assert found or orbits < 1
-    run._keep(target, [one.spec for one in found])
-    for one in found:
-        assert any(row.mean.dominates(one.cost) for row in run._front(target))
+    run._keep(target, [parse("genkautz(3,24)"), parse("dicirculant(24,1,2,5)")])
+    before, known = run._ratio(target), {row.spec for row in run.rows[24, 3]}
+    gain = run._search(turn, target, orbits, 0)
+    assert gain == pytest.approx(before - run._ratio(target))  # the bandwidth factor may be better with more steps
+    assert gain > 0 or turn in {_Turn.NEIGHBOURS, _Turn.ANNEALING}
+    fresh = [row for row in run.rows[24, 3] if row.spec not in known]
+    assert bool(fresh) == (gain > 0)
+    assert {check_row(row) for row in fresh} <= {None}
+
+
+def test_lifts_of_few_orbits_have_one_step_less_than_random_topologies(tmp_path: Path) -> None:
+    target = Target(720, 8, duplex=True)
+    run = _Run(tmp_path, range(720, 721), {8: []}, [True], 0, only=_Turn.LIFTS)
+    run._keep(target, [parse("bidirect(randomregular(720,4,1))")])
+    assert run._fewer(target) == 4
+    assert run._left(target, _Turn.LIFTS) > 0
+    assert run._search(_Turn.LIFTS, target, 3, 0) > 0.05
+    found = run._fastest(target)
+    assert found is not None
+    assert found.cost.steps == 4
+    assert found.duplex
+    assert check_row(found) is None
+
+
+def test_lifts_are_not_searched_where_they_are_scarce(tmp_path: Path) -> None:
+    scarcity = [_scarcity(Target(nodes, 4, duplex=True), 7) for nodes in (800, 1000, 1300, 4373)]
+    assert scarcity == sorted(scarcity)
+    run = _Run(tmp_path, range(1300, 1301), {4: []}, [True], 0, only=_Turn.LIFTS)
+    target = Target(1300, 4, duplex=True)
+    run._keep(target, [parse("bidirect(randomregular(1300,2,1))")])
+    run.rows[1300, 4] = [replace(row, cost=replace(row.cost, steps=8)) for row in run.rows[1300, 4]]
+    assert run._fewer(target) == 7
+    assert run._left(target, _Turn.LIFTS) < 0
 
 
 WIDE = Target(156, 4, duplex=False)
@@ -92,7 +120,7 @@ def test_deferral_takes_the_best_first_and_ends(tmp_path: Path) -> None:
     by_spff = [row for row in Catalog().rows(3, 3, 90) if not row.deferred]
     (tmp_path / "before").mkdir()
     write_rows(tmp_path / "before", 3, by_spff)
-    run = _Run(tmp_path, sizes, {3: by_spff}, [True, False], 0, only=-2)
+    run = _Run(tmp_path, sizes, {3: by_spff}, [True, False], 0, only=_Turn.DEFERRAL)
     targets = [Target(n, 3, duplex) for n in sizes for duplex in (True, False)]
     first = run._next()
     assert first is not None
@@ -120,7 +148,7 @@ def test_what_older_versions_have_deferred_is_deferred_again(tmp_path: Path) -> 
         """Return the deferred rows after a run that starts from one of version 3 with so much more bandwidth."""
         cost, allgather = (Cost(one.steps, one.bandwidth * shares) for one in (known.cost, known.allgather))
         old = replace(known, cost=cost, allgather=allgather, version=3)
-        run = _Run(tmp_path, range(60, 61), {3: [old]}, [False], 0, only=-2)
+        run = _Run(tmp_path, range(60, 61), {3: [old]}, [False], 0, only=_Turn.DEFERRAL)
         run.go(1000, None)
         assert (run.gain > 0) == bool(run.new) == (shares > 1)
         return run.rows[60, 3]
@@ -134,13 +162,13 @@ def test_what_older_versions_have_deferred_is_deferred_again(tmp_path: Path) -> 
 
 def test_fewer_steps_are_looked_for_than_the_fastest_has_though_slower_ones_have_as_few(tmp_path: Path) -> None:
     beside = [row for row in Catalog().rows(5, 123, 139) if row.nodes != 131]
-    run = _Run(tmp_path, range(131, 132), {5: beside}, [False], 0, only=-3)
+    run = _Run(tmp_path, range(131, 132), {5: beside}, [False], 0, only=_Turn.STEPS)
     target = Target(131, 5, duplex=False)
     assert run._fewer_steps(target, 0) == 0  # than none
     run._keep(target, [parse("genkautz(5,131)"), parse("dicirculant(131,19,21,24,116,124)")])
     slower, fastest = sorted(run._front(target), key=lambda row: row.cost.steps)
     assert run._fastest(target) == fastest
-    before, left = run._ratio(target), run._left(target, -3)
+    before, left = run._ratio(target), run._left(target, _Turn.STEPS)
     gain = run._fewer_steps(target, 0)
     assert 0 < gain == before - run._ratio(target) <= left
     found = run._fastest(target)
@@ -173,8 +201,15 @@ def test_next_to_the_bound_only_fewer_steps_are_searched_for(tmp_path: Path) -> 
 
 def test_linear_congruential_digraphs_are_better_than_generalized_kautz_ones(tmp_path: Path) -> None:
     target = Target(400, 4, duplex=False)
-    run = _Run(tmp_path, range(400, 401), {4: [_by_spff(target, parse("genkautz(4,400)"))]}, [True, False], 0, only=-4)
-    assert [one for purse in run.purses.values() for one in purse.searches] == [(target, -4)]
+    run = _Run(
+        tmp_path,
+        range(400, 401),
+        {4: [_by_spff(target, parse("genkautz(4,400)"))]},
+        [True, False],
+        0,
+        only=_Turn.CONGRUENTIAL,
+    )
+    assert [one for purse in run.purses.values() for one in purse.searches] == [(target, 0)]
     before = run._ratio(target)
     assert run._turn()
     assert run.gain == pytest.approx(before - run._ratio(target))
@@ -191,7 +226,7 @@ def test_loads_are_evened_out_and_line_graphs_with_them(tmp_path: Path) -> None:
     target = Target(39, 4, duplex=False)
     known = {target: "turn(congruential(39,4,0,1,2,3),0)", WIDE: "genkautz(4,156)"}
     rows = [_by_spff(size, parse(spec)) for size, spec in known.items()]
-    run = _Run(tmp_path, range(39, 157), {4: rows}, [False], 0, only=-5)
+    run = _Run(tmp_path, range(39, 157), {4: rows}, [False], 0, only=_Turn.EVENNESS)
     before = sum(map(run._ratio, known))
     gain = sum(run._evened(target, turn, turn) for turn in range(4))
     assert gain == pytest.approx(before - sum(map(run._ratio, known)))
@@ -206,10 +241,10 @@ def test_loads_are_evened_out_and_line_graphs_with_them(tmp_path: Path) -> None:
 
 
 def test_only_turns_of_one_kind(tmp_path: Path) -> None:
-    for only, what in improving._ONLY.items():
-        run = _Run(tmp_path, range(24, 26), {3: Catalog().rows(3, 24, 25)}, [True, False], 0, only=what)
-        assert {min(kind.what, 1) for kind in run.purses} <= {what}
-        assert run.purses or only == "deferral"
+    for only in _Turn:
+        run = _Run(tmp_path, range(24, 26), {3: Catalog().rows(3, 24, 25)}, [True, False], 0, only=only)
+        assert {kind.turn for kind in run.purses} <= {only}
+        assert run.purses or only == _Turn.DEFERRAL
     with pytest.raises(ParameterError, match="only"):
         improve_catalog(tmp_path, range(24, 26), [3], only="luck")
 

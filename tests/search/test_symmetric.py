@@ -218,6 +218,30 @@ def test_a_budget_of_work_decides_what_is_found(target: Target) -> None:
     ]
 
 
+def test_steps_alone_are_searched_for_whatever_the_bandwidth_factor() -> None:
+    target = Target(403, 4, duplex=True)
+    (found,) = search_symmetric(target, 2 * 10**9, orbits=[13], steps=6)
+    check(found, target)
+    assert found.cost.steps == 6
+    assert search_symmetric(target, 10**9, orbits=[13], steps=4) == []  # fewer than any has
+    known = [Cost(6, found.cost.bandwidth)]
+    others = search_symmetric(target, 10**8, orbits=[13], known=known, steps=6)
+    assert all(one.cost.bandwidth < found.cost.bandwidth for one in others)
+
+
+def test_steps_that_are_out_of_reach_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns: list[int] = []
+    turn = search._Search.turn
+
+    def counted(self: search._Search, most: int) -> int:
+        turns.append(self.orbits)
+        return turn(self, most)
+
+    monkeypatch.setattr(search._Search, "turn", counted)
+    assert search_symmetric(Target(934, 4, duplex=True), 10**12, orbits=[1, 2], steps=7) == []  # 2 * 467: poor groups
+    assert (turns.count(1), turns.count(2)) == (search._ENOUGH_TURNS_OF_GROUPS, search._ENOUGH_TURNS)
+
+
 def test_lifts_reach_sizes_whose_groups_are_poor() -> None:
     """Of the only group of order 77 no digraph has four steps, as sums of four terms of four kinds are 70 at most."""
     target = Target(77, 4, duplex=False)

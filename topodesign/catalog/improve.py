@@ -8,19 +8,22 @@ is expanded at once: line graphs, copies with more links, unions with the transp
 
 One kind of turn searches nothing: it finds the deferred schedules of a row that would then be the best of its size,
 also where the row has some that an older version has found. These come near the optimal bandwidth on most topologies,
-so that what is left to search for is fewer steps. One kind searches for these alone, whatever the bandwidth factor, and
-one among linear congruential digraphs. One exchanges links of what is known of a size, such that links are loaded more
-evenly.
+so that what is left to search for is fewer steps. Two kinds search for these alone, whatever the bandwidth factor:
+among lifts, and close to what is known of neighbouring sizes. One searches among linear congruential digraphs. One
+exchanges links of what is known of a size, such that links are loaded more evenly.
 """
 
 from __future__ import annotations
 
 import functools
 import heapq
+import itertools
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -28,6 +31,7 @@ from typing import Any
 from topodesign.base.arguments import as_choice, as_integer, as_path, as_several
 from topodesign.base.cost import Basis, Cost, keeps_port_free, lower_bound
 from topodesign.base.errors import CatalogError, ParameterError, TooLargeError, TopologyError
+from topodesign.base.moore import moore_order
 from topodesign.base.records import Result
 from topodesign.base.spec import LONGEST_SPEC, Spec, parse
 from topodesign.base.units import Quantity, as_time
@@ -52,6 +56,10 @@ from topodesign.search.target import Found, Target
 
 _QUOTIENT, _NEIGHBOURS, _ANNEALING = 3 * 10**7, 10**6, 10**6
 """Work of a turn of each kind: about a third of a second."""
+_LIFTED, _LIFTED_MOST = 4 * 10**8, 4
+"""Work of the first turn among lifts of so many orbits with fewer steps, and how often at most it is doubled."""
+_RARE = 1.5
+"""Scarcity of topologies from which on lifts are not searched: hardly any is found beyond 1."""
 _EXCHANGES = 4000
 """Of links, in a search for fewer steps."""
 _DRAWN, _DRAWN_FIRST, _DRAWN_WORK = 400, 16, 6 * 10**9
@@ -91,16 +99,19 @@ _SAVE = 60.0
 """Seconds between writing the files."""
 _IN_VAIN = "genkautz("
 """Topologies that waste ports, so that deferred schedules do not help enough; others of their kind are searched."""
-_QUOTIENTS, _BESIDE, _LINKS, _DEFERRAL, _STEPS, _CONGRUENTIAL, _EVENNESS = 1, 0, -1, -2, -3, -4, -5
-_ONLY = {
-    "quotients": _QUOTIENTS,
-    "neighbours": _BESIDE,
-    "annealing": _LINKS,
-    "deferral": _DEFERRAL,
-    "steps": _STEPS,
-    "congruential": _CONGRUENTIAL,
-    "evenness": _EVENNESS,
-}
+
+
+class _Turn(StrEnum):
+    """What a search can be."""
+
+    QUOTIENTS = "quotients"
+    LIFTS = "lifts"
+    NEIGHBOURS = "neighbours"
+    ANNEALING = "annealing"
+    STEPS = "steps"
+    CONGRUENTIAL = "congruential"
+    EVENNESS = "evenness"
+    DEFERRAL = "deferral"
 
 
 @dataclass(frozen=True)
@@ -111,11 +122,12 @@ class _Kind:
     duplex: bool
     scale: int
     """Half the bits of N."""
-    what: int
-    """1 and more for ever more orbits, 0 for neighbours, -1 for annealing, and what else is in _ONLY."""
+    turn: _Turn
+    orbits: int = 0
+    """Half the bits of the number of orbits."""
 
 
-_DEFERRALS = _Kind(0, duplex=False, scale=0, what=_DEFERRAL)
+_DEFERRALS = _Kind(0, duplex=False, scale=0, turn=_Turn.DEFERRAL)
 """Deferral of all sizes, which is of one kind: what is to be gained for the work is known before."""
 
 
@@ -124,7 +136,7 @@ class _Purse:
     """What a kind of searches has gained and taken."""
 
     searches: list[tuple[Target, int]] = field(default_factory=list)
-    """What to search: sizes, with the number of orbits, or what else a kind is of."""
+    """What to search: sizes, with the number of orbits, 0 where there are none."""
     gain: float = _HOPED
     seconds: float = _HOPED_SECONDS
     tried: dict[tuple[Target, int], int] = field(default_factory=lambda: defaultdict(int))
@@ -241,8 +253,8 @@ def improve_catalog(
         degree: read_rows(directory if catalog_file(directory, degree).exists() else source.directory, degree)
         for degree in degrees
     }
-    what = None if only is None else _ONLY[as_choice("only", only, tuple(_ONLY))]
-    run = _Run(directory, nodes, rows, [True, False] if duplex is None else [duplex], seed, only=what)
+    turn = None if only is None else _Turn(as_choice("only", only, tuple(_Turn)))
+    run = _Run(directory, nodes, rows, [True, False] if duplex is None else [duplex], seed, only=turn)
     run.go(seconds, progress)
     return Improvement(run.turns, tuple(run.new), run.gain, tuple(run.save()))
 
@@ -258,7 +270,7 @@ class _Run:
         wirings: Sequence[bool],
         seed: int,
         *,
-        only: int | None = None,
+        only: _Turn | None = None,
     ) -> None:
         self.directory, self.nodes, self.seed, self.only = directory, nodes, seed, only
         self.rows: dict[tuple[int, int], list[Row]] = defaultdict(list)
@@ -310,24 +322,27 @@ class _Run:
         nodes, degree = target.nodes, target.degree
         if target.duplex and degree < 3:
             return
-        if self.only in {None, _DEFERRAL}:
+        if self.only in {None, _Turn.DEFERRAL}:
             self._wait(target)
         one_free = keeps_port_free(nodes, degree, duplex=target.duplex)  # then all nodes do not look alike
-        counts = [1, *orbit_counts(nodes, degree)] if degree <= MOST_LINKS and not one_free else []
-        if degree <= MOST_PORTS:
-            counts += [0, -1] if nodes <= _ANNEALED else [0]
-        elif one_free:
-            counts.append(0)
+        turns: list[tuple[_Turn, int]] = []
+        if degree <= MOST_LINKS and not one_free:
+            counts = [1, *orbit_counts(nodes, degree)]
+            turns += itertools.product((_Turn.QUOTIENTS, _Turn.LIFTS), counts)
+        if degree <= MOST_PORTS or one_free:
+            turns.append((_Turn.NEIGHBOURS, 0))
+        if degree <= MOST_PORTS and nodes <= _ANNEALED:
+            turns.append((_Turn.ANNEALING, 0))
         if nodes > 2 * degree:
-            counts.append(_STEPS)
+            turns.append((_Turn.STEPS, 0))
             if not target.duplex:
-                counts += [_CONGRUENTIAL, _EVENNESS] if degree <= MOST_EVENED else [_CONGRUENTIAL]
-        for orbits in counts:
-            what = _QUOTIENTS + orbits.bit_length() // 2 if orbits > 0 else orbits
-            if self.only is not None and min(what, _QUOTIENTS) != self.only:
-                continue
-            purse = self.purses[_Kind(degree, target.duplex, nodes.bit_length() // 2, what)]
-            purse.searches.append((target, orbits))
+                turns.append((_Turn.CONGRUENTIAL, 0))
+            if not target.duplex and degree <= MOST_EVENED:
+                turns.append((_Turn.EVENNESS, 0))
+        for turn, orbits in turns:
+            if self.only in {None, turn}:
+                kind = _Kind(degree, target.duplex, nodes.bit_length() // 2, turn, orbits.bit_length() // 2)
+                self.purses[kind].searches.append((target, orbits))
 
     def _front(self, target: Target) -> list[Row]:
         return undominated(self.rows[target.nodes, target.degree], duplex=target.duplex)
@@ -340,19 +355,23 @@ class _Run:
             self.ratios[target] = float(best / bound)
         return self.ratios[target]
 
-    def _left(self, target: Target, orbits: int) -> float:
+    def _left(self, target: Target, turn: _Turn) -> float:
         """Return by how much the ratio is above what is known to be possible, or what such a search could find."""
-        if orbits == _CONGRUENTIAL:
+        if turn == _Turn.CONGRUENTIAL:
             return self._ratio(target) - _possible_in(target, _digits(target)) - _WORTHWHILE
-        if orbits == _EVENNESS:
+        if turn == _Turn.EVENNESS:
             start = self._uneven(target)
             return 0.0 if start is None else self._ratio(target) - _possible_in(target, start.cost.steps) - _WORTHWHILE
-        if orbits == _STEPS:
-            fastest = self._fastest(target)
-            least = record_bound(*_size(target), duplex=target.duplex).steps
-            if fastest is None or fastest.cost.steps <= least:
-                return 0.0
-        return self._ratio(target) - _possible(target)
+        left, fewer = self._ratio(target) - _possible(target), self._fewer(target)
+        if turn == _Turn.LIFTS:
+            return 0.0 if fewer is None else left * (1 - _scarcity(target, fewer) / _RARE)
+        return 0.0 if turn == _Turn.STEPS and fewer is None else left
+
+    def _fewer(self, target: Target) -> int | None:
+        """Return one step less than the fastest topology of a size has, if the records leave room for that."""
+        fastest = self._fastest(target)
+        least = record_bound(*_size(target), duplex=target.duplex).steps
+        return None if fastest is None or fastest.cost.steps <= least else fastest.cost.steps - 1
 
     def _fastest(self, target: Target) -> Row | None:
         return min(self._front(target), key=lambda row: runtime(row.mean), default=None)
@@ -368,7 +387,7 @@ class _Run:
                     return True
                 del self.purses[kind]
                 continue
-            worth = {one: self._left(*one) / (1 + purse.tried[one]) for one in purse.searches}
+            worth = {one: self._left(one[0], kind.turn) / (1 + purse.tried[one]) for one in purse.searches}
             purse.searches = [one for one in purse.searches if worth[one] > 0]
             if purse.searches:
                 break
@@ -376,20 +395,12 @@ class _Run:
         else:
             return False
         chosen = max(purse.searches, key=worth.__getitem__)
+        number = purse.tried[chosen]
+        purse.tried[chosen] += 1
         target, orbits = chosen
 
         def searched() -> float:
-            turn = purse.tried[chosen]
-            seed = self.seed + turn
-            purse.tried[chosen] += 1
-            if orbits == _CONGRUENTIAL:
-                return self._congruential(target, turn, seed)
-            if orbits == _EVENNESS:
-                return self._evened(target, turn, seed)
-            if orbits == _STEPS:
-                return self._fewer_steps(target, seed)
-            found = self._search(target, orbits, seed)
-            return self._keep(target, [one.spec for one in found]) if found else 0.0
+            return self._search(kind.turn, target, orbits, number)
 
         self._take(purse, searched)
         return True
@@ -467,17 +478,33 @@ class _Run:
             self._new[row.nodes, row.degree, row.cost.steps, found.cost.bandwidth] = found
         return before - sum(map(self._ratio, sizes))
 
-    def _search(self, target: Target, orbits: int, seed: int) -> list[Found]:
-        known = self._known(target)
-        if orbits > 0:
-            return search_symmetric(target, _QUOTIENT, orbits=[orbits], seed=seed, known=known)
-        if orbits == 0:
+    def _search(self, turn: _Turn, target: Target, orbits: int, number: int) -> float:
+        """Take a turn at a size, where some were taken before; return what is gained."""
+        seed = self.seed + number
+        if turn == _Turn.CONGRUENTIAL:
+            return self._congruential(target, number, seed)
+        if turn == _Turn.EVENNESS:
+            return self._evened(target, number, seed)
+        if turn == _Turn.STEPS:
+            return self._fewer_steps(target, seed)
+        if turn == _Turn.LIFTS:
+            work = _LIFTED << min(number, _LIFTED_MOST)
+            found = search_symmetric(target, work, orbits=[orbits], seed=seed, steps=self._fewer(target))
+        elif turn == _Turn.QUOTIENTS:
+            found = search_symmetric(target, _QUOTIENT, orbits=[orbits], seed=seed, known=self._known(target))
+        elif turn == _Turn.NEIGHBOURS:
             bases = [row.build() for row in self._near(target)]
-            return search_neighbours(target, bases, _NEIGHBOURS, seed=seed, known=known)
+            found = search_neighbours(target, bases, _NEIGHBOURS, seed=seed, known=self._known(target))
+        else:
+            found = self._annealed(target, seed)
+        return self._keep(target, [one.spec for one in found]) if found else 0.0
+
+    def _annealed(self, target: Target, seed: int) -> list[Found]:
         start = self._fastest(target)
         if start is None:
             return []
         steps = lower_bound(target.nodes, target.degree, duplex=target.duplex).steps + seed % 2
+        known = self._known(target)
         return anneal(start.build(), _ANNEALING, duplex=target.duplex, steps=steps, seed=seed, known=known)
 
     def _fewer_steps(self, target: Target, seed: int) -> float:
@@ -485,10 +512,9 @@ class _Run:
 
         There may be some with as few already that are slower, as generalized Kautz digraphs often are.
         """
-        fastest = self._fastest(target)
-        if fastest is None:
+        fastest, steps = self._fastest(target), self._fewer(target)
+        if fastest is None or steps is None:
             return 0.0
-        steps = fastest.cost.steps - 1
         several = {row.spec: row for row in self._beside(target) if row.cost.steps <= steps}
         near = sorted(several.values(), key=lambda row: (runtime(row.mean), abs(row.nodes - target.nodes), row.spec))
         bases = [row.build() for row in [*near[:_BASES_FOR_STEPS], fastest]]
@@ -620,6 +646,17 @@ class _Run:
         for wiring in (True, False):
             self.ratios.pop(replace(target, duplex=wiring), None)
         self.rows[_size(target)] = worth_keeping([*self.rows[_size(target)], *fresh])
+
+
+def _scarcity(target: Target, steps: int) -> float:
+    """Return how many nodes a random topology leaves out within some steps, over what can be chosen to reach them.
+
+    It leaves out a share exp(-M/N), M being Moore's order; d ln N is the logarithm of the ways to link one node. Where
+    the first is above the second, there is in general no topology that leaves out none, but for exact structure.
+    """
+    nodes, degree = _size(target)
+    share = math.exp(-moore_order(degree, steps, duplex=target.duplex) / nodes)
+    return nodes * share / (degree * math.log(nodes))
 
 
 @functools.cache

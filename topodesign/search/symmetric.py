@@ -45,6 +45,8 @@ _FEWEST_TURNS = 12  # that a budget of work is cut into
 _TRIES = 100  # changes from a random start to the end, for each link of the base
 _HOT = 1 << 16  # nodes missing, times 2**16, that annealing starts with
 _TWISTED = 8  # smaller sets are better without symmetry of their own
+_HOPELESS = 1 / 64  # where so large a share of the nodes is left out at best, no more turns are taken
+_ENOUGH_TURNS, _ENOUGH_TURNS_OF_GROUPS = 4, 12  # after so many; Cayley digraphs of one group differ most from others
 _SHY = 128  # how much less often a number of steps is aimed at for the share of nodes that the best try leaves out
 
 
@@ -92,7 +94,13 @@ def search_cayley(
 
 
 def search_symmetric(
-    target: Target, work: int, *, orbits: Sequence[int] = (), seed: int = 0, known: Sequence[Cost] = ()
+    target: Target,
+    work: int,
+    *,
+    orbits: Sequence[int] = (),
+    seed: int = 0,
+    known: Sequence[Cost] = (),
+    steps: int | None = None,
 ) -> list[Found]:
     """Search one size within a budget of work: what is found depends on nothing but the arguments.
 
@@ -111,6 +119,9 @@ def search_symmetric(
         Seed of all random choices.
     known
         Costs that need not be found again.
+    steps
+        Search for so many steps alone, and be content with the first digraph that has no more, whatever its bandwidth
+        factor. What leaves too many nodes out is given up early.
 
     Returns
     -------
@@ -120,9 +131,11 @@ def search_symmetric(
     counts = list(orbits) or [1, *orbit_counts(target.nodes, target.degree)]
     best: dict[int, Found] = {}
     for place, count in enumerate(counts):
+        if steps is not None and best:
+            break
         waiting = len(counts) - place
         share = work * 2 // (waiting + 1) if count == 1 else work // waiting
-        state = _Search(target, count, seed, [*known, *(found.cost for found in best.values())])
+        state = _Search(target, count, seed, [*known, *(found.cost for found in best.values())], steps)
         work -= share - state.run(share)
         best |= {found.cost.steps: found for found in state.results()}
     return undominated(best.values())
@@ -169,6 +182,7 @@ class _Search:
     orbits: int
     seed: int
     known: Sequence[Cost]
+    steps: int | None = None
     turns: int = 0
     spent: float = 0.0
     finished: bool = False
@@ -192,6 +206,9 @@ class _Search:
                 self.fewest += 1
         optimal = [cost.steps for cost in self.known if cost.bandwidth == Fraction(nodes - 1, nodes)]
         most = min([*optimal, 4 * self.fewest + 4, MOST_STEPS - 1])
+        if self.steps is not None:
+            most = min(most, self.steps)
+            self.fewest = max(self.fewest, self.steps)
         self.allowed = np.full(most + 1, 2**62, dtype=np.int64)
         for cost in self.known:
             if cost.steps <= most:
@@ -202,8 +219,14 @@ class _Search:
         self._check_finished()
 
     def _check_finished(self) -> None:
-        """Stop where nothing better can exist or is likely to be found."""
-        self.finished = not self._open()
+        """Stop where nothing better can exist or is wanted."""
+        self.finished = not self._open() or (self.steps is not None and bool(self.best))
+
+    def _hopeless(self) -> bool:
+        """Whether the steps that alone are wanted are out of reach: what many turns left out is far too much."""
+        if self.steps is None or self.turns < (_ENOUGH_TURNS if self.orbits > 1 else _ENOUGH_TURNS_OF_GROUPS):
+            return False
+        return self.missing[self.steps] > _HOPELESS
 
     def _open(self) -> list[int]:
         """Return the steps to aim at: those that are not reached with optimal bandwidth."""
@@ -215,7 +238,7 @@ class _Search:
             self.try_all()
             work -= all_of_it
         slice_of_it = work // _FEWEST_TURNS
-        while work > 0 and not self.finished:
+        while work > 0 and not self.finished and not self._hopeless():
             work -= self.turn(min(work, slice_of_it))
         return max(0, work)
 

@@ -31,8 +31,10 @@ from topodesign.cli.ranges import number_range
 )
 @click.option(
     "--only",
-    type=click.Choice(["quotients", "neighbours", "annealing", "steps", "congruential", "evenness", "deferral"]),
-    help="Turns of one kind; steps looks for one step less, deferral for deferred schedules of the rows there are.",
+    type=click.Choice(
+        ["quotients", "lifts", "neighbours", "annealing", "steps", "congruential", "evenness", "deferral"]
+    ),
+    help="Turns of one kind; lifts and steps look for one step less, deferral for deferred schedules of the rows.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all searches.")
 @catalog_option
