@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.samples.catalogs import DEGREES, LAST, write_catalog
+from tests.samples.catalogs import DEGREES, LAST, any_row, write_catalog
 from topodesign import Catalog, lower_bound, pareto
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, ParameterError
@@ -62,32 +62,13 @@ def program(capsys: pytest.CaptureFixture[str]) -> Run:
 
 # -- rows and files ---------------------------------------------------------------------------------------------------
 
-specs = st.from_regex(r"[a-z]{1,9}\([0-9]{1,4}(,[0-9]{1,4}){0,9}\)", fullmatch=True)
 
-
-@st.composite
-def rows(draw: st.DrawFn, degree: int | None = None) -> Row:
-    steps = draw(st.integers(1, 60))
-    allgather = draw(st.fractions(0, 9, max_denominator=4000))
-    return Row(
-        draw(st.integers(2, 3000)),
-        draw(st.integers(1, 64)) if degree is None else degree,
-        Cost(steps, allgather + draw(st.fractions(0, 9, max_denominator=4000))),
-        Cost(steps, allgather),
-        draw(st.booleans()),
-        draw(st.sampled_from(["family", "lift"])),
-        draw(st.sampled_from([Basis.LINKS, Basis.THEOREM, Basis.BOUND, Basis.DEFERRED])),
-        draw(st.integers(1, 9)),
-        draw(specs),
-    )
-
-
-@given(rows())
+@given(any_row())
 def test_a_row_is_read_as_it_was_written(row: Row) -> None:
     assert read_row(row.line) == row
 
 
-@given(rows(), st.data())
+@given(any_row(), st.data())
 def test_no_character_of_a_row_can_change_unnoticed(row: Row, data: st.DataObject) -> None:
     line = row.line
     place = data.draw(st.integers(0, len(line) - 1))
@@ -98,7 +79,7 @@ def test_no_character_of_a_row_can_change_unnoticed(row: Row, data: st.DataObjec
             read_row(edited)
 
 
-@given(st.lists(rows(degree=7), max_size=30, unique_by=lambda row: row.key), st.data())
+@given(st.lists(any_row(degree=7), max_size=30, unique_by=lambda row: row.key), st.data())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_range_is_read_as_if_all_had_been(tmp_path: Path, some: list[Row], data: st.DataObject) -> None:
     write_rows(tmp_path, 7, some)

@@ -185,8 +185,9 @@ def _numbers(reader: Reader, path: Path, sample: bytes, words: tuple[bytes, ...]
         one = random.choice(found)
         return data[: one.start()] + random.choice(words) + data[one.end() :]
 
+    inside = {"npz": _in_header, "zip": _in_a_member}.get(format_of(reader))
     for _ in range(2 * rounds):
-        path.write_bytes(_in_header(sample, edit, random) if format_of(reader) == "npz" else edit(sample, random))
+        path.write_bytes(edit(sample, random) if inside is None else inside(sample, edit, random))
         yield False
 
 
@@ -227,9 +228,9 @@ def _members(sample: bytes) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def _packed(members: dict[str, bytes], more: dict[str, bytes]) -> bytes:
+def _packed(members: dict[str, bytes], more: dict[str, bytes], kind: int = zipfile.ZIP_STORED) -> bytes:
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive, warnings.catch_warnings():
+    with zipfile.ZipFile(out, "w", kind) as archive, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a name twice, which is what is wanted
         for name, data in (*members.items(), *more.items()):
             archive.writestr(name, data)
@@ -243,6 +244,24 @@ def _in_header(sample: bytes, edit: Edit, random: Random) -> bytes:
     return _packed({**members, "header.json": edit(header, random)}, {})
 
 
+def _in_a_member(sample: bytes, edit: Edit, random: Random) -> bytes:
+    """Return an archive of text with a member that was edited."""
+    members = _members(sample)
+    name = random.choice(list(members))
+    return _packed({**members, name: edit(members[name], random)}, {}, zipfile.ZIP_LZMA)
+
+
+def _member(name: str | None) -> Edit:
+    """Return what adds a member of a name, or of one that there is, to an archive of text."""
+
+    def edit(data: bytes, random: Random) -> bytes:
+        members = _members(data)
+        again = random.choice(list(members))
+        return _packed(members, {name or again: members[again]}, zipfile.ZIP_LZMA)
+
+    return edit
+
+
 _ANY_LINE = _at(rb"^.+\n", rb"\g<0>\g<0>")
 _TWICE: dict[str, tuple[Edit, bool]] = {
     "json": (_at(rb'("[^"\\]*"):', rb"\1: 0, \1:"), True),
@@ -251,6 +270,7 @@ _TWICE: dict[str, tuple[Edit, bool]] = {
     "graphml": (_at(rb' id="[^"]*"| [a-z.]+="[^"]*"', rb"\g<0>\g<0>"), True),
     "xml": (_at(rb' [a-zA-Z_]+="[^"]*"', rb"\g<0>\g<0>"), True),
     "npz": (_archive, True),
+    "zip": (_member(None), True),
     "et": (_at(rb"\n.{0,40}", rb"\g<0>\g<0>"), False),  # a row of messages has no places of its own
     "lines": (_ANY_LINE, False),
 }
@@ -261,6 +281,7 @@ _UNKNOWN: dict[str, tuple[Edit, bool]] = {
     "graphml": (_at(rb"<(node|edge|graph)\b", rb'<\1 nonsense="1"'), False),
     "xml": (_at(rb"<(algo|gpu|tb|step)\b", rb'<\1 nonsense="1"'), False),
     "npz": (_archive, False),
+    "zip": (_member("nonsense.tsv"), True),
     "et": (_at(rb"R.{1,20}", b"\xf8\x07\x01" + rb"\g<0>"), False),
     "lines": (_at(rb"^.+\n", rb"nonsense\n\g<0>"), False),
 }

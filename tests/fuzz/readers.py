@@ -16,8 +16,9 @@ from tests.samples.plans import plan_of
 from topodesign.base.shipped import shipped_folder
 from topodesign.catalog.all_to_all import Bounds, prices_file, read_prices, write_prices
 from topodesign.catalog.budgets import Effort
-from topodesign.catalog.files import read_rows, write_rows
+from topodesign.catalog.files import file_check, packed_file, read_rows, write_rows
 from topodesign.catalog.journal import Journal
+from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.verify import _Progress
 from topodesign.cli.sources import kind_of
 from topodesign.compiler.compilation import compile_plan
@@ -110,6 +111,20 @@ def rows() -> bytes:
         return write_rows(Path(folder), 2, read_rows(shipped_folder("catalog"), 2, 3, 40)).read_bytes()
 
 
+def packed_rows() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder), Path(folder) / "packed"
+        write_rows(source, 2, read_rows(shipped_folder("catalog"), 2, 3, 40))
+        pack_catalog(source, target)
+        return packed_file(target, 2).read_bytes()
+
+
+def read_packed(path: Path) -> None:
+    file_check(path.parent, 2)
+    read_rows(path.parent, 2, 30, 30)
+    read_rows(path.parent, 2)
+
+
 BOUNDS = {(n, f"{n:08x}"): Bounds(Fraction(n, 3), Fraction(n, 2)) for n in range(3, 40)}
 PRICES = prices_file(Path(), 2)
 
@@ -189,6 +204,7 @@ READERS = (
     Reader("runtime/mscclpp/parse", "c.json", execution_plan, lambda path: check_plan_file(path, interleavings=1).ok),
     Reader("cli/sources", "k.npz", plan_bytes, kind_of),
     Reader("catalog/files", "degree_02.tsv", rows, lambda path: read_rows(path.parent, 2)),
+    Reader("catalog/packed", "degree_02.zip", packed_rows, read_packed),
     Reader("catalog/all_to_all", PRICES.name, prices, lambda path: read_prices(path.parent, 2, 3, 40)),
     Reader("catalog/journal", "journal", journal, lambda path: Journal(path, Effort()).__exit__(None, None, None)),
     Reader("catalog/verify", "resume", lambda: b"", lambda path: _Progress(path, all_sources=False)),

@@ -26,6 +26,7 @@ from topodesign.catalog.budgets import Effort
 from topodesign.catalog.files import read_rows, write_rows
 from topodesign.catalog.journal import Journal
 from topodesign.catalog.lookup import Catalog
+from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.tasks import Stage, Task
 from topodesign.catalog.verify import _Progress, places
 from topodesign.cli.interrupt import Ended, listen
@@ -140,6 +141,12 @@ def _prices(path: Path, version: int) -> None:
     write_prices(path.parent, 2, BOUNDS if version else {(3, "01234567"): Bounds(Fraction(1), Fraction(2))})
 
 
+def _packed(path: Path, version: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        write_rows(Path(folder), 2, ROWS[version])
+        pack_catalog(Path(folder), path)
+
+
 def _export(name: str) -> Callable[[Path, int], object]:
     switched = name in {"sonic", "scpi"}
     return lambda path, version: export_wiring((CIRCUITS if switched else WIRINGS)[version], name, path)
@@ -183,6 +190,7 @@ WRITERS = (
     Writer("cli/wire/init", "i.yaml", _begin, makes_directory=True),  # nor does it write over a file
     Writer("wiring/change/sheets", "c.html", lambda path, version: write_change_sheets(CHANGES[version], path)),
     Writer("wiring/plan/files", "w.json", lambda path, version: save_wiring(WIRINGS[version], path)),
+    Writer("catalog/packing", "packed", _packed, makes_directory=True),
     Writer("catalog/all_to_all", PRICES.name, _prices),
     Writer("search/layout", "l.csv", lambda path, version: LAYOUTS[version].save(path)),
     Writer("report/figures", "f.svg", lambda path, version: PICTURES[version].save(path)),

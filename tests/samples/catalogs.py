@@ -5,13 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from topodesign.base.cost import Basis
+from hypothesis import strategies as st
+
+from topodesign.base.cost import Basis, Cost
 from topodesign.catalog.files import write_rows
 from topodesign.catalog.rows import VERSION, Row, how_found
 from topodesign.search.finder import Finder
 
 LAST = 40
 DEGREES = (2, 4)
+
+specs = st.from_regex(r"[a-z]{1,9}\([0-9]{1,4}(,[0-9]{1,4}){0,9}\)", fullmatch=True)
+
+
+@st.composite
+def any_row(draw: st.DrawFn, degree: int | None = None) -> Row:
+    """A row whose spec means nothing."""
+    steps = draw(st.integers(1, 60))
+    allgather = draw(st.fractions(0, 9, max_denominator=4000))
+    return Row(
+        draw(st.integers(2, 3000)),
+        draw(st.integers(1, 64)) if degree is None else degree,
+        Cost(steps, allgather + draw(st.fractions(0, 9, max_denominator=4000))),
+        Cost(steps, allgather),
+        draw(st.booleans()),
+        draw(st.sampled_from(["family", "lift"])),
+        draw(st.sampled_from([Basis.LINKS, Basis.THEOREM, Basis.BOUND, Basis.DEFERRED])),
+        draw(st.integers(1, 9)),
+        draw(specs),
+    )
 
 
 def finder_rows(finder: Finder, nodes: int, degree: int) -> list[Row]:

@@ -98,10 +98,15 @@ def write_prices(directory: Path, degree: int, prices: Mapping[PriceKey, Bounds]
     FileFormatError
         If it cannot be written.
     """
-    lines = [_line(key, prices[key]) for key in sorted(prices)]
     path = prices_file(directory, degree)
-    write_whole(path, "\n".join([_HEADER, *lines, f"# end: {len(lines)} rows", ""]))
+    write_whole(path, prices_text(prices))
     return path
+
+
+def prices_text(prices: Mapping[PriceKey, Bounds]) -> str:
+    """Return the text of a file."""
+    lines = [_line(key, prices[key]) for key in sorted(prices)]
+    return "\n".join([_HEADER, *lines, f"# end: {len(lines)} rows", ""])
 
 
 def _line(key: PriceKey, bounds: Bounds) -> str:

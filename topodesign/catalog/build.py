@@ -13,7 +13,7 @@ from pathlib import Path
 from topodesign.base.arguments import as_integer, as_path, as_several
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.catalog.budgets import Effort
-from topodesign.catalog.files import catalog_file, read_rows, write_rows
+from topodesign.catalog.files import read_rows, stored_file, write_rows
 from topodesign.catalog.journal import Journal
 from topodesign.catalog.rows import Row, worth_keeping
 from topodesign.catalog.task_runner import check_threads, end_with_parent, run_task
@@ -155,7 +155,7 @@ def _work(task: Task) -> int:
 
 def _others(directory: Path, degree: int, nodes: range) -> list[Row]:
     """Return the rows of other sizes in the file of a degree."""
-    if not catalog_file(directory, degree).exists():
+    if not stored_file(directory, degree).exists():
         return []
     return [row for row in read_rows(directory, degree) if row.nodes not in nodes]
 

@@ -1,7 +1,8 @@
 """Catalog files: one a degree, rows sorted by size, read by bisection so that only what is asked for is parsed.
 
 A file starts with a line that names the columns and ends with a line that tells the number of rows and bytes before it,
-so that a truncated file is known at once.
+so that a truncated file is known at once. An installed package has its files packed, :mod:`topodesign.catalog.packed`;
+they are read alike, and what is wrong with one is told by the line of its text. What is written is never packed.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import CatalogError, FileFormatError
 from topodesign.base.shipped import shipped_folder
 from topodesign.base.text_files import open_input
+from topodesign.catalog.packed import open_packed
 from topodesign.catalog.rows import COLUMNS, Row, read_row
 
 NO_LIMIT = 2**62
@@ -29,20 +31,58 @@ _TRAILER = re.compile(rb"# end: ([0-9]+) rows, ([0-9]+) bytes\n")
 _LONGEST_TRAILER, _MOST_DIGITS = 80, 18
 
 
+class _Text(NamedTuple):
+    """The text of a file, or of an archive as much as there is to see: its first line, some rows and its last line.
+
+    Attributes
+    ----------
+    path
+        Where the file is.
+    data
+        The text.
+    left_out
+        Bytes of rows that are not among it.
+    """
+
+    path: Path
+    data: bytes | mmap.mmap
+    left_out: int = 0
+
+    def error(self, offset: int, message: str) -> CatalogError:
+        """Return what is wrong with the line at an offset."""
+        line = self.data[:offset].count(b"\n") + 1
+        return CatalogError(f"{self.path}:{line}: {message}")
+
+
 def default_directory() -> Path:
     """Return the directory that ``TOPODESIGN_CATALOG`` names, or the shipped one."""
     return Path(os.environ.get("TOPODESIGN_CATALOG") or shipped_folder("catalog"))
 
 
 def catalog_file(directory: Path, degree: int) -> Path:
-    """Return the path of the file of a degree."""
+    """Return the path that the file of a degree is written to."""
     return directory / f"degree_{degree:02}.tsv"
+
+
+def packed_file(directory: Path, degree: int) -> Path:
+    """Return the path of the archive that has the file of a degree in an installed package."""
+    return catalog_file(directory, degree).with_suffix(".zip")
+
+
+def stored_file(directory: Path, degree: int) -> Path:
+    """Return the path that the rows of a degree are read from, or would be if there were any.
+
+    It is the archive only where there is no file that was written: that has what was put into a directory later.
+    """
+    plain, packed = catalog_file(directory, degree), packed_file(directory, degree)
+    is_packed = os.path.exists(packed) and not os.path.exists(plain)  # noqa: PTH110  a path's own method can raise
+    return packed if is_packed else plain
 
 
 def degrees(directory: Path) -> list[int]:
     """Return the degrees that there are files of, ascending."""
-    names = (path.name for path in directory.glob("degree_*.tsv"))
-    return sorted(int(match[1]) for name in names if (match := re.fullmatch(r"degree_([0-9]{2,})\.tsv", name)))
+    names = (path.name for path in directory.glob("degree_*"))
+    return sorted({int(match[1]) for name in names if (match := re.fullmatch(r"degree_([0-9]{2,})\.(tsv|zip)", name))})
 
 
 def write_rows(directory: Path, degree: int, rows: Iterable[Row]) -> Path:
@@ -81,27 +121,54 @@ def read_rows(directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT
     CatalogError
         If the file is missing, truncated or edited, with the file and the line.
     """
-    path = catalog_file(directory, degree)
-    with _mapped(path) as data:
-        start, end = len(_HEADER), _end_of_rows(path, data)
-        low = _first_from(path, data, first, start, end)
-        high = _first_from(path, data, last + 1, low, end)
-        rows = _parse(path, data, low, high)
-        if (low, high) == (start, end):
-            _check_count(path, data, end, len(rows))
-    return rows
+    with _text(directory, degree, first, last) as text:
+        if not text.left_out:
+            return _rows(text, first, last)
+        with contextlib.suppress(CatalogError):
+            return _rows(text, first, last)
+    with _text(directory, degree) as text:  # which tells the line at fault
+        return _rows(text, first, last)
+
+
+def whole_text(directory: Path, degree: int) -> bytes:
+    """Return the text of the file of a degree, packed or not, after a look at every row.
+
+    Raises
+    ------
+    CatalogError
+        As :func:`read_rows`.
+    """
+    with _text(directory, degree) as text:
+        _rows(text, 0, NO_LIMIT)
+        return text.data[:]
 
 
 def file_check(directory: Path, degree: int) -> str:
-    """Return the CRC-32 of the file of a degree, in eight hexadecimal digits.
+    """Return the CRC-32 of the text of a degree, packed or not, in eight hexadecimal digits.
 
     Raises
     ------
     CatalogError
         If it is missing or cannot be read.
     """
-    with _mapped(catalog_file(directory, degree)) as data:
+    path = stored_file(directory, degree)
+    if path == packed_file(directory, degree):
+        return f"{open_packed(path).crc():08x}"
+    with _mapped(path) as data:
         return f"{zlib.crc32(data):08x}"
+
+
+@contextlib.contextmanager
+def _text(directory: Path, degree: int, first: int = 0, last: int = NO_LIMIT) -> Iterator[_Text]:
+    """Yield the text of a degree; of an archive only what has the rows of a range of sizes."""
+    path = stored_file(directory, degree)
+    if path == packed_file(directory, degree):
+        archive = open_packed(path)
+        data = archive.text(first, last)
+        yield _Text(path, data, archive.size - len(data))
+    else:
+        with _mapped(path) as mapped:
+            yield _Text(path, mapped)
 
 
 @contextlib.contextmanager
@@ -122,44 +189,51 @@ def _mapped(path: Path) -> Iterator[mmap.mmap]:
             yield data
 
 
-def _end_of_rows(path: Path, data: mmap.mmap) -> int:
+def _rows(text: _Text, first: int, last: int) -> list[Row]:
+    """Return the rows of a range of sizes; all of them are counted, too."""
+    start, end = len(_HEADER), _end_of_rows(text)
+    low = _first_from(text, first, start, end)
+    high = _first_from(text, last + 1, low, end)
+    rows = _parse(text, low, high)
+    if (low, high) == (start, end) and not text.left_out:
+        _check_count(text, end, len(rows))
+    return rows
+
+
+def _end_of_rows(text: _Text) -> int:
     """Return where the rows end, after a look at the first line and the last."""
-    if data[: len(_HEADER)] != _HEADER.encode():
-        raise CatalogError(f"{path}:1: the first line should name the columns {', '.join(COLUMNS)}")
-    end = data.rfind(b"\n", 0, len(data) - 1) + 1
-    match = _TRAILER.fullmatch(data[end : end + _LONGEST_TRAILER])
+    if text.data[: len(_HEADER)] != _HEADER.encode():
+        raise text.error(0, f"the first line should name the columns {', '.join(COLUMNS)}")
+    end = text.data.rfind(b"\n", 0, len(text.data) - 1) + 1
+    match = _TRAILER.fullmatch(text.data[end : end + _LONGEST_TRAILER])
     if match is None:
-        raise CatalogError(
-            f"{path}:{_line_number(data, end)}: the file ends without the line that counts its rows: it is truncated"
-        )
-    if int(match[2]) != end:
-        _blame(path, data, end)
+        raise text.error(end, "the file ends without the line that counts its rows: it is truncated")
+    if int(match[2]) != end + text.left_out:
+        _blame(text, end)
     return end
 
 
-def _blame(path: Path, data: mmap.mmap, end: int) -> NoReturn:
+def _blame(text: _Text, end: int) -> NoReturn:
     """Raise the error of a file with more or fewer bytes than were written: at the row at fault if there is one."""
-    rows = _parse(path, data, len(_HEADER), end)
-    _check_count(path, data, end, len(rows))
-    raise CatalogError(f"{path}:{_line_number(data, end)}: the last line gives another number of bytes: it was edited")
+    rows = _parse(text, len(_HEADER), end)
+    _check_count(text, end, len(rows))
+    raise text.error(end, "the last line gives another number of bytes: it was edited")
 
 
-def _check_count(path: Path, data: mmap.mmap, end: int, rows: int) -> None:
-    match = _TRAILER.fullmatch(data[end:])
+def _check_count(text: _Text, end: int, rows: int) -> None:
+    match = _TRAILER.fullmatch(text.data[end:])
     if match is not None and int(match[1]) != rows:
-        raise CatalogError(
-            f"{path}:{_line_number(data, end)}: the last line counts {int(match[1])} rows, but there are {rows}"
-        )
+        raise text.error(end, f"the last line counts {int(match[1])} rows, but there are {rows}")
 
 
-def _first_from(path: Path, data: mmap.mmap, nodes: int, low: int, high: int) -> int:
+def _first_from(text: _Text, nodes: int, low: int, high: int) -> int:
     """Return the offset between two of the first row with at least so many nodes."""
     while low < high:
-        middle = data.rfind(b"\n", low, (low + high) // 2) + 1 or low
-        following = data.find(b"\n", middle) + 1
-        cell = data[middle : data.find(b"\t", middle)]
+        middle = text.data.rfind(b"\n", low, (low + high) // 2) + 1 or low
+        following = text.data.find(b"\n", middle) + 1
+        cell = text.data[middle : text.data.find(b"\t", middle)]
         if not cell.isdigit() or len(cell) > _MOST_DIGITS:
-            raise CatalogError(f"{path}:{_line_number(data, middle)}: the row does not start with a number of nodes")
+            raise text.error(middle, "the row does not start with a number of nodes")
         if int(cell) < nodes:
             low = following
         else:
@@ -167,28 +241,25 @@ def _first_from(path: Path, data: mmap.mmap, nodes: int, low: int, high: int) ->
     return low
 
 
-def _parse(path: Path, data: mmap.mmap, start: int, end: int) -> list[Row]:
+def _parse(text: _Text, start: int, end: int) -> list[Row]:
     """Return the rows between two offsets, all in order and of the degree that the name of the file says."""
     rows: list[Row] = []
-    for place, line in enumerate(data[start:end].splitlines()):
+    for line in text.data[start:end].splitlines(keepends=True):
         try:
-            row = read_row(line.decode("ascii", "backslashreplace"))
-            _check_order(path, rows[-1] if rows else None, row)
+            row = read_row(line.rstrip(b"\r\n").decode("ascii", "backslashreplace"))
+            _check_order(text.path, rows[-1] if rows else None, row)
         except CatalogError as error:
-            raise CatalogError(f"{path}:{_line_number(data, start) + place}: {error}") from None
+            raise text.error(start, str(error)) from None
         rows.append(row)
+        start += len(line)
     return rows
 
 
 def _check_order(path: Path, before: Row | None, row: Row) -> None:
-    if path.name != catalog_file(path.parent, row.degree).name:
+    if path.stem != catalog_file(path.parent, row.degree).stem:
         raise CatalogError(f"a row of degree {row.degree} does not belong into {path.name}")
     if before is not None and before.key >= row.key:
         raise CatalogError(
             f"a row of {row.nodes} nodes and {row.cost.steps} steps comes after one of {before.nodes} nodes and "
             f"{before.cost.steps} steps: rows ascend by nodes, then by steps, with falling bandwidth factor"
         )
-
-
-def _line_number(data: mmap.mmap, offset: int) -> int:
-    return data[:offset].count(b"\n") + 1

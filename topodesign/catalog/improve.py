@@ -36,7 +36,7 @@ from topodesign.base.records import Result
 from topodesign.base.spec import LONGEST_SPEC, Spec, parse
 from topodesign.base.units import Quantity, as_time
 from topodesign.catalog.deferral import deferred_row
-from topodesign.catalog.files import catalog_file, read_rows, write_rows
+from topodesign.catalog.files import read_rows, stored_file, write_rows
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.records import record_bound
@@ -250,7 +250,7 @@ def improve_catalog(
     except OSError as error:
         raise CatalogError(f"{directory}: {error.strerror or error}") from None
     rows = {
-        degree: read_rows(directory if catalog_file(directory, degree).exists() else source.directory, degree)
+        degree: read_rows(directory if stored_file(directory, degree).exists() else source.directory, degree)
         for degree in degrees
     }
     turn = None if only is None else _Turn(as_choice("only", only, tuple(_Turn)))

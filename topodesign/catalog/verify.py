@@ -21,7 +21,7 @@ from topodesign.base.records import Result
 from topodesign.base.spec import Spec, parse
 from topodesign.base.text_files import naming, read_text
 from topodesign.base.units import as_count
-from topodesign.catalog.files import NO_LIMIT, catalog_file
+from topodesign.catalog.files import NO_LIMIT, stored_file
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.price import wrong_price
 from topodesign.catalog.rows import VERSION, Row, how_found, worth_keeping
@@ -188,7 +188,7 @@ def places(catalog: Catalog, degrees: Iterable[int], first: int = 0, last: int =
         If a file is missing, truncated or edited.
     """
     return [
-        Place(row, catalog_file(catalog.directory, degree), number)
+        Place(row, stored_file(catalog.directory, degree), number)
         for degree in degrees
         for number, row in enumerate(catalog.rows(degree), start=2)
         if first <= row.nodes <= last

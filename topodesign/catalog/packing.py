@@ -1,0 +1,80 @@
+"""Packing a catalog for a package to ship: the same rows in a quarter of the bytes, and found as fast.
+
+The build of a wheel does so, where nothing but the standard library is installed; hence only that is imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import BytesIO
+from itertools import groupby
+from pathlib import Path
+from zipfile import ZIP_LZMA, ZipFile
+
+from topodesign.base.atomic import write_directory
+from topodesign.base.errors import CatalogError
+from topodesign.base.zips import member_info
+from topodesign.catalog.all_to_all import known_prices, prices_file, prices_text
+from topodesign.catalog.files import NO_LIMIT, degrees, packed_file, whole_text
+from topodesign.catalog.packed import END, HEAD, as_packed, piece_name
+
+_LONGEST_PIECE = 2**18
+"""Bytes of rows in a piece: decompressed in 5 ms, where twice as many save 2% of the bytes."""
+
+
+def pack_catalog(source: Path, target: Path) -> None:
+    """Write a directory that reads as a catalog does, with rows in archives; prices of all-to-all stay as they are.
+
+    The same rows give the same bytes.
+
+    Parameters
+    ----------
+    source
+        The catalog.
+    target
+        Must not be there yet, or be an empty directory.
+
+    Raises
+    ------
+    CatalogError
+        If there are no files of rows, or one is truncated or edited, or cannot be packed.
+    FileFormatError
+        If the directory cannot be written.
+    """
+    files: dict[str, str | bytes] = {}
+    for degree in degrees(source):
+        path = packed_file(target, degree)
+        files[path.name] = _archive(path, whole_text(source, degree))
+        if prices := known_prices(source, degree, 0, NO_LIMIT):
+            files[prices_file(target, degree).name] = prices_text(prices)
+    if not files:
+        raise CatalogError(f"{source}: there are no catalog files here")
+    write_directory(target, files)
+
+
+def _archive(path: Path, text: bytes) -> bytes:
+    stream = BytesIO()
+    with ZipFile(stream, "w") as archive:
+        for name, piece in _pieces(text):
+            archive.writestr(member_info(name), piece, ZIP_LZMA)
+    data = stream.getvalue()
+    if as_packed(path, data).text(0, NO_LIMIT) != text:  # which also refuses what nobody could read
+        raise CatalogError(f"{path}: what was packed is not what comes out")
+    return data
+
+
+def _pieces(text: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield names and texts of the members: all rows of a size are in one."""
+    head, *rows, end = text.splitlines(keepends=True)
+    yield HEAD, head
+    first, piece = 0, b""
+    for nodes, group in groupby(rows, key=lambda row: int(row.partition(b"\t")[0])):
+        same = b"".join(group)
+        if piece and len(piece) + len(same) > _LONGEST_PIECE:
+            yield piece_name(first), piece
+            piece = b""
+        first = first if piece else nodes
+        piece += same
+    if piece:
+        yield piece_name(first), piece
+    yield END, end
