@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,10 +13,14 @@ from click.testing import CliRunner
 
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.shipped import copy_examples, examples, shipped_folder
+from topodesign.catalog.files import catalog_file, degrees, packed_file, whole_text
 from topodesign.cli.main import program
 from topodesign.fabrics.files import read_fabric
 
 NAMES = [example.name for example in examples()]
+ROOT = shipped_folder("catalog").parent
+LARGEST_WHEEL = 8 * 10**6
+"""Bytes of what everybody downloads who installs the package."""
 
 
 def test_the_index_tells_every_file() -> None:
@@ -35,6 +42,43 @@ def test_an_installed_package_has_its_own(tmp_path: Path, monkeypatch: pytest.Mo
     assert shipped_folder("catalog") == tmp_path.parent / "catalog"
     with pytest.raises(FileFormatError, match="is the installation whole"):
         examples()
+
+
+def built(target: str, source: Path, folder: Path) -> Path:
+    """Build a wheel or an archive of the sources, as pip does."""
+    pytest.importorskip("hatchling")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(folder)]
+    subprocess.run(command, cwd=source, check=True, capture_output=True, timeout=300)
+    (made,) = folder.iterdir()
+    return made
+
+
+def from_sources(folder: Path) -> Path:
+    """Build the wheel that the archive of the sources gives."""
+    shutil.unpack_archive(built("sdist", ROOT, folder / "sdist"), folder, filter="data")
+    (source,) = folder.glob("topodesign-*")
+    return built("wheel", source, folder / "wheel")
+
+
+def test_a_wheel_has_the_catalog_packed(tmp_path: Path) -> None:
+    wheel = from_sources(tmp_path)
+    assert wheel.stat().st_size < LARGEST_WHEEL
+    shutil.unpack_archive(wheel, tmp_path / "installed", "zip")
+    data = tmp_path / "installed" / "topodesign" / "_data"
+    there, here = data / "catalog", shipped_folder("catalog")
+    assert degrees(there) == degrees(here)
+    for degree in degrees(here):
+        assert packed_file(there, degree).is_file()
+        assert not catalog_file(there, degree).exists()
+        assert whole_text(there, degree) == catalog_file(here, degree).read_bytes()
+    prices = {path.name: path.read_bytes() for path in here.glob("all_to_all_*.tsv")}
+    assert {path.name: path.read_bytes() for path in there.glob("*.tsv")} == prices
+    assert {path.name for path in (data / "configs").iterdir()} == {*NAMES, "index.csv"}
+
+
+@pytest.mark.thorough
+def test_a_wheel_of_a_checkout_is_that_of_its_sources(tmp_path: Path) -> None:
+    assert built("wheel", ROOT, tmp_path / "here").read_bytes() == from_sources(tmp_path).read_bytes()
 
 
 def test_copies_are_equal_and_never_overwrite(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Files that come with the package: the rows of the catalog, and example files to start from.
 
-In a checkout they lie at its top, in ``catalog/`` and ``configs/``; a wheel has them inside the package.
+In a checkout they lie at its top, in ``catalog/`` and ``configs/``; a wheel has them inside the package,
+the rows packed (``hatch_build.py``).
 """
 
 from __future__ import annotations
