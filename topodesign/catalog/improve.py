@@ -363,9 +363,12 @@ class _Run:
             start = self._uneven(target)
             return 0.0 if start is None else self._ratio(target) - _possible_in(target, start.cost.steps) - _WORTHWHILE
         left, fewer = self._ratio(target) - _possible(target), self._fewer(target)
-        if turn == _Turn.LIFTS:
-            return 0.0 if fewer is None else left * (1 - _scarcity(target, fewer) / _RARE)
-        return 0.0 if turn == _Turn.STEPS and fewer is None else left
+        if turn in {_Turn.LIFTS, _Turn.STEPS}:
+            if fewer is None:
+                return 0.0
+            scarcity = _scarcity(target, fewer)
+            return left * (1 - scarcity / _RARE) if turn == _Turn.LIFTS else left / (1 + scarcity)
+        return left
 
     def _fewer(self, target: Target) -> int | None:
         """Return one step less than the fastest topology of a size has, if the records leave room for that."""

@@ -47,6 +47,7 @@ _HOT = 1 << 16  # nodes missing, times 2**16, that annealing starts with
 _TWISTED = 8  # smaller sets are better without symmetry of their own
 _HOPELESS = 1 / 64  # where so large a share of the nodes is left out at best, no more turns are taken
 _ENOUGH_TURNS, _ENOUGH_TURNS_OF_GROUPS = 4, 12  # after so many; Cayley digraphs of one group differ most from others
+_SLOWEST = 4  # where steps alone are wanted, annealing takes twice as long after so few turns, this often at most
 _SHY = 128  # how much less often a number of steps is aimed at for the share of nodes that the best try leaves out
 
 
@@ -237,7 +238,7 @@ class _Search:
         if self.orbits == 1 and (all_of_it := self.work_of_all(work)) <= work:
             self.try_all()
             work -= all_of_it
-        slice_of_it = work // _FEWEST_TURNS
+        slice_of_it = work // _FEWEST_TURNS if self.steps is None else work
         while work > 0 and not self.finished and not self._hopeless():
             work -= self.turn(min(work, slice_of_it))
         return max(0, work)
@@ -258,8 +259,9 @@ class _Search:
             return work
         depth, size = self._aim(), len(links.tail)
         each = work_of_screening(group.turns, self.orbits, degree, depth)
-        work = min(most, max(work, 4 * _TRIES * size * each))
-        tries = max(size, min(_TRIES * size, work // (2 * each)))
+        patience = _TRIES << (0 if self.steps is None else min(index // _ENOUGH_TURNS, _SLOWEST))
+        work = min(most, max(work, 4 * patience * size * each))
+        tries = max(size, min(patience * size, work // (2 * each)))
         before = self.allowed.copy()
         found = np.zeros((len(self.allowed), 2 * len(links.tail) + 1), dtype=np.int64)
         state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
