@@ -86,7 +86,26 @@ def test_lifts_are_not_searched_where_they_are_scarce(tmp_path: Path) -> None:
     run._keep(target, [parse("bidirect(randomregular(1300,2,1))")])
     run.rows[1300, 4] = [replace(row, cost=replace(row.cost, steps=8)) for row in run.rows[1300, 4]]
     assert run._fewer(target) == 7
-    assert run._left(target, _Turn.LIFTS) < 0
+    assert run._steps_of_lifts(target) == 8
+    run.rows[1300, 4] = [replace(row, cost=replace(row.cost, steps=7)) for row in run.rows[1300, 4]]
+    assert run._left(target, _Turn.LIFTS) == 0
+
+
+def test_lifts_with_as_many_steps_take_the_place_of_topologies_without_symmetry(tmp_path: Path) -> None:
+    target = Target(272, 8, duplex=True)
+    run = _Run(tmp_path, range(272, 273), {8: []}, [True], 0, only=_Turn.LIFTS)
+    run._keep(target, [parse("bidirect(randomregular(272,4,1))")])
+    before = run._fastest(target)
+    assert before is not None
+    assert run._steps_of_lifts(target) == before.cost.steps  # none with one less is known
+    gain = run._search(_Turn.LIFTS, target, 2, 0)
+    after = run._fastest(target)
+    assert after is not None
+    assert gain > 0
+    assert after.cost.steps == before.cost.steps
+    assert after.mean.bandwidth < before.mean.bandwidth
+    assert after.duplex
+    assert check_row(after) is None
 
 
 WIDE = Target(156, 4, duplex=False)

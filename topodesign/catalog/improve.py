@@ -60,6 +60,8 @@ _LIFTED, _LIFTED_MOST = 4 * 10**8, 4
 """Work of the first turn among lifts of so many orbits with fewer steps, and how often at most it is doubled."""
 _RARE = 1.5
 """Scarcity of topologies from which on lifts are not searched: hardly any is found beyond 1."""
+_RARER = 4
+"""How steeply it gets less likely before: of ten searches eight find one at a scarcity of 0.3, one at 0.8."""
 _EXCHANGES = 4000
 """Of links, in a search for fewer steps."""
 _DRAWN, _DRAWN_FIRST, _DRAWN_WORK = 400, 16, 6 * 10**9
@@ -363,12 +365,24 @@ class _Run:
             start = self._uneven(target)
             return 0.0 if start is None else self._ratio(target) - _possible_in(target, start.cost.steps) - _WORTHWHILE
         left, fewer = self._ratio(target) - _possible(target), self._fewer(target)
-        if turn in {_Turn.LIFTS, _Turn.STEPS}:
-            if fewer is None:
+        if turn == _Turn.LIFTS:
+            if (steps := self._steps_of_lifts(target)) is None:
                 return 0.0
-            scarcity = _scarcity(target, fewer)
-            return left * (1 - scarcity / _RARE) if turn == _Turn.LIFTS else left / (1 + scarcity)
+            left = self._ratio(target) - _possible_in(target, steps) - _WORTHWHILE
+            return left * max(0.0, 1 - _scarcity(target, steps) / _RARE) ** _RARER
+        if turn == _Turn.STEPS:
+            return 0.0 if fewer is None else left / (1 + _scarcity(target, fewer))
         return left
+
+    def _steps_of_lifts(self, target: Target) -> int | None:
+        """Return how many steps lifts should have: one less than the fastest topology if not too scarce, else as many.
+
+        With as many their deferred schedules cost less than those of topologies without symmetry.
+        """
+        fastest, fewer = self._fastest(target), self._fewer(target)
+        if fewer is not None and _scarcity(target, fewer) < _RARE:
+            return fewer
+        return None if fastest is None else fastest.cost.steps
 
     def _fewer(self, target: Target) -> int | None:
         """Return one step less than the fastest topology of a size has, if the records leave room for that."""
@@ -491,9 +505,8 @@ class _Run:
         if turn == _Turn.STEPS:
             return self._fewer_steps(target, seed)
         if turn == _Turn.LIFTS:
-            work = _LIFTED << min(number, _LIFTED_MOST)
-            found = search_symmetric(target, work, orbits=[orbits], seed=seed, steps=self._fewer(target))
-        elif turn == _Turn.QUOTIENTS:
+            return self._lifted(target, orbits, number, seed)
+        if turn == _Turn.QUOTIENTS:
             found = search_symmetric(target, _QUOTIENT, orbits=[orbits], seed=seed, known=self._known(target))
         elif turn == _Turn.NEIGHBOURS:
             bases = [row.build() for row in self._near(target)]
@@ -501,6 +514,15 @@ class _Run:
         else:
             found = self._annealed(target, seed)
         return self._keep(target, [one.spec for one in found]) if found else 0.0
+
+    def _lifted(self, target: Target, orbits: int, number: int, seed: int) -> float:
+        """Search for a lift with few steps, whatever its bandwidth factor; return what it and its schedules gain."""
+        steps, fewer = self._steps_of_lifts(target), self._fewer(target)
+        work = _LIFTED << min(number, _LIFTED_MOST)
+        found = search_symmetric(target, work, orbits=[orbits], seed=seed, steps=steps)
+        if steps == fewer:
+            return self._keep(target, [one.spec for one in found])
+        return sum(self._keep_deferred(target, one.spec) for one in found)
 
     def _annealed(self, target: Target, seed: int) -> list[Found]:
         start = self._fastest(target)
@@ -571,7 +593,7 @@ class _Run:
         self.deferred.add(row.either_way)
         topology = row.build()
         found = row if why_not(topology, row.cost.steps) else deferred_row(row, *deferred_both(topology)) or row
-        bound = runtime(lower_bound(*_size(target)))
+        bound = runtime(lower_bound(*_size(target), duplex=target.duplex))
         gain = self._ratio(target) - float(runtime(found.mean) / bound)
         if gain < len(found.spec) * _PER_CHARACTER:
             return 0.0
@@ -685,17 +707,17 @@ def _can_be_evened(target: Target) -> bool:
 @functools.cache
 def _possible_in(target: Target, steps: int) -> float:
     """Return the ratio to the bound of a topology of so many steps with optimal bandwidth."""
-    bound = lower_bound(*_size(target))
+    bound = lower_bound(*_size(target), duplex=target.duplex)
     return float(runtime(Cost(steps, bound.bandwidth)) / runtime(bound))
 
 
 def _by_spff(target: Target, spec: Spec) -> Row:
-    """Return the row of a simplex topology with the prices of SPFF."""
+    """Return the row of a topology with the prices of SPFF."""
     there, back = price_both(build(str(spec)))
     spec, cost, allgather = (
         (transpose_spec(spec), back, there) if back.bandwidth > there.bandwidth else (spec, there, back)
     )
-    return Row(*_size(target), cost, allgather, False, how_found(spec), Basis.LINKS, VERSION, str(spec))
+    return Row(*_size(target), cost, allgather, target.duplex, how_found(spec), Basis.LINKS, VERSION, str(spec))
 
 
 def _size(target: Target) -> tuple[int, int]:
