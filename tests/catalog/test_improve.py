@@ -84,10 +84,10 @@ def test_lifts_are_not_searched_where_they_are_scarce(tmp_path: Path) -> None:
     run = _Run(tmp_path, range(1300, 1301), {4: []}, [True], 0, only=_Turn.LIFTS)
     target = Target(1300, 4, duplex=True)
     run._keep(target, [parse("bidirect(randomregular(1300,2,1))")])
-    run.rows[1300, 4] = [replace(row, cost=replace(row.cost, steps=8)) for row in run.rows[1300, 4]]
+    run._put(target, [replace(row, cost=replace(row.cost, steps=8)) for row in run.rows[1300, 4]])
     assert run._fewer(target) == 7
     assert run._steps_of_lifts(target) == 8
-    run.rows[1300, 4] = [replace(row, cost=replace(row.cost, steps=7)) for row in run.rows[1300, 4]]
+    run._put(target, [replace(row, cost=replace(row.cost, steps=7)) for row in run.rows[1300, 4]])
     assert run._left(target, _Turn.LIFTS) == 0
 
 

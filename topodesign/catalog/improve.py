@@ -282,6 +282,7 @@ class _Run:
         self.degrees = list(rows)
         self.turns, self.gain = 0, 0.0
         self.ratios: dict[Target, float] = {}
+        self.fastest: dict[Target, Row | None] = {}
         self._new: dict[tuple[int, int, int, Fraction], Row] = {}
         self.purses: dict[_Kind, _Purse] = defaultdict(_Purse)
         self.deferred = {row.either_way for several in rows.values() for row in several if _is_up_to_date(row)}
@@ -353,8 +354,8 @@ class _Run:
         """Return the runtime of the best allreduce over the bound; 2 where there is none."""
         if target not in self.ratios:
             bound = runtime(lower_bound(target.nodes, target.degree, duplex=target.duplex))
-            best = min((runtime(row.mean) for row in self._front(target)), default=2 * bound)
-            self.ratios[target] = float(best / bound)
+            fastest = self._fastest(target)
+            self.ratios[target] = 2.0 if fastest is None else float(runtime(fastest.mean) / bound)
         return self.ratios[target]
 
     def _left(self, target: Target, turn: _Turn) -> float:
@@ -391,7 +392,9 @@ class _Run:
         return None if fastest is None or fastest.cost.steps <= least else fastest.cost.steps - 1
 
     def _fastest(self, target: Target) -> Row | None:
-        return min(self._front(target), key=lambda row: runtime(row.mean), default=None)
+        if target not in self.fastest:
+            self.fastest[target] = min(self._front(target), key=lambda row: runtime(row.mean), default=None)
+        return self.fastest[target]
 
     def _turn(self) -> bool:
         """Search once, where that is worth most; False if there is nothing left to search."""
@@ -487,6 +490,7 @@ class _Run:
         if found is None:
             several = self.rows[row.nodes, row.degree]
             several[:] = [replace(one, version=VERSION) if one is row and one.deferred else one for one in several]
+            self._forget(Target(row.nodes, row.degree, row.duplex))
             return 0.0
         sizes = [Target(row.nodes, row.degree, duplex) for duplex in {False, row.duplex}]
         before = sum(map(self._ratio, sizes))
@@ -668,9 +672,14 @@ class _Run:
 
     def _put(self, target: Target, fresh: Iterable[Row]) -> None:
         """Keep rows of a size where nothing dominates them."""
+        self.rows[_size(target)] = worth_keeping([*self.rows[_size(target)], *fresh])
+        self._forget(target)
+
+    def _forget(self, target: Target) -> None:
+        """Forget what was computed from the rows of a size."""
         for wiring in (True, False):
             self.ratios.pop(replace(target, duplex=wiring), None)
-        self.rows[_size(target)] = worth_keeping([*self.rows[_size(target)], *fresh])
+            self.fastest.pop(replace(target, duplex=wiring), None)
 
 
 def _scarcity(target: Target, steps: int) -> float:
