@@ -59,9 +59,9 @@ _QUOTIENT, _NEIGHBOURS, _ANNEALING = 3 * 10**7, 10**6, 10**6
 _LIFTED, _LIFTED_MOST = 4 * 10**8, 4
 """Work of the first turn among lifts of so many orbits with fewer steps, and how often at most it is doubled."""
 _RARE = 1.5
-"""Scarcity of topologies from which on lifts are not searched: hardly any is found beyond 1."""
+"""Scarcity of topologies from which on lifts are not searched; at 0.9 a quarter of all sizes have one that is found."""
 _RARER = 4
-"""How steeply it gets less likely before: of ten searches eight find one at a scarcity of 0.3, one at 0.8."""
+"""How steeply it gets less likely before, and takes longer: seven of ten sizes have one at 0.3, two or three at 0.8."""
 _EXCHANGES = 4000
 """Of links, in a search for fewer steps."""
 _DRAWN, _DRAWN_FIRST, _DRAWN_WORK = 400, 16, 6 * 10**9
@@ -360,20 +360,28 @@ class _Run:
 
     def _left(self, target: Target, turn: _Turn) -> float:
         """Return by how much the ratio is above what is known to be possible, or what such a search could find."""
-        if turn == _Turn.CONGRUENTIAL:
-            return self._ratio(target) - _possible_in(target, _digits(target)) - _WORTHWHILE
-        if turn == _Turn.EVENNESS:
-            start = self._uneven(target)
-            return 0.0 if start is None else self._ratio(target) - _possible_in(target, start.cost.steps) - _WORTHWHILE
-        left, fewer = self._ratio(target) - _possible(target), self._fewer(target)
-        if turn == _Turn.LIFTS:
-            if (steps := self._steps_of_lifts(target)) is None:
+        if turn in {_Turn.CONGRUENTIAL, _Turn.EVENNESS, _Turn.LIFTS}:
+            steps = self._steps_of(turn, target)
+            if steps is None:
                 return 0.0
             left = self._ratio(target) - _possible_in(target, steps) - _WORTHWHILE
-            return left * max(0.0, 1 - _scarcity(target, steps) / _RARE) ** _RARER
+            if turn == _Turn.LIFTS:
+                left *= max(0.0, 1 - _scarcity(target, steps) / _RARE) ** _RARER
+            return left
+        left = self._ratio(target) - _possible(target)
         if turn == _Turn.STEPS:
+            fewer = self._fewer(target)
             return 0.0 if fewer is None else left / (1 + _scarcity(target, fewer))
         return left
+
+    def _steps_of(self, turn: _Turn, target: Target) -> int | None:
+        """Return how many steps such a search aims at, None if there is nothing to start from."""
+        if turn == _Turn.CONGRUENTIAL:
+            return _digits(target)
+        if turn == _Turn.LIFTS:
+            return self._steps_of_lifts(target)
+        start = self._uneven(target)
+        return None if start is None else start.cost.steps
 
     def _steps_of_lifts(self, target: Target) -> int | None:
         """Return how many steps lifts should have: one less than the fastest topology if not too scarce, else as many.
@@ -419,10 +427,7 @@ class _Run:
         purse.tried[chosen] += 1
         target, orbits = chosen
 
-        def searched() -> float:
-            return self._search(kind.turn, target, orbits, number)
-
-        self._take(purse, searched)
+        self._take(purse, lambda: self._search(kind.turn, target, orbits, number))
         return True
 
     def _take(self, purse: _Purse, turn: Callable[[], float]) -> None:
@@ -517,7 +522,7 @@ class _Run:
             found = search_neighbours(target, bases, _NEIGHBOURS, seed=seed, known=self._known(target))
         else:
             found = self._annealed(target, seed)
-        return self._keep(target, [one.spec for one in found]) if found else 0.0
+        return self._keep(target, [one.spec for one in found])
 
     def _lifted(self, target: Target, orbits: int, number: int, seed: int) -> float:
         """Search for a lift with few steps, whatever its bandwidth factor; return what it and its schedules gain."""
@@ -627,7 +632,8 @@ class _Run:
 
     def _keep(self, target: Target, specs: Iterable[Spec]) -> float:
         """Put topologies of a size, and what they expand to, in their places; return what that gains."""
-        gain, waiting = 0.0, [(target, list(specs))]
+        several = list(specs)
+        gain, waiting = 0.0, [(target, several)] if several else []
         while waiting:
             size, several = waiting.pop()
             before = self._ratio(size), {row.spec for row in self.rows[_size(size)]}
