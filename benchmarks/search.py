@@ -13,7 +13,8 @@ import numpy as np
 from topodesign.base.compiled import Ints, compiled
 from topodesign.base.spec import parse
 from topodesign.search.cosets import numbered
-from topodesign.search.voltage_kernels import Turns, _field, _lost, _scratch, _walk, _way, _write
+from topodesign.search.screening_kernels import Turns, field_of, screen
+from topodesign.search.voltage_kernels import _scratch, _walk, _way, _write
 
 CASES = (
     (1, 2, 11, "metacyclic(67,11,9)"),
@@ -33,11 +34,10 @@ DRAWS = 2000
 def by_bitsets(head: Ints, drawn: Ints, turns: Turns, depth: int, orbits: int) -> int:
     """Return how many nodes all lifts with the drawn voltages leave out, a row of voltages for each."""
     degree, nodes = len(head) // orbits, orbits * len(turns.coset)
-    field = _field(orbits * turns.coset.shape[1], turns.size)
+    field = field_of(turns, orbits)
     total = 0
     for draw in range(len(drawn)):
-        for orbit in range(orbits):
-            total += _lost(orbit, head, drawn[draw], degree, turns, depth, nodes, field)[0]
+        total += screen(head, drawn[draw], degree, degree, turns, depth, orbits * nodes, field)[0]
     return total
 
 

@@ -33,9 +33,11 @@ _building = threading.RLock()
 class Kernel(Generic[_Arguments, _Result]):
     """A function of numbers and arrays that runs as plain Python or as machine code; it does not call itself."""
 
-    def __init__(self, function: Callable[_Arguments, _Result], work: Callable[..., int] | None) -> None:
+    def __init__(
+        self, function: Callable[_Arguments, _Result], work: Callable[..., int] | None, *, inlined: bool = False
+    ) -> None:
         self._source = cast("FunctionType", function)
-        self._work = work
+        self._work, self._inlined = work, inlined
         self._spent = 0.0
         self._machine: Callable[_Arguments, _Result] | None = None
         update_wrapper(self, function)
@@ -74,7 +76,7 @@ class Kernel(Generic[_Arguments, _Result]):
         """The function compiled for other compiled ones to call."""
         from topodesign.base.machine import compile_lazily  # noqa: PLC0415  numba is heavy
 
-        return compile_lazily(self._linked("_nested"), entrance=False)
+        return compile_lazily(self._linked("_nested"), entrance=False, inlined=self._inlined)
 
     @cached_property
     def _interpreted(self) -> FunctionType:
@@ -95,6 +97,11 @@ class Kernel(Generic[_Arguments, _Result]):
 def compiled(function: Callable[_Arguments, _Result]) -> Kernel[_Arguments, _Result]:
     """Make a function a kernel that is compiled on its first call, or that only other kernels call."""
     return Kernel(function, None)
+
+
+def inlined(function: Callable[_Arguments, _Result]) -> Kernel[_Arguments, _Result]:
+    """Make a function a kernel whose code is written wherever others call it: for short work and many arguments."""
+    return Kernel(function, None, inlined=True)
 
 
 def tiered(

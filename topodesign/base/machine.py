@@ -38,15 +38,18 @@ class _Function(CPUDispatcher):
             self._cache = _Cache(self.py_func)  # type: ignore[no-untyped-call]
 
 
-def compile_lazily(function: FunctionType, *, entrance: bool) -> Callable[..., object]:
+def compile_lazily(function: FunctionType, *, entrance: bool, inlined: bool = False) -> Callable[..., object]:
     """Return a function that is compiled, or loaded from disk, on its first call.
 
     Parameters
     ----------
     entrance
         Whether Python is to call it. Without, it takes a third less time to compile, and is part of what calls it.
+    inlined
+        Whether its code is written wherever it is called, which saves the call and takes longer to compile.
     """
-    compiled = _Function(function, targetoptions=_OPTIONS if entrance else _OPTIONS | _INSIDE)
     if entrance:
+        compiled = _Function(function, targetoptions=_OPTIONS)
         compiled.enable_caching()
-    return compiled
+        return compiled
+    return _Function(function, targetoptions=_OPTIONS | _INSIDE | {"forceinline": inlined})

@@ -9,7 +9,7 @@ import numpy as np
 
 from topodesign.algebra.groups import Group, group
 from topodesign.base.spec import Spec
-from topodesign.search.voltage_kernels import WORD, Turns
+from topodesign.search.screening_kernels import LANES, WORD, Turns
 from topodesign.topology.topology import IntArray
 
 
@@ -71,8 +71,8 @@ def numbered(spec: Spec) -> Numbered:
 
 
 def _work(size: int) -> int:
-    """Return about what rotating a coset of so many elements takes, in halves of what one word takes."""
-    return 2 if size <= WORD else 4 * -(-size // WORD) + 1
+    """Return about what rotating a coset of so many elements takes, in fifths of what one word takes."""
+    return 5 if size <= WORD else 8 + 2 * -(-size // (LANES * WORD))
 
 
 def _power(base: Group, elements: IntArray, exponent: int) -> IntArray:

@@ -12,7 +12,8 @@ import numpy as np
 from topodesign.base.compiled import LARGEST, Ints, Masks, compiled
 from topodesign.search.anneal_kernels import UNIT, _logarithm
 from topodesign.search.near_kernels import Levels, _after, _exchange, _fill, _fits, _levels, _settle
-from topodesign.search.voltage_kernels import _draw, _ones
+from topodesign.search.screening_kernels import ones
+from topodesign.search.voltage_kernels import _draw
 
 PART = 840
 """Parts of a shard, into which 1 to 8 links divide it without a rest."""
@@ -55,8 +56,8 @@ def _above(levels: Levels, links: Ints, node: int, goal: Ints, union: Masks, tot
             count = 0
             for w in range(words):
                 missing = ~(union[others, w] | near[w])
-                count += _ones(missing & last if w == words - 1 else missing)
-            above = count * PART // (ports - _ones(np.uint64(others))) - goal[window]
+                count += ones(missing & last if w == words - 1 else missing)
+            above = count * PART // (ports - ones(np.uint64(others))) - goal[window]
             if above > 0:
                 total[0] += above * above
                 worst = max(worst, above)

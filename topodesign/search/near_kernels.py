@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.compiled import Ints, Masks, compiled
-from topodesign.search.voltage_kernels import _draw, _noise, _ones
+from topodesign.search.screening_kernels import ones
+from topodesign.search.voltage_kernels import _draw, _noise
 
 
 class Levels(NamedTuple):
@@ -80,7 +81,7 @@ def _unite(levels: Levels, level: int, node: int, out: Ints, row: Masks) -> None
 def _zeros(row: Masks, nodes: int) -> int:
     """Return how many nodes are not in a row."""
     for w in range(len(row)):
-        nodes -= _ones(row[w])
+        nodes -= ones(row[w])
     return nodes
 
 

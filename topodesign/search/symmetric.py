@@ -23,13 +23,15 @@ import numpy as np
 from topodesign.algebra.finite_field import prime_power
 from topodesign.algebra.group_catalog import further_groups
 from topodesign.algebra.groups import Group, abelian, affine, cyclic, dicyclic, metacyclic
+from topodesign.base.compiled import LARGEST
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
 from topodesign.pricing.kernels import SCALE
 from topodesign.search.cosets import Numbered, numbered
+from topodesign.search.screening_kernels import work_of_screening
 from topodesign.search.target import Found, Target, undominated
-from topodesign.search.voltage_kernels import MOST_STEPS, Base, anneal_lifts, try_sets, work_of_screening
+from topodesign.search.voltage_kernels import MOST_STEPS, Base, anneal_lifts, try_sets
 from topodesign.topology.topology import IntArray
 
 MOST_LINKS = 16
@@ -43,6 +45,7 @@ _MOST_COUNTS = 4  # and if these are fewer, so many with larger ones
 _TURN = 384  # walks through all links in one turn
 _FEWEST_TURNS = 12  # that a budget of work is cut into
 _TRIES = 100  # changes from a random start to the end, for each link of the base
+_STARTS = 4  # random starts in one turn
 _HOT = 1 << 16  # nodes missing, times 2**16, that annealing starts with
 _TWISTED = 8  # smaller sets are better without symmetry of their own
 _HOPELESS = 1 / 64  # where so large a share of the nodes is left out at best, no more turns are taken
@@ -260,7 +263,7 @@ class _Search:
         depth, size = self._aim(), len(links.tail)
         each = work_of_screening(group.turns, self.orbits, degree, depth)
         patience = _TRIES << (0 if self.steps is None else min(index // _ENOUGH_TURNS, _SLOWEST))
-        work = min(most, max(work, 4 * patience * size * each))
+        work = min(most, max(work, _STARTS * patience * size * each))
         tries = max(size, min(patience * size, work // (2 * each)))
         before = self.allowed.copy()
         found = np.zeros((len(self.allowed), 2 * len(links.tail) + 1), dtype=np.int64)
@@ -277,7 +280,8 @@ class _Search:
             self.orbits,
             self.target.duplex,
         )
-        looked, missing = anneal_lifts(lifted, depth, work, tries, _HOT, state, self.allowed, found)
+        enough = self.optimum if self.steps is None else LARGEST
+        looked, missing = anneal_lifts(lifted, depth, work, tries, _HOT, enough, state, self.allowed, found)
         share = missing / (nodes * self.orbits)
         self.missing[depth] = share if self.tried[depth] == 0 else min(share, self.missing[depth])
         self.tried[depth] += 1

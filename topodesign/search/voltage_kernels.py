@@ -1,10 +1,7 @@
 """Compiled annealing of voltage lifts: voltages and base digraph together, screened by bitsets, priced by orbits.
 
 A lift has m orbits of k nodes, node (u, g) being u*k + g. Cayley digraphs are the lifts of a base with one node.
-Elements of the group are numbered along the cosets of a cyclic subgroup of n elements, t*n + i being the i-th of coset
-t, so that multiplying a whole coset by an element rotates it and puts it in place of another: a breadth-first search
-holds a coset in n bits and takes one rotation for each link and coset where others look at n links. All loads are whole
-multiples of 1/SCALE shards per link, so costs are exact integers.
+All loads are whole multiples of 1/SCALE shards per link, so costs are exact integers.
 """
 
 from __future__ import annotations
@@ -17,209 +14,14 @@ from numpy.typing import NDArray
 from topodesign.base.compiled import LARGEST, Ints, Masks, compiled, next_random
 from topodesign.pricing.kernels import SCALE, _bits, _raise_load, _split_scale
 from topodesign.search.anneal_kernels import UNIT, _logarithm
+from topodesign.search.screening_kernels import Turns, field_of, screen
 
 Nodes = NDArray[np.int32]
 MOST_STEPS = 2**14 - 1
 """Distances that fit beside a mask of 16 links in 31 bits."""
 
-WORD = 64
-"""Bits of a word."""
-
 _FEW = 5  # with up to so many links all sets of links are looked at
 _COOL = 16  # temperatures have so many bits after the point
-_ROTATION = 6  # what a rotation takes beside its words, as many links looked at
-
-
-class Turns(NamedTuple):
-    """Multiplications by all elements of a group, coset by coset.
-
-    Attributes
-    ----------
-    coset, turn
-        Multiplied by element e, coset t becomes coset ``coset[e, t]`` and moves on by ``turn[e, t]`` places, shape
-        ``(k, k/n)``.
-    size
-        n.
-    """
-
-    coset: Nodes
-    turn: Nodes
-    size: int
-
-
-def work_of_screening(turns: Turns, orbits: int, degree: int, depth: int) -> int:
-    """Return about how many links' work it is to see how many nodes a lift leaves out within a depth."""
-    cosets = orbits * turns.coset.shape[1]
-    return int(orbits * cosets * degree * ((turns.size + 63) // 64 + _ROTATION) * depth // 2)
-
-
-class _Field(NamedTuple):
-    """Sets of nodes, coset by coset, that one search after another writes over."""
-
-    reached: Masks
-    """All so far, n bits in W words for each coset."""
-    layer: Masks
-    """The last layer, each coset twice in a row, in 2W + 2 words; once, in one word, where that has room for it."""
-    after: Masks
-    """The next layer."""
-    live: Ints
-    """How many nodes of each coset the last layer has."""
-
-
-@compiled
-def _field(cosets: int, size: int) -> _Field:
-    words = (size + 63) // 64
-    return _Field(
-        np.zeros(cosets * words, np.uint64),
-        np.zeros(cosets * (2 * words + 2), np.uint64),
-        np.zeros(cosets * words, np.uint64),
-        np.zeros(cosets, np.int64),
-    )
-
-
-@compiled
-def _ones(word: np.uint64) -> int:
-    """Return the number of ones of 64 bits."""
-    word -= word >> np.uint64(1) & np.uint64(0x5555555555555555)
-    word = (word & np.uint64(0x3333333333333333)) + (word >> np.uint64(2) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))  # type: ignore[return-value]
-
-
-@compiled
-def _next_layer(field: _Field, size: int, last: bool) -> int:
-    """Make what the links lead to the layer, but for what was reached before, and return how many nodes it has."""
-    reached, layer, after, live = field
-    words = (size + 63) // 64
-    whole, part = size >> 6, np.uint64(size & 63)
-    mask = (np.uint64(1) << part) - np.uint64(1) if part else ~np.uint64(0)
-    total = 0
-    for coset in range(len(live)):
-        start, twice = coset * words, coset * (2 * words + 2)
-        after[start + words - 1] &= mask
-        count = 0
-        for w in range(start, start + words):
-            fresh = after[w] & ~reached[w]
-            after[w] = fresh
-            reached[w] |= fresh
-            count += _ones(fresh)
-        live[coset] = count
-        total += count
-        if last:
-            continue
-        for w in range(words):
-            layer[twice + w] = after[start + w]
-        for w in range(words, 2 * words + 2):
-            layer[twice + w] = np.uint64(0)
-        for w in range(words):
-            word = after[start + w]
-            layer[twice + whole + w] |= word << part
-            layer[twice + whole + w + 1] |= word >> np.uint64(1) >> (np.uint64(63) - part)
-    for w in range(len(after)):
-        after[w] = np.uint64(0)
-    return total
-
-
-@compiled
-def _lost_by_words(
-    source: int, head: Ints, voltage: Ints, links: int, turns: Turns, depth: int, spare: int, field: _Field
-) -> tuple[int, int, int]:
-    """Do what :func:`_lost` does where a coset fits into one word, which is rotated as it is."""
-    reached, layer, after, live = field
-    cosets, nodes = turns.coset.shape[1], len(live) * turns.size
-    least = np.uint64(64 - turns.size)
-    top, mask = np.uint64(turns.size - 1), ~np.uint64(0) >> least
-    for coset in range(len(live)):
-        reached[coset] = layer[coset] = after[coset] = np.uint64(0)
-    reached[source * cosets] = layer[source * cosets] = np.uint64(1)
-    found, x, looked = 1, 0, 0
-    while x < depth and found < nodes:
-        x += 1
-        coset = 0
-        for orbit in range(len(live) // cosets):
-            for place in range(cosets):
-                word = layer[coset]
-                coset += 1
-                if not word:
-                    continue
-                for link in range(orbit * links, orbit * links + links):
-                    element = voltage[link]
-                    turn = np.uint64(turns.turn[element, place])
-                    after[head[link] * cosets + turns.coset[element, place]] |= word << turn | word >> (
-                        top - turn
-                    ) >> np.uint64(1)
-                looked += links
-        fresh = 0
-        for coset in range(len(live)):
-            word = after[coset] & mask & ~reached[coset]
-            after[coset] = np.uint64(0)
-            layer[coset] = word
-            if word:
-                reached[coset] |= word
-                fresh += _ones(word)
-        found += fresh
-        if not _promising(found, fresh, nodes, links, depth - x, spare):
-            return -1, x, looked * (1 + _ROTATION)
-        if fresh == 0:
-            break
-    lost = nodes - found
-    return (lost if lost <= spare else -1), x, looked * (1 + _ROTATION)
-
-
-@compiled
-def _promising(found: int, fresh: int, nodes: int, links: int, further: int, spare: int) -> bool:
-    """Whether so many more layers after one of ``fresh`` nodes can leave out as few nodes as ``spare``."""
-    for _ in range(further):
-        fresh *= links
-        found += fresh
-        if found >= nodes or not fresh:
-            break
-    return nodes - found <= spare
-
-
-@compiled
-def _lost(
-    source: int, head: Ints, voltage: Ints, links: int, turns: Turns, depth: int, spare: int, field: _Field
-) -> tuple[int, int, int]:
-    """Return how many nodes the first of an orbit does not reach within a depth, how far the last is, and the work.
-
-    The number of nodes is -1 if it is certain to be above ``spare``.
-    """
-    if turns.size <= WORD:
-        return _lost_by_words(source, head, voltage, links, turns, depth, spare, field)
-    reached, layer, after, live = field
-    cosets, size = turns.coset.shape[1], turns.size
-    words = (size + 63) // 64
-    nodes = len(live) * size
-    for w in range(len(reached)):
-        reached[w] = np.uint64(0)
-    after[source * cosets * words] = np.uint64(1)
-    found = _next_layer(field, size, False)
-    x, looked = 0, 0
-    while x < depth and found < nodes:
-        x += 1
-        for coset in range(len(live)):
-            if not live[coset]:
-                continue
-            orbit, place = coset // cosets, coset % cosets
-            for link in range(orbit * links, orbit * links + links):
-                element = voltage[link]
-                start = (head[link] * cosets + turns.coset[element, place]) * words
-                offset = size - turns.turn[element, place]
-                first = coset * (2 * words + 2) + (offset >> 6)
-                right = np.uint64(offset & 63)
-                left = np.uint64(63) - right
-                for w in range(words):
-                    after[start + w] |= layer[first + w] >> right | layer[first + w + 1] << np.uint64(1) << left
-            looked += links
-        fresh = _next_layer(field, size, x == depth)
-        found += fresh
-        if not _promising(found, fresh, nodes, links, depth - x, spare):
-            return -1, x, looked * (words + _ROTATION)
-        if fresh == 0:
-            break
-    lost = nodes - found
-    return (lost if lost <= spare else -1), x, looked * (words + _ROTATION)
 
 
 class Base(NamedTuple):
@@ -254,20 +56,6 @@ class Base(NamedTuple):
     image: Ints
     orbits: int
     duplex: bool
-
-
-@compiled
-def _far(base: Base, head: Ints, voltage: Ints, depth: int, limit: int, field: _Field) -> tuple[int, int]:
-    """Return how many nodes the orbits' first nodes do not reach within a depth (-1 if above the limit), and work."""
-    links = len(head) // base.orbits
-    missing, work = 0, 0
-    for orbit in range(base.orbits):
-        lost, _, looked = _lost(orbit, head, voltage, links, base.turns, depth, limit - missing, field)
-        work += looked
-        if lost < 0:
-            return -1, work
-        missing += lost
-    return missing, work
 
 
 class _Way(NamedTuple):
@@ -605,6 +393,7 @@ def anneal_lifts(
     work: int,
     tries: int,
     temperature: int,
+    enough: int,
     state: Masks,
     allowed: Ints,
     found: Ints,
@@ -623,6 +412,8 @@ def anneal_lifts(
         Changes from a random start to the end, during which it gets colder, and as many again for bandwidth.
     temperature
         At the start, in nodes that are missing, times 2**16.
+    enough
+        d * SCALE * (sum of loads) that nothing better is searched for.
     state
         One uint64, not zero: the random generator's state, changed in place.
     allowed
@@ -638,7 +429,8 @@ def anneal_lifts(
     """
     orbits, order, size = base.orbits, len(base.turns.coset), len(base.tail)
     nodes, degree = orbits * order, size // orbits
-    field = _field(orbits * base.turns.coset.shape[1], base.turns.size)
+    growth = degree - 1 if base.duplex else degree
+    field = field_of(base.turns, orbits)
     there, back = _way(orbits, degree, order), _way(orbits, degree, order)
     scratch, loads = _scratch(nodes, degree), np.zeros(depth + 1, np.int64)
     current, trial = _empty_links(size), _empty_links(size)
@@ -663,7 +455,7 @@ def anneal_lifts(
         limit = missing
         if missing > 0:
             limit += _noise(temperature * left // tries, state) >> 16
-        lost, looked = _far(base, trial.head, trial.voltage, depth, limit, field)
+        lost, _, looked = screen(trial.head, trial.voltage, degree, growth, base.turns, depth, limit, field)
         spent += looked + size
         if lost < 0:
             continue
@@ -685,7 +477,7 @@ def anneal_lifts(
             for link in range(size):
                 found[steps, link], found[steps, size + link] = trial.voltage[link], trial.head[link]
             _keep(cost, steps, turned, allowed, found)
-        if cost <= (nodes - 1) * SCALE:
+        if cost <= enough:
             left = 0
             if steps == depth:
                 break
@@ -716,10 +508,10 @@ def try_sets(
     int
         Links looked at.
     """
-    nodes = len(turns.coset)
+    nodes, growth = len(turns.coset), links - 1 if duplex else links
     nowhere = np.zeros(links, np.int64)
     there, back = _way(1, links, nodes), _way(1, links, nodes)
-    field = _field(turns.coset.shape[1], turns.size)
+    field = field_of(turns, 1)
     scratch = _scratch(nodes, links)
     loads = np.zeros(len(allowed), np.int64)
     chosen = np.zeros(links, np.int64)
@@ -745,7 +537,7 @@ def try_sets(
             continue
         level -= 1
         depth = len(allowed) - 1
-        lost, steps, looked = _lost(0, nowhere, chosen, links, turns, depth, 0, field)
+        lost, steps, looked = screen(nowhere, chosen, links, growth, turns, depth, 0, field)
         work += looked
         if lost < 0 or allowed[steps] <= (nodes - 1) * SCALE:
             continue

@@ -1,0 +1,250 @@
+"""Compiled screening of voltage lifts: how many nodes are out of reach, by breadth-first search over bitsets.
+
+Elements of the group are numbered along the cosets of a cyclic subgroup of n elements, t*n + i being the i-th of coset
+t, so that multiplying a whole coset by an element rotates it and puts it in place of another: a breadth-first search
+holds a coset in n bits and takes one rotation for each link and coset where others look at n links. Which coset goes
+where, and how far it turns, is the same wherever a search starts. So one from each of several orbits is made at the
+same time, word by word beside each other, and a rotation takes one run of words, which the machine handles several at
+a time.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.compiled import Ints, Masks, compiled, inlined
+
+WORD = 64
+"""Bits of a word."""
+LANES = 4
+"""Words that a machine handles at a time; runs of words are multiples of it."""
+SOURCES = 16
+"""Searches that are made at the same time, at most."""
+
+_ROTATION, _WORDS = 2, 4  # what a rotation takes, as many links looked at; and words that add one to it
+
+
+class Turns(NamedTuple):
+    """Multiplications by all elements of a group, coset by coset.
+
+    Attributes
+    ----------
+    coset, turn
+        Multiplied by element e, coset t becomes coset ``coset[e, t]`` and moves on by ``turn[e, t]`` places, shape
+        ``(k, k/n)``.
+    size
+        n.
+    """
+
+    coset: NDArray[np.int32]
+    turn: NDArray[np.int32]
+    size: int
+
+
+class Field(NamedTuple):
+    """Sets of nodes that one search after another writes over.
+
+    A coset is a row of words: word by word that of each search, and some more up to a multiple of LANES.
+    """
+
+    reached: Masks
+    """What is reached, and then within one more step."""
+    before: Masks
+    """What was reached before that: where a coset has several words twice in a row, and one more word."""
+    mask: Masks
+    """Which bits of a row are nodes."""
+    sources: int
+    """Searches that are made at the same time."""
+
+
+@compiled
+def field_of(turns: Turns, orbits: int) -> Field:
+    """Return room for searches in a lift with so many orbits."""
+    batches = (orbits + SOURCES - 1) // SOURCES
+    sources = (orbits + batches - 1) // batches
+    words = (turns.size + WORD - 1) // WORD
+    row = words * sources
+    if row > 1:
+        row = (row + LANES - 1) // LANES * LANES
+    cosets = orbits * turns.coset.shape[1]
+    mask = np.zeros(row, np.uint64)
+    for w in range(words * sources):
+        mask[w] = ~np.uint64(0)
+    if turns.size % WORD:
+        for w in range((words - 1) * sources, words * sources):
+            mask[w] = ~np.uint64(0) >> np.uint64(WORD - turns.size % WORD)
+    twice = row if words == 1 else (2 * words + 1) * sources
+    return Field(np.zeros(cosets * row, np.uint64), np.zeros(cosets * twice + LANES, np.uint64), mask, sources)
+
+
+@compiled
+def work_of_screening(turns: Turns, orbits: int, degree: int, depth: int) -> int:
+    """Return about how many links' work it is to see how many nodes a lift leaves out within a depth."""
+    field = field_of(turns, orbits)
+    batches = (orbits + field.sources - 1) // field.sources
+    rotations = batches * depth * degree * orbits * len(turns.coset[0])
+    return rotations * (_ROTATION + len(field.mask) // _WORDS)
+
+
+@compiled
+def ones(word: np.uint64) -> int:
+    """Return the number of ones of 64 bits."""
+    word -= word >> np.uint64(1) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + (word >> np.uint64(2) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))  # type: ignore[return-value]
+
+
+@inlined
+def _count(reached: Masks, mask: Masks) -> int:
+    """Clear what is no node, and return how many nodes are left."""
+    row, total = np.uint64(len(mask)), 0
+    for first in range(np.uint64(0), np.uint64(len(reached)), row):
+        for w in range(row):
+            word = reached[first + w] & mask[w]
+            reached[first + w] = word
+            total += ones(word)
+    return total
+
+
+@inlined
+def _copy_twice(reached: Masks, before: Masks, size: int, row: int, sources: int) -> None:
+    """Write each coset twice in a row, so that its words from any place on are those that it has when rotated."""
+    words = (size + WORD - 1) // WORD
+    run, twice, next_word = np.uint64(words * sources), np.uint64((2 * words + 1) * sources), np.uint64(sources)
+    again, left = np.uint64(size // WORD * sources), np.uint64(size % WORD)
+    right = np.uint64(WORD - 1) - left
+    start = np.uint64(0)
+    for first in range(np.uint64(0), np.uint64(len(reached)), np.uint64(row)):
+        for w in range(run):
+            before[start + w] = reached[first + w]
+        for w in range(run, twice):
+            before[start + w] = np.uint64(0)
+        for w in range(run):
+            before[start + again + w] |= reached[first + w] << left
+        for w in range(run):
+            before[start + again + next_word + w] |= reached[first + w] >> np.uint64(1) >> right
+        start += twice
+
+
+@inlined
+def _step(field: Field, head: Ints, voltage: Ints, turns: Turns, degree: int) -> None:
+    """Go one step further: what was reached, and where its links lead."""
+    reached, before, mask, sources = field
+    cosets, row = turns.coset.shape[1], len(mask)
+    _copy_twice(reached, before, turns.size, row, sources)
+    twice, next_word, one = (2 * ((turns.size + WORD - 1) // WORD) + 1) * sources, np.uint64(sources), np.uint64(1)
+    for orbit in range(len(head) // degree):
+        for place in range(cosets):
+            start = (orbit * cosets + place) * twice
+            for link in range(orbit * degree, orbit * degree + degree):
+                element = voltage[link]
+                offset = turns.size - turns.turn[element, place]
+                first = np.uint64(start + (offset >> 6) * sources)
+                to = np.uint64((head[link] * cosets + turns.coset[element, place]) * row)
+                right = np.uint64(offset & 63)
+                left = np.uint64(63) - right
+                for w in range(np.uint64(row)):
+                    reached[to + w] |= before[first + w] >> right | before[first + next_word + w] << one << left
+
+
+@inlined
+def _step_by_words(field: Field, head: Ints, voltage: Ints, turns: Turns, degree: int) -> None:
+    """Do the same where a coset fits into one word, which is rotated as it is."""
+    reached, before, mask, _ = field
+    cosets, row, top = turns.coset.shape[1], len(mask), np.uint64(turns.size - 1)
+    for w in range(len(reached)):
+        before[w] = reached[w]
+    for orbit in range(len(head) // degree):
+        for place in range(cosets):
+            start = (orbit * cosets + place) * row
+            if row == 1 and not before[start]:
+                continue
+            first = np.uint64(start)
+            for link in range(orbit * degree, orbit * degree + degree):
+                element = voltage[link]
+                to = np.uint64((head[link] * cosets + turns.coset[element, place]) * row)
+                left = np.uint64(turns.turn[element, place])
+                for w in range(np.uint64(row)):
+                    word = before[first + w]
+                    reached[to + w] |= word << left | word >> (top - left) >> np.uint64(1)
+
+
+@inlined
+def _promising(found: int, fresh: int, nodes: int, growth: int, further: int, spare: int) -> bool:
+    """Whether so many more layers after one of ``fresh`` nodes can leave out as few nodes as ``spare``."""
+    for _ in range(further):
+        fresh *= growth
+        found += fresh
+        if found >= nodes or not fresh:
+            break
+    return nodes - found <= spare
+
+
+@compiled
+def _lost(
+    first: int, head: Ints, voltage: Ints, degree: int, growth: int, turns: Turns, depth: int, spare: int, field: Field
+) -> tuple[int, int]:
+    """Do what :func:`screen` does for some orbits, from one on."""
+    reached, _, mask, sources = field
+    cosets, row = turns.coset.shape[1], len(mask)
+    together = min(sources, len(head) // degree - first)
+    nodes = together * (len(reached) // row) * turns.size
+    for w in range(len(reached)):
+        reached[w] = np.uint64(0)
+    for source in range(together):
+        reached[(first + source) * cosets * row + source] = np.uint64(1)
+    found, x = together, 0
+    while x < depth and found < nodes:
+        x += 1
+        if turns.size <= WORD:
+            _step_by_words(field, head, voltage, turns, degree)
+        else:
+            _step(field, head, voltage, turns, degree)
+        last, found = found, _count(reached, mask)
+        if found == last or not _promising(found, found - last, nodes, growth, depth - x, spare):
+            break
+    lost = nodes - found
+    return (lost if lost <= spare else -1), x
+
+
+@compiled
+def screen(
+    head: Ints, voltage: Ints, degree: int, growth: int, turns: Turns, depth: int, spare: int, field: Field
+) -> tuple[int, int, int]:
+    """Return how many nodes the orbits' first nodes do not reach within a depth, the steps taken, and the work.
+
+    Parameters
+    ----------
+    head, voltage
+        Of the links of the base, shape ``(m*d,)``; the first d are those of orbit 0, and so on.
+    degree, growth
+        d, and how many nodes at most are one step behind each of the last layer: d, or d - 1 if duplex.
+    turns
+        The group.
+    depth
+        At least 1.
+    spare
+        Nodes that may be left out.
+    field
+        Room, as :func:`field_of` returns it.
+
+    Returns
+    -------
+    tuple
+        How many nodes are left out, -1 if that is certain to be more than are spare; after how many steps that was
+        known, which for 0 is the diameter; and about how many links others would have looked at in that time.
+    """
+    orbits, missing, far, work = len(head) // degree, 0, 0, 0
+    each = len(head) * turns.coset.shape[1] * (_ROTATION + len(field.mask) // _WORDS)
+    for first in range(0, orbits, field.sources):
+        lost, steps = _lost(first, head, voltage, degree, growth, turns, depth, spare - missing, field)
+        work += steps * each
+        far = max(far, steps)
+        if lost < 0:
+            return -1, far, work
+        missing += lost
+    return missing, far, work
