@@ -28,6 +28,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from topodesign.base.arguments import as_choice, as_integer, as_path, as_several
 from topodesign.base.cost import Basis, Cost, keeps_port_free, lower_bound
 from topodesign.base.errors import CatalogError, ParameterError, TooLargeError, TopologyError
@@ -82,6 +84,9 @@ _ANNEALED = 500
 """Sizes up to this have their links exchanged one by one."""
 _BASES, _BASES_FOR_STEPS = 8, 24
 """So many topologies of neighbouring sizes are started from."""
+_COUNTS_BESIDE, _FEWEST_BESIDE = 4, 3
+"""Numbers of orbits that fresh lifts beside a size are searched with until one is found, and the least of them: nodes
+of fewer orbits look too much alike."""
 _HOPED, _HOPED_SECONDS = 0.03, 0.3
 """What a kind counts as having gained, in which time, before its first turn."""
 _LEAST_SECONDS = 0.01
@@ -551,8 +556,8 @@ class _Run:
             return 0.0
         several = {row.spec: row for row in self._beside(target) if row.cost.steps <= steps}
         near = sorted(several.values(), key=lambda row: (runtime(row.mean), abs(row.nodes - target.nodes), row.spec))
-        bases = [row.build() for row in [*near[:_BASES_FOR_STEPS], fastest]]
-        found = search_near(target, steps, bases, _EXCHANGES, seed=seed)
+        specs = [*_lifts_beside(target, steps, seed), *(row.spec for row in [*near[:_BASES_FOR_STEPS], fastest])]
+        found = search_near(target, steps, map(build, specs), _EXCHANGES, seed=seed)
         if found is None:
             return 0.0
         if target.duplex:
@@ -697,6 +702,21 @@ def _scarcity(target: Target, steps: int) -> float:
     nodes, degree = _size(target)
     share = math.exp(-moore_order(degree, steps, duplex=target.duplex) / nodes)
     return nodes * share / (degree * math.log(nodes))
+
+
+def _lifts_beside(target: Target, steps: int, seed: int) -> list[str]:
+    """Return fresh lifts with a node more, or two, and so few steps; other seeds make others.
+
+    A node less often makes no pair of nodes too far apart, or few; which one it is matters little in one lift, where
+    many look alike, but lifts differ.
+    """
+    alike = target.duplex and target.degree % 2 == 1 and target.nodes % 2 == 0
+    beside = replace(target, nodes=target.nodes + (2 if alike else 1))
+    counts = [count for count in orbit_counts(*_size(beside)) if count >= _FEWEST_BESIDE]
+    for count in np.random.default_rng(seed).permutation(counts).tolist()[:_COUNTS_BESIDE]:
+        if found := search_symmetric(beside, _LIFTED, orbits=[count], seed=seed, steps=steps):
+            return [str(one.spec) for one in found]
+    return []
 
 
 @functools.cache
