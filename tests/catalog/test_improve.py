@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import click
 import pytest
 
 from topodesign import Catalog, build, compare_catalogs, improve_catalog, verify_catalog
@@ -13,11 +14,23 @@ from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.spec import parse
 from topodesign.catalog.files import read_rows, write_rows
-from topodesign.catalog.improve import _by_spff, _expansions, _Run, _scarcity, _Turn
+from topodesign.catalog.improve import _Run
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.records import record_orders
 from topodesign.catalog.rows import VERSION, Row
+from topodesign.catalog.standing import Standing, by_spff, expansions
+from topodesign.catalog.turns import DEFERRAL, KINDS
+from topodesign.catalog.turns.annealing import annealing
+from topodesign.catalog.turns.congruential import congruential
+from topodesign.catalog.turns.evenness import evenness
+from topodesign.catalog.turns.lifts import lifts, steps_of_lifts
+from topodesign.catalog.turns.neighbours import neighbours
+from topodesign.catalog.turns.prospects import scarcity
+from topodesign.catalog.turns.quotients import quotients
+from topodesign.catalog.turns.steps import steps
+from topodesign.catalog.turns.turn import Draw, Turn
 from topodesign.catalog.verify import check_row, misplaced, places
+from topodesign.cli.catalog.improve import command
 from topodesign.pricing.deferral import count_receivers
 from topodesign.search.symmetric import search_symmetric
 from topodesign.search.target import Target
@@ -34,11 +47,10 @@ def poor(tmp_path: Path) -> Path:
 
 
 def test_alegres_steps_are_found_and_their_line_graphs(poor: Path, tmp_path: Path) -> None:
-    run = _Run(tmp_path, range(25, 51), {2: read_rows(poor, 2)}, [False], 0)
-    target = Target(25, 2, duplex=False)
-    assert run._search(_Turn.QUOTIENTS, target, 5, 0) > 0
-    assert {(row.nodes, row.cost.steps) for row in run.new} >= {(25, 4), (50, 5)}
-    run.save()
+    standing = Standing(range(25, 51), {2: read_rows(poor, 2)})
+    assert quotients.search(standing, Target(25, 2, duplex=False), Draw(orbits=5, number=0, seed=0)) > 0
+    assert {(row.nodes, row.cost.steps) for row in standing.new} >= {(25, 4), (50, 5)}
+    _Run(tmp_path, standing, [False], 0).save()
     (change,) = [one for one in compare_catalogs(poor, tmp_path) if not one.duplex]
     assert not change.worse
     assert change.better == (25, 50)
@@ -48,58 +60,59 @@ def test_alegres_steps_are_found_and_their_line_graphs(poor: Path, tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("turn", "orbits"),
-    [(_Turn.QUOTIENTS, 1), (_Turn.QUOTIENTS, 4), (_Turn.LIFTS, 3), (_Turn.NEIGHBOURS, 0), (_Turn.ANNEALING, 0)],
+    [(quotients, 1), (quotients, 4), (lifts, 3), (neighbours, 0), (annealing, 0)],
 )
-def test_every_kind_of_turn_finds_what_it_says(turn: _Turn, orbits: int, tmp_path: Path) -> None:
+def test_every_kind_of_turn_finds_what_it_says(turn: Turn, orbits: int) -> None:
     kept = {3: [row for row in Catalog().rows(3, 16, 32) if row.nodes != 24], 4: []}
-    run = _Run(tmp_path, range(24, 25), kept, [False], 0)
+    standing = Standing(range(24, 25), kept)
     target = Target(24, 3, duplex=False)
-    run._keep(target, [parse("genkautz(3,24)"), parse("dicirculant(24,1,2,5)")])
-    before, known = run._ratio(target), {row.spec for row in run.rows[24, 3]}
-    gain = run._search(turn, target, orbits, 0)
-    assert gain == pytest.approx(before - run._ratio(target))  # the bandwidth factor may be better with more steps
-    assert gain > 0 or turn in {_Turn.NEIGHBOURS, _Turn.ANNEALING}
-    fresh = [row for row in run.rows[24, 3] if row.spec not in known]
+    assert orbits in turn.orbits(target)
+    standing.keep(target, [parse("genkautz(3,24)"), parse("dicirculant(24,1,2,5)")])
+    before, known = standing.ratio(target), {row.spec for row in standing.rows[24, 3]}
+    gain = turn.search(standing, target, Draw(orbits, 0, 0))
+    assert gain == pytest.approx(before - standing.ratio(target))  # the bandwidth factor may be better with more steps
+    assert gain > 0 or turn in {neighbours, annealing}
+    fresh = [row for row in standing.rows[24, 3] if row.spec not in known]
     assert bool(fresh) == (gain > 0)
     assert {check_row(row) for row in fresh} <= {None}
 
 
-def test_lifts_of_few_orbits_have_one_step_less_than_random_topologies(tmp_path: Path) -> None:
+def test_lifts_of_few_orbits_have_one_step_less_than_random_topologies() -> None:
     target = Target(720, 8, duplex=True)
-    run = _Run(tmp_path, range(720, 721), {8: []}, [True], 0, only=_Turn.LIFTS)
-    run._keep(target, [parse("bidirect(randomregular(720,4,1))")])
-    assert run._fewer(target) == 4
-    assert run._left(target, _Turn.LIFTS) > 0
-    assert run._search(_Turn.LIFTS, target, 3, 0) > 0.05
-    found = run._fastest(target)
+    standing = Standing(range(720, 721), {8: []})
+    standing.keep(target, [parse("bidirect(randomregular(720,4,1))")])
+    assert standing.fewer(target) == 4
+    assert lifts.left(standing, target) > 0
+    assert lifts.search(standing, target, Draw(3, 0, 0)) > 0.05
+    found = standing.fastest(target)
     assert found is not None
     assert found.cost.steps == 4
     assert found.duplex
     assert check_row(found) is None
 
 
-def test_lifts_are_not_searched_where_they_are_scarce(tmp_path: Path) -> None:
-    scarcity = [_scarcity(Target(nodes, 4, duplex=True), 7) for nodes in (800, 1000, 1300, 4373)]
-    assert scarcity == sorted(scarcity)
-    run = _Run(tmp_path, range(1300, 1301), {4: []}, [True], 0, only=_Turn.LIFTS)
+def test_lifts_are_not_searched_where_they_are_scarce() -> None:
+    scarcities = [scarcity(Target(nodes, 4, duplex=True), 7) for nodes in (800, 1000, 1300, 4373)]
+    assert scarcities == sorted(scarcities)
+    standing = Standing(range(1300, 1301), {4: []})
     target = Target(1300, 4, duplex=True)
-    run._keep(target, [parse("bidirect(randomregular(1300,2,1))")])
-    run._put(target, [replace(row, cost=replace(row.cost, steps=8)) for row in run.rows[1300, 4]])
-    assert run._fewer(target) == 7
-    assert run._steps_of_lifts(target) == 8
-    run._put(target, [replace(row, cost=replace(row.cost, steps=7)) for row in run.rows[1300, 4]])
-    assert run._left(target, _Turn.LIFTS) == 0
+    standing.keep(target, [parse("bidirect(randomregular(1300,2,1))")])
+    standing.put(target, [replace(row, cost=replace(row.cost, steps=8)) for row in standing.rows[1300, 4]])
+    assert standing.fewer(target) == 7
+    assert steps_of_lifts(standing, target) == 8
+    standing.put(target, [replace(row, cost=replace(row.cost, steps=7)) for row in standing.rows[1300, 4]])
+    assert lifts.left(standing, target) == 0
 
 
-def test_lifts_with_as_many_steps_take_the_place_of_topologies_without_symmetry(tmp_path: Path) -> None:
+def test_lifts_with_as_many_steps_take_the_place_of_topologies_without_symmetry() -> None:
     target = Target(272, 8, duplex=True)
-    run = _Run(tmp_path, range(272, 273), {8: []}, [True], 0, only=_Turn.LIFTS)
-    run._keep(target, [parse("bidirect(randomregular(272,4,1))")])
-    before = run._fastest(target)
+    standing = Standing(range(272, 273), {8: []})
+    standing.keep(target, [parse("bidirect(randomregular(272,4,1))")])
+    before = standing.fastest(target)
     assert before is not None
-    assert run._steps_of_lifts(target) == before.cost.steps  # none with one less is known
-    gain = run._search(_Turn.LIFTS, target, 2, 0)
-    after = run._fastest(target)
+    assert steps_of_lifts(standing, target) == before.cost.steps  # none with one less is known
+    gain = lifts.search(standing, target, Draw(2, 0, 0))
+    after = standing.fastest(target)
     assert after is not None
     assert gain > 0
     assert after.cost.steps == before.cost.steps
@@ -121,17 +134,18 @@ def test_a_run_goes_on_from_what_is_there(poor: Path, tmp_path: Path) -> None:
     assert read_rows(tmp_path / "new", 2) == first
 
 
-def test_nothing_gets_worse_by_what_is_offered(tmp_path: Path) -> None:
+def test_nothing_gets_worse_by_what_is_offered() -> None:
     rows = {4: Catalog().rows(4, 40, 80)}
-    run = _Run(tmp_path, range(40, 81), rows, [True, False], 0)
-    before = {target: run._front(target) for n in range(40, 81) for target in (Target(n, 4, True), Target(n, 4, False))}
+    standing = Standing(range(40, 81), rows)
+    targets = [Target(n, 4, duplex) for n in range(40, 81) for duplex in (True, False)]
+    before = {target: standing.front(target) for target in targets}
     for row in rows[4]:
-        for target, spec in _expansions(row):
-            if run._has(target):
-                run._offer(target, [spec])
+        for target, spec in expansions(row):
+            if standing.has(target):
+                standing.offer(target, [spec])
     for target, front in before.items():
         for one in front:
-            assert any(other.mean.dominates(one.mean) for other in run._front(target))
+            assert any(other.mean.dominates(one.mean) for other in standing.front(target))
 
 
 def test_deferral_takes_the_best_first_and_ends(tmp_path: Path) -> None:
@@ -139,19 +153,20 @@ def test_deferral_takes_the_best_first_and_ends(tmp_path: Path) -> None:
     by_spff = [row for row in Catalog().rows(3, 3, 90) if not row.deferred]
     (tmp_path / "before").mkdir()
     write_rows(tmp_path / "before", 3, by_spff)
-    run = _Run(tmp_path, sizes, {3: by_spff}, [True, False], 0, only=_Turn.DEFERRAL)
+    standing = Standing(sizes, {3: by_spff})
+    run = _Run(tmp_path, standing, [True, False], 0, only=DEFERRAL)
     targets = [Target(n, 3, duplex) for n in sizes for duplex in (True, False)]
-    first = run._next()
+    first = run.waiting.next()
     assert first is not None
-    hopes = [run._hope(target)[0] for target in targets]
-    assert max(hopes) in {run._hope(Target(first.nodes, 3, duplex))[0] for duplex in (True, False)}
-    assert run.receivers[first.either_way][-1] == count_receivers(first.build())
+    hopes = [standing.hope(target)[0] for target in targets]
+    assert max(hopes) in {standing.hope(Target(first.nodes, 3, duplex))[0] for duplex in (True, False)}
+    assert standing.receivers[first.either_way][-1] == count_receivers(first.build())
     run.go(1000, None)  # which ends when there is nothing left to gain
     assert run.gain > 0
-    assert all(run._hope(target) == (0, None) for target in targets)
-    new = run.new
-    assert all(row.deferred and row in run.rows[row.nodes, 3] for row in new)
-    assert any(row in run._front(Target(row.nodes, 3, duplex=False)) for row in new)
+    assert all(standing.hope(target) == (0, None) for target in targets)
+    new = standing.new
+    assert all(row.deferred and row in standing.rows[row.nodes, 3] for row in new)
+    assert any(row in standing.front(Target(row.nodes, 3, duplex=False)) for row in new)
     assert [check_row(row) for row in new] == [None] * len(new)
     run.save()
     changes = compare_catalogs(tmp_path / "before", tmp_path, degrees=[3], first=60, last=75)
@@ -167,110 +182,122 @@ def test_what_older_versions_have_deferred_is_deferred_again(tmp_path: Path) -> 
         """Return the deferred rows after a run that starts from one of version 3 with so much more bandwidth."""
         cost, allgather = (Cost(one.steps, one.bandwidth * shares) for one in (known.cost, known.allgather))
         old = replace(known, cost=cost, allgather=allgather, version=3)
-        run = _Run(tmp_path, range(60, 61), {3: [old]}, [False], 0, only=_Turn.DEFERRAL)
+        standing = Standing(range(60, 61), {3: [old]})
+        run = _Run(tmp_path, standing, [False], 0, only=DEFERRAL)
         run.go(1000, None)
-        assert (run.gain > 0) == bool(run.new) == (shares > 1)
-        return run.rows[60, 3]
+        assert (run.gain > 0) == bool(standing.new) == (shares > 1)
+        return standing.rows[60, 3]
 
-    run = _Run(tmp_path, range(60, 61), {3: []}, [False], 0)
-    run._keep(Target(60, 3, duplex=False), [parse("randomregular(60,3,2)")])
-    (known,) = (row for row in run.rows[60, 3] if row.deferred)
+    standing = Standing(range(60, 61), {3: []})
+    standing.keep(Target(60, 3, duplex=False), [parse("randomregular(60,3,2)")])
+    (known,) = (row for row in standing.rows[60, 3] if row.deferred)
     assert rows_after(Fraction(1)) == rows_after(Fraction(11, 10)) == [known]
     assert known.version == VERSION
 
 
-def test_fewer_steps_are_looked_for_than_the_fastest_has_though_slower_ones_have_as_few(tmp_path: Path) -> None:
+def test_fewer_steps_are_looked_for_than_the_fastest_has_though_slower_ones_have_as_few() -> None:
     beside = [row for row in Catalog().rows(5, 123, 139) if row.nodes != 131]
-    run = _Run(tmp_path, range(131, 132), {5: beside}, [False], 0, only=_Turn.STEPS)
+    standing = Standing(range(131, 132), {5: beside})
     target = Target(131, 5, duplex=False)
-    assert run._fewer_steps(target, 0) == 0  # than none
-    run._keep(target, [parse("genkautz(5,131)"), parse("dicirculant(131,19,21,24,116,124)")])
-    slower, fastest = sorted(run._front(target), key=lambda row: row.cost.steps)
-    assert run._fastest(target) == fastest
-    before, left = run._ratio(target), run._left(target, _Turn.STEPS)
-    gain = run._fewer_steps(target, 0)
-    assert 0 < gain == before - run._ratio(target) <= left
-    found = run._fastest(target)
+    assert steps.search(standing, target, Draw(0, 0, 0)) == 0  # than none
+    standing.keep(target, [parse("genkautz(5,131)"), parse("dicirculant(131,19,21,24,116,124)")])
+    slower, fastest = sorted(standing.front(target), key=lambda row: row.cost.steps)
+    assert standing.fastest(target) == fastest
+    before, left = standing.ratio(target), steps.left(standing, target)
+    gain = steps.search(standing, target, Draw(0, 0, 0))
+    assert 0 < gain == before - standing.ratio(target) <= left
+    found = standing.fastest(target)
     assert found is not None
     assert found.cost.steps == slower.cost.steps < fastest.cost.steps
     assert check_row(found) is None
 
 
-def test_what_is_found_with_fewer_steps_is_deferred_at_once(tmp_path: Path) -> None:
-    run = _Run(tmp_path, range(60, 61), {3: []}, [False], 0)
-    target = Target(60, 3, duplex=False)
-    run._keep(target, [parse("biring(3,60)"), parse("randomregular(60,3,2)")])
-    kept = run.rows[60, 3]
+@pytest.mark.parametrize(("nodes", "degree", "better"), [(59, 6, 3), (96, 7, 3)])
+def test_sizes_without_symmetry_have_few_steps_beside_fresh_lifts(nodes: int, degree: int, better: int) -> None:
+    target = Target(nodes, degree, duplex=True)
+    standing = Standing(range(nodes, nodes + 1), {degree: []})
+    standing.keep(target, [parse(f"randomregulargraph({nodes},{degree},1)")])
+    assert standing.fewer(target) == better
+    assert steps.search(standing, target, Draw(0, 0, 0)) > 0
+    found = standing.fastest(target)
+    assert found is not None
+    assert found.cost.steps == better
+    assert found.either_way.startswith(("delete(lift(", "swap(delete(lift("))
+    assert check_row(found) is None
+
+
+def test_what_is_found_with_fewer_steps_is_deferred_at_once() -> None:
+    standing = Standing(range(60, 61), {3: []})
+    standing.keep(Target(60, 3, duplex=False), [parse("biring(3,60)"), parse("randomregular(60,3,2)")])
+    kept = standing.rows[60, 3]
     assert sum(row.deferred for row in kept) == 1
     assert min(kept, key=lambda row: row.cost.bandwidth + row.cost.steps).deferred
-    assert {row.deferred for row in run.new} == {True, False}
+    assert {row.deferred for row in standing.new} == {True, False}
 
 
-def test_next_to_the_bound_only_fewer_steps_are_searched_for(tmp_path: Path) -> None:
-    run = _Run(tmp_path, range(60, 61), {3: []}, [False], 0)
+def test_next_to_the_bound_only_fewer_steps_are_searched_for() -> None:
+    standing = Standing(range(60, 61), {3: []})
     target, optimum = Target(60, 3, duplex=False), Fraction(59, 60)
     spec = "randomregular(60,3,2)"
     for share, counts in ((Fraction(1, 200), optimum), (Fraction(1, 20), optimum * Fraction(21, 20))):
         cost = Cost(6, optimum * (1 + share))
-        run.rows[60, 3] = [Row(60, 3, cost, cost, False, "family", Basis.DEFERRED, 2, spec)]
-        assert run._known(target) == [Cost(6, counts)]
+        standing.rows[60, 3] = [Row(60, 3, cost, cost, False, "family", Basis.DEFERRED, 2, spec)]
+        assert standing.known(target) == [Cost(6, counts)]
     near = search_symmetric(target, 10**6, orbits=[2], known=[Cost(6, optimum)])
     assert all(found.cost.steps < 6 for found in near)
 
 
 def test_linear_congruential_digraphs_are_better_than_generalized_kautz_ones(tmp_path: Path) -> None:
     target = Target(400, 4, duplex=False)
-    run = _Run(
-        tmp_path,
-        range(400, 401),
-        {4: [_by_spff(target, parse("genkautz(4,400)"))]},
-        [True, False],
-        0,
-        only=_Turn.CONGRUENTIAL,
-    )
+    standing = Standing(range(400, 401), {4: [by_spff(target, parse("genkautz(4,400)"))]})
+    run = _Run(tmp_path, standing, [True, False], 0, only=congruential.name)
     assert [one for purse in run.purses.values() for one in purse.searches] == [(target, 0)]
-    before = run._ratio(target)
+    before = standing.ratio(target)
     assert run._turn()
-    assert run.gain == pytest.approx(before - run._ratio(target))
+    assert run.gain == pytest.approx(before - standing.ratio(target))
     assert run.gain > 0
-    (best,) = run._front(target)
+    (best,) = standing.front(target)
     assert best.cost.steps == 5
     assert best.spec.startswith("cover(congruential(200,")
-    assert all(check_row(row) is None for row in run.new)
+    assert all(check_row(row) is None for row in standing.new)
     run.save()
-    assert read_rows(tmp_path, 4) == run.rows[400, 4]
+    assert read_rows(tmp_path, 4) == standing.rows[400, 4]
 
 
-def test_loads_are_evened_out_and_line_graphs_with_them(tmp_path: Path) -> None:
+def test_loads_are_evened_out_and_line_graphs_with_them() -> None:
     target = Target(39, 4, duplex=False)
     known = {target: "turn(congruential(39,4,0,1,2,3),0)", WIDE: "genkautz(4,156)"}
-    rows = [_by_spff(size, parse(spec)) for size, spec in known.items()]
-    run = _Run(tmp_path, range(39, 157), {4: rows}, [False], 0, only=_Turn.EVENNESS)
-    before = sum(map(run._ratio, known))
-    gain = sum(run._evened(target, turn, turn) for turn in range(4))
-    assert gain == pytest.approx(before - sum(map(run._ratio, known)))
+    rows = [by_spff(size, parse(spec)) for size, spec in known.items()]
+    standing = Standing(range(39, 157), {4: rows})
+    before = sum(map(standing.ratio, known))
+    gain = sum(evenness.search(standing, target, Draw(0, turn, turn)) for turn in range(4))
+    assert gain == pytest.approx(before - sum(map(standing.ratio, known)))
     assert gain > 0
-    best = min(run._front(target), key=lambda row: runtime(row.mean))
+    best = min(standing.front(target), key=lambda row: runtime(row.mean))
     assert best.spec.startswith(("swap(", "successors("))
     assert best.cost.steps == 3
-    lines = [row for row in run.rows[156, 4] if row.spec.endswith(f"line({best.either_way})")]
+    lines = [row for row in standing.rows[156, 4] if row.spec.endswith(f"line({best.either_way})")]
     assert [row.cost.steps for row in lines] == [4]
-    assert {check_row(row) for row in run.new} == {None}
-    assert run.new
+    assert {check_row(row) for row in standing.new} == {None}
+    assert standing.new
 
 
 def test_only_turns_of_one_kind(tmp_path: Path) -> None:
-    for only in _Turn:
-        run = _Run(tmp_path, range(24, 26), {3: Catalog().rows(3, 24, 25)}, [True, False], 0, only=only)
-        assert {kind.turn for kind in run.purses} <= {only}
-        assert run.purses or only == _Turn.DEFERRAL
+    standing = Standing(range(24, 26), {3: Catalog().rows(3, 24, 25)})
+    for only in KINDS:
+        run = _Run(tmp_path, standing, [True, False], 0, only=only)
+        names = {DEFERRAL if kind.turn is None else kind.turn.name for kind in run.purses}
+        assert names == {only} or (only == DEFERRAL and not names)
+    (choices,) = (option.type for option in command.params if option.name == "only")
+    assert isinstance(choices, click.Choice)
+    assert tuple(choices.choices) == KINDS
     with pytest.raises(ParameterError, match="only"):
         improve_catalog(tmp_path, range(24, 26), [3], only="luck")
 
 
 def test_expansions_have_their_sizes() -> None:
     row = next(row for row in Catalog().rows(2, 10, 10) if not row.duplex)
-    for target, spec in _expansions(row):
+    for target, spec in expansions(row):
         topology = build(spec)
         assert (topology.nodes, topology.degree) == (target.nodes, target.degree)
         assert topology.is_duplex or not target.duplex

@@ -25,6 +25,11 @@ class Target:
     degree: int
     duplex: bool
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """Number of nodes and degree."""
+        return self.nodes, self.degree
+
 
 @dataclass(frozen=True)
 class Found:

@@ -1,0 +1,68 @@
+"""Turns that search linear congruential digraphs: they have few steps, and deferred schedules with little bandwidth."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from topodesign.catalog.standing import WORTHWHILE, Standing, by_spff
+from topodesign.catalog.turns.prospects import left_with, possible_in
+from topodesign.catalog.turns.turn import Draw, Turn
+from topodesign.search.congruential import search_congruential
+from topodesign.search.evenness import search_even
+from topodesign.search.target import Target
+
+_DRAWN, _DRAWN_FIRST, _DRAWN_WORK = 400, 16, 6 * 10**9
+"""Digraphs that are drawn in a turn, in the first turn at a size (four times as many in the next), and how much work
+they may be: a few seconds."""
+_PROMISING = 2
+"""Of these so many are priced."""
+_EVENED = 16 * 10**8
+"""Links of a digraph times exchanges that even out their loads, of which they need many."""
+_EVENED_REACH = Fraction(8, 3)
+"""Times d^(k-1) nodes up to which digraphs of k steps can be evened out."""
+
+
+def _orbits(target: Target) -> list[int]:
+    return [0] if target.nodes > 2 * target.degree and not target.duplex else []
+
+
+def _left(standing: Standing, target: Target) -> float:
+    return left_with(standing, target, _digits(target))
+
+
+def _search(standing: Standing, target: Target, draw: Draw) -> float:
+    """Keep what is best of their schedules."""
+    most = max(_PROMISING, _DRAWN_WORK // (target.nodes**2 * target.degree))
+    tries = min(_DRAWN, _DRAWN_FIRST * 4**draw.number, most)
+    gain = 0.0
+    for steps in (_digits(target), _digits(target) + 1):  # not all sizes have any of so few steps that is even
+        least = possible_in(target, steps) + WORTHWHILE
+        if standing.ratio(target) <= least:
+            continue
+        specs = search_congruential(target, steps, tries, seed=draw.seed, most=_PROMISING)
+        gain += standing.keep(target, specs)
+        for spec in specs:
+            row = by_spff(target, spec)
+            if standing.ratio(target) > least and row.either_way not in standing.deferred:
+                gain += standing.defer(row)
+            if standing.ratio(target) > least and steps == _digits(target) and _can_be_evened(target):
+                exchanges = _EVENED // (target.nodes * target.degree)
+                even = search_even(row.build(), steps, exchanges, seed=draw.seed)
+                gain += 0.0 if even is None else standing.keep_deferred(target, even)
+    return gain
+
+
+def _digits(target: Target) -> int:
+    """Return k of the smallest power d^k that is at least N: the steps of a linear congruential digraph."""
+    steps, reach = 1, target.degree
+    while reach < target.nodes:
+        steps, reach = steps + 1, reach * target.degree
+    return steps
+
+
+def _can_be_evened(target: Target) -> bool:
+    """Whether linear congruential digraphs of a size have enough walks for links to be exchanged."""
+    return bool(target.nodes <= _EVENED_REACH * target.degree ** (_digits(target) - 1))
+
+
+congruential = Turn("congruential", _orbits, _left, _search)

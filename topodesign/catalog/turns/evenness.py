@@ -1,0 +1,41 @@
+"""Turns that exchange links of the fastest topology such that they are loaded more evenly."""
+
+from __future__ import annotations
+
+from topodesign.catalog.rows import Row
+from topodesign.catalog.standing import Standing
+from topodesign.catalog.turns.prospects import left_with
+from topodesign.catalog.turns.turn import Draw, Turn
+from topodesign.search.evenness import MOST_LINKS, search_even
+from topodesign.search.target import Target
+
+_WORK, _MOST_TIMES = 10**8, 3
+"""Links of a topology times exchanges, in the first turn at a size, and how often at most that is doubled."""
+_OTHERS_ARE_BETTER = "genkautz"
+"""Topologies whose links are not exchanged: linear congruential digraphs of the same size are better starts."""
+
+
+def _orbits(target: Target) -> list[int]:
+    return [0] if target.nodes > 2 * target.degree and not target.duplex and target.degree <= MOST_LINKS else []
+
+
+def _start(standing: Standing, target: Target) -> Row | None:
+    best = standing.fastest(target)
+    return None if best is None or best.spec.startswith(_OTHERS_ARE_BETTER) else best
+
+
+def _left(standing: Standing, target: Target) -> float:
+    start = _start(standing, target)
+    return 0.0 if start is None else left_with(standing, target, start.cost.steps)
+
+
+def _search(standing: Standing, target: Target, draw: Draw) -> float:
+    start = _start(standing, target)
+    if start is None:
+        return 0.0
+    exchanges = (_WORK << min(draw.number, _MOST_TIMES)) // (target.nodes * target.degree)
+    spec = search_even(start.build(), start.cost.steps, exchanges, seed=draw.seed)
+    return 0.0 if spec is None else standing.keep_deferred(target, spec)
+
+
+evenness = Turn("evenness", _orbits, _left, _search)

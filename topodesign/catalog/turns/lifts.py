@@ -1,0 +1,48 @@
+"""Turns that search lifts for few steps, whatever their bandwidth factor.
+
+First for one step less than is known; where that is too rare for as many, whose deferred schedules cost less than those
+of topologies without symmetry.
+"""
+
+from __future__ import annotations
+
+from topodesign.catalog.standing import Standing
+from topodesign.catalog.turns.prospects import left_with, scarcity
+from topodesign.catalog.turns.quotients import orbits_to_search
+from topodesign.catalog.turns.turn import Draw, Turn
+from topodesign.search.symmetric import search_symmetric
+from topodesign.search.target import Target
+
+_WORK, _MOST_TIMES = 4 * 10**8, 4
+"""Of the first turn with so many orbits, some tenths of a second, and how often at most it is doubled."""
+_RARE = 1.5
+"""Scarcity of topologies from which on lifts are not searched; at 0.9 a quarter of all sizes have one that is found."""
+_RARER = 4
+"""How steeply it gets less likely before, and takes longer: seven of ten sizes have one at 0.3, two or three at 0.8."""
+
+
+def steps_of_lifts(standing: Standing, target: Target) -> int | None:
+    """Return how many steps lifts should have: one less than the fastest topology if not too scarce, else as many."""
+    fastest, fewer = standing.fastest(target), standing.fewer(target)
+    if fewer is not None and scarcity(target, fewer) < _RARE:
+        return fewer
+    return None if fastest is None else fastest.cost.steps
+
+
+def _left(standing: Standing, target: Target) -> float:
+    steps = steps_of_lifts(standing, target)
+    if steps is None:
+        return 0.0
+    return left_with(standing, target, steps) * max(0.0, 1 - scarcity(target, steps) / _RARE) ** _RARER
+
+
+def _search(standing: Standing, target: Target, draw: Draw) -> float:
+    steps, fewer = steps_of_lifts(standing, target), standing.fewer(target)
+    work = _WORK << min(draw.number, _MOST_TIMES)
+    found = search_symmetric(target, work, orbits=[draw.orbits], seed=draw.seed, steps=steps)
+    if steps == fewer:
+        return standing.keep(target, [one.spec for one in found])
+    return sum(standing.keep_deferred(target, one.spec) for one in found)
+
+
+lifts = Turn("lifts", orbits_to_search, _left, _search)

@@ -1,0 +1,32 @@
+"""Turns that search neighbours: nodes are put into the best topologies of close sizes, or taken out."""
+
+from __future__ import annotations
+
+from topodesign.base.cost import keeps_port_free
+from topodesign.catalog.quality import runtime
+from topodesign.catalog.standing import Standing
+from topodesign.catalog.turns.prospects import left_by_records
+from topodesign.catalog.turns.turn import Draw, Turn
+from topodesign.search.annealing import MOST_PORTS
+from topodesign.search.neighbours import REACH, search_neighbours
+from topodesign.search.target import Target
+
+_WORK = 10**6
+"""Of a turn: about a third of a second."""
+_BASES = 8
+"""So many topologies of neighbouring sizes are started from."""
+
+
+def _orbits(target: Target) -> list[int]:
+    return [0] if target.degree <= MOST_PORTS or keeps_port_free(*target.size, duplex=target.duplex) else []
+
+
+def _search(standing: Standing, target: Target, draw: Draw) -> float:
+    near = standing.beside(target, REACH)
+    near.sort(key=lambda row: (not row.spec.startswith("line("), runtime(row.mean), row.spec))  # most nodes are near
+    bases = [row.build() for row in near[:_BASES]]
+    found = search_neighbours(target, bases, _WORK, seed=draw.seed, known=standing.known(target))
+    return standing.keep(target, [one.spec for one in found])
+
+
+neighbours = Turn("neighbours", _orbits, left_by_records, _search)

@@ -1,0 +1,46 @@
+"""What could be found at a size, and how likely it is."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+from topodesign.base.cost import Cost, lower_bound
+from topodesign.base.moore import moore_order
+from topodesign.catalog.quality import runtime
+from topodesign.catalog.records import record_bound
+from topodesign.catalog.standing import WORTHWHILE, Standing
+from topodesign.search.target import Target
+
+
+def scarcity(target: Target, steps: int) -> float:
+    """Return how many nodes a random topology leaves out within some steps, over what can be chosen to reach them.
+
+    It leaves out a share exp(-M/N), M being Moore's order; d ln N is the logarithm of the ways to link one node. Where
+    the first is above the second, there is in general no topology that leaves out none, but for exact structure.
+    """
+    share = math.exp(-moore_order(target.degree, steps, duplex=target.duplex) / target.nodes)
+    return target.nodes * share / (target.degree * math.log(target.nodes))
+
+
+def left_by_records(standing: Standing, target: Target) -> float:
+    """Return by how much the ratio is above as few steps as are known to be possible with optimal bandwidth."""
+    return standing.ratio(target) - _possible(target)
+
+
+def left_with(standing: Standing, target: Target, steps: int) -> float:
+    """Return the same for so many steps, but for what would not be worth it."""
+    return standing.ratio(target) - possible_in(target, steps) - WORTHWHILE
+
+
+@functools.cache
+def _possible(target: Target) -> float:
+    record, bound = (find(*target.size, duplex=target.duplex) for find in (record_bound, lower_bound))
+    return float(runtime(record) / runtime(bound))
+
+
+@functools.cache
+def possible_in(target: Target, steps: int) -> float:
+    """Return the ratio to the bound of a topology of so many steps with optimal bandwidth."""
+    bound = lower_bound(*target.size, duplex=target.duplex)
+    return float(runtime(Cost(steps, bound.bandwidth)) / runtime(bound))

@@ -1,0 +1,29 @@
+"""Turns that search quotients: lifts and Cayley digraphs with the best costs."""
+
+from __future__ import annotations
+
+from topodesign.base.cost import keeps_port_free
+from topodesign.catalog.standing import Standing
+from topodesign.catalog.turns.prospects import left_by_records
+from topodesign.catalog.turns.turn import Draw, Turn
+from topodesign.search.symmetric import MOST_LINKS, orbit_counts, search_symmetric
+from topodesign.search.target import Target
+
+_WORK = 3 * 10**7
+"""Of a turn: some tenths of a second, most of which pricing takes."""
+
+
+def orbits_to_search(target: Target) -> list[int]:
+    """Return the numbers of orbits of lifts of a size; none where a port stays free: then nodes do not look alike."""
+    if target.degree > MOST_LINKS or keeps_port_free(*target.size, duplex=target.duplex):
+        return []
+    return [1, *orbit_counts(*target.size)]
+
+
+def _search(standing: Standing, target: Target, draw: Draw) -> float:
+    known = standing.known(target)
+    found = search_symmetric(target, _WORK, orbits=[draw.orbits], seed=draw.seed, known=known)
+    return standing.keep(target, [one.spec for one in found])
+
+
+quotients = Turn("quotients", orbits_to_search, left_by_records, _search)

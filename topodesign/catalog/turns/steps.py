@@ -1,0 +1,76 @@
+"""Turns that search for one step less than is known, close to topologies with as few, whatever the bandwidth factor."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from topodesign.catalog.quality import runtime
+from topodesign.catalog.standing import Standing
+from topodesign.catalog.turns.prospects import left_by_records, scarcity
+from topodesign.catalog.turns.turn import Draw, Turn
+from topodesign.expand.library import build
+from topodesign.search.evenness import MOST_LINKS, search_even
+from topodesign.search.nearness import search_near
+from topodesign.search.neighbours import REACH
+from topodesign.search.symmetric import orbit_counts, search_symmetric
+from topodesign.search.target import Target
+
+_EXCHANGES = 4000
+"""Of links."""
+_BASES = 24
+"""So many topologies of neighbouring sizes are started from."""
+_WORK_BESIDE, _COUNTS_BESIDE, _FEWEST_BESIDE = 4 * 10**8, 4, 3
+"""Fresh lifts beside a size: work with each number of orbits, how many of these are tried until one has such lifts, and
+the least of them: nodes of fewer orbits look too much alike."""
+_EVENED = 10**8
+"""Links of what is found times exchanges that even out their loads."""
+
+
+def _orbits(target: Target) -> list[int]:
+    return [0] if target.nodes > 2 * target.degree else []
+
+
+def _left(standing: Standing, target: Target) -> float:
+    fewer = standing.fewer(target)
+    return 0.0 if fewer is None else left_by_records(standing, target) / (1 + scarcity(target, fewer))
+
+
+def _search(standing: Standing, target: Target, draw: Draw) -> float:
+    """Search for one step less than the fastest topology of a size.
+
+    There may be some with as few already that are slower, as generalized Kautz digraphs often are.
+    """
+    fastest, steps = standing.fastest(target), standing.fewer(target)
+    if fastest is None or steps is None:
+        return 0.0
+    several = {row.spec: row for row in standing.beside(target, REACH) if row.cost.steps <= steps}
+    near = sorted(several.values(), key=lambda row: (runtime(row.mean), abs(row.nodes - target.nodes), row.spec))
+    specs = [*_lifts_beside(target, steps, draw.seed), *(row.spec for row in [*near[:_BASES], fastest])]
+    found = search_near(target, steps, map(build, specs), _EXCHANGES, seed=draw.seed)
+    if found is None:
+        return 0.0
+    if target.duplex:
+        return standing.keep(target, [found])
+    exchanges = _EVENED // (target.nodes * target.degree)
+    even = search_even(build(str(found)), steps, exchanges, seed=draw.seed) if target.degree <= MOST_LINKS else None
+    return standing.keep_deferred(target, even or found)
+
+
+def _lifts_beside(target: Target, steps: int, seed: int) -> list[str]:
+    """Return fresh lifts with a node more, or two, and so few steps; other seeds make others.
+
+    A node less often makes no pair of nodes too far apart, or few; which one it is matters little in one lift, where
+    many look alike, but lifts differ.
+    """
+    in_pairs = target.duplex and target.degree % 2 == 1 and target.nodes % 2 == 0
+    beside = replace(target, nodes=target.nodes + (2 if in_pairs else 1))
+    counts = [count for count in orbit_counts(*beside.size) if count >= _FEWEST_BESIDE]
+    for count in np.random.default_rng(seed).permutation(counts).tolist()[:_COUNTS_BESIDE]:
+        if found := search_symmetric(beside, _WORK_BESIDE, orbits=[count], seed=seed, steps=steps):
+            return [str(one.spec) for one in found]
+    return []
+
+
+steps = Turn("steps", _orbits, _left, _search)
