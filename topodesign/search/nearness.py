@@ -31,6 +31,8 @@ _HOPELESS = 4
 _NEARLY, _LONGER, _ROUNDS = 24, 4, 3
 """With so few pairs left it is worth so many times as many exchanges again, and that so often: from 8 pairs most
 tries get to none, from 12 half of them, from 40 hardly any."""
+_MOST_WORK = 4 * 10**9
+"""Words that are looked at in all of them, at most: a few seconds."""
 
 
 def search_near(target: Target, steps: int, bases: Iterable[Topology], exchanges: int, *, seed: int = 0) -> Spec | None:
@@ -67,13 +69,14 @@ def search_near(target: Target, steps: int, bases: Iterable[Topology], exchanges
                 return start.spec
             least = min(least, far)
             drafts.append((far, len(drafts), start))
+    most = _MOST_WORK // (target.nodes**2 * target.degree // 64 * _ANNEALED * _ROUNDS) + exchanges
     for far, _, start in sorted(drafts)[:_ANNEALED]:
         if far > _HOPELESS * target.nodes:
             break
         left, out = _exchanged(start, steps, exchanges, target.duplex, rng)
         for turn in range(1, _ROUNDS + 1):
             if 0 < left <= _NEARLY:
-                left = _bring_near(out, steps, exchanges * _LONGER**turn, target.duplex, rng)
+                left = _bring_near(out, steps, min(exchanges * _LONGER**turn, most), target.duplex, rng)
         if left == 0 and start.spec is not None:
             spec = Spec("swap", (start.spec, *swaps_between(start, out.astype(np.int32))))
             if len(str(spec)) <= LONGEST_SPEC:

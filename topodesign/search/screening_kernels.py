@@ -196,17 +196,20 @@ def _lost(
     for w in range(len(reached)):
         reached[w] = np.uint64(0)
     for source in range(together):
-        reached[(first + source) * cosets * row + source] = np.uint64(1)
-    found, x = together, 0
-    while x < depth and found < nodes:
+        orbit = first + source
+        reached[orbit * cosets * row + source] = np.uint64(1)
+        for link in range(orbit * degree, orbit * degree + degree):
+            turn = turns.turn[voltage[link], 0]
+            word = (head[link] * cosets + turns.coset[voltage[link], 0]) * row + (turn >> 6) * sources + source
+            reached[word] |= np.uint64(1) << np.uint64(turn & 63)
+    last, found, x = together, _count(reached, mask), 1
+    while x < depth and last < found < nodes and _promising(found, found - last, nodes, growth, depth - x, spare):
         x += 1
         if turns.size <= WORD:
             _step_by_words(field, head, voltage, turns, degree)
         else:
             _step(field, head, voltage, turns, degree)
         last, found = found, _count(reached, mask)
-        if found == last or not _promising(found, found - last, nodes, growth, depth - x, spare):
-            break
     lost = nodes - found
     return (lost if lost <= spare else -1), x
 
