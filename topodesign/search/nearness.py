@@ -14,6 +14,7 @@ import numpy as np
 from topodesign.base.spec import LONGEST_SPEC, Spec
 from topodesign.search import near_kernels as kernels
 from topodesign.search.annealing import swaps_between
+from topodesign.search.insertion import best_insertions, can_be_compared
 from topodesign.search.neighbours import drawn
 from topodesign.search.target import Target
 from topodesign.topology.topology import IntArray, Topology
@@ -61,7 +62,7 @@ def search_near(target: Target, steps: int, bases: Iterable[Topology], exchanges
     drafts: list[tuple[int, int, Topology]] = []
     for base in bases:
         least = _HOPELESS * target.nodes
-        for number, start in enumerate(_starts(target, base, rng)):
+        for number, start in enumerate(_starts(target, steps, base, rng)):
             if number >= _FIRST_STARTS and least > _PROMISING:
                 break
             far = _exchanged(start, steps, 0, target.duplex, rng)[0]
@@ -91,9 +92,13 @@ def starts_into(out: IntArray) -> IntArray:
     return starts
 
 
-def _starts(target: Target, base: Topology, rng: np.random.Generator) -> Iterator[Topology]:
+def _starts(target: Target, steps: int, base: Topology, rng: np.random.Generator) -> Iterator[Topology]:
     change = base.nodes - target.nodes
-    made = drawn(base, target, max(_FEWEST_STARTS, _STARTS // change**2), rng) if change else [base]
+    made: Iterable[Topology] = [base]
+    if change == -1 and not base.self_loops and can_be_compared(target.degree, steps, duplex=target.duplex):
+        made = best_insertions(base, steps, _STARTS)
+    elif change:
+        made = drawn(base, target, max(_FEWEST_STARTS, _STARTS // change**2), rng)
     yield from (one for one in made if one.self_loops == 0 or target.nodes * target.degree % 2)
 
 

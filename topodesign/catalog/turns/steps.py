@@ -12,6 +12,7 @@ from topodesign.catalog.turns.prospects import left_by_records, scarcity
 from topodesign.catalog.turns.turn import Draw, Turn
 from topodesign.expand.library import build
 from topodesign.search.evenness import MOST_LINKS, search_even
+from topodesign.search.insertion import can_be_compared
 from topodesign.search.nearness import search_near
 from topodesign.search.neighbours import REACH
 from topodesign.search.symmetric import orbit_counts, search_symmetric
@@ -59,18 +60,24 @@ def _search(standing: Standing, target: Target, draw: Draw) -> float:
 
 
 def _lifts_beside(target: Target, steps: int, seed: int) -> list[str]:
-    """Return fresh lifts with a node more, or two, and so few steps; other seeds make others.
+    """Return fresh lifts with a node more, or two, or one less, and so few steps; other seeds make others.
 
-    A node less often makes no pair of nodes too far apart, or few; which one it is matters little in one lift, where
-    many look alike, but lifts differ.
+    A node less often makes no pair of nodes too far apart, or few, and so does one more if all places can be compared.
+    Which one it is matters little in one lift, where many look alike, but lifts differ.
     """
     in_pairs = target.duplex and target.degree % 2 == 1 and target.nodes % 2 == 0
-    beside = replace(target, nodes=target.nodes + (2 if in_pairs else 1))
-    counts = [count for count in orbit_counts(*beside.size) if count >= _FEWEST_BESIDE]
-    for count in np.random.default_rng(seed).permutation(counts).tolist()[:_COUNTS_BESIDE]:
-        if found := search_symmetric(beside, _WORK_BESIDE, orbits=[count], seed=seed, steps=steps):
-            return [str(one.spec) for one in found]
-    return []
+    changes = [2 if in_pairs else 1]
+    if can_be_compared(target.degree, steps, duplex=target.duplex) and not in_pairs:
+        changes.insert(0, -1)
+    found: list[str] = []
+    for change in changes:
+        beside = replace(target, nodes=target.nodes + change)
+        counts = [count for count in orbit_counts(*beside.size) if count >= _FEWEST_BESIDE]
+        for count in np.random.default_rng(seed).permutation(counts).tolist()[:_COUNTS_BESIDE]:
+            if several := search_symmetric(beside, _WORK_BESIDE, orbits=[count], seed=seed, steps=steps):
+                found += [str(one.spec) for one in several]
+                break
+    return found
 
 
 steps = Turn("steps", _orbits, _left, _search)
