@@ -16,7 +16,8 @@ from topodesign.base.errors import DisconnectedError
 from topodesign.graphs.cayley import cayley_of
 from topodesign.pricing.closed_form import price
 from topodesign.search import symmetric as search
-from topodesign.search.symmetric import cayley_spec, groups_of_order, groups_to_search, search_cayley, search_symmetric
+from topodesign.search.groups import groups_of_order, groups_to_search
+from topodesign.search.symmetric import cayley_spec, search_cayley, search_symmetric
 from topodesign.search.target import Found, Target
 
 
@@ -97,30 +98,6 @@ def test_degrees_beyond_the_search_find_nothing() -> None:
     for nodes, degree in ((40, 17), (5, 5), (3, 7)):
         target = Target(nodes, degree, duplex=False)
         assert search_cayley([target], 1.0) == {target: []}
-
-
-def number_of_classes(base: Group) -> int:
-    """Count conjugacy classes one by one."""
-    inverse = base.inverses()
-    seen: set[int] = set()
-    classes = 0
-    for element in range(base.order):
-        if element not in seen:
-            classes += 1
-            step = base.multiply(base.elements(), np.array(element))
-            seen.update(base.multiply(step, inverse).tolist())
-    return classes
-
-
-@pytest.mark.parametrize("order", [1, 2, 6, 8, 12, 16, 20, 21, 27, 42, 56, 72])
-def test_groups_come_by_their_commuting_pairs(order: int) -> None:
-    """The share of commuting pairs is the number of conjugacy classes over the order."""
-    groups = groups_of_order(order)
-    classes = [number_of_classes(base) for base in groups]
-    assert classes == sorted(classes)
-    assert all(base.order == order for base in groups)
-    assert len({str(base.spec) for base in groups}) == len(groups)
-    assert any(base.abelian for base in groups)
 
 
 @pytest.mark.parametrize("base", [dicyclic(2), dicyclic(3), affine(4), affine(5), metacyclic(7, 3, 2)])
@@ -261,20 +238,3 @@ def test_lifts_reach_sizes_whose_groups_are_poor() -> None:
 def test_nothing_is_found_where_there_is_nothing_to_look_for(target: Target) -> None:
     assert search_symmetric(target, 10**6) == []
     assert search_symmetric(target, 10**6, orbits=[3]) == []
-
-
-def test_groups_to_search_include_all_abelian_ones() -> None:
-    for order, number in {8: 3, 16: 5, 32: 7, 36: 4, 64: 11, 72: 6, 97: 1}.items():
-        squares = set()
-        for base in groups_to_search(order):
-            if base.abelian:  # told apart by how many elements have each order
-                orders = [element_order(base, element) for element in range(order)]
-                squares.add(tuple(sorted(orders)))
-        assert len(squares) == number
-
-
-def element_order(base: Group, element: int) -> int:
-    count, power = 1, element
-    while power:
-        power, count = int(base.multiply(np.array(power), np.array(element))), count + 1
-    return count

@@ -12,6 +12,9 @@ from topodesign.base.spec import Spec
 from topodesign.search.screening_kernels import LANES, WORD, Turns
 from topodesign.topology.topology import IntArray
 
+_TOGETHER = 2**20
+"""Products that are worked out at the same time, which takes some tens of bytes for each."""
+
 
 @dataclass(frozen=True, eq=False)
 class Numbered:
@@ -50,9 +53,7 @@ def numbered(spec: Spec) -> Numbered:
     """
     base = group(spec)
     elements = base.elements()
-    orders = np.zeros(base.order, dtype=np.int64)
-    for divisor in (one for one in range(1, base.order + 1) if base.order % one == 0):
-        orders[(orders == 0) & (_power(base, elements, divisor) == 0)] = divisor
+    orders = _orders(base, elements)
     size = min(np.unique(orders).tolist(), key=lambda one: (_work(one) / one, -one))
     generator = elements[np.argmax(orders == size) :][:1]
     subgroup = np.zeros(1, dtype=np.int64)
@@ -65,14 +66,33 @@ def numbered(spec: Spec) -> Numbered:
             number[base.multiply(subgroup, np.int64(element))] = np.arange(size) + len(heads) * size  # type: ignore[arg-type]
             heads.append(element)
     element = np.argsort(number)
-    coset, turn = np.divmod(number[base.multiply(np.array(heads)[None, :], element[:, None])], size)
-    turns = Turns(coset.astype(np.int32), turn.astype(np.int32), size)
+    coset, turn = (np.empty((base.order, len(heads)), dtype=np.int32) for _ in range(2))
+    for first in range(0, base.order, rows := max(1, _TOGETHER // len(heads))):
+        some = slice(first, first + rows)
+        coset[some], turn[some] = np.divmod(number[base.multiply(np.array(heads)[None, :], element[some, None])], size)
+    turns = Turns(coset, turn, size)
     return Numbered(base, element, number, turns, number[_power(base, element, base.order - 1)])
 
 
 def _work(size: int) -> int:
     """Return about what rotating a coset of so many elements takes, in fifths of what one word takes."""
     return 5 if size <= WORD else 8 + 2 * -(-size // (LANES * WORD))
+
+
+def _orders(base: Group, elements: IntArray) -> IntArray:
+    """Return the orders of elements, prime by prime of the group's own."""
+    orders, left, prime = np.ones_like(elements), base.order, 1
+    while left > 1:
+        prime, share = prime + 1, 1
+        while left % prime == 0:
+            share, left = share * prime, left // prime
+        if share == 1:
+            continue
+        power = _power(base, elements, base.order // share)
+        while share > 1:
+            orders[power != 0] *= prime
+            power, share = _power(base, power, prime), share // prime
+    return orders
 
 
 def _power(base: Group, elements: IntArray, exponent: int) -> IntArray:

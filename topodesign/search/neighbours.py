@@ -27,7 +27,8 @@ from topodesign.graphs.loops import looped_nodes
 from topodesign.pricing.closed_form import price
 from topodesign.search import anneal_kernels as kernels
 from topodesign.search.annealing import MOST_PORTS, Walk, start_walk
-from topodesign.search.symmetric import cayley_spec, groups_to_search
+from topodesign.search.groups import groups_to_search
+from topodesign.search.symmetric import cayley_spec
 from topodesign.search.target import Found, Target, undominated
 from topodesign.topology.topology import IntArray, Topology
 

@@ -11,7 +11,6 @@ least bandwidth.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,15 +19,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.algebra.finite_field import prime_power
-from topodesign.algebra.group_catalog import further_groups
-from topodesign.algebra.groups import Group, abelian, affine, cyclic, dicyclic, metacyclic
+from topodesign.algebra.groups import Group
 from topodesign.base.compiled import LARGEST
 from topodesign.base.cost import Cost, lower_bound
-from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
 from topodesign.pricing.kernels import SCALE
 from topodesign.search.cosets import Numbered, numbered
+from topodesign.search.groups import groups_to_search
 from topodesign.search.screening_kernels import work_of_screening
 from topodesign.search.target import Found, Target, undominated
 from topodesign.search.voltage_kernels import MOST_STEPS, Base, anneal_lifts, try_sets
@@ -47,6 +44,7 @@ _FEWEST_TURNS = 12  # that a budget of work is cut into
 _TRIES = 100  # changes from a random start to the end, for each link of the base
 _STARTS = 4  # random starts in one turn
 _HOT = 1 << 16  # nodes missing, times 2**16, that annealing starts with
+_LARGEST_TWISTED = 10_000  # of larger groups it would take long to list the units
 _TWISTED = 8  # smaller sets are better without symmetry of their own
 _HOPELESS = 1 / 64  # where so large a share of the nodes is left out at best, no more turns are taken
 _ENOUGH_TURNS, _ENOUGH_TURNS_OF_GROUPS = 4, 12  # after so many; Cayley digraphs of one group differ most from others
@@ -105,6 +103,7 @@ def search_symmetric(
     seed: int = 0,
     known: Sequence[Cost] = (),
     steps: int | None = None,
+    enough: Fraction = Fraction(1),
 ) -> list[Found]:
     """Search one size within a budget of work: what is found depends on nothing but the arguments.
 
@@ -126,6 +125,8 @@ def search_symmetric(
     steps
         Search for so many steps alone, and be content with the first digraph that has no more, whatever its bandwidth
         factor. What leaves too many nodes out is given up early.
+    enough
+        Be content with so many times the optimal bandwidth factor.
 
     Returns
     -------
@@ -139,7 +140,7 @@ def search_symmetric(
             break
         waiting = len(counts) - place
         share = work * 2 // (waiting + 1) if count == 1 else work // waiting
-        state = _Search(target, count, seed, [*known, *(found.cost for found in best.values())], steps)
+        state = _Search(target, count, seed, [*known, *(found.cost for found in best.values())], steps, enough)
         work -= share - state.run(share)
         best |= {found.cost.steps: found for found in state.results()}
     return undominated(best.values())
@@ -187,6 +188,7 @@ class _Search:
     seed: int
     known: Sequence[Cost]
     steps: int | None = None
+    enough: Fraction = Fraction(1)
     turns: int = 0
     spent: float = 0.0
     finished: bool = False
@@ -203,7 +205,7 @@ class _Search:
             self.finished = True
 
     def _set_limits(self, nodes: int, degree: int) -> None:
-        self.optimum = (nodes - 1) * SCALE
+        self.content = int((nodes - 1) * SCALE * self.enough)
         self.fewest = lower_bound(nodes, degree, duplex=self.target.duplex).steps
         if self.orbits == 1 and all(base.abelian for base in groups_to_search(nodes)):
             while math.comb(self.fewest + degree, degree) < nodes:  # sums of so many terms, in any order
@@ -233,8 +235,8 @@ class _Search:
         return self.missing[self.steps] > _HOPELESS
 
     def _open(self) -> list[int]:
-        """Return the steps to aim at: those that are not reached with optimal bandwidth."""
-        return [steps for steps in range(self.fewest, len(self.allowed)) if self.allowed[steps] > self.optimum]
+        """Return the steps to aim at: those that are not reached with a bandwidth factor to be content with."""
+        return [steps for steps in range(self.fewest, len(self.allowed)) if self.allowed[steps] > self.content]
 
     def run(self, work: int) -> int:
         """Search with a budget of work; return what is left of it."""
@@ -280,7 +282,7 @@ class _Search:
             self.orbits,
             self.target.duplex,
         )
-        enough = self.optimum if self.steps is None else LARGEST
+        enough = self.content if self.steps is None else LARGEST
         looked, missing = anneal_lifts(lifted, depth, work, tries, _HOT, enough, state, self.allowed, found)
         share = missing / (nodes * self.orbits)
         self.missing[depth] = share if self.tried[depth] == 0 else min(share, self.missing[depth])
@@ -344,7 +346,7 @@ class _Search:
             if cost < before[steps] and cost < self.allowed[steps - 1]:
                 spec = _spec(group, links, found[steps], duplex=self.target.duplex)
                 self.best[steps] = Found(spec, Cost(steps, Fraction(cost, SCALE * self.target.nodes)))
-                if cost <= self.optimum:
+                if cost <= self.content:
                     self.allowed = self.allowed[: steps + 1]
                     break
         self._check_finished()
@@ -436,7 +438,7 @@ def _twist(base: Group, target: Target, rng: np.random.Generator) -> IntArray | 
     A set that is a union of few orbits of automorphisms has few choices and evenly loaded links. Half of the time there
     is none, so that other sets are tried too.
     """
-    fit = target.degree >= _TWISTED and base.spec.name in {"cyclic", "metacyclic"}
+    fit = target.degree >= _TWISTED and base.order <= _LARGEST_TWISTED and base.spec.name in {"cyclic", "metacyclic"}
     if not fit or rng.integers(0, 2):
         return None
     n = int(str(base.spec.args[0]))
@@ -477,83 +479,3 @@ def cayley_spec(base: Group, elements: Sequence[int], *, duplex: bool) -> Spec:
     if duplex and 2 * len(half := [a for a in elements if 2 * a < n]) == len(elements):
         return Spec("circulant", (n, *half))
     return Spec("dicirculant", (n, *elements))
-
-
-@functools.lru_cache(maxsize=4096)
-def groups_to_search(order: int) -> list[Group]:
-    """Return the groups of an order, the most promising first: metacyclic and further ones in turn, then abelian."""
-    pairs = itertools.zip_longest(groups_of_order(order), further_groups(order))
-    mixed = [base for pair in pairs for base in pair if base is not None]
-    return mixed + [abelian(*sizes) for sizes in _abelian_types(order, 1) if len(sizes) > 2]
-
-
-def _abelian_types(order: int, divisor: int) -> Iterator[tuple[int, ...]]:
-    """Yield (n1, n2, ...), each a multiple of the one before and n1 of the divisor, with that product."""
-    for first in range(2, order + 1):
-        if order % first == 0 and first % divisor == 0:
-            if first == order:
-                yield (first,)
-            for rest in _abelian_types(order // first, first):
-                yield (first, *rest)
-
-
-def groups_of_order(order: int) -> list[Group]:
-    """Return the groups of an order that are worth searching, those with the fewest commuting pairs first.
-
-    All split metacyclic groups (cyclic, dihedral and Frobenius groups of prime degree among them), each once for every
-    subgroup of multipliers, the dicyclic group and the affine group of a prime power.
-    """
-    ranked: list[tuple[Fraction, str, Group]] = []
-    for n, m, r in _metacyclic_parameters(order):
-        base = metacyclic(n, m, r) if m > 1 else cyclic(n)
-        ranked.append((_commuting_share(n, m, r), str(base.spec), base))
-    if order % 4 == 0 and order >= 8:
-        base = dicyclic(order // 4)
-        classes = order // 4 + 3  # of the dicyclic group of order 4n
-        ranked.append((Fraction(classes, order), str(base.spec), base))
-    root = math.isqrt(order) + 1
-    if root * (root - 1) == order and _is_proper_prime_power(root):
-        base = affine(root)
-        ranked.append((Fraction(root, order), str(base.spec), base))  # AGL(1,q) has q classes
-    return [base for *_, base in sorted(ranked, key=lambda row: row[:2])]
-
-
-def _is_proper_prime_power(q: int) -> bool:
-    try:
-        return prime_power(q)[1] > 1
-    except ParameterError:
-        return False
-
-
-def _metacyclic_parameters(order: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (n, m, r) of Z_n : Z_m with nm = order, one r for each subgroup that r generates in the units of Z_n."""
-    for m in range(1, order + 1):
-        n = order // m
-        if order % m or (m > 1 and n < 2):
-            continue
-        seen: set[frozenset[int]] = set()
-        for r in range(1, max(2, n)):
-            if math.gcd(r, n) != 1 or pow(r, m, n) != 1 % n:
-                continue
-            subgroup = {1 % n}
-            power = r % n
-            while power not in subgroup:
-                subgroup.add(power)
-                power = power * r % n
-            if (key := frozenset(subgroup)) not in seen and (len(subgroup) > 1 or m == 1 or math.gcd(n, m) > 1):
-                seen.add(key)
-                yield n, m, r % n if n > 1 else 0
-
-
-def _commuting_share(n: int, m: int, r: int) -> Fraction:
-    """Return the share of pairs that commute.
-
-    (a,b) and (c,e) do if a(1 - r^e) = c(1 - r^b) modulo n, which n * gcd(n, 1 - r^e, 1 - r^b) pairs (a,c) solve.
-    """
-    powers = [pow(r, b, n) for b in range(m)] if n > 1 else [0] * m
-    kinds: dict[int, int] = {}
-    for power in powers:
-        divisor = math.gcd(n, power - 1)
-        kinds[divisor] = kinds.get(divisor, 0) + 1
-    pairs = sum(i * j * math.gcd(x, y) for x, i in kinds.items() for y, j in kinds.items())
-    return Fraction(pairs, n * m * m)
