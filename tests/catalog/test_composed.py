@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
-from topodesign import Catalog, build, evaluate, pareto
+from topodesign import Catalog, build, pareto
 from topodesign.base.cost import Basis, Cost
-from topodesign.base.errors import ParameterError
+from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.catalog import composed as module
+from topodesign.catalog import searched
 from topodesign.catalog.composed import composed, lined
+from topodesign.pricing.closed_form import cost_of, largest_loads
 from topodesign.pricing.evaluation import price_both
 from topodesign.search.finder import Candidate
 from topodesign.search.target import Target
@@ -39,7 +42,8 @@ def _check(front: list[Candidate], target: Target) -> None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Search for a moment, so that theorems have the word."""
-    monkeypatch.setattr(module, "_SEARCH_WORK", 2**20)
+    monkeypatch.setattr(searched, "_WORK", 2**20)
+    monkeypatch.setattr(searched, "_WORK_TIMES_DEGREE", 2**25)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +54,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         Target(2099, 4, False),  # prime: a generalized Kautz digraph and a circulant
         Target(2304, 4, True),
         Target(2050, 20, False),  # beyond the catalog's degrees
+        Target(10_240, 3, True),  # lifts over groups with few cosets
+        Target(10_007, 4, True),  # prime: what is a few nodes away from such a lift
+        Target(4099, 3, False),
     ],
 )
 def test_frontiers_are_of_graphs_with_these_costs(target: Target, quick: None) -> None:
@@ -59,6 +66,7 @@ def test_frontiers_are_of_graphs_with_these_costs(target: Target, quick: None) -
 @pytest.mark.parametrize("target", [Target(2052, 6, False), Target(2187, 3, False), Target(2099, 4, False)])
 def test_closed_forms_hold_where_nothing_is_built(target: Target, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_BUILT", 0)
+    monkeypatch.setattr(searched, "_MOST_PRICED", 0)
     front = composed(target, Catalog())
     assert {one.basis for one in front} <= {Basis.THEOREM, Basis.BOUND}
     _check(front, target)
@@ -115,4 +123,30 @@ def test_an_awkward_size_is_told_of_a_better_one(quick: None) -> None:
     assert abs(found.better.other - 2503) <= 50
     assert found.better.speedup >= Fraction(21, 20)
     assert min(pareto(found.better.other, 4).best.allreduce) <= found.better.other_time
-    assert evaluate(found.best.spec, sizes="1MiB").allreduce == found.best.allreduce
+    assert price_both(found.best.build()) == (found.best.cost, found.best.allgather)
+
+
+@pytest.mark.parametrize(("nodes", "degree"), [(2503, 4), (10_007, 4), (4099, 3)])
+def test_digraphs_a_few_nodes_away_serve_primes(nodes: int, degree: int) -> None:
+    """They come within a step or two of what a size that divides well has."""
+    target = Target(nodes, degree, nodes > 5000)
+    best, there = pareto(nodes, degree, bidirectional=target.duplex).best, nodes // 8 * 8
+    assert best.found == "neighbour"
+    assert best.cost.steps <= pareto(there, degree, bidirectional=target.duplex).best.cost.steps + 3
+
+
+@pytest.mark.parametrize(("nodes", "degree"), [(100_000, 4), (99_990, 3), (65_536, 8)])
+def test_lifts_wire_any_number_of_nodes_by_duplex_cables(nodes: int, degree: int) -> None:
+    found = pareto(nodes, degree, bidirectional=True)
+    assert found.best.cost.steps <= found.bound.steps + (3 if degree > 3 else 6)
+    topology = found.best.build()
+    assert topology.symmetry is not None
+    topology.symmetry.check(topology)
+    assert topology.is_duplex
+    other = cost_of(topology, *largest_loads(topology, np.array([nodes - 1])))
+    assert other.dominates(found.best.cost)
+
+
+def test_a_size_without_symmetry_that_is_too_large_is_told_of_others() -> None:
+    with pytest.raises(InfeasibleError, match=r"nearest sizes \(N,d\): \(100000,4\), \(100008,4\)"):
+        pareto(100_003, 4, bidirectional=True)

@@ -13,13 +13,14 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
-from topodesign.base.cost import Basis, Cost, lower_bound, moore_bound
+from topodesign.base.cost import Basis, Cost, moore_bound
 from topodesign.base.errors import DisconnectedError, ParameterError, SpecError, TopologyError
 from topodesign.base.pieces import Progress, part
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.files import read_rows
 from topodesign.catalog.lookup import MOST_NODES, Catalog
 from topodesign.catalog.rows import Row
+from topodesign.catalog.searched import few_away, search_beyond
 from topodesign.expand import line
 from topodesign.expand.expansion import Base
 from topodesign.expand.library import build
@@ -27,11 +28,10 @@ from topodesign.graphs import FAMILIES
 from topodesign.pricing.evaluation import price_both
 from topodesign.pricing.windows import genkautz_at_most
 from topodesign.search.finder import Candidate, insert, line_spec, product_spec, transpose_spec
-from topodesign.search.symmetric import MOST_LINKS, search_cayley, search_symmetric
 from topodesign.search.target import Found, Target
 from topodesign.topology.topology import Topology
 
-_MOST_BUILT = 2**21
+_MOST_BUILT = 2**23
 """Links of topologies that are built and priced."""
 _MOST_WORK = 3 * 2**26
 """Links times sources that one topology is priced with: a second or two."""
@@ -42,14 +42,6 @@ _MOST_FAMILY = 2**18
 _PER_FAMILY = 2
 _TRIED = 4
 """Candidates of a kind without a closed form that are built."""
-_SEARCH_WORK = 2**25
-"""What searches look at; a few seconds."""
-_MOST_SEARCHED = 10_000
-"""Nodes of digraphs that are searched for; the tables of larger groups would fill the memory."""
-_MOST_BASES = 2
-"""Sizes of bases of line graphs that are searched, the smallest ones."""
-_GOOD = Fraction(65, 64)
-"""Times the least bandwidth factor with the fewest steps that make a search needless."""
 _MOST_RING = 8
 """Nodes of one-way rings that are factors."""
 
@@ -88,7 +80,7 @@ def composed(
     shelf = _Shelf(target)
     for candidate in composer.by_theorem(target):
         shelf.put(candidate)
-    searched = _search(shelf, composer, (seed, seconds), part(progress, 0, 0.6))
+    searched = search_beyond(target, shelf.front, composer.costs, (seed, seconds), part(progress, 0, 0.6))
     for candidate in _expanded(target, searched):
         shelf.put(candidate)
     unpriced = [
@@ -99,6 +91,8 @@ def composed(
         if progress is not None:
             progress(0.6 + 0.2 * place / len(unpriced))
         shelf.price(spec)
+    for spec, topology in few_away(target, shelf.front, composer.by_theorem, seed):
+        shelf.put(_priced(spec, topology))
     shelf.settle(part(progress, 0.8, 1))
     return shelf.front
 
@@ -171,6 +165,10 @@ class _Composer:
         if best is not None and best[1].name in {"product", "power"} and _simple(best[1]):
             cost = Cost(best[0], Fraction(nodes - 1, nodes))
             yield Candidate(best[1], cost, cost, target.duplex or _is_duplex(best[1]), Basis.THEOREM)
+
+    def costs(self, target: Target) -> list[Cost]:
+        """Return the frontier by theorems."""
+        return [one.cost for one in _frontier(self.by_theorem(target))]
 
     def _lines(self, nodes: int, degree: int) -> Iterator[Candidate]:
         for times in itertools.count(1):
@@ -301,35 +299,6 @@ def _is_duplex(spec: Spec) -> bool:
     return all(one.is_duplex for one in _factor_topologies(spec))
 
 
-def _search(
-    shelf: _Shelf, composer: _Composer, limit: tuple[int, float | None], progress: Progress | None
-) -> dict[Target, list[Found]]:
-    """Search symmetric digraphs of the size, and of bases of its line graphs that the catalog does not reach."""
-    target, front, (seed, seconds) = shelf.target, shelf.front, limit
-    bound = lower_bound(target.nodes, target.degree, duplex=target.duplex)
-    if any(one.cost.steps == bound.steps and one.cost.bandwidth <= _GOOD * bound.bandwidth for one in front):
-        return {}
-    sizes = [target]
-    fewer, rest = divmod(target.nodes, target.degree)
-    while not target.duplex and target.degree > 1 and not rest and fewer > MOST_NODES:
-        sizes.append(replace(target, nodes=fewer))
-        fewer, rest = divmod(fewer, target.degree)
-    sizes = [sizes[0], *sizes[1:][-_MOST_BASES:]]
-    sizes = [size for size in sizes if size.nodes <= _MOST_SEARCHED and size.degree <= MOST_LINKS]
-
-    def known(size: Target) -> list[Cost]:
-        return [one.cost for one in (front if size == target else _frontier(composer.by_theorem(size)))]
-
-    if seconds is not None:
-        return search_cayley(sizes, seconds, seed=seed, known=known, progress=progress) if sizes else {}
-    found: dict[Target, list[Found]] = {}
-    for place, size in enumerate(sizes):
-        if progress is not None:
-            progress(place / len(sizes))
-        found[size] = search_symmetric(size, _SEARCH_WORK // len(sizes), seed=seed, known=known(size))
-    return found
-
-
 def _expanded(target: Target, searched: dict[Target, list[Found]]) -> Iterator[Candidate]:
     """Yield line graphs of what was found of smaller sizes."""
     for size, found in searched.items():
@@ -348,11 +317,14 @@ def _from_links(spec: Spec, target: Target) -> Candidate | None:
         return None
     try:
         topology = build(spec)
-        if not _can_be_priced(topology, target):
-            return None
-        there, back = price_both(topology)
+        return _priced(spec, topology) if _can_be_priced(topology, target) else None
     except (ParameterError, SpecError, DisconnectedError):
         return None  # a family or an expansion that refuses this after all, or a member that is not connected
+
+
+def _priced(spec: Spec, topology: Topology) -> Candidate:
+    """Return a topology with its price from its links, or one source for each orbit."""
+    there, back = price_both(topology)
     if back.bandwidth > there.bandwidth:
         there, back = back, there
         spec = transpose_spec(spec)

@@ -480,7 +480,9 @@ def pareto(
         front = _with_deferred(front, known)
     if not front:
         kind = "duplex " if bidirectional else ""
-        raise InfeasibleError(f"no {kind}topology with {nodes} nodes and degree {degree} is known; try --search 30")
+        raise InfeasibleError(
+            f"no {kind}topology with {nodes} nodes and degree {degree} is known; {_way_out(nodes, degree)}"
+        )
     found = Pareto(
         nodes,
         degree,
@@ -494,6 +496,15 @@ def pareto(
         better,
     )
     return _with_runners_up(found, more, catalog, progress)
+
+
+def _way_out(nodes: int, degree: int) -> str:
+    """Return what to ask for where nothing is known."""
+    if nodes <= MOST_SEARCHED:
+        return "try --search 30"
+    smooth = 8  # of which there are groups and lifts
+    sizes = sorted({nodes // smooth * smooth, min(MOST_NODES, -(-nodes // smooth) * smooth)} - {nodes})
+    return "nearest sizes (N,d): " + ", ".join(f"({size},{degree})" for size in sizes)
 
 
 def _near(target: Target, catalog: Catalog | str | Path | bool) -> list[Topology]:

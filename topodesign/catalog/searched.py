@@ -1,0 +1,150 @@
+"""What a short search finds of sizes beyond the catalog: Cayley digraphs, lifts, and what is a few nodes away.
+
+All budgets are of work, none of time, unless seconds are asked for; so what is found depends on the question alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from topodesign.base.cost import Cost, lower_bound
+from topodesign.base.pieces import Progress
+from topodesign.base.spec import Spec
+from topodesign.catalog.lookup import MOST_NODES
+from topodesign.catalog.quality import runtime
+from topodesign.expand.library import build
+from topodesign.search.finder import Candidate
+from topodesign.search.neighbours import drawn
+from topodesign.search.symmetric import MOST_LINKS, orbit_counts, search_cayley, search_symmetric
+from topodesign.search.target import Found, Target, undominated
+from topodesign.topology.topology import Topology
+
+GOOD = Fraction(65, 64)
+"""Times the least bandwidth factor that is good enough; with the fewest steps it makes a search needless."""
+POOR = Fraction(6, 5)
+"""Times the bound from which on digraphs a few nodes away are tried."""
+
+_WORK = 2**25
+"""What searches look at; a few seconds."""
+_SMALL = 10_000
+"""Nodes of digraphs that are searched thoroughly: over all groups, and for the least bandwidth factor."""
+_MOST_LINKS, _WORK_TIMES_DEGREE = 2**23, 2**29
+"""Links of larger ones, and what searches of these look at, times the degree: wide ones take longer to be priced."""
+_MOST_ORBITS, _MANY_ORBITS, _MOST_LIFTED = 8, 3, 2**20
+"""Their orbits; how many numbers of these are searched, and how many times the links, if that is more than one."""
+_MANY_BASES = 2
+"""Sizes of bases of line graphs that are searched, the smallest ones."""
+_SMOOTH = 8
+"""Sizes that this divides have groups in which few elements commute, and lifts over them."""
+_MOST_PRICED, _WORK_PRICING = 2**31, 2**28
+"""Links times nodes of what has no symmetry: some seconds; and of several of these together."""
+_SPARE_DRAWS = 8
+"""Of nodes that go or places that new ones get, where some do not fit."""
+
+
+def search_beyond(
+    target: Target,
+    front: Sequence[Candidate],
+    known: Callable[[Target], Sequence[Cost]],
+    limit: tuple[int, float | None],
+    progress: Progress | None,
+) -> dict[Target, list[Found]]:
+    """Search symmetric digraphs of a size, and of bases of its line graphs that the catalog does not reach.
+
+    Parameters
+    ----------
+    target
+        The size.
+    front
+        What is known of it.
+    known
+        Tells costs of other sizes that need not be found again.
+    limit
+        Seed, and seconds for Cayley digraphs beside the budget of work.
+    progress
+        Called now and then with the share that is done.
+    """
+    seed, seconds = limit
+    bound = lower_bound(*target.size, duplex=target.duplex)
+    if any(one.cost.steps == bound.steps and one.cost.bandwidth <= GOOD * bound.bandwidth for one in front):
+        return {}
+    sizes = _sizes(target)
+    if not sizes:
+        return {}
+
+    def costs(size: Target) -> Sequence[Cost]:
+        return [one.cost for one in front] if size == target else known(size)
+
+    found: dict[Target, list[Found]] = {}
+    if seconds is not None:
+        found = search_cayley(sizes, seconds, seed=seed, known=costs, progress=progress)
+        sizes = [size for size in sizes if size.nodes > _SMALL]  # whose lifts are better than Cayley digraphs
+    for place, size in enumerate(sizes):
+        if progress is not None and seconds is None:
+            progress(place / len(sizes))
+        lifts = search_size(size, _WORK // len(sizes), seed=seed, known=costs(size))
+        found[size] = undominated([*found.get(size, ()), *lifts])
+    return found
+
+
+def _sizes(target: Target) -> list[Target]:
+    """Return the size and those of bases of its line graphs, as far as they are not in the catalog."""
+    sizes = [target]
+    fewer, rest = divmod(target.nodes, target.degree)
+    while not target.duplex and target.degree > 1 and not rest and fewer > MOST_NODES:
+        sizes.append(replace(target, nodes=fewer))
+        fewer, rest = divmod(fewer, target.degree)
+    return [size for size in [sizes[0], *sizes[1:][-_MANY_BASES:]] if size.degree <= MOST_LINKS]
+
+
+def search_size(size: Target, work: int, *, seed: int = 0, known: Sequence[Cost] = ()) -> list[Found]:
+    """Search one size: all kinds of symmetric digraphs if it is small, lifts of some numbers of orbits otherwise."""
+    nodes, degree = size.size
+    if nodes <= _SMALL:
+        return search_symmetric(size, work, seed=seed, known=known)
+    if nodes * degree > _MOST_LINKS:
+        return []
+    counts = [m for m in orbit_counts(nodes, degree) if m <= _MOST_ORBITS][-_MANY_ORBITS:]
+    orbits = counts[-max(1, _MOST_LIFTED // (nodes * degree)) :] or [1]
+    return search_symmetric(size, _WORK_TIMES_DEGREE // degree, orbits=orbits, seed=seed, known=known, enough=GOOD)
+
+
+def few_away(
+    target: Target, front: Sequence[Candidate], bases: Callable[[Target], Iterator[Candidate]], seed: int
+) -> Iterator[tuple[Spec, Topology]]:
+    """Yield digraphs of a size that is served poorly, made of some a few nodes away, with their specs.
+
+    Parameters
+    ----------
+    target
+        The size.
+    front
+        What is known of it.
+    bases
+        Tells what is known of another size.
+    seed
+        Of all random choices.
+    """
+    nodes, degree = target.size
+    if nodes * nodes * degree > _MOST_PRICED or degree > MOST_LINKS:
+        return
+    bound = runtime(lower_bound(nodes, degree, duplex=target.duplex))
+    if any(runtime(one.mean) < POOR * bound for one in front):
+        return
+    rng = np.random.Generator(np.random.PCG64([seed, nodes, degree, target.duplex]))
+    fold = _SMOOTH if target.duplex else degree
+    near = {replace(target, nodes=fold * fewer) for fewer in {nodes // fold, -(-nodes // fold)}} - {target}
+    work = nodes * nodes * degree
+    times = max(1, _WORK_PRICING // work)
+    for size in sorted(near, key=lambda one: abs(one.nodes - nodes))[: _MOST_PRICED // work]:
+        known = [(runtime(one.mean), str(one.spec)) for one in bases(size)]
+        lifts = search_size(size, _WORK // len(near), seed=seed) if target.duplex else ()
+        known += [(runtime(one.cost), str(one.spec)) for one in lifts]
+        if known:
+            made = ((one.spec, one) for one in drawn(build(min(known)[1]), target, times + _SPARE_DRAWS, rng))
+            yield from itertools.islice(((spec, one) for spec, one in made if spec is not None), times)
