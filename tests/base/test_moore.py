@@ -7,7 +7,7 @@ import pytest
 from topodesign import Catalog, build, least_steps, lower_bound
 from topodesign.base.cost import moore_bound
 from topodesign.base.moore import moore_order, why_impossible
-from topodesign.catalog.lookup import DEGREES
+from topodesign.catalog.sizes import DEGREES
 from topodesign.pricing.evaluation import price
 from topodesign.search.enumeration import Enumeration
 

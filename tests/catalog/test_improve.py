@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from topodesign import Catalog, build, compare_catalogs, improve_catalog, verify_catalog
+from topodesign import Catalog, build, compare_catalogs, improve_catalog, pareto, verify_catalog
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.spec import parse
@@ -21,17 +21,18 @@ from topodesign.catalog.rows import VERSION, Row
 from topodesign.catalog.standing import Standing, by_spff, expansions
 from topodesign.catalog.turns import DEFERRAL, KINDS
 from topodesign.catalog.turns.annealing import annealing
+from topodesign.catalog.turns.composition import composition
 from topodesign.catalog.turns.congruential import congruential
 from topodesign.catalog.turns.evenness import evenness
 from topodesign.catalog.turns.lifts import lifts, steps_of_lifts
 from topodesign.catalog.turns.neighbours import neighbours
-from topodesign.catalog.turns.prospects import scarcity
 from topodesign.catalog.turns.quotients import quotients
 from topodesign.catalog.turns.steps import steps
 from topodesign.catalog.turns.turn import Draw, Turn
 from topodesign.catalog.verify import check_row, misplaced, places
 from topodesign.cli.catalog.improve import command
 from topodesign.pricing.deferral import count_receivers
+from topodesign.search.scarcity import scarcity
 from topodesign.search.symmetric import search_symmetric
 from topodesign.search.target import Target
 
@@ -282,8 +283,19 @@ def test_loads_are_evened_out_and_line_graphs_with_them() -> None:
     assert standing.new
 
 
+@pytest.mark.parametrize("target", [Target(2112, 3, duplex=False), Target(2112, 3, duplex=True)])
+def test_large_sizes_are_composed_of_rows_and_searched(target: Target) -> None:
+    """What is kept is right by its links, deferred where that helps, and no worse than what is composed at once."""
+    standing = Standing([target.nodes], {target.degree: []})
+    assert composition.search(standing, target, Draw(0, 0, 0)) > 0
+    assert {check_row(row) for row in standing.rows[target.size]} == {None}
+    composed = pareto(*target.size, bidirectional=target.duplex, catalog=standing.source).best
+    assert runtime(standing.fastest(target).mean) <= runtime(composed.mean)  # type: ignore[union-attr]
+    assert standing.new
+
+
 def test_only_turns_of_one_kind(tmp_path: Path) -> None:
-    standing = Standing(range(24, 26), {3: Catalog().rows(3, 24, 25)})
+    standing = Standing((24, 25, 2112), {3: Catalog().rows(3, 24, 25)})
     for only in KINDS:
         run = _Run(tmp_path, standing, [True, False], 0, only=only)
         names = {DEFERRAL if kind.turn is None else kind.turn.name for kind in run.purses}

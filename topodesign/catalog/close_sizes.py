@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.units import format_time
 from topodesign.catalog.files import read_rows
-from topodesign.catalog.lookup import MOST_NODES, Catalog
+from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.rows import undominated
+from topodesign.catalog.sizes import MOST_NODES
 from topodesign.pricing.workload import Workload
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def better_size(catalog: Catalog, nodes: int, degree: int, work: Workload, *, du
 
 
 def better_multiple(catalog: Catalog, front: Sequence[Candidate], target: Target, work: Workload) -> Better | None:
-    """Return the size within 2% with the fastest line graph of a row, if the frontier is poor and that much faster.
+    """Return the size within 2% with the fastest row or line graph of one, if the frontier is poor and that faster.
 
     Parameters
     ----------
@@ -114,21 +115,23 @@ def better_multiple(catalog: Catalog, front: Sequence[Candidate], target: Target
         As :meth:`Catalog.rows`.
     """
     nodes, degree = target.nodes, target.degree
-    if target.duplex or degree not in catalog.degrees or not front:
+    if degree not in catalog.degrees or not front:
         return None
     time = min(work.allreduce(one.cost, one.allgather)[0] for one in front)
-    bound = work.allreduce(lower_bound(nodes, degree))[0]
+    bound = work.allreduce(lower_bound(nodes, degree, duplex=target.duplex))[0]
     reach = nodes // _REACH
     times: list[tuple[Fraction, int, int]] = []
-    fold, steps, added = degree, 1, Fraction(1)
-    while nodes + reach >= 3 * fold and time >= _WORTH * bound:
-        first, last = -(-(nodes - reach) // fold), min((nodes + reach) // fold, MOST_NODES)
+    fold, steps, added = 1, 0, Fraction(0)
+    while nodes + reach >= 3 * fold and time >= _WORTH * bound and not (target.duplex and steps):
+        first, last = -(-(nodes - reach) // fold), (nodes + reach) // fold
+        if steps:
+            last = min(last, MOST_NODES)
         for row in read_rows(catalog.directory, degree, first, last) if first <= last else ():
-            if not row.deferred:  # the theorem is about SPFF
-                cost = Cost(row.cost.steps + steps, row.mean.bandwidth + added / row.nodes)
-                times.append((work.allreduce(cost)[0], abs(row.nodes * fold - nodes), row.nodes * fold))
-        added += Fraction(1, fold)
-        fold, steps = fold * degree, steps + 1
+            if (row.deferred and steps) or (target.duplex and not row.duplex):
+                continue  # the theorem is about SPFF
+            cost = Cost(row.cost.steps + steps, row.mean.bandwidth + added / row.nodes)
+            times.append((work.allreduce(cost)[0], abs(row.nodes * fold - nodes), row.nodes * fold))
+        fold, steps, added = fold * degree, steps + 1, added + Fraction(1, fold)
     if not times or time < _WORTH * min(times)[0]:
         return None
     best, _, other = min(times)

@@ -18,9 +18,10 @@ from topodesign.base.errors import DisconnectedError, ParameterError, SpecError,
 from topodesign.base.pieces import Progress, part
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.files import read_rows
-from topodesign.catalog.lookup import MOST_NODES, Catalog
+from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.rows import Row
 from topodesign.catalog.searched import few_away, search_beyond
+from topodesign.catalog.sizes import MOST_NODES, covers
 from topodesign.expand import line
 from topodesign.expand.expansion import Base
 from topodesign.expand.library import build
@@ -143,7 +144,7 @@ class _Composer:
 
     def rows(self, nodes: int, degree: int) -> list[Row]:
         """Return what the catalog has of a size by SPFF, which theorems are about."""
-        if nodes > MOST_NODES or degree not in self._degrees:
+        if not covers(nodes, degree) or degree not in self._degrees:
             return []
         if (nodes, degree) not in self._rows:
             rows = read_rows(self._catalog.directory, degree, nodes, nodes)

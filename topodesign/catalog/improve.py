@@ -26,6 +26,7 @@ from topodesign.base.units import Quantity, as_time
 from topodesign.catalog.files import read_rows, stored_file, write_rows
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import Row
+from topodesign.catalog.sizes import sizes_among
 from topodesign.catalog.standing import Standing
 from topodesign.catalog.turns import DEFERRAL, KINDS, TURNS
 from topodesign.catalog.turns.deferral import Waiting
@@ -133,7 +134,8 @@ def improve_catalog(
     directory
         Where the files go; made if it is not there. A degree that has a file there already goes on from it.
     nodes, degrees
-        The grid: sizes that are searched, and that expansions of what is found may have.
+        The grid: sizes that are searched, and that expansions of what is found may have. Beyond 2048 nodes these are
+        multiples of 64 to 16384 and powers of two to 65536, and a single size whatever it is.
     time_limit
         How long to search, such as ``"10min"``. What is found depends on the machine; that no size gets worse does not.
     catalog
@@ -141,7 +143,8 @@ def improve_catalog(
     duplex
         Only duplex topologies, or only others; both by default.
     only
-        Only turns of one kind: ``quotients``, ``neighbours``, ``annealing``, ``lifts`` (of one step less than is known,
+        Only turns of one kind: ``composition`` (rows expanded, and what a short search finds, beyond 2048 nodes),
+        ``quotients``, ``neighbours``, ``annealing``, ``lifts`` (of one step less than is known,
         or as many with a smaller bandwidth factor by deferred schedules), ``steps`` (one step less than is known,
         whatever the bandwidth factor), ``congruential`` (linear congruential digraphs, which have few steps and, by
         deferred schedules, a small bandwidth factor), ``evenness`` (links of known ones exchange their ends, so that
@@ -182,7 +185,8 @@ def improve_catalog(
         for degree in degrees
     }
     kind = None if only is None else as_choice("only", only, KINDS)
-    run = _Run(directory, Standing(nodes, rows), [True, False] if duplex is None else [duplex], seed, only=kind)
+    standing = Standing(sizes_among(nodes), rows, source)
+    run = _Run(directory, standing, [True, False] if duplex is None else [duplex], seed, only=kind)
     run.go(seconds, progress)
     return Improvement(run.turns, tuple(run.standing.new), run.gain, tuple(run.save()))
 
@@ -198,7 +202,7 @@ class _Run:
         self.purses: dict[_Kind, _Purse] = defaultdict(_Purse)
         self.waiting = Waiting(standing)
         for degree in standing.degrees:
-            for n in standing.nodes:
+            for n in sorted(standing.nodes):
                 for wiring in wirings:
                     self._plan(Target(n, degree, wiring))
         if self.waiting:

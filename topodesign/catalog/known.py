@@ -14,7 +14,7 @@ from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import Quantity, as_count, format_bandwidth, format_excess, format_size, format_time
 from topodesign.catalog.close_sizes import better_size
 from topodesign.catalog.lookup import Catalog, as_catalog
-from topodesign.catalog.pareto import Pareto, check_question, from_rows
+from topodesign.catalog.pareto import MOST_NODES, Pareto, check_question, from_rows
 from topodesign.catalog.rows import Row, undominated
 from topodesign.pricing.workload import as_workload
 
@@ -173,7 +173,7 @@ def _frontiers(catalog: Catalog, nodes: range, degree: int, duplex: bool) -> lis
     ]
     if not fronts:
         if len(nodes) == 1:
-            check_question(nodes[0], degree, bidirectional=duplex)
+            check_question(nodes[0], degree, bidirectional=duplex, most=MOST_NODES)
         size = f"{nodes[0]} nodes" if len(nodes) == 1 else f"{nodes[0]} to {nodes[-1]} nodes"
         raise InfeasibleError(
             f"the catalog has no {'duplex ' if duplex else ''}topology of {size} and degree {degree}; "

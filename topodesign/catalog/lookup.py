@@ -16,12 +16,6 @@ from topodesign.catalog.quality import STANDARD, Coverages, Qualities, coverage,
 from topodesign.catalog.rows import VERSION, Row, undominated
 from topodesign.pricing.workload import Workload
 
-MOST_NODES = 2048
-"""Largest number of nodes that the shipped catalog is built for; the smallest is 3."""
-
-DEGREES = range(2, 17)
-"""Degrees that the shipped catalog is built for."""
-
 
 @dataclass(frozen=True, repr=False)
 class Catalog:
@@ -210,8 +204,3 @@ def as_catalog(value: Catalog | str | Path | bool | None = None) -> Catalog:
     if isinstance(value, Catalog):
         return value
     return Catalog() if value is None or value is True else Catalog(value)  # type: ignore[arg-type]
-
-
-def covers(nodes: int, degree: int) -> bool:
-    """Return whether the shipped catalog is built for a size."""
-    return 3 <= nodes <= MOST_NODES and degree in DEGREES

@@ -34,9 +34,10 @@ from topodesign.base.units import (
 from topodesign.base.wording import listed
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.close_sizes import Better, better_multiple, better_size
-from topodesign.catalog.lookup import MOST_NODES as LARGEST_ROW
-from topodesign.catalog.lookup import Catalog, as_catalog, covers
+from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import Row, how_found
+from topodesign.catalog.sizes import DEGREES, covers
+from topodesign.catalog.sizes import MOST_NODES as LARGEST_ROW
 from topodesign.catalog.verdict import verdict_on
 from topodesign.pricing.baselines import Baseline, baselines
 from topodesign.pricing.workload import Workload, as_workload
@@ -444,7 +445,7 @@ def pareto(
     more = as_count(runners_up, "number of runners-up", 0)
     known: list[Row] = []
     better = trouble = None
-    if catalog is not False and covers(nodes, degree):
+    if catalog is not False and degree in DEGREES and nodes > 2:
         try:
             known = as_catalog(catalog).frontier(nodes, degree, duplex=bidirectional)
             better = better_size(as_catalog(catalog), nodes, degree, workload, duplex=bidirectional)
@@ -464,6 +465,7 @@ def pareto(
     if catalog is not False and nodes > LARGEST_ROW:
         try:
             front, origin = _composed(target, as_catalog(catalog), seed_of_search, seconds, progress), "composed"
+            front = _with_deferred(front, known)
             better = better_multiple(as_catalog(catalog), front, target, workload)
         except CatalogError as error:
             trouble = str(error)

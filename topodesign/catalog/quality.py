@@ -15,6 +15,7 @@ from topodesign.base.records import Result, ResultList, Table
 from topodesign.base.units import format_bandwidth, format_size, format_time
 from topodesign.catalog.records import record_bound, record_orders
 from topodesign.catalog.rows import Row, undominated
+from topodesign.catalog.sizes import MOST_NODES
 from topodesign.pricing.workload import Workload
 
 STANDARD = Workload(Fraction(1, 10**5), (Fraction(2**20), Fraction(100 * 2**20)), Fraction(10**11))
@@ -117,7 +118,8 @@ class Quality(Result):
         Mean ratio to the bound, for each size of data, of topologies with the steps of the degree/diameter records and
         optimal bandwidth.
     records, missed
-        How many of the records have an N in the range, and how many of these the topologies have more steps than.
+        How many of the records have an N in the range, and how many of these the topologies have more steps than;
+        beyond the sizes that all have rows only those that have.
     """
 
     degree: int
@@ -231,7 +233,11 @@ def quality(degree: int, rows: Sequence[Row], *, duplex: bool = False, work: Wor
     ]
     means = tuple(math.fsum(column) / len(column) for column in zip(*times, strict=True))
     steps = {front[0].nodes: front[0].cost.steps for front in fronts}
-    records = [(n, k) for n, k in record_orders(degree, max(steps), duplex=duplex) if n >= min(steps)]
+    records = [
+        (n, k)
+        for n, k in record_orders(degree, max(steps), duplex=duplex)
+        if n >= min(steps) and (n <= MOST_NODES or n in steps)
+    ]
     missed = sum(steps.get(n, k + 1) > k for n, k in records)
     return Quality(degree, duplex, len(fronts), work, ratios, Fraction(near, len(fronts)), means, len(records), missed)
 

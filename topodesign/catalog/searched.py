@@ -15,11 +15,12 @@ import numpy as np
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.pieces import Progress
 from topodesign.base.spec import Spec
-from topodesign.catalog.lookup import MOST_NODES
 from topodesign.catalog.quality import runtime
+from topodesign.catalog.sizes import MOST_NODES
 from topodesign.expand.library import build
 from topodesign.search.finder import Candidate
 from topodesign.search.neighbours import drawn
+from topodesign.search.scarcity import steps_of_most
 from topodesign.search.symmetric import MOST_LINKS, orbit_counts, search_cayley, search_symmetric
 from topodesign.search.target import Found, Target, undominated
 from topodesign.topology.topology import Topology
@@ -37,6 +38,8 @@ _MOST_LINKS, _WORK_TIMES_DEGREE = 2**23, 2**29
 """Links of larger ones, and what searches of these look at, times the degree: wide ones take longer to be priced."""
 _MOST_ORBITS, _MANY_ORBITS, _MOST_LIFTED = 8, 3, 2**20
 """Their orbits; how many numbers of these are searched, and how many times the links, if that is more than one."""
+_SCARCE, _FEWEST_ORBITS, _WORK_ON_STEPS = 0.1, 4, 2**30
+"""Scarcity up to which steps are looked for; of how many orbits, since nodes of fewer look alike; and how long."""
 _MANY_BASES = 2
 """Sizes of bases of line graphs that are searched, the smallest ones."""
 _SMOOTH = 8
@@ -103,15 +106,30 @@ def _sizes(target: Target) -> list[Target]:
 
 
 def search_size(size: Target, work: int, *, seed: int = 0, known: Sequence[Cost] = ()) -> list[Found]:
-    """Search one size: all kinds of symmetric digraphs if it is small, lifts of some numbers of orbits otherwise."""
+    """Search one size, for few steps first and then for a small bandwidth factor.
+
+    Small sizes are searched for all kinds of symmetric digraphs, others for lifts of some numbers of orbits.
+    """
     nodes, degree = size.size
-    if nodes <= _SMALL:
-        return search_symmetric(size, work, seed=seed, known=known)
     if nodes * degree > _MOST_LINKS:
         return []
+    found = _of_few_steps(size, seed, known)
+    known = [*known, *(one.cost for one in found)]
+    if nodes <= _SMALL:
+        return [*found, *search_symmetric(size, work, seed=seed, known=known)]
     counts = [m for m in orbit_counts(nodes, degree) if m <= _MOST_ORBITS][-_MANY_ORBITS:]
     orbits = counts[-max(1, _MOST_LIFTED // (nodes * degree)) :] or [1]
-    return search_symmetric(size, _WORK_TIMES_DEGREE // degree, orbits=orbits, seed=seed, known=known, enough=GOOD)
+    work = _WORK_TIMES_DEGREE // degree
+    return [*found, *search_symmetric(size, work, orbits=orbits, seed=seed, known=known, enough=GOOD)]
+
+
+def _of_few_steps(size: Target, seed: int, known: Sequence[Cost]) -> list[Found]:
+    """Return a lift with as few steps as many have, unless one with a small bandwidth factor is known."""
+    steps, bound = steps_of_most(size, _SCARCE), lower_bound(*size.size, duplex=size.duplex).bandwidth
+    if any(one.steps <= steps and one.bandwidth <= GOOD * bound for one in known):
+        return []
+    counts = [m for m in orbit_counts(*size.size) if m >= _FEWEST_ORBITS][:_MANY_ORBITS]
+    return search_symmetric(size, _WORK_ON_STEPS, orbits=counts, seed=seed, steps=steps) if counts else []
 
 
 def few_away(

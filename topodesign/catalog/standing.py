@@ -16,6 +16,7 @@ from topodesign.base.cost import Basis, Cost, lower_bound
 from topodesign.base.errors import TooLargeError, TopologyError
 from topodesign.base.spec import LONGEST_SPEC, Spec, parse
 from topodesign.catalog.deferral import deferred_row
+from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.records import record_bound
 from topodesign.catalog.rows import VERSION, Row, how_found, undominated, worth_keeping
@@ -47,6 +48,8 @@ class Standing:
     ----------
     nodes, degrees
         The grid.
+    source
+        Catalog that other sizes are composed of.
     rows
         By number of nodes and degree.
     deferred
@@ -55,8 +58,8 @@ class Standing:
         Of a topology, from below, about how many nodes deferred schedules differ for, ever more closely.
     """
 
-    def __init__(self, nodes: range, rows: Mapping[int, Sequence[Row]]) -> None:
-        self.nodes, self.degrees = nodes, list(rows)
+    def __init__(self, nodes: Iterable[int], rows: Mapping[int, Sequence[Row]], source: Catalog | None = None) -> None:
+        self.nodes, self.degrees, self.source = frozenset(nodes), list(rows), source or Catalog()
         self.rows: dict[tuple[int, int], list[Row]] = defaultdict(list)
         for degree, several in rows.items():
             for row in several:
@@ -176,6 +179,18 @@ class Standing:
                     waiting += [(place, [spec]) for place, spec in expansions(row) if self.has(place)]
         return gain
 
+    def keep_composed(self, target: Target, specs: Iterable[Spec]) -> float:
+        """Put expansions of a size in their places, priced from all their links, and defer them; return the gain."""
+        before, known = self.ratio(target), {row.spec for row in self.rows[target.size]}
+        fresh = [row for spec in specs if (row := by_spff(target, spec)).spec not in known]
+        self.put(target, fresh)
+        fresh = [row for row in fresh if row in self.rows[target.size]]
+        while (waiting := self.hope(target, fresh)[1]) is not None:
+            self.defer(waiting)
+        for row in fresh:
+            self._new[row.nodes, row.degree, row.cost.steps, row.cost.bandwidth] = row
+        return before - self.ratio(target)
+
     def keep_deferred(self, target: Target, spec: Spec) -> float:
         """Keep a topology with its deferred schedules, and its line graphs, if that gains enough; return the gain."""
         row = by_spff(target, spec)
@@ -227,11 +242,12 @@ class Standing:
 
 def by_spff(target: Target, spec: Spec) -> Row:
     """Return the row of a topology with the prices of SPFF."""
-    there, back = price_both(build(str(spec)))
+    topology = build(str(spec))
+    there, back = price_both(topology)
     spec, cost, allgather = (
         (transpose_spec(spec), back, there) if back.bandwidth > there.bandwidth else (spec, there, back)
     )
-    return Row(*target.size, cost, allgather, target.duplex, how_found(spec), Basis.LINKS, VERSION, str(spec))
+    return Row(*target.size, cost, allgather, topology.is_duplex, how_found(spec), Basis.LINKS, VERSION, str(spec))
 
 
 def _is_up_to_date(row: Row) -> bool:

@@ -12,6 +12,8 @@ from topodesign.base.spec import Spec
 from topodesign.search.screening_kernels import LANES, WORD, Turns
 from topodesign.topology.topology import IntArray
 
+_LARGE, _MANY, _FEW = 2048, 128, 6
+"""Order from which on tables can take a hundred megabytes, and how many others, and such, are kept in memory."""
 _TOGETHER = 2**20
 """Products that are worked out at the same time, which takes some tens of bytes for each."""
 
@@ -43,8 +45,13 @@ class Numbered:
         return self.number[permutation[self.element]]
 
 
-@functools.lru_cache(maxsize=128)
 def numbered(spec: Spec) -> Numbered:
+    """Return a group with numbers along the cosets of a cyclic subgroup; few large ones are kept in memory."""
+    base = group(spec)
+    return (_few_numbered if base.order > _LARGE else _many_numbered)(spec)
+
+
+def _numbered(spec: Spec) -> Numbered:
     """Give the i-th element of coset t the number t*n + i.
 
     With H = {h^0, h^1, ..., h^(n-1)} the i-th element of the coset of t is h^i t. If t x = h^j t', then h^i t x =
@@ -72,6 +79,10 @@ def numbered(spec: Spec) -> Numbered:
         coset[some], turn[some] = np.divmod(number[base.multiply(np.array(heads)[None, :], element[some, None])], size)
     turns = Turns(coset, turn, size)
     return Numbered(base, element, number, turns, number[_power(base, element, base.order - 1)])
+
+
+_many_numbered = functools.lru_cache(_MANY)(_numbered)
+_few_numbered = functools.lru_cache(_FEW)(_numbered)
 
 
 def _work(size: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from topodesign.catalog.turns.annealing import annealing
+from topodesign.catalog.turns.composition import composition
 from topodesign.catalog.turns.congruential import congruential
 from topodesign.catalog.turns.evenness import evenness
 from topodesign.catalog.turns.lifts import lifts
@@ -13,5 +14,5 @@ from topodesign.catalog.turns.turn import Turn
 
 DEFERRAL = "deferral"
 """The kind that searches nothing."""
-TURNS: tuple[Turn, ...] = (quotients, lifts, neighbours, annealing, steps, congruential, evenness)
+TURNS: tuple[Turn, ...] = (composition, quotients, lifts, neighbours, annealing, steps, congruential, evenness)
 KINDS = (*(turn.name for turn in TURNS), DEFERRAL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from topodesign.catalog.rows import Row
+from topodesign.catalog.sizes import MOST_NODES
 from topodesign.catalog.standing import Standing
 from topodesign.catalog.turns.prospects import left_with
 from topodesign.catalog.turns.turn import Draw, Turn
@@ -16,7 +17,8 @@ _OTHERS_ARE_BETTER = "genkautz"
 
 
 def _orbits(target: Target) -> list[int]:
-    return [0] if target.nodes > 2 * target.degree and not target.duplex and target.degree <= MOST_LINKS else []
+    fits = not target.duplex and target.degree <= MOST_LINKS
+    return [0] if fits and 2 * target.degree < target.nodes <= MOST_NODES else []
 
 
 def _start(standing: Standing, target: Target) -> Row | None:

@@ -7,9 +7,10 @@ of topologies without symmetry.
 from __future__ import annotations
 
 from topodesign.catalog.standing import Standing
-from topodesign.catalog.turns.prospects import left_with, scarcity
+from topodesign.catalog.turns.prospects import left_with
 from topodesign.catalog.turns.quotients import orbits_to_search
 from topodesign.catalog.turns.turn import Draw, Turn
+from topodesign.search.scarcity import scarcity
 from topodesign.search.symmetric import search_symmetric
 from topodesign.search.target import Target
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from topodesign.base.cost import keeps_port_free
 from topodesign.catalog.quality import runtime
+from topodesign.catalog.sizes import MOST_NODES
 from topodesign.catalog.standing import Standing
 from topodesign.catalog.turns.prospects import left_by_records
 from topodesign.catalog.turns.turn import Draw, Turn
@@ -18,7 +19,8 @@ _BASES = 8
 
 
 def _orbits(target: Target) -> list[int]:
-    return [0] if target.degree <= MOST_PORTS or keeps_port_free(*target.size, duplex=target.duplex) else []
+    fits = target.degree <= MOST_PORTS or keeps_port_free(*target.size, duplex=target.duplex)
+    return [0] if fits and target.nodes <= MOST_NODES else []
 
 
 def _search(standing: Standing, target: Target, draw: Draw) -> float:

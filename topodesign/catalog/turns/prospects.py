@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import functools
-import math
 
 from topodesign.base.cost import Cost, lower_bound
-from topodesign.base.moore import moore_order
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.records import record_bound
 from topodesign.catalog.standing import WORTHWHILE, Standing
 from topodesign.search.target import Target
-
-
-def scarcity(target: Target, steps: int) -> float:
-    """Return how many nodes a random topology leaves out within some steps, over what can be chosen to reach them.
-
-    It leaves out a share exp(-M/N), M being Moore's order; d ln N is the logarithm of the ways to link one node. Where
-    the first is above the second, there is in general no topology that leaves out none, but for exact structure.
-    """
-    share = math.exp(-moore_order(target.degree, steps, duplex=target.duplex) / target.nodes)
-    return target.nodes * share / (target.degree * math.log(target.nodes))
 
 
 def left_by_records(standing: Standing, target: Target) -> float:

@@ -7,14 +7,16 @@ from dataclasses import replace
 import numpy as np
 
 from topodesign.catalog.quality import runtime
+from topodesign.catalog.sizes import MOST_NODES
 from topodesign.catalog.standing import Standing
-from topodesign.catalog.turns.prospects import left_by_records, scarcity
+from topodesign.catalog.turns.prospects import left_by_records
 from topodesign.catalog.turns.turn import Draw, Turn
 from topodesign.expand.library import build
 from topodesign.search.evenness import MOST_LINKS, search_even
 from topodesign.search.insertion import can_be_compared
 from topodesign.search.nearness import search_near
 from topodesign.search.neighbours import REACH
+from topodesign.search.scarcity import scarcity
 from topodesign.search.symmetric import orbit_counts, search_symmetric
 from topodesign.search.target import Target
 
@@ -30,7 +32,7 @@ _EVENED = 10**8
 
 
 def _orbits(target: Target) -> list[int]:
-    return [0] if target.nodes > 2 * target.degree else []
+    return [0] if 2 * target.degree < target.nodes <= MOST_NODES else []
 
 
 def _left(standing: Standing, target: Target) -> float:

@@ -10,10 +10,12 @@ import topodesign
 from topodesign.cli.options import catalog_option, json_option, print_for_people, print_json, progress_bar
 from topodesign.cli.ranges import number_range
 
+_SEARCHES = ["composition", "quotients", "lifts", "neighbours", "annealing", "steps", "congruential", "evenness"]
+
 
 @click.command(name="improve")
 @click.option(
-    "-n", "--nodes", callback=number_range, required=True, metavar="RANGE", help="N or a range of N, such as 3..2048."
+    "-n", "--nodes", callback=number_range, required=True, metavar="RANGE", help="N or a range, such as 3..2048."
 )
 @click.option(
     "-d", "--degree", "degrees", callback=number_range, required=True, metavar="RANGE", help="A degree or a range."
@@ -31,9 +33,7 @@ from topodesign.cli.ranges import number_range
 )
 @click.option(
     "--only",
-    type=click.Choice(
-        ["quotients", "lifts", "neighbours", "annealing", "steps", "congruential", "evenness", "deferral"]
-    ),
+    type=click.Choice([*_SEARCHES, "deferral"]),
     help="Turns of one kind; lifts and steps look for one step less, deferral for deferred schedules of the rows.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all searches.")

@@ -1,0 +1,22 @@
+"""Which sizes the shipped catalog is built for: all small ones, and of large ones those that people buy."""
+
+from __future__ import annotations
+
+MOST_NODES = 2048
+"""Every number of nodes up to this has rows; the smallest is 3."""
+
+LARGE_SIZES = frozenset((*range(MOST_NODES + 64, 2**14 + 1, 64), 2**15, 2**16))
+"""Beyond that: multiples of 64 to 16384, and powers of two to 65536."""
+
+DEGREES = range(2, 17)
+"""Degrees that the shipped catalog is built for."""
+
+
+def covers(nodes: int, degree: int) -> bool:
+    """Return whether the shipped catalog is built for a size."""
+    return degree in DEGREES and (3 <= nodes <= MOST_NODES or nodes in LARGE_SIZES)
+
+
+def sizes_among(nodes: range) -> list[int]:
+    """Return the numbers of nodes of a range that a catalog is built for; a single one is, whatever it is."""
+    return [n for n in nodes if n <= MOST_NODES or n in LARGE_SIZES] or list(nodes[:1])

@@ -1,0 +1,33 @@
+"""Turns that compose rows for sizes beyond those that all have some: line graphs, products, lifts of a short search."""
+
+from __future__ import annotations
+
+from topodesign.catalog.composed import composed
+from topodesign.catalog.sizes import MOST_NODES
+from topodesign.catalog.standing import Standing
+from topodesign.catalog.turns.prospects import left_by_records
+from topodesign.catalog.turns.turn import Draw, Turn
+from topodesign.expand.library import build
+from topodesign.search.target import Target
+
+_MOST_WORK = 2**33
+"""Links times sources of what is priced: some tens of seconds."""
+
+
+def _orbits(target: Target) -> list[int]:
+    return [0] if target.nodes > MOST_NODES else []
+
+
+def _search(standing: Standing, target: Target, draw: Draw) -> float:
+    found = composed(target, standing.source, seed=draw.seed)
+    specs = [one.spec for one in found if _work(str(one.spec)) <= _MOST_WORK]
+    return standing.keep_composed(target, specs)
+
+
+def _work(spec: str) -> int:
+    topology = build(spec)
+    sources = topology.nodes if topology.representatives is None else len(topology.representatives)
+    return sources * len(topology.src)
+
+
+composition = Turn("composition", _orbits, left_by_records, _search)
