@@ -32,7 +32,6 @@ from topodesign.catalog.turns.turn import Draw, Turn
 from topodesign.catalog.verify import check_row, misplaced, places
 from topodesign.cli.catalog.improve import command
 from topodesign.pricing.deferral import count_receivers
-from topodesign.search.scarcity import scarcity
 from topodesign.search.symmetric import search_symmetric
 from topodesign.search.target import Target
 
@@ -93,8 +92,6 @@ def test_lifts_of_few_orbits_have_one_step_less_than_random_topologies() -> None
 
 
 def test_lifts_are_not_searched_where_they_are_scarce() -> None:
-    scarcities = [scarcity(Target(nodes, 4, duplex=True), 7) for nodes in (800, 1000, 1300, 4373)]
-    assert scarcities == sorted(scarcities)
     standing = Standing(range(1300, 1301), {4: []})
     target = Target(1300, 4, duplex=True)
     standing.keep(target, [parse("bidirect(randomregular(1300,2,1))")])

@@ -32,7 +32,7 @@ def test_large_rows_are_no_worse_than_what_is_composed(
     nodes: int, degree: int, duplex: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(searched, "_WORK", 2**20)
-    monkeypatch.setattr(searched, "_WORK_TIMES_DEGREE", 2**25)
+    monkeypatch.setattr(searched, "_WORK_TIMES_SQUARE", 2**27)
     found = pareto(nodes, degree, bidirectional=duplex)
     assert found.origin == "catalog"
     assert found.best.name == f"catalog{'_duplex' * duplex}({nodes},{degree},{1 + list(found).index(found.best)})"

@@ -238,3 +238,14 @@ def test_lifts_reach_sizes_whose_groups_are_poor() -> None:
 def test_nothing_is_found_where_there_is_nothing_to_look_for(target: Target) -> None:
     assert search_symmetric(target, 10**6) == []
     assert search_symmetric(target, 10**6, orbits=[3]) == []
+
+
+def test_what_is_enough_is_not_made_better() -> None:
+    """With one and a half times the optimal bandwidth factor to be content with, fewer steps are searched."""
+    target = Target(12_000, 4, duplex=True)
+    content = search_symmetric(target, 10**8, orbits=[8], enough=Fraction(3, 2))
+    fewest = min(one.cost.steps for one in content)
+    assert [one.cost.steps for one in content] == [fewest]
+    assert content[0].cost.bandwidth <= Fraction(3, 2)
+    topology = build(content[0].spec)
+    assert price(topology) == content[0].cost

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 _REACH = 50
 """Sizes up to N/50 away are close."""
+
+SMOOTH = 8
+"""Sizes that this divides have groups in which few elements commute, and lifts over them."""
+
+_VERY_POOR = Fraction(3, 2)
+"""Times the bound from which on it is worth some seconds to look at another size."""
 
 _WORTH = Fraction(21, 20)
 """How many times faster a size has to be, and how far from its bound the other, to be worth a word."""
@@ -136,6 +142,30 @@ def better_multiple(catalog: Catalog, front: Sequence[Candidate], target: Target
         return None
     best, _, other = min(times)
     return Better(nodes, other, time, best)
+
+
+def better_smooth(
+    front: Sequence[Candidate], target: Target, work: Workload, find: Callable[[Target], Sequence[Candidate]]
+) -> Better | None:
+    """Return the nearest size that divides well, where the frontier is very poor and that much faster.
+
+    Parameters
+    ----------
+    front, target, work
+        As for :func:`better_multiple`.
+    find
+        Finds the frontier of a size, which takes as long as that of the target did.
+    """
+    other = replace(target, nodes=round(Fraction(target.nodes, SMOOTH)) * SMOOTH)
+    if not front or other == target:
+        return None
+    bound = work.allreduce(lower_bound(target.nodes, target.degree, duplex=target.duplex))[0]
+    times = [work.allreduce(one.cost, one.allgather)[0] for one in front]
+    if min(times) < _VERY_POOR * bound:
+        return None
+    others = [work.allreduce(one.cost, one.allgather)[0] for one in find(other)]
+    poor = bool(others) and min(times) >= _WORTH * min(others)
+    return Better(target.nodes, other.nodes, min(times), min(others)) if poor else None
 
 
 def _is_prime(number: int) -> bool:

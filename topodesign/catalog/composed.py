@@ -38,7 +38,7 @@ _MOST_WORK = 3 * 2**26
 """Links times sources that one topology is priced with: a second or two."""
 _MOST_CHECKED = 2**23
 """Links times generators of automorphisms that are looked up: about a second."""
-_MOST_FAMILY = 2**18
+_MOST_FAMILY = 2**21
 """Links of members of families that are built to see how symmetric they are."""
 _PER_FAMILY = 2
 _TRIED = 4
@@ -92,7 +92,8 @@ def composed(
         if progress is not None:
             progress(0.6 + 0.2 * place / len(unpriced))
         shelf.price(spec)
-    for spec, topology in few_away(target, shelf.front, composer.by_theorem, seed):
+    beside = () if seconds == 0 else few_away(target, shelf.front, composer.by_theorem, seed)
+    for spec, topology in beside:
         shelf.put(_priced(spec, topology))
     shelf.settle(part(progress, 0.8, 1))
     return shelf.front

@@ -14,6 +14,7 @@ from topodesign.catalog.all_to_all import Bounds, PriceKey, known_prices
 from topodesign.catalog.files import NO_LIMIT, default_directory, degrees, file_check, read_rows
 from topodesign.catalog.quality import STANDARD, Coverages, Qualities, coverage, quality
 from topodesign.catalog.rows import VERSION, Row, undominated
+from topodesign.catalog.sizes import MOST_NODES
 from topodesign.pricing.workload import Workload
 
 
@@ -146,11 +147,12 @@ class Catalog:
         return Coverages(coverage(degree, self.rows(degree, first, last)) for degree in self.wanted(degrees))
 
     def quality(
-        self, degrees: Iterable[int] | None = None, first: int = 0, last: int = NO_LIMIT, work: Workload = STANDARD
+        self, degrees: Iterable[int] | None = None, first: int = 0, last: int = MOST_NODES, work: Workload = STANDARD
     ) -> Qualities:
         """Hold the best topologies against the lower bound, of any cabling and of duplex cabling; as :meth:`coverage`.
 
-        The bound of duplex topologies is that for such.
+        The bound of duplex topologies is that for such. Beyond 2048 nodes only some sizes have rows, so these are left
+        out unless they are asked for.
         """
         return Qualities(
             one

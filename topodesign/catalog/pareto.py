@@ -33,7 +33,7 @@ from topodesign.base.units import (
 )
 from topodesign.base.wording import listed
 from topodesign.catalog.all_to_all import Bounds
-from topodesign.catalog.close_sizes import Better, better_multiple, better_size
+from topodesign.catalog.close_sizes import SMOOTH, Better, better_multiple, better_size, better_smooth
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import Row, how_found
 from topodesign.catalog.sizes import DEGREES, covers
@@ -464,9 +464,12 @@ def pareto(
     origin: Origin = "catalog and search" if known else "search"
     if catalog is not False and nodes > LARGEST_ROW:
         try:
-            front, origin = _composed(target, as_catalog(catalog), seed_of_search, seconds, progress), "composed"
+            source, rest = as_catalog(catalog), (seed_of_search, seconds)
+            front, origin = _composed(target, source, *rest, progress), "composed"
             front = _with_deferred(front, known)
-            better = better_multiple(as_catalog(catalog), front, target, workload)
+            better = better_multiple(source, front, target, workload) or better_smooth(
+                front, target, workload, lambda other: _composed(other, source, *rest, None)
+            )
         except CatalogError as error:
             trouble = str(error)
     if origin != "composed":
@@ -502,10 +505,9 @@ def pareto(
 
 def _way_out(nodes: int, degree: int) -> str:
     """Return what to ask for where nothing is known."""
-    if nodes <= MOST_SEARCHED:
+    if nodes <= LARGEST_ROW:
         return "try --search 30"
-    smooth = 8  # of which there are groups and lifts
-    sizes = sorted({nodes // smooth * smooth, min(MOST_NODES, -(-nodes // smooth) * smooth)} - {nodes})
+    sizes = sorted({nodes // SMOOTH * SMOOTH, min(MOST_NODES, -(-nodes // SMOOTH) * SMOOTH)} - {nodes})
     return "nearest sizes (N,d): " + ", ".join(f"({size},{degree})" for size in sizes)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.pieces import Progress
 from topodesign.base.spec import Spec
+from topodesign.catalog.close_sizes import SMOOTH
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.sizes import MOST_NODES
 from topodesign.expand.library import build
@@ -34,16 +35,16 @@ _WORK = 2**25
 """What searches look at; a few seconds."""
 _SMALL = 10_000
 """Nodes of digraphs that are searched thoroughly: over all groups, and for the least bandwidth factor."""
-_MOST_LINKS, _WORK_TIMES_DEGREE = 2**23, 2**29
-"""Links of larger ones, and what searches of these look at, times the degree: wide ones take longer to be priced."""
-_MOST_ORBITS, _MANY_ORBITS, _MOST_LIFTED = 8, 3, 2**20
-"""Their orbits; how many numbers of these are searched, and how many times the links, if that is more than one."""
-_SCARCE, _FEWEST_ORBITS, _WORK_ON_STEPS = 0.1, 4, 2**30
-"""Scarcity up to which steps are looked for; of how many orbits, since nodes of fewer look alike; and how long."""
+_MOST_LINKS, _WORK_TIMES_SQUARE = 2**23, 2**31
+"""Links of larger ones, and what searches of these look at, times the degree squared, since wide ones take longer."""
+_WIDE, _FEWEST_ORBITS, _FEWEST_OF_WIDE = 8, 4, 2
+"""Degree from which on pricing an orbit takes long, and the fewest orbits: the fewer, the more alike the nodes look."""
+_MANY_ORBITS, _MOST_LIFTED = 3, 2**20
+"""How many numbers of orbits are searched, and how many times the links, if that is more than one."""
+_SCARCE, _WORK_ON_STEPS = 0.1, 2**30
+"""Scarcity up to which steps are looked for, and how long."""
 _MANY_BASES = 2
 """Sizes of bases of line graphs that are searched, the smallest ones."""
-_SMOOTH = 8
-"""Sizes that this divides have groups in which few elements commute, and lifts over them."""
 _MOST_PRICED, _WORK_PRICING = 2**31, 2**28
 """Links times nodes of what has no symmetry: some seconds; and of several of these together."""
 _SPARE_DRAWS = 8
@@ -68,15 +69,14 @@ def search_beyond(
     known
         Tells costs of other sizes that need not be found again.
     limit
-        Seed, and seconds for Cayley digraphs beside the budget of work.
+        Seed, and seconds for Cayley digraphs beside the budget of work; if that is 0 nothing is searched.
     progress
         Called now and then with the share that is done.
     """
     seed, seconds = limit
     bound = lower_bound(*target.size, duplex=target.duplex)
-    if any(one.cost.steps == bound.steps and one.cost.bandwidth <= GOOD * bound.bandwidth for one in front):
-        return {}
-    sizes = _sizes(target)
+    good = any(one.cost.steps == bound.steps and one.cost.bandwidth <= GOOD * bound.bandwidth for one in front)
+    sizes = [] if good or seconds == 0 else _sizes(target)
     if not sizes:
         return {}
 
@@ -86,7 +86,6 @@ def search_beyond(
     found: dict[Target, list[Found]] = {}
     if seconds is not None:
         found = search_cayley(sizes, seconds, seed=seed, known=costs, progress=progress)
-        sizes = [size for size in sizes if size.nodes > _SMALL]  # whose lifts are better than Cayley digraphs
     for place, size in enumerate(sizes):
         if progress is not None and seconds is None:
             progress(place / len(sizes))
@@ -113,23 +112,23 @@ def search_size(size: Target, work: int, *, seed: int = 0, known: Sequence[Cost]
     nodes, degree = size.size
     if nodes * degree > _MOST_LINKS:
         return []
-    found = _of_few_steps(size, seed, known)
+    fewest = _FEWEST_ORBITS if degree < _WIDE else _FEWEST_OF_WIDE
+    counts = [m for m in orbit_counts(nodes, degree) if m >= fewest][:_MANY_ORBITS]
+    found = _of_few_steps(size, counts, seed, known)
     known = [*known, *(one.cost for one in found)]
     if nodes <= _SMALL:
         return [*found, *search_symmetric(size, work, seed=seed, known=known)]
-    counts = [m for m in orbit_counts(nodes, degree) if m <= _MOST_ORBITS][-_MANY_ORBITS:]
-    orbits = counts[-max(1, _MOST_LIFTED // (nodes * degree)) :] or [1]
-    work = _WORK_TIMES_DEGREE // degree
+    orbits = counts[: max(1, _MOST_LIFTED // (nodes * degree))] or [1]
+    work = _WORK_TIMES_SQUARE // degree**2
     return [*found, *search_symmetric(size, work, orbits=orbits, seed=seed, known=known, enough=GOOD)]
 
 
-def _of_few_steps(size: Target, seed: int, known: Sequence[Cost]) -> list[Found]:
+def _of_few_steps(size: Target, orbits: Sequence[int], seed: int, known: Sequence[Cost]) -> list[Found]:
     """Return a lift with as few steps as many have, unless one with a small bandwidth factor is known."""
     steps, bound = steps_of_most(size, _SCARCE), lower_bound(*size.size, duplex=size.duplex).bandwidth
-    if any(one.steps <= steps and one.bandwidth <= GOOD * bound for one in known):
+    if not orbits or any(one.steps <= steps and one.bandwidth <= GOOD * bound for one in known):
         return []
-    counts = [m for m in orbit_counts(*size.size) if m >= _FEWEST_ORBITS][:_MANY_ORBITS]
-    return search_symmetric(size, _WORK_ON_STEPS, orbits=counts, seed=seed, steps=steps) if counts else []
+    return search_symmetric(size, _WORK_ON_STEPS, orbits=orbits, seed=seed, steps=steps)
 
 
 def few_away(
@@ -155,7 +154,7 @@ def few_away(
     if any(runtime(one.mean) < POOR * bound for one in front):
         return
     rng = np.random.Generator(np.random.PCG64([seed, nodes, degree, target.duplex]))
-    fold = _SMOOTH if target.duplex else degree
+    fold = SMOOTH if target.duplex else degree
     near = {replace(target, nodes=fold * fewer) for fewer in {nodes // fold, -(-nodes // fold)}} - {target}
     work = nodes * nodes * degree
     times = max(1, _WORK_PRICING // work)

@@ -7,13 +7,18 @@ from pathlib import Path
 import click
 
 from topodesign.catalog.lookup import as_catalog
+from topodesign.catalog.sizes import MOST_NODES
 from topodesign.cli.options import catalog_option, csv_option, json_option, print_csv, print_for_people, print_json
 from topodesign.cli.ranges import number_range
 
 
 @click.command(name="list")
 @click.option(
-    "-n", "--nodes", callback=number_range, metavar="RANGE", default="2..2048", show_default=True, help="Range of N."
+    "-n",
+    "--nodes",
+    callback=number_range,
+    metavar="RANGE",
+    help=f"Range of N.  [default: all; with --quality 3..{MOST_NODES}]",
 )
 @click.option(
     "-d",
@@ -28,7 +33,7 @@ from topodesign.cli.ranges import number_range
 @csv_option
 @json_option
 def command(
-    nodes: range,
+    nodes: range | None,
     degrees: range | None,
     of_quality: bool,
     catalog: Path | None,
@@ -40,21 +45,22 @@ def command(
     With --quality: the mean and the worst ratio of the best allreduce to the lower bound over all N, for 1 MiB and
     100 MiB at 10 us and 100 Gbps, and the share of N with a bandwidth-optimal topology within two steps of Moore's
     bound; for all topologies and for duplex ones, which are held against the bound of duplex topologies.
+    Larger sizes, of which only some have rows, are judged by themselves: -n 2049..65536.
 
     Example: topodesign catalog list --quality -d 4 -n 5..2000
     """
     if as_csv and as_json:
         raise click.UsageError("--csv and --json exclude each other.")
-    source, wanted = as_catalog(catalog), (degrees, nodes[0], nodes[-1])
+    source, span = as_catalog(catalog), () if nodes is None else (nodes[0], nodes[-1])
     if of_quality and not as_json:
-        judged = source.quality(*wanted)
+        judged = source.quality(degrees, *span)
         print_csv(judged.to_records()) if as_csv else print_for_people(judged)
         return
-    covered = source.coverage(*wanted)
+    covered = source.coverage(degrees, *span)
     if as_csv:
         print_csv(covered.to_records())
     elif as_json:
-        of_quality_too = {"quality": source.quality(*wanted).to_records()} if of_quality else {}
+        of_quality_too = {"quality": source.quality(degrees, *span).to_records()} if of_quality else {}
         print_json({"degrees": covered.to_records()} | of_quality_too)
     else:
         print_for_people(covered)
