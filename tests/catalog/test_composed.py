@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from topodesign import Catalog, build, pareto
-from topodesign.base.cost import Basis, Cost
+from topodesign.base.cost import Basis, Cost, lower_bound
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.catalog import composed as module
 from topodesign.catalog import searched
 from topodesign.catalog.composed import composed, lined
+from topodesign.catalog.searched import search_size
 from topodesign.pricing.closed_form import cost_of, largest_loads
 from topodesign.pricing.evaluation import price_both
 from topodesign.search.finder import Candidate
@@ -145,6 +146,24 @@ def test_lifts_wire_any_number_of_nodes_by_duplex_cables(nodes: int, degree: int
     assert topology.is_duplex
     other = cost_of(topology, *largest_loads(topology, np.array([nodes - 1])))
     assert other.dominates(found.best.cost)
+
+
+@pytest.mark.parametrize(("nodes", "degree", "most"), [(47_834, 5, 20), (99_998, 4, 51), (34_126, 3, 100)])
+def test_few_orbits_take_more_steps(nodes: int, degree: int, most: int) -> None:
+    """Of N/2 a prime, or the product of two, there are but lifts of two nodes over groups that grow slowly."""
+    found = pareto(nodes, degree, bidirectional=True)
+    assert found.bound.steps < found.best.cost.steps <= most
+    topology = found.best.build()
+    assert topology.is_duplex
+    assert topology.symmetry is not None
+    topology.symmetry.check(topology)
+
+
+@pytest.mark.parametrize(("nodes", "degree"), [(200_006, 2), (100_003, 1)])
+def test_rings_are_not_searched(nodes: int, degree: int) -> None:
+    assert search_size(Target(nodes, degree, degree > 1), 2**20) == []
+    (best,) = pareto(nodes, degree, bidirectional=degree > 1)
+    assert best.cost == lower_bound(nodes, degree, duplex=degree > 1)
 
 
 def test_a_size_without_symmetry_that_is_too_large_is_told_of_others() -> None:

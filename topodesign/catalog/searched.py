@@ -41,8 +41,10 @@ _WIDE, _FEWEST_ORBITS, _FEWEST_OF_WIDE = 8, 4, 2
 """Degree from which on pricing an orbit takes long, and the fewest orbits: the fewer, the more alike the nodes look."""
 _MANY_ORBITS, _MOST_LIFTED = 3, 2**20
 """How many numbers of orbits are searched, and how many times the links, if that is more than one."""
-_SCARCE, _WORK_ON_STEPS = 0.1, 2**30
-"""Scarcity up to which steps are looked for, and how long."""
+_SCARCE, _WORK_ON_STEPS, _WORK_ON_MORE = 0.1, 2**30, 2**27
+"""Scarcity up to which steps are looked for, how long, and how long for each number of more steps if that is vain."""
+_MORE = 8
+"""Share of the steps that there are more then, but for one at least."""
 _MANY_BASES = 2
 """Sizes of bases of line graphs that are searched, the smallest ones."""
 _MOST_PRICED, _WORK_PRICING = 2**31, 2**28
@@ -110,25 +112,33 @@ def search_size(size: Target, work: int, *, seed: int = 0, known: Sequence[Cost]
     Small sizes are searched for all kinds of symmetric digraphs, others for lifts of some numbers of orbits.
     """
     nodes, degree = size.size
-    if nodes * degree > _MOST_LINKS:
+    if nodes * degree > _MOST_LINKS or degree < (3 if size.duplex else 2):  # or only rings
         return []
     fewest = _FEWEST_ORBITS if degree < _WIDE else _FEWEST_OF_WIDE
-    counts = [m for m in orbit_counts(nodes, degree) if m >= fewest][:_MANY_ORBITS]
+    all_counts = [1, *orbit_counts(nodes, degree)]
+    counts = [m for m in all_counts if m >= fewest][:_MANY_ORBITS] or all_counts[-1:]
     found = _of_few_steps(size, counts, seed, known)
     known = [*known, *(one.cost for one in found)]
     if nodes <= _SMALL:
         return [*found, *search_symmetric(size, work, seed=seed, known=known)]
-    orbits = counts[: max(1, _MOST_LIFTED // (nodes * degree))] or [1]
+    orbits = counts[: max(1, _MOST_LIFTED // (nodes * degree))]
     work = _WORK_TIMES_SQUARE // degree**2
     return [*found, *search_symmetric(size, work, orbits=orbits, seed=seed, known=known, enough=GOOD)]
 
 
 def _of_few_steps(size: Target, orbits: Sequence[int], seed: int, known: Sequence[Cost]) -> list[Found]:
-    """Return a lift with as few steps as many have, unless one with a small bandwidth factor is known."""
+    """Return a lift with as few steps as many have, unless one with a small bandwidth factor is known.
+
+    Where the size has few orbits, or groups that grow slowly, there is none, and more steps are looked for.
+    """
     steps, bound = steps_of_most(size, _SCARCE), lower_bound(*size.size, duplex=size.duplex).bandwidth
-    if not orbits or any(one.steps <= steps and one.bandwidth <= GOOD * bound for one in known):
+    if any(one.steps <= steps and one.bandwidth <= GOOD * bound for one in known):
         return []
-    return search_symmetric(size, _WORK_ON_STEPS, orbits=orbits, seed=seed, steps=steps)
+    found = search_symmetric(size, _WORK_ON_STEPS, orbits=orbits, seed=seed, steps=steps)
+    most = min((one.steps for one in known), default=size.nodes)
+    while not found and (steps := steps + max(1, steps // _MORE)) < most:
+        found = search_symmetric(size, _WORK_ON_MORE, orbits=orbits, seed=seed, steps=steps)
+    return found
 
 
 def few_away(

@@ -211,9 +211,8 @@ class _Search:
             while math.comb(self.fewest + degree, degree) < nodes:  # sums of so many terms, in any order
                 self.fewest += 1
         optimal = [cost.steps for cost in self.known if cost.bandwidth == Fraction(nodes - 1, nodes)]
-        most = min([*optimal, 4 * self.fewest + 4, MOST_STEPS - 1])
+        most = min([*optimal, self.steps or 4 * self.fewest + 4, MOST_STEPS - 1])
         if self.steps is not None:
-            most = min(most, self.steps)
             self.fewest = max(self.fewest, self.steps)
         self.allowed = np.full(most + 1, 2**62, dtype=np.int64)
         for cost in self.known:
