@@ -20,6 +20,14 @@ def test_small_sizes_are_covered_and_large_ones_that_people_buy() -> None:
     assert not any(covers(4096, degree) for degree in (1, DEGREES.stop))
 
 
+def test_the_shipped_catalog_has_them() -> None:
+    """At most degrees all; at others, which fewer people buy, every fourth."""
+    for degree in DEGREES:
+        sizes = {row.nodes for row in Catalog().rows(degree, MOST_NODES + 1, 2**16)}
+        grain = 256 if degree in {5, 7, 9, 11, 13, 14, 15} else 64
+        assert sizes == {n for n in LARGE_SIZES if n % grain == 0}
+
+
 def test_a_range_keeps_to_these_sizes_and_a_single_one_is_what_it_is() -> None:
     assert sizes_among(range(2046, 2200)) == [2046, 2047, 2048, 2112, 2176]
     assert sizes_among(range(5000, 5001)) == [5000]
