@@ -53,7 +53,7 @@ _ORIGINS: dict[Origin, str] = {
     "catalog": "from the catalog",
     "search": "searched for",
     "catalog and search": "from the catalog and searched for",
-    "composed": "composed of rows of the catalog",
+    "composed": "composed of rows of the catalog and searched for",
 }
 
 DEFERRED_NOTE = "deferred: not by SPFF but by a deferred schedule, which topodesign schedule then makes."
