@@ -166,9 +166,23 @@ def test_rings_are_not_searched(nodes: int, degree: int) -> None:
     assert best.cost == lower_bound(nodes, degree, duplex=degree > 1)
 
 
+@pytest.mark.parametrize(("nodes", "degree"), [(34_891, 5), (20_671, 15), (30_003, 3)])
+def test_many_ports_an_odd_number_are_served_with_one_free_at_each_node(nodes: int, degree: int) -> None:
+    """The bound is that of a node with a port less, so it can be reached."""
+    found = pareto(nodes, degree, bidirectional=True)
+    topology = found.best.build()
+    assert (topology.nodes, topology.degree, topology.self_loops) == (nodes, degree, nodes)
+    assert topology.is_duplex
+    assert "One port of each node stays free" in str(found)
+    fewer = pareto(nodes, degree - 1, bidirectional=True)
+    assert [one.cost.steps for one in found] == [one.cost.steps for one in fewer]
+    for one, other in zip(found, fewer, strict=True):
+        assert one.cost.bandwidth == other.cost.bandwidth * Fraction(degree, degree - 1)
+
+
 def test_a_size_without_symmetry_that_is_too_large_is_told_of_others() -> None:
-    with pytest.raises(InfeasibleError, match=r"nearest sizes \(N,d\): \(100000,3\), \(100008,3\)"):
-        pareto(100_003, 3, bidirectional=True)
+    with pytest.raises(InfeasibleError, match=r"nearest sizes \(N,d\): \(999976,16\), \(999984,16\)"):
+        pareto(999_983, 16, bidirectional=True)
     found = pareto(100_003, 4, bidirectional=True)  # a circulant
     assert found.better is not None
     assert found.better.other == 100_000

@@ -13,14 +13,15 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
-from topodesign.base.cost import Basis, Cost, moore_bound
+from topodesign.base.cost import Basis, Cost, keeps_port_free, moore_bound
 from topodesign.base.errors import DisconnectedError, ParameterError, SpecError, TopologyError
 from topodesign.base.pieces import Progress, part
 from topodesign.base.spec import Spec, parse
 from topodesign.catalog.files import read_rows
+from topodesign.catalog.idle import with_idle_ports
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.rows import Row
-from topodesign.catalog.searched import few_away, search_beyond
+from topodesign.catalog.searched import few_away, is_poor, search_beyond
 from topodesign.catalog.sizes import MOST_NODES, covers
 from topodesign.expand import line
 from topodesign.expand.expansion import Base
@@ -38,6 +39,8 @@ _MOST_WORK = 3 * 2**26
 """Links times sources that one topology is priced with: a second or two."""
 _MOST_CHECKED = 2**23
 """Links times generators of automorphisms that are looked up: about a second."""
+_MOST_RETURNS = 2**26
+"""Links times sources of bases of line graphs that are looked at for how soon walks come back: about a second."""
 _MOST_FAMILY = 2**21
 """Links of members of families that are built to see how symmetric they are."""
 _PER_FAMILY = 2
@@ -95,6 +98,9 @@ def composed(
     beside = () if seconds == 0 else few_away(target, shelf.front, composer.by_theorem, seed)
     for spec, topology in beside:
         shelf.put(_priced(spec, topology))
+    if keeps_port_free(*target.size, duplex=target.duplex) and is_poor(target, shelf.front):
+        for one in composed(replace(target, degree=target.degree - 1), catalog, seed=seed, seconds=seconds):
+            shelf.price(with_idle_ports(one.spec))
     shelf.settle(part(progress, 0.8, 1))
     return shelf.front
 
@@ -336,9 +342,14 @@ def _priced(spec: Spec, topology: Topology) -> Candidate:
 
 def _can_be_priced(topology: Topology, target: Target) -> bool:
     """Return whether a topology is of the size that is wanted, and has few enough orbits."""
-    sources = topology.nodes if topology.representatives is None else len(topology.representatives)
     fits = (topology.nodes, topology.degree) == (target.nodes, target.degree)
-    return fits and sources * len(topology.src) <= _MOST_WORK and (topology.is_duplex or not target.duplex)
+    return fits and work_to_price(topology) <= _MOST_WORK and (topology.is_duplex or not target.duplex)
+
+
+def work_to_price(topology: Topology) -> int:
+    """Return how many links times sources there are to look at, one source for each orbit."""
+    sources = topology.nodes if topology.representatives is None else len(topology.representatives)
+    return sources * len(topology.src)
 
 
 def _proven(topology: Topology) -> bool:
@@ -359,6 +370,8 @@ def _exact(claimed: Candidate) -> Candidate:
         return claimed
     times = spec.args[1] if len(spec.args) > 1 and isinstance(spec.args[1], int) else 1
     topology = build(spec.args[0])
+    if work_to_price(topology) > _MOST_RETURNS:
+        return claimed
     both = (Base(one, claimed.cost) for one in (topology, topology.transpose()))
     claims = (line.claim(base, times) for base in both)
     exact = all(claim is not None and claim.basis is Basis.THEOREM for claim in claims)

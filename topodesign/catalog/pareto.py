@@ -34,6 +34,7 @@ from topodesign.base.units import (
 from topodesign.base.wording import listed
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.close_sizes import SMOOTH, Better, better_multiple, better_size, better_smooth
+from topodesign.catalog.idle import has_idle_ports
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import Row, how_found
 from topodesign.catalog.sizes import DEGREES, covers
@@ -342,8 +343,9 @@ class Pareto(Result):
         if self.least.why is not None:
             yield f"The bound of the steps is one above Moore's: {self.least.why}."
         if keeps_port_free(self.nodes, self.degree, duplex=self.bidirectional):
+            free = "One port of each node" if has_idle_ports(self.best.spec) else "One port"
             ports = f"{self.nodes}*{self.degree} ports"
-            yield f"One port stays free, a self-loop in the list of links: {ports} are odd, and a cable takes two."
+            yield f"{free} stays free, a self-loop in the list of links: {ports} are odd, and a cable takes two."
         if any(entry.allgather != entry.cost for entry in self.entries):
             yield "y is the mean of reduce-scatter and allgather where these differ."
         if any(entry.basis is Basis.DEFERRED for entry in self.entries):

@@ -6,7 +6,7 @@ All budgets are of work, none of time, unless seconds are asked for; so what is 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -29,7 +29,7 @@ from topodesign.topology.topology import Topology
 GOOD = Fraction(65, 64)
 """Times the least bandwidth factor that is good enough; with the fewest steps it makes a search needless."""
 POOR = Fraction(6, 5)
-"""Times the bound from which on digraphs a few nodes away are tried."""
+"""Times the bound from which on digraphs a few nodes away, and what keeps a port free, are tried."""
 
 _WORK = 2**25
 """What searches look at; a few seconds."""
@@ -77,23 +77,35 @@ def search_beyond(
     """
     seed, seconds = limit
     bound = lower_bound(*target.size, duplex=target.duplex)
-    good = any(one.cost.steps == bound.steps and one.cost.bandwidth <= GOOD * bound.bandwidth for one in front)
-    sizes = [] if good or seconds == 0 else _sizes(target)
-    if not sizes:
-        return {}
+
+    def good(cost: Cost) -> bool:
+        return cost.steps == bound.steps and cost.bandwidth <= GOOD * bound.bandwidth
 
     def costs(size: Target) -> Sequence[Cost]:
         return [one.cost for one in front] if size == target else known(size)
 
+    sizes = [] if seconds == 0 or any(good(one.cost) for one in front) else _sizes(target)
+    if not sizes:
+        return {}
     found: dict[Target, list[Found]] = {}
     if seconds is not None:
         found = search_cayley(sizes, seconds, seed=seed, known=costs, progress=progress)
-    for place, size in enumerate(sizes):
+    for place, size in enumerate(reversed(sizes)):
         if progress is not None and seconds is None:
             progress(place / len(sizes))
         lifts = search_size(size, _WORK // len(sizes), seed=seed, known=costs(size))
         found[size] = undominated([*found.get(size, ()), *lifts])
+        if any(good(_lined(one.cost, size, target)) for one in found[size]):
+            break
     return found
+
+
+def _lined(cost: Cost, size: Target, target: Target) -> Cost:
+    """Return what line graphs of a size with the nodes of the target cost, about."""
+    nodes, steps, bandwidth = size.nodes, cost.steps, cost.bandwidth
+    while nodes < target.nodes:
+        steps, bandwidth, nodes = steps + 1, bandwidth + Fraction(1, nodes), nodes * size.degree
+    return Cost(steps, bandwidth)
 
 
 def _sizes(target: Target) -> list[Target]:
@@ -141,6 +153,12 @@ def _of_few_steps(size: Target, orbits: Sequence[int], seed: int, known: Sequenc
     return found
 
 
+def is_poor(target: Target, front: Iterable[Candidate]) -> bool:
+    """Return whether a size is served poorly."""
+    bound = runtime(lower_bound(*target.size, duplex=target.duplex))
+    return all(runtime(one.mean) >= POOR * bound for one in front)
+
+
 def few_away(
     target: Target, front: Sequence[Candidate], bases: Callable[[Target], Iterator[Candidate]], seed: int
 ) -> Iterator[tuple[Spec, Topology]]:
@@ -158,10 +176,7 @@ def few_away(
         Of all random choices.
     """
     nodes, degree = target.size
-    if nodes * nodes * degree > _MOST_PRICED or degree > MOST_LINKS:
-        return
-    bound = runtime(lower_bound(nodes, degree, duplex=target.duplex))
-    if any(runtime(one.mean) < POOR * bound for one in front):
+    if nodes * nodes * degree > _MOST_PRICED or degree > MOST_LINKS or not is_poor(target, front):
         return
     rng = np.random.Generator(np.random.PCG64([seed, nodes, degree, target.duplex]))
     fold = SMOOTH if target.duplex else degree

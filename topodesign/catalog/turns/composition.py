@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topodesign.catalog.composed import composed
+from topodesign.catalog.composed import composed, work_to_price
 from topodesign.catalog.sizes import MOST_NODES
 from topodesign.catalog.standing import Standing
 from topodesign.catalog.turns.prospects import left_by_records
@@ -20,14 +20,8 @@ def _orbits(target: Target) -> list[int]:
 
 def _search(standing: Standing, target: Target, draw: Draw) -> float:
     found = composed(target, standing.source, seed=draw.seed)
-    specs = [one.spec for one in found if _work(str(one.spec)) <= _MOST_WORK]
+    specs = [one.spec for one in found if work_to_price(build(str(one.spec))) <= _MOST_WORK]
     return standing.keep_composed(target, specs)
-
-
-def _work(spec: str) -> int:
-    topology = build(spec)
-    sources = topology.nodes if topology.representatives is None else len(topology.representatives)
-    return sources * len(topology.src)
 
 
 composition = Turn("composition", _orbits, left_by_records, _search)
