@@ -25,6 +25,7 @@ from topodesign.catalog.turns.composition import composition
 from topodesign.catalog.turns.congruential import congruential
 from topodesign.catalog.turns.evenness import evenness
 from topodesign.catalog.turns.lifts import lifts, steps_of_lifts
+from topodesign.catalog.turns.near_lines import near_lines
 from topodesign.catalog.turns.neighbours import neighbours
 from topodesign.catalog.turns.quotients import quotients
 from topodesign.catalog.turns.steps import steps
@@ -278,6 +279,35 @@ def test_loads_are_evened_out_and_line_graphs_with_them() -> None:
     assert [row.cost.steps for row in lines] == [4]
     assert {check_row(row) for row in standing.new} == {None}
     assert standing.new
+
+
+def test_nodes_are_taken_out_of_line_graphs_where_the_degree_does_not_divide() -> None:
+    """One turn serves all sizes down to the next multiple of the degree."""
+    sizes = [Target(nodes, 6, duplex=False) for nodes in range(91, 96)]
+    known = [by_spff(size, parse(f"genkautz(6,{size.nodes})")) for size in sizes]
+    standing = Standing(range(91, 96), {6: [*Catalog().rows(6, 16, 18), *known]})
+    assert near_lines.orbits(sizes[2]) == [0]
+    before, left = sum(map(standing.ratio, sizes)), near_lines.left(standing, sizes[2])
+    assert left > 0
+    gain = near_lines.search(standing, sizes[2], Draw(0, 0, 0))
+    assert gain == pytest.approx(before - sum(map(standing.ratio, sizes)))
+    assert gain > 0
+    for size in sizes:
+        fastest = standing.fastest(size)
+        assert fastest is not None
+        assert fastest.cost.steps == 3
+        assert fastest.either_way.startswith("delete(line(") or fastest in known
+        assert near_lines.left(standing, size) < left
+    assert {check_row(row) for row in standing.new} == {None}
+
+
+def test_nodes_are_taken_out_where_there_are_line_graphs() -> None:
+    assert not near_lines.orbits(Target(96, 6, duplex=False))
+    assert not near_lines.orbits(Target(94, 6, duplex=True))
+    assert not near_lines.orbits(Target(41, 6, duplex=False))  # line graphs of complete graphs
+    target = Target(94, 6, duplex=False)
+    standing = Standing((94,), {6: [by_spff(target, parse("genkautz(6,94)"))]})  # where no bases are known
+    assert near_lines.left(standing, target) == near_lines.search(standing, target, Draw(0, 0, 0)) == 0
 
 
 @pytest.mark.parametrize("target", [Target(2112, 3, duplex=False), Target(2112, 3, duplex=True)])

@@ -145,7 +145,8 @@ def improve_catalog(
     only
         Only turns of one kind: ``composition`` (rows expanded, and what a short search finds, beyond 2048 nodes),
         ``quotients``, ``neighbours``, ``annealing``, ``lifts`` (of one step less than is known,
-        or as many with a smaller bandwidth factor by deferred schedules), ``steps`` (one step less than is known,
+        or as many with a smaller bandwidth factor by deferred schedules), ``near-lines`` (line graphs with nodes taken
+        out, for simplex sizes that the degree does not divide), ``steps`` (one step less than is known,
         whatever the bandwidth factor), ``congruential`` (linear congruential digraphs, which have few steps and, by
         deferred schedules, a small bandwidth factor), ``evenness`` (links of known ones exchange their ends, so that
         deferred schedules have a smaller bandwidth factor), or ``deferral``, which searches nothing but finds deferred

@@ -156,8 +156,11 @@ class Standing:
             self._new[row.nodes, row.degree, row.cost.steps, found.cost.bandwidth] = found
         return before - sum(map(self.ratio, sizes))
 
-    def keep(self, target: Target, specs: Iterable[Spec]) -> float:
-        """Put topologies of a size, and what they expand to, in their places; return what that gains."""
+    def keep(self, target: Target, specs: Iterable[Spec], *, most: int | None = None) -> float:
+        """Put topologies of a size, and what they expand to, in their places; return what that gains.
+
+        Deferred schedules that take more than ``most`` steps times links times nodes to find are left for later.
+        """
         several = list(specs)
         gain, waiting = 0.0, [(target, several)] if several else []
         while waiting:
@@ -171,7 +174,8 @@ class Standing:
                 gain -= self.ratio(other)
             gain += before[0] - self.ratio(here)
             fresh = [row for row in self.rows[here.size] if row.spec not in before[1] and not row.deferred]
-            while (row := self.hope(here, fresh)[1]) is not None:
+            few = [row for row in fresh if most is None or row.cost.steps * row.degree * row.nodes**2 <= most]
+            while (row := self.hope(here, few)[1]) is not None:
                 gain += self.defer(row)
             for row in fresh:
                 if row.duplex or not here.duplex:

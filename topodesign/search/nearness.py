@@ -85,6 +85,11 @@ def search_near(target: Target, steps: int, bases: Iterable[Topology], exchanges
     return None
 
 
+def pairs_too_far(topology: Topology, steps: int) -> int:
+    """Return how many pairs of nodes of a regular topology are more than some steps apart."""
+    return _exchanged(topology, steps, 0, False, np.random.default_rng(0))[0]
+
+
 def starts_into(out: IntArray) -> IntArray:
     """Return the starts of the links into each node, ascending, from the ends of those out of each; both ``(N, d)``."""
     nodes, degree = out.shape

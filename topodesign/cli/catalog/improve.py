@@ -10,7 +10,17 @@ import topodesign
 from topodesign.cli.options import catalog_option, json_option, print_for_people, print_json, progress_bar
 from topodesign.cli.ranges import number_range
 
-_SEARCHES = ["composition", "quotients", "lifts", "neighbours", "annealing", "steps", "congruential", "evenness"]
+_SEARCHES = [
+    "composition",
+    "quotients",
+    "lifts",
+    "near-lines",
+    "neighbours",
+    "annealing",
+    "steps",
+    "congruential",
+    "evenness",
+]
 
 
 @click.command(name="improve")
@@ -34,7 +44,8 @@ _SEARCHES = ["composition", "quotients", "lifts", "neighbours", "annealing", "st
 @click.option(
     "--only",
     type=click.Choice([*_SEARCHES, "deferral"]),
-    help="Turns of one kind; lifts and steps look for one step less, deferral for deferred schedules of the rows.",
+    help="Turns of one kind; lifts and steps look for one step less, near-lines takes nodes out of line graphs, "
+    "deferral looks for deferred schedules of the rows.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of all searches.")
 @catalog_option

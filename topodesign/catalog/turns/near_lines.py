@@ -1,0 +1,94 @@
+"""Turns that take nodes out of line graphs, for sizes that the degree does not divide.
+
+A turn serves all sizes between two multiples of the degree, as one node is taken out after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+from topodesign.base.cost import lower_bound
+from topodesign.catalog.quality import runtime
+from topodesign.catalog.rows import Row
+from topodesign.catalog.sizes import MOST_NODES
+from topodesign.catalog.standing import WORTHWHILE, Standing
+from topodesign.catalog.turns.prospects import left_with
+from topodesign.catalog.turns.turn import Draw, Turn
+from topodesign.expand import line
+from topodesign.search.near_lines import Thinned, bases_of_lines, without_nodes
+from topodesign.search.target import Target
+
+_FURTHER = 2
+"""How many more nodes than needed a base of line graphs may have."""
+_GOOD = Fraction(33, 32)
+"""Times the optimal bandwidth factor by which sizes are told to have bases."""
+_LOST = 0.01
+"""What the nodes that are missing cost, as a rule."""
+_MOST_DEFERRED = 2**24
+"""Steps times links times nodes of deferred schedules that are found at once: a second."""
+
+
+def _orbits(target: Target) -> list[int]:
+    nodes, degree = target.size
+    fits = not target.duplex and nodes % degree and degree * (degree + 1) < nodes <= MOST_NODES
+    return [0] if fits else []
+
+
+def _left(standing: Standing, target: Target) -> float:
+    steps = _steps(standing, target)
+    return 0.0 if steps is None else left_with(standing, target, steps) - _LOST
+
+
+def _steps(standing: Standing, target: Target) -> int | None:
+    """Return the steps of line graphs of the next sizes, None if the catalog has none with little bandwidth."""
+    return min((row.cost.steps + 1 for row in _base_rows(standing, target)), default=None)
+
+
+def _base_rows(standing: Standing, target: Target) -> Iterator[Row]:
+    """Yield the rows of bases of line graphs of the next sizes."""
+    for size in _base_sizes(target):
+        bound = lower_bound(*size.size).bandwidth
+        yield from (row for row in standing.front(size) if not row.deferred and row.mean.bandwidth <= _GOOD * bound)
+
+
+def _base_sizes(target: Target) -> list[Target]:
+    fewest = -(-target.nodes // target.degree)
+    return [replace(target, nodes=fewest + more) for more in range(_FURTHER + 1)]
+
+
+def _search(standing: Standing, target: Target, draw: Draw) -> float:
+    """Take nodes out of line graphs down to the next multiple of the degree, and keep the best of each size."""
+    nodes, degree = target.size
+    best: dict[int, Thinned] = {}
+    for one in _made(standing, target, (nodes - 1) // degree * degree + 1, draw.seed):
+        left = one.topology.nodes
+        if left not in best or one.cost.bandwidth < best[left].cost.bandwidth:
+            best[left] = one
+    gain = 0.0
+    for left, one in best.items():
+        size = replace(target, nodes=left)
+        if standing.has(size) and runtime(one.cost) < (standing.ratio(size) - WORTHWHILE) * runtime(
+            lower_bound(left, degree)
+        ):
+            gain += standing.keep(size, [one.spec], most=_MOST_DEFERRED)
+    return gain
+
+
+def _made(standing: Standing, target: Target, fewest: int, seed: int) -> Iterator[Thinned]:
+    """Yield what bases of the first size that does lead to, or part of the way."""
+    steps = _steps(standing, target)
+    if steps is None:
+        return
+    for size in _base_sizes(target):
+        reached = False
+        for base in bases_of_lines(size, steps - 1, seed):
+            for one in without_nodes(line(base), fewest, steps, seed=seed):
+                yield one
+                reached |= one.topology.nodes == fewest
+        if reached:
+            return
+
+
+near_lines = Turn("near-lines", _orbits, _left, _search)

@@ -1,0 +1,163 @@
+"""Digraphs of sizes that the degree does not divide: line graphs with a few nodes taken out.
+
+A node of a line graph is a link u -> v of its base. If it goes, its in-links w -> u lead straight on to its out-links
+v -> z, and whatever led over it needs another way. Up to about d^k / 2 nodes most pairs of nodes of a base of k - 1
+steps have two walks of that length; with k = 3 it is enough if u has another to v and to all z, and all w have another
+to v. What the links carry grows least where none leads back from v to u: nothing new would come over what is led on
+from there.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from topodesign.base.cost import Cost, lower_bound
+from topodesign.base.spec import LONGEST_SPEC, Spec
+from topodesign.expand import delete
+from topodesign.expand.library import build
+from topodesign.pricing.closed_form import larger, largest_loads
+from topodesign.pricing.evaluation import price_both
+from topodesign.search.nearness import pairs_too_far
+from topodesign.search.symmetric import search_symmetric
+from topodesign.search.target import Target
+from topodesign.topology.topology import IntArray, Topology
+
+_DRAWN, _ENOUGH = 64, 4
+"""Nodes that are looked at for each that goes, until so many could go."""
+_WORK, _SEARCHES, _BASES = 2**22, 3, 2
+"""Of one search for bases in which few links lead back, how many there are, and how many bases are taken."""
+_GOOD = Fraction(33, 32)
+"""Times the optimal bandwidth factor that a base may have."""
+_PERMUTATIONS = 720
+"""Ways to join its links that are tried, the first ones, since their numbers are short."""
+
+_Loads = tuple[IntArray, IntArray]
+
+
+@functools.lru_cache(maxsize=64)
+def bases_of_lines(size: Target, steps: int, seed: int) -> tuple[Topology, ...]:
+    """Return simplex digraphs of few steps and little bandwidth in which few links lead back, at most two.
+
+    Parameters
+    ----------
+    size
+        Of these. The search takes about a second.
+    steps
+        That they may have at most.
+    seed
+        Of the search.
+    """
+    most = _GOOD * lower_bound(*size.size).bandwidth
+    found: dict[str, tuple[int, str, Topology]] = {}
+    for number in range(_SEARCHES):
+        for one in search_symmetric(size, _WORK, seed=seed * _SEARCHES + number):
+            base = build(str(one.spec))
+            there, back = price_both(base)
+            links = len(returning(base))
+            if there.steps <= steps and max(there.bandwidth, back.bandwidth) <= most and links < len(base.src):
+                found[str(one.spec)] = links, str(one.spec), base
+    return tuple(base for *_, base in sorted(found.values(), key=lambda one: one[:2])[:_BASES])
+
+
+@dataclass(frozen=True)
+class Thinned:
+    """A digraph with some nodes taken out.
+
+    Attributes
+    ----------
+    spec
+        Of what is left.
+    topology
+        The same, without its spec.
+    loads
+        What links carry by distance in either direction, as numerators and denominators; about, as only what is near
+        a gap was looked at, when it was made.
+    """
+
+    spec: Spec
+    topology: Topology
+    loads: tuple[_Loads, _Loads]
+
+    @property
+    def cost(self) -> Cost:
+        """Return about what it costs, the mean of both directions."""
+        total = sum((Fraction(int(p), int(q)) for one in self.loads for p, q in zip(*one, strict=True)), Fraction())
+        steps = max(len(numerators) for numerators, _ in self.loads)
+        return Cost(steps, total * self.topology.degree / self.topology.nodes / 2)
+
+
+def without_nodes(base: Topology, fewest: int, steps: int, *, seed: int = 0) -> Iterator[Thinned]:
+    """Take node after node out of a digraph, so that no two are too far apart and links stay evenly loaded.
+
+    Parameters
+    ----------
+    base
+        Regular, simplex, without self-loops and parallel links, with a spec: a line graph.
+    fewest
+        How many nodes are to be left in the end.
+    steps
+        How far they may be apart.
+    seed
+        Seed of all random choices.
+
+    Yields
+    ------
+    Thinned
+        With one node less each. They end where none is found that could go.
+    """
+    spec = base.spec
+    if spec is None:
+        return
+    rng = np.random.Generator(np.random.PCG64([seed, base.nodes, base.degree]))
+    every = np.array(base.representatives or range(base.nodes), dtype=np.int64)
+    best = Thinned(Spec("delete", (spec,)), base, _loads(base, every))
+    while best.topology.nodes > fewest:
+        several = list(_next(best, steps, rng))
+        if not several:
+            return
+        best = min(several, key=lambda one: one.cost.bandwidth)
+        if len(str(best.spec)) > LONGEST_SPEC:
+            return
+        yield best
+
+
+def _next(thinned: Thinned, steps: int, rng: np.random.Generator) -> Iterator[Thinned]:
+    """Yield some digraphs with one node less."""
+    topology, found = thinned.topology, 0
+    permutations = min(_PERMUTATIONS, math.factorial(topology.degree))
+    for v in _single_nodes(topology, rng)[:_DRAWN].tolist():
+        m = int(rng.integers(permutations))
+        less = delete(topology, v, m)
+        if less.self_loops or int(less.capacity.max()) > 1 or pairs_too_far(less, steps):
+            continue
+        near = np.append(topology.neighbours(v), topology.src[topology.dst == v])
+        near = np.unique(near - (near > v))
+        there, back = _loads(less, near)
+        loads = larger(thinned.loads[0], there), larger(thinned.loads[1], back)
+        yield Thinned(Spec("delete", (*thinned.spec.args, v, m)), less, loads)
+        found += 1
+        if found == _ENOUGH:
+            return
+
+
+def _single_nodes(topology: Topology, rng: np.random.Generator) -> IntArray:
+    """Return in random order the nodes that are on no cycle of two links."""
+    paired = np.unique(topology.src[returning(topology)])
+    single: IntArray = rng.permutation(np.setdiff1d(np.arange(topology.nodes), paired))
+    return single
+
+
+def returning(topology: Topology) -> IntArray:
+    """Return of which links, by their places, another one leads back."""
+    src, dst = topology.src.astype(np.int64), topology.dst.astype(np.int64)
+    return np.flatnonzero(np.isin(src * topology.nodes + dst, dst * topology.nodes + src))
+
+
+def _loads(topology: Topology, sources: IntArray) -> tuple[_Loads, _Loads]:
+    return largest_loads(topology, sources), largest_loads(topology.transpose(), sources)
