@@ -19,10 +19,9 @@ import numpy as np
 
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.spec import LONGEST_SPEC, Spec
-from topodesign.expand import delete
+from topodesign.expand import delete, line
 from topodesign.expand.library import build
 from topodesign.pricing.closed_form import larger, largest_loads
-from topodesign.pricing.evaluation import price_both
 from topodesign.search.nearness import pairs_too_far
 from topodesign.search.symmetric import search_symmetric
 from topodesign.search.target import Target
@@ -30,39 +29,49 @@ from topodesign.topology.topology import IntArray, Topology
 
 _DRAWN, _ENOUGH = 64, 4
 """Nodes that are looked at for each that goes, until so many could go."""
-_WORK, _SEARCHES, _BASES = 2**22, 3, 2
-"""Of one search for bases in which few links lead back, how many there are, and how many bases are taken."""
-_GOOD = Fraction(33, 32)
+_WORK, _SEARCHES, _BASES = 2**20, 12, 2
+"""Of one search for bases, how many there are, and how many bases are taken."""
+_SAMPLE = 24
+"""Nodes of line graphs of which so many could go."""
+_GOOD = Fraction(17, 16)
 """Times the optimal bandwidth factor that a base may have."""
 _PERMUTATIONS = 720
-"""Ways to join its links that are tried, the first ones, since their numbers are short."""
+"""Ways to join the links of a node that goes, the first ones, since their numbers are short."""
 
 _Loads = tuple[IntArray, IntArray]
 
 
 @functools.lru_cache(maxsize=64)
 def bases_of_lines(size: Target, steps: int, seed: int) -> tuple[Topology, ...]:
-    """Return simplex digraphs of few steps and little bandwidth in which few links lead back, at most two.
+    """Return the simplex digraphs whose line graphs can do without most of their nodes, none or one or two.
+
+    Most digraphs of few steps and little bandwidth that are found, within a second or so, have line graphs all of whose
+    nodes somebody needs.
 
     Parameters
     ----------
-    size
-        Of these. The search takes about a second.
-    steps
-        That they may have at most.
+    size, steps
+        Of the bases; steps at most.
     seed
         Of the search.
     """
+    rng = np.random.Generator(np.random.PCG64([seed, *size.size]))
     most = _GOOD * lower_bound(*size.size).bandwidth
-    found: dict[str, tuple[int, str, Topology]] = {}
+    found: dict[str, tuple[int, Fraction, str, Topology]] = {}
     for number in range(_SEARCHES):
         for one in search_symmetric(size, _WORK, seed=seed * _SEARCHES + number):
-            base = build(str(one.spec))
-            there, back = price_both(base)
-            links = len(returning(base))
-            if there.steps <= steps and max(there.bandwidth, back.bandwidth) <= most and links < len(base.src):
-                found[str(one.spec)] = links, str(one.spec), base
-    return tuple(base for *_, base in sorted(found.values(), key=lambda one: one[:2])[:_BASES])
+            spec = str(one.spec)
+            if one.cost.steps <= steps and one.cost.bandwidth <= most and spec not in found:
+                base = build(spec)
+                found[spec] = -_removable(line(base), steps + 1, rng), one.cost.bandwidth, spec, base
+    return tuple(base for removable, *_, base in sorted(found.values(), key=lambda one: one[:3])[:_BASES] if removable)
+
+
+def _removable(topology: Topology, steps: int, rng: np.random.Generator) -> int:
+    """Return how many of some nodes could go."""
+    some = _single_nodes(topology, rng)[:_SAMPLE].tolist()
+    permutations = rng.integers(_permutations(topology), size=len(some)).tolist()
+    return sum(_can_do_without(topology, v, m, steps) is not None for v, m in zip(some, permutations, strict=True))
 
 
 @dataclass(frozen=True)
@@ -130,11 +139,10 @@ def without_nodes(base: Topology, fewest: int, steps: int, *, seed: int = 0) -> 
 def _next(thinned: Thinned, steps: int, rng: np.random.Generator) -> Iterator[Thinned]:
     """Yield some digraphs with one node less."""
     topology, found = thinned.topology, 0
-    permutations = min(_PERMUTATIONS, math.factorial(topology.degree))
+    permutations = _permutations(topology)
     for v in _single_nodes(topology, rng)[:_DRAWN].tolist():
         m = int(rng.integers(permutations))
-        less = delete(topology, v, m)
-        if less.self_loops or int(less.capacity.max()) > 1 or pairs_too_far(less, steps):
+        if (less := _can_do_without(topology, v, m, steps)) is None:
             continue
         near = np.append(topology.neighbours(v), topology.src[topology.dst == v])
         near = np.unique(near - (near > v))
@@ -146,17 +154,23 @@ def _next(thinned: Thinned, steps: int, rng: np.random.Generator) -> Iterator[Th
             return
 
 
+def _permutations(topology: Topology) -> int:
+    return min(_PERMUTATIONS, math.factorial(topology.degree))
+
+
+def _can_do_without(topology: Topology, v: int, m: int, steps: int) -> Topology | None:
+    """Return a topology without a node, None if that leaves nodes too far apart or doubles a link."""
+    less = delete(topology, v, m)
+    plain = not less.self_loops and int(less.capacity.max()) == 1
+    return less if plain and not pairs_too_far(less, steps) else None
+
+
 def _single_nodes(topology: Topology, rng: np.random.Generator) -> IntArray:
     """Return in random order the nodes that are on no cycle of two links."""
-    paired = np.unique(topology.src[returning(topology)])
-    single: IntArray = rng.permutation(np.setdiff1d(np.arange(topology.nodes), paired))
+    nodes, src, dst = topology.nodes, topology.src.astype(np.int64), topology.dst.astype(np.int64)
+    paired = np.unique(src[np.isin(src * nodes + dst, dst * nodes + src)])
+    single: IntArray = rng.permutation(np.setdiff1d(np.arange(nodes), paired))
     return single
-
-
-def returning(topology: Topology) -> IntArray:
-    """Return of which links, by their places, another one leads back."""
-    src, dst = topology.src.astype(np.int64), topology.dst.astype(np.int64)
-    return np.flatnonzero(np.isin(src * topology.nodes + dst, dst * topology.nodes + src))
 
 
 def _loads(topology: Topology, sources: IntArray) -> tuple[_Loads, _Loads]:

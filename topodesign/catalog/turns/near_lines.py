@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from topodesign.base.cost import lower_bound
+from topodesign.base.cost import Cost, lower_bound
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.rows import Row
 from topodesign.catalog.sizes import MOST_NODES
@@ -22,10 +22,12 @@ from topodesign.search.target import Target
 
 _FURTHER = 2
 """How many more nodes than needed a base of line graphs may have."""
-_GOOD = Fraction(33, 32)
+_GOOD = Fraction(17, 16)
 """Times the optimal bandwidth factor by which sizes are told to have bases."""
 _LOST = 0.01
 """What the nodes that are missing cost, as a rule."""
+_TIGHT, _LEFT = 3, Fraction(1, 4)
+"""Steps up to which deferred schedules hardly help, and what they leave with more of what y is above the bound."""
 _MOST_DEFERRED = 2**24
 """Steps times links times nodes of deferred schedules that are found at once: a second."""
 
@@ -69,11 +71,16 @@ def _search(standing: Standing, target: Target, draw: Draw) -> float:
     gain = 0.0
     for left, one in best.items():
         size = replace(target, nodes=left)
-        if standing.has(size) and runtime(one.cost) < (standing.ratio(size) - WORTHWHILE) * runtime(
-            lower_bound(left, degree)
-        ):
+        bound = lower_bound(left, degree)
+        if standing.has(size) and standing.ratio(size) - runtime(_likely(one, bound)) / runtime(bound) > WORTHWHILE:
             gain += standing.keep(size, [one.spec], most=_MOST_DEFERRED)
     return gain
+
+
+def _likely(one: Thinned, bound: Cost) -> Cost:
+    """Return what a digraph is likely to cost in the end: with three steps, nothing that nobody waits for is left."""
+    steps, bandwidth = one.cost.steps, one.cost.bandwidth
+    return one.cost if steps <= _TIGHT else Cost(steps, bound.bandwidth + (bandwidth - bound.bandwidth) * _LEFT)
 
 
 def _made(standing: Standing, target: Target, fewest: int, seed: int) -> Iterator[Thinned]:
