@@ -11,7 +11,8 @@ from topodesign.expand import delete, line
 from topodesign.expand.library import build
 from topodesign.pricing.closed_form import distances, price
 from topodesign.pricing.evaluation import price_both
-from topodesign.search.near_lines import without_nodes
+from topodesign.search.near_lines import bases_of_lines, without_nodes
+from topodesign.search.target import Target
 from topodesign.topology.topology import Topology
 
 BASE = "cayley(dicyclic(4),3,6,7,12,13,14)"  # 16 nodes, degree 6, 2 steps, no link with one back
@@ -62,6 +63,17 @@ def test_each_has_a_node_less_and_is_what_its_spec_says() -> None:
         assert left < 95 or one.cost.bandwidth <= both(made) / 2  # not all nodes were looked at
         left -= 1
     assert left == 89
+
+
+def test_bases_have_line_graphs_that_can_do_without_nodes() -> None:
+    for size, steps in ((Target(16, 6, duplex=False), 2), (Target(30, 4, duplex=False), 3)):
+        bases = bases_of_lines(size, steps, 0)
+        assert 1 <= len(bases) <= 2
+        for base in bases:
+            assert (base.nodes, base.degree) == size.size
+            assert price(base).steps <= steps
+            assert next(without_nodes(line(base), 1, steps + 1)).topology.nodes == size.nodes * size.degree - 1
+    assert bases_of_lines(Target(20, 4, duplex=False), 2, 0) == ()  # as many nodes as of Kautz digraphs: one walk each
 
 
 def test_none_go_where_all_links_lead_back_or_walks_are_too_few() -> None:
