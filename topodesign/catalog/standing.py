@@ -30,9 +30,10 @@ WORTHWHILE = 0.002
 """By how much a ratio could get lower that is worth a deferred schedule."""
 _NEAR = Fraction(1, 128)
 """What is as little above the optimal bandwidth is not searched for again: deferred schedules come as near."""
-_LEFT, _UNLIKELY = Fraction(1, 4), 1 / 16
-"""Of what y is above the bound, what a deferred schedule is likely to leave; and what is worth a try that it gains if y
-fell to the bound, where by that it would not gain anything."""
+LEFT = Fraction(1, 4)
+"""Of what y is above the bound, what a deferred schedule is likely to leave."""
+_UNLIKELY = 1 / 16
+"""What is worth a try that it gains if y fell to the bound, where by what is likely it would not gain anything."""
 _AGAIN = 1 / 8
 """What a deferred schedule gains, on average, for a row that has an older one, of what it would for others."""
 _IN_VAIN = "genkautz("
@@ -128,7 +129,7 @@ class Standing:
                 continue
             most, likely = (
                 self.ratio(target) - float(runtime(Cost(row.cost.steps, bandwidth)) / runtime(bound))
-                for bandwidth in (bound.bandwidth, bound.bandwidth + (row.mean.bandwidth - bound.bandwidth) * _LEFT)
+                for bandwidth in (bound.bandwidth, bound.bandwidth + (row.mean.bandwidth - bound.bandwidth) * LEFT)
             )
             receivers = max(self.receivers[row.either_way], default=1)
             work = receivers * row.nodes * row.degree * row.cost.steps * (1 if row.duplex else 2)

@@ -27,14 +27,15 @@ from topodesign.search.symmetric import search_symmetric
 from topodesign.search.target import Target
 from topodesign.topology.topology import IntArray, Topology
 
+GOOD = Fraction(17, 16)
+"""Times the optimal bandwidth factor that a base may have."""
+
 _DRAWN, _ENOUGH = 64, 4
 """Nodes that are looked at for each that goes, until so many could go."""
 _WORK, _SEARCHES, _BASES = 2**20, 12, 2
 """Of one search for bases, how many there are, and how many bases are taken."""
 _SAMPLE = 24
 """Nodes of line graphs of which so many could go."""
-_GOOD = Fraction(17, 16)
-"""Times the optimal bandwidth factor that a base may have."""
 _PERMUTATIONS = 720
 """Ways to join the links of a node that goes, the first ones, since their numbers are short."""
 
@@ -56,7 +57,7 @@ def bases_of_lines(size: Target, steps: int, seed: int) -> tuple[Topology, ...]:
         Of the search.
     """
     rng = np.random.Generator(np.random.PCG64([seed, *size.size]))
-    most = _GOOD * lower_bound(*size.size).bandwidth
+    most = GOOD * lower_bound(*size.size).bandwidth
     found: dict[str, tuple[int, Fraction, str, Topology]] = {}
     for number in range(_SEARCHES):
         for one in search_symmetric(size, _WORK, seed=seed * _SEARCHES + number):

@@ -7,27 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.catalog.quality import runtime
 from topodesign.catalog.rows import Row
 from topodesign.catalog.sizes import MOST_NODES
-from topodesign.catalog.standing import WORTHWHILE, Standing
+from topodesign.catalog.standing import LEFT, WORTHWHILE, Standing
 from topodesign.catalog.turns.prospects import left_with
 from topodesign.catalog.turns.turn import Draw, Turn
 from topodesign.expand import line
-from topodesign.search.near_lines import Thinned, bases_of_lines, without_nodes
+from topodesign.search.near_lines import GOOD, Thinned, bases_of_lines, without_nodes
 from topodesign.search.target import Target
 
 _FURTHER = 2
 """How many more nodes than needed a base of line graphs may have."""
-_GOOD = Fraction(17, 16)
-"""Times the optimal bandwidth factor by which sizes are told to have bases."""
 _LOST = 0.01
 """What the nodes that are missing cost, as a rule."""
-_TIGHT, _LEFT = 3, Fraction(1, 4)
-"""Steps up to which deferred schedules hardly help, and what they leave with more of what y is above the bound."""
+_TIGHT = 3
+"""Steps up to which deferred schedules hardly help."""
 _MOST_DEFERRED = 2**24
 """Steps times links times nodes of deferred schedules that are found at once: a second."""
 
@@ -52,7 +49,7 @@ def _base_rows(standing: Standing, target: Target) -> Iterator[Row]:
     """Yield the rows of bases of line graphs of the next sizes."""
     for size in _base_sizes(target):
         bound = lower_bound(*size.size).bandwidth
-        yield from (row for row in standing.front(size) if not row.deferred and row.mean.bandwidth <= _GOOD * bound)
+        yield from (row for row in standing.front(size) if not row.deferred and row.mean.bandwidth <= GOOD * bound)
 
 
 def _base_sizes(target: Target) -> list[Target]:
@@ -80,7 +77,7 @@ def _search(standing: Standing, target: Target, draw: Draw) -> float:
 def _likely(one: Thinned, bound: Cost) -> Cost:
     """Return what a digraph is likely to cost in the end: with three steps, nothing that nobody waits for is left."""
     steps, bandwidth = one.cost.steps, one.cost.bandwidth
-    return one.cost if steps <= _TIGHT else Cost(steps, bound.bandwidth + (bandwidth - bound.bandwidth) * _LEFT)
+    return one.cost if steps <= _TIGHT else Cost(steps, bound.bandwidth + (bandwidth - bound.bandwidth) * LEFT)
 
 
 def _made(standing: Standing, target: Target, fewest: int, seed: int) -> Iterator[Thinned]:
