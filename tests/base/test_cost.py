@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topodesign.base.cost import Cost, check_size, least_steps, lower_bound, moore_bound
+from topodesign.base.cost import Cost, check_size, least_steps, lower_bound, lower_bounds, moore_bound
 from topodesign.base.errors import ParameterError
 from topodesign.expand.library import build
+from topodesign.graphs.circulant import dicirculant
+from topodesign.pricing.closed_form import price
 from topodesign.topology.topology import Topology
 
 COSTS = st.builds(Cost, st.integers(0, 5), st.fractions(0, 3, max_denominator=4))
@@ -118,9 +122,34 @@ def test_lower_bound(nodes: int, degree: int, duplex: bool) -> None:
     assert bound.bandwidth * (degree - free) / degree + Fraction(1, nodes) == 1  # all but a node's own shard comes in
 
 
+@given(st.integers(2, 60), st.integers(2, 60), st.booleans())
+def test_bounds_trade_steps_for_bandwidth(nodes: int, degree: int, duplex: bool) -> None:
+    bound, bounds = lower_bound(nodes, degree, duplex=duplex), lower_bounds(nodes, degree, duplex=duplex)
+    assert (bounds[0].steps, bounds[-1].bandwidth) == (bound.steps, bound.bandwidth)
+    assert [one.steps for one in bounds] == list(range(bound.steps, bound.steps + len(bounds)))
+    assert all(one.bandwidth > other.bandwidth for one, other in itertools.pairwise(bounds))
+    assert len(bounds) == 1 or nodes <= degree
+
+
+@given(st.integers(3, 9), st.integers(2, 24), st.integers(0, 2**32))
+def test_one_step_takes_what_the_pair_with_the_fewest_links_does(nodes: int, degree: int, seed: int) -> None:
+    degree = max(degree, nodes - 1)
+    rng = np.random.default_rng(seed)
+    links = np.ones((nodes, nodes), np.int64) - np.eye(nodes, dtype=np.int64)  # a link between any two, others anywhere
+    for _ in range(degree - nodes + 1):
+        links[np.arange(nodes), (np.arange(nodes) + rng.integers(1, nodes)) % nodes] += 1
+    src, dst = np.nonzero(links)
+    cost = price(Topology.from_arrays(nodes, src, dst, links[src, dst]))
+    assert cost.steps == 1
+    assert cost.bandwidth == Fraction(degree, nodes * int(links[src, dst].min()))
+    assert cost.bandwidth >= lower_bounds(nodes, degree)[0].bandwidth
+    evenly = price(dicirculant(*next(iter(dicirculant.find(nodes, degree)))))
+    assert evenly == lower_bounds(nodes, degree)[0]
+
+
 @pytest.mark.parametrize(("nodes", "degree"), [(1, 1), (0, 4), (-8, 4), (8, 0), (8, -2), (1, 0)])
 def test_sizes_without_a_collective_are_refused(nodes: int, degree: int) -> None:
-    for function in (check_size, moore_bound, lower_bound):
+    for function in (check_size, moore_bound, lower_bound, lower_bounds):
         with pytest.raises(ParameterError, match="at least"):
             function(nodes, degree)
 

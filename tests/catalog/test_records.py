@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from topodesign import build, moore_bound, price
-from topodesign.catalog.records import GRAPHS, record_bound, record_orders, record_steps
+from topodesign.catalog.records import GRAPHS, record_bounds, record_orders, record_steps
 
 
 def test_records_keep_moores_bound_and_ascend() -> None:
@@ -22,7 +22,7 @@ def test_records_keep_moores_bound_and_ascend() -> None:
 def test_sizes_between_have_the_steps_of_the_next_record() -> None:
     assert [record_steps(n, 2) for n in (3, 6, 7, 12, 25, 26, 1600)] == [1, 2, 3, 3, 4, 5, 10]
     assert [record_steps(n, 3, duplex=True) for n in (4, 10, 11, 20, 21, 1250, 2048)] == [1, 2, 3, 3, 4, 10, 11]
-    assert record_bound(1024, 4).steps == 5
+    assert record_bounds(1024, 4)[0].steps == 5
 
 
 @pytest.mark.parametrize(

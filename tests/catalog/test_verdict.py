@@ -13,7 +13,7 @@ from topodesign.base.units import rounded_size
 from topodesign.catalog.verdict import verdict_on
 from topodesign.pricing.workload import as_workload
 
-OPEN = [(16, 4), (24, 5), (100, 3), (200, 6), (257, 4), (1000, 4)]
+OPEN = [(16, 4), (7, 11), (24, 5), (100, 3), (200, 6), (257, 4), (1000, 4)]
 """Sizes at which no topology is known that meets both bounds."""
 
 
@@ -24,7 +24,7 @@ def test_the_verdict_is_what_the_times_say(nodes: int, degree: int, size: str) -
     text = found.verdict
     assert found.record()["verdict"] == text
     assert text in " ".join(str(found).split())
-    bound = found.workload.allreduce(found.bound)[0]
+    bound = found.workload.fastest(found.bounds)[0]
     assert "both bounds" not in text
     assert found[0].cost != found.bound
     assert ("meets the lower bound" in text) == (found.best.allreduce[0] == bound)
@@ -53,7 +53,21 @@ def test_one_that_meets_both_bounds_is_called_so(nodes: int, degree: int) -> Non
     assert found.verdict.endswith("nothing can beat it, at any size.")
 
 
+@pytest.mark.parametrize(("nodes", "degree"), [(8, 12), (5, 6), (8, 18)])
+def test_more_ports_than_peers_need_a_step_or_two(nodes: int, degree: int) -> None:
+    found = pareto(nodes, degree, sizes=["1KiB", "1GiB"])
+    assert tuple(one.cost for one in found) == found.bounds
+    assert found.verdict.startswith("1 step wins up to ")
+    assert found.verdict.endswith(", 2 steps from there on: nothing can beat that.")
+    assert tuple(min(times) for times in zip(*(one.allreduce for one in found), strict=True)) == (
+        found.workload.least(nodes, degree)
+    )
+    assert found.record()["lower_bound"]["by_steps"] == [
+        {"steps": one.cost.steps, "bandwidth": str(one.cost.bandwidth)} for one in found
+    ]
+
+
 def test_three_winners_are_told_in_order() -> None:
     offers = [("a(1)", Cost(2, Fraction(3))), ("b(1)", Cost(4, Fraction(2))), ("c(1)", Cost(9, Fraction(1)))]
-    text = verdict_on(offers, Cost(2, Fraction(1)), as_workload("10us", "1GiB", "100Gbps"))
+    text = verdict_on(offers, [Cost(2, Fraction(1))], as_workload("10us", "1GiB", "100Gbps"))
     assert text.startswith("2 steps win up to 244KiB, 4 steps from 244KiB to 610KiB, 9 steps from there on: at 1GiB 9 ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -188,6 +189,40 @@ def lower_bound(nodes: int, degree: int, *, duplex: bool = False) -> Cost:
     if keeps_port_free(nodes, degree, duplex=duplex):
         bandwidth *= Fraction(degree, degree - 1)
     return Cost(steps, bandwidth)
+
+
+def lower_bounds(nodes: int, degree: int, *, duplex: bool = False) -> tuple[Cost, ...]:
+    """Return costs of which every topology has at least one or more: the fewest steps first, the least y last.
+
+    Mostly that is :func:`lower_bound` alone. With more ports than other nodes one step is possible, but a pair of nodes
+    has at most the whole part of d / (N - 1) links, and its shards come over these alone; unless that leaves nothing
+    over, two steps at least are needed for the least y.
+
+    Parameters and errors are those of :func:`moore_bound`.
+
+    Examples
+    --------
+    >>> from topodesign.base.cost import lower_bounds
+    >>> lower_bounds(8, 12)
+    (Cost(steps=1, bandwidth=Fraction(3, 2)), Cost(steps=2, bandwidth=Fraction(7, 8)))
+    >>> lower_bounds(8, 14)
+    (Cost(steps=1, bandwidth=Fraction(7, 8)),)
+    """
+    bound = lower_bound(nodes, degree, duplex=duplex)
+    if bound.steps > 1:
+        return (bound,)
+    links = (degree - keeps_port_free(nodes, degree, duplex=duplex)) // (nodes - 1)
+    direct = Cost(1, Fraction(degree, nodes * links))
+    return (bound,) if direct == bound else (direct, Cost(2, bound.bandwidth))
+
+
+def bounds_record(bounds: Sequence[Cost]) -> dict[str, object]:
+    """Return the part of a JSON document that tells bounds: the fewest steps, the least y, and what goes together."""
+    return {
+        "steps": bounds[0].steps,
+        "bandwidth": str(bounds[-1].bandwidth),
+        "by_steps": [{"steps": one.steps, "bandwidth": str(one.bandwidth)} for one in bounds],
+    }
 
 
 def keeps_port_free(nodes: int, degree: int, *, duplex: bool) -> bool:

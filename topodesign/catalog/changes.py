@@ -9,12 +9,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from topodesign.base.cost import lower_bound
 from topodesign.base.errors import CatalogError, ParameterError
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.catalog.files import NO_LIMIT
 from topodesign.catalog.lookup import Catalog, as_catalog
-from topodesign.catalog.quality import runtime
+from topodesign.catalog.quality import least_runtime, runtime
 from topodesign.catalog.rows import Row, undominated
 
 _SHOWN = 20
@@ -151,8 +150,7 @@ def _change(degree: int, duplex: bool, old: dict[int, list[Row]], new: dict[int,
     sizes = sorted({*old, *new})
     both = [n for n in sizes if n in old and n in new]
     means = [
-        math.fsum(float(_best(one[n]) / runtime(lower_bound(n, degree, duplex=duplex))) for n in both)
-        / max(1, len(both))
+        math.fsum(float(_best(one[n]) / least_runtime(n, degree, duplex=duplex)) for n in both) / max(1, len(both))
         for one in (old, new)
     ]
     better = tuple(n for n in sizes if not _covers(old.get(n, []), new.get(n, [])))

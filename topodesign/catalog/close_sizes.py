@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from topodesign.base.cost import Cost, lower_bound
+from topodesign.base.cost import Cost
 from topodesign.base.units import format_time
 from topodesign.catalog.files import read_rows
 from topodesign.catalog.lookup import Catalog
@@ -96,7 +96,7 @@ def better_size(catalog: Catalog, nodes: int, degree: int, work: Workload, *, du
     if nodes not in times:
         return None
     other = min(times, key=lambda size: (times[size], abs(size - nodes)))
-    bound = work.allreduce(lower_bound(nodes, degree, duplex=duplex))[0]
+    bound = work.least(nodes, degree, duplex=duplex)[0]
     poor = times[nodes] >= _WORTH * bound and times[nodes] >= _WORTH * times[other]
     return Better(nodes, other, times[nodes], times[other]) if poor else None
 
@@ -124,7 +124,7 @@ def better_multiple(catalog: Catalog, front: Sequence[Candidate], target: Target
     if degree not in catalog.degrees or not front:
         return None
     time = min(work.allreduce(one.cost, one.allgather)[0] for one in front)
-    bound = work.allreduce(lower_bound(nodes, degree, duplex=target.duplex))[0]
+    bound = work.least(nodes, degree, duplex=target.duplex)[0]
     reach = nodes // _REACH
     times: list[tuple[Fraction, int, int]] = []
     fold, steps, added = 1, 0, Fraction(0)
@@ -159,7 +159,7 @@ def better_smooth(
     other = replace(target, nodes=round(Fraction(target.nodes, SMOOTH)) * SMOOTH)
     if not front or other == target:
         return None
-    bound = work.allreduce(lower_bound(target.nodes, target.degree, duplex=target.duplex))[0]
+    bound = work.least(*target.size, duplex=target.duplex)[0]
     times = [work.allreduce(one.cost, one.allgather)[0] for one in front]
     if min(times) < _VERY_POOR * bound:
         return None

@@ -12,10 +12,12 @@ from topodesign.base.cost import (
     Basis,
     Cost,
     LeastSteps,
+    bounds_record,
     check_size,
     keeps_port_free,
     least_steps,
     lower_bound,
+    lower_bounds,
     moore_distances,
 )
 from topodesign.base.errors import CatalogError, InfeasibleError, ParameterError
@@ -31,7 +33,7 @@ from topodesign.base.units import (
     format_time,
     plain_number,
 )
-from topodesign.base.wording import listed
+from topodesign.base.wording import counted, listed
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.close_sizes import SMOOTH, Better, better_multiple, better_size, better_smooth
 from topodesign.catalog.idle import has_idle_ports
@@ -237,6 +239,11 @@ class Pareto(Result):
         return next(entry for entry in self.entries if entry.best[0])
 
     @property
+    def bounds(self) -> tuple[Cost, ...]:
+        """Costs of which every topology has at least one or more: the bound itself, but for more ports than peers."""
+        return lower_bounds(self.nodes, self.degree, duplex=self.bidirectional)
+
+    @property
     def least(self) -> LeastSteps:
         """What the bound of the steps rests on."""
         return least_steps(self.nodes, self.degree, duplex=self.bidirectional)
@@ -245,7 +252,7 @@ class Pareto(Result):
     def verdict(self) -> str:
         """What is the best from which size on, how much is left to gain, and whether a size close by is better."""
         offers = [(entry.label, entry.mean) for entry in self.entries]
-        said = verdict_on(offers, self.bound, self.workload)
+        said = verdict_on(offers, self.bounds, self.workload)
         return said if self.better is None else f"{said} {self.better}."
 
     def __len__(self) -> int:
@@ -285,11 +292,10 @@ class Pareto(Result):
             "size_bytes": plain_number(work.sizes[0]),
             "bandwidth_bps": float(work.bandwidth),
             "lower_bound": {
-                "steps": self.bound.steps,
-                "bandwidth": str(self.bound.bandwidth),
+                **bounds_record(self.bounds),
                 "moore_steps": self.least.moore,
                 "theorem": self.least.why,
-                **work.runtimes(work.allreduce(self.bound)),
+                **work.runtimes(work.fastest(self.bounds)),
             },
             "verdict": self.verdict,
             "better_size": None if self.better is None else self.better.record(),
@@ -309,17 +315,18 @@ class Pareto(Result):
 
     def table(self) -> Table:
         """Return the entries, then the bound and the baselines to compare them with."""
-        bounds = self.workload.allreduce(self.bound)
+        bounds = self.workload.fastest(self.bounds)
         sizes = tuple(format_size(size) for size in self.workload.sizes)
         priced = any(entry.all_to_all is not None for entry in self.entries)
         rows = [self._row(entry, bounds, priced) for entry in self.entries]
         nothing = " " * len(_time(bounds[0], bounds[0])[len(format_time(bounds[0])) :])
-        plain = [format_time(time) + nothing for time in bounds]
         least = moore_distances(self.nodes, self.degree, duplex=self.bidirectional)
         exchange = (f"{float(least):.4f}",) if priced else ()
-        rows.append((*_factors(self.bound, self.bound), *exchange, *plain, "", "", "lower bound"))
+        for bound in self.bounds:
+            plain = [format_time(time) + nothing for time in self.workload.allreduce(bound)]
+            rows.append((*self._factors(bound), *exchange, *plain, "", "", "lower bound"))
         for baseline in self.baselines:
-            factors = _factors(baseline.cost, self.bound) if baseline.cost else ("", "", "")
+            factors = self._factors(baseline.cost) if baseline.cost else ("", "", "")
             times = [_time(time, bound) for time, bound in zip(baseline.allreduce, bounds, strict=True)]
             rows.append((*factors, *("",) * priced, *times, "", "", f"{baseline.name}: {baseline.model}"))
         return Table(
@@ -335,9 +342,10 @@ class Pareto(Result):
     def _said(self) -> Iterator[str]:
         """Yield the verdict, which factors are means, and which specs are short for the entries."""
         yield self.verdict
-        met = [f"{self.entries[0].cost.steps} steps"] if self.entries[0].cost.steps == self.bound.steps else []
-        if self.entries[-1].cost.bandwidth == self.bound.bandwidth:
-            met.append(f"the y of {self.entries[-1].cost.steps} steps")
+        first, last = self.entries[0].cost, self.entries[-1].cost
+        met = [counted(first.steps, "step")] if first.steps == self.bound.steps else []
+        met += [f"the y of {counted(one.steps, 'step')}" for one in self.bounds[:-1] if one == first]
+        met += [f"the y of {counted(last.steps, 'step')}"] if last.bandwidth == self.bound.bandwidth else []
         if met:
             yield f"Proven to be the least possible: {listed(met)}."
         if self.least.why is not None:
@@ -358,12 +366,13 @@ class Pareto(Result):
         times = zip(entry.allreduce, bounds, entry.best, strict=True)
         cells = [_time(time, bound, "*" if best else " ") for time, bound, best in times]
         exchange = ("" if entry.all_to_all is None else entry.all_to_all.words,) if priced else ()
-        factors = _factors(entry.mean, self.bound)
+        factors = self._factors(entry.mean)
         return (*factors, *exchange, *cells, entry.cabling, entry.found, shortened(entry.label))
 
-
-def _factors(cost: Cost, bound: Cost) -> tuple[str, str, str]:
-    return str(cost.steps), f"{float(cost.bandwidth):.4f}", format_excess(cost.bandwidth / bound.bandwidth)
+    def _factors(self, cost: Cost) -> tuple[str, str, str]:
+        """Return steps and bandwidth factor, which is held against the bound for so many steps."""
+        bound = next(one for one in reversed(self.bounds) if one.steps <= max(cost.steps, self.bound.steps))
+        return str(cost.steps), f"{float(cost.bandwidth):.4f}", format_excess(cost.bandwidth / bound.bandwidth)
 
 
 def _time(time: Fraction, bound: Fraction, mark: str = " ") -> str:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from topodesign.base.cost import Cost, lower_bound
+from topodesign.base.cost import Cost, lower_bounds
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.base.units import format_bandwidth, format_size, format_time
-from topodesign.catalog.records import record_bound, record_orders
+from topodesign.catalog.records import record_bounds, record_orders
 from topodesign.catalog.rows import Row, undominated
 from topodesign.catalog.sizes import MOST_NODES
 from topodesign.pricing.workload import Workload
@@ -27,6 +27,11 @@ _SPARE_STEPS = 2
 def runtime(cost: Cost) -> Fraction:
     """Return what an allreduce of the smaller standard size takes, in seconds."""
     return STANDARD.allreduce(cost)[0]
+
+
+def least_runtime(nodes: int, degree: int, *, duplex: bool = False) -> Fraction:
+    """Return what :func:`runtime` cannot undercut for so many nodes of a degree."""
+    return STANDARD.least(nodes, degree, duplex=duplex)[0]
 
 
 @dataclass(frozen=True, repr=False)
@@ -223,13 +228,13 @@ def quality(degree: int, rows: Sequence[Row], *, duplex: bool = False, work: Wor
     fronts = [front for _, group in groups if (front := undominated(group, duplex=duplex))]
     if not fronts:
         return None
-    bounds = [lower_bound(front[0].nodes, degree, duplex=duplex) for front in fronts]
+    bounds = [lower_bounds(front[0].nodes, degree, duplex=duplex) for front in fronts]
     ratios = tuple(_ratio(fronts, bounds, work.alpha, 8 * size / work.bandwidth) for size in work.sizes)
-    near = sum(_near_optimal(front, bound) for front, bound in zip(fronts, bounds, strict=True))
-    possible = [record_bound(front[0].nodes, degree, duplex=duplex) for front in fronts]
+    near = sum(_near_optimal(front, some) for front, some in zip(fronts, bounds, strict=True))
+    possible = [work.fastest(record_bounds(front[0].nodes, degree, duplex=duplex)) for front in fronts]
     times = [
-        [float(a / b) for a, b in zip(work.allreduce(record), work.allreduce(bound), strict=True)]
-        for record, bound in zip(possible, bounds, strict=True)
+        [float(a / b) for a, b in zip(record, work.fastest(some), strict=True)]
+        for record, some in zip(possible, bounds, strict=True)
     ]
     means = tuple(math.fsum(column) / len(column) for column in zip(*times, strict=True))
     steps = {front[0].nodes: front[0].cost.steps for front in fronts}
@@ -242,7 +247,9 @@ def quality(degree: int, rows: Sequence[Row], *, duplex: bool = False, work: Wor
     return Quality(degree, duplex, len(fronts), work, ratios, Fraction(near, len(fronts)), means, len(records), missed)
 
 
-def _ratio(fronts: Sequence[Sequence[Row]], bounds: Sequence[Cost], alpha: Fraction, whole: Fraction) -> Ratio:
+def _ratio(
+    fronts: Sequence[Sequence[Row]], bounds: Sequence[Sequence[Cost]], alpha: Fraction, whole: Fraction
+) -> Ratio:
     """Return the ratios for one size of data, which takes ``whole`` seconds over all links of a node."""
     per_step, per_size = alpha.numerator * whole.denominator, whole.numerator * alpha.denominator
 
@@ -251,12 +258,13 @@ def _ratio(fronts: Sequence[Sequence[Row]], bounds: Sequence[Cost], alpha: Fract
         return Fraction(per_step * cost.steps * q + per_size * p, q)
 
     ratios = [
-        (min(time(row.mean) for row in front) / time(bound), front[0].nodes)
-        for front, bound in zip(fronts, bounds, strict=True)
+        (min(time(row.mean) for row in front) / min(map(time, some)), front[0].nodes)
+        for front, some in zip(fronts, bounds, strict=True)
     ]
     worst, nodes = max(ratios)
     return Ratio(math.fsum(float(ratio) for ratio, _ in ratios) / len(ratios), worst, nodes)
 
 
-def _near_optimal(front: Sequence[Row], bound: Cost) -> bool:
-    return any(row.cost.bandwidth == bound.bandwidth and row.cost.steps <= bound.steps + _SPARE_STEPS for row in front)
+def _near_optimal(front: Sequence[Row], bounds: Sequence[Cost]) -> bool:
+    least, most = bounds[-1].bandwidth, bounds[0].steps + _SPARE_STEPS
+    return any(row.cost.bandwidth == least and row.cost.steps <= most for row in front)

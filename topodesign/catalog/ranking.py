@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from topodesign.base.arguments import as_choice
-from topodesign.base.cost import Cost, lower_bound, moore_distances
+from topodesign.base.cost import Cost, lower_bound, lower_bounds, moore_distances
 from topodesign.base.errors import InfeasibleError, TopodesignError
 from topodesign.base.pieces import Progress
 from topodesign.base.records import Result, Table, shortened
@@ -20,7 +20,7 @@ from topodesign.catalog.candidates import candidates
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.pareto import check_question
 from topodesign.catalog.rows import Row, how_found
-from topodesign.pricing.mix import PRICED, Mix, read_mix, single
+from topodesign.pricing.mix import PRICED, Mix, Share, read_mix, single
 from topodesign.pricing.workload import Workload, as_workload
 
 if TYPE_CHECKING:
@@ -272,9 +272,9 @@ def rank(
     size = max(share.size for share in questions[0].shares)
     allreduce = single("allreduce", size)
     winner = min(priced, key=lambda one: _seconds(allreduce, one.reduce_scatter, one.allgather, Fraction(0), work))
-    bound = lower_bound(nodes, degree, duplex=bidirectional)
+    costs = lower_bounds(nodes, degree, duplex=bidirectional)
     least = moore_distances(nodes, degree, duplex=bidirectional)
-    bounds = tuple(_seconds(one, bound, bound, least, work) for one in questions)
+    bounds = tuple(_least_seconds(one, costs, least, work) for one in questions)
     return Ranking(nodes, degree, bidirectional, questions, work, tuple(priced), bounds, winner.spec)
 
 
@@ -303,13 +303,20 @@ def _ranked(spec: Spec, row: Row | None, questions: Iterable[Mix], work: Workloa
 
 def _seconds(mix: Mix, there: Cost, back: Cost, exchange: Fraction, work: Workload) -> Fraction:
     """Return how long a step takes."""
-    total = Fraction(0)
-    for share in mix.shares:
-        costs = {
-            "reduce-scatter": (there,),
-            "allgather": (back,),
-            "allreduce": (there, back),
-            "all-to-all": (Cost(there.steps, exchange),),
-        }[share.collective]
-        total += share.count * sum(cost.runtime(work.alpha, share.size, work.bandwidth) for cost in costs)
-    return total
+    return sum((_share_seconds(share, there, back, exchange, work) for share in mix.shares), Fraction(0))
+
+
+def _least_seconds(mix: Mix, bounds: Iterable[Cost], exchange: Fraction, work: Workload) -> Fraction:
+    """Return how long a step takes at least, each collective by the bound that is best for it."""
+    each = [[_share_seconds(share, cost, cost, exchange, work) for cost in bounds] for share in mix.shares]
+    return sum(map(min, each), Fraction(0))
+
+
+def _share_seconds(share: Share, there: Cost, back: Cost, exchange: Fraction, work: Workload) -> Fraction:
+    costs = {
+        "reduce-scatter": (there,),
+        "allgather": (back,),
+        "allreduce": (there, back),
+        "all-to-all": (Cost(there.steps, exchange),),
+    }[share.collective]
+    return share.count * sum((cost.runtime(work.alpha, share.size, work.bandwidth) for cost in costs), Fraction(0))

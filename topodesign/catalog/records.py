@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 
-from topodesign.base.cost import Cost, lower_bound, moore_bound
+from topodesign.base.cost import Cost, lower_bounds, moore_bound
 
 GRAPHS: dict[int, tuple[int, ...]] = {
     3: (10, 20, 38, 70, 132, 196, 360, 600, 1250),
@@ -63,10 +63,11 @@ def record_steps(nodes: int, degree: int, *, duplex: bool = False) -> int:
     return max(least, steps)
 
 
-def record_bound(nodes: int, degree: int, *, duplex: bool = False) -> Cost:
-    """Return the cost of a topology with the steps of :func:`record_steps` and optimal bandwidth."""
-    bandwidth = lower_bound(nodes, degree, duplex=duplex).bandwidth
-    return Cost(record_steps(nodes, degree, duplex=duplex), bandwidth)
+def record_bounds(nodes: int, degree: int, *, duplex: bool = False) -> tuple[Cost, ...]:
+    """Return the bounds that topologies with the steps of :func:`record_steps` would have."""
+    bounds = lower_bounds(nodes, degree, duplex=duplex)
+    steps = record_steps(nodes, degree, duplex=duplex)
+    return bounds if steps == bounds[0].steps else (Cost(steps, bounds[-1].bandwidth),)
 
 
 def record_orders(degree: int, last: int, *, duplex: bool = False) -> list[tuple[int, int]]:

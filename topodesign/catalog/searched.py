@@ -16,7 +16,7 @@ from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.pieces import Progress
 from topodesign.base.spec import Spec
 from topodesign.catalog.close_sizes import SMOOTH
-from topodesign.catalog.quality import runtime
+from topodesign.catalog.quality import least_runtime, runtime
 from topodesign.catalog.sizes import MOST_NODES
 from topodesign.expand.library import build
 from topodesign.search.finder import Candidate
@@ -155,7 +155,7 @@ def _of_few_steps(size: Target, orbits: Sequence[int], seed: int, known: Sequenc
 
 def is_poor(target: Target, front: Iterable[Candidate]) -> bool:
     """Return whether a size is served poorly."""
-    bound = runtime(lower_bound(*target.size, duplex=target.duplex))
+    bound = least_runtime(*target.size, duplex=target.duplex)
     return all(runtime(one.mean) >= POOR * bound for one in front)
 
 

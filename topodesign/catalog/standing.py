@@ -17,8 +17,8 @@ from topodesign.base.errors import TooLargeError, TopologyError
 from topodesign.base.spec import LONGEST_SPEC, Spec, parse
 from topodesign.catalog.deferral import deferred_row
 from topodesign.catalog.lookup import Catalog
-from topodesign.catalog.quality import runtime
-from topodesign.catalog.records import record_bound
+from topodesign.catalog.quality import least_runtime, runtime
+from topodesign.catalog.records import record_bounds
 from topodesign.catalog.rows import VERSION, Row, how_found, undominated, worth_keeping
 from topodesign.expand.library import build
 from topodesign.pricing.deferral import why_not
@@ -93,7 +93,7 @@ class Standing:
     def ratio(self, target: Target) -> float:
         """Return the runtime of the fastest allreduce over the bound; 2 where there is none."""
         if target not in self._ratios:
-            bound = runtime(lower_bound(*target.size, duplex=target.duplex))
+            bound = least_runtime(*target.size, duplex=target.duplex)
             fastest = self.fastest(target)
             self._ratios[target] = 2.0 if fastest is None else float(runtime(fastest.mean) / bound)
         return self._ratios[target]
@@ -101,7 +101,7 @@ class Standing:
     def fewer(self, target: Target) -> int | None:
         """Return one step less than the fastest topology of a size has, if the records leave room for that."""
         fastest = self.fastest(target)
-        least = record_bound(*target.size, duplex=target.duplex).steps
+        least = record_bounds(*target.size, duplex=target.duplex)[-1].steps
         return None if fastest is None or fastest.cost.steps <= least else fastest.cost.steps - 1
 
     def beside(self, target: Target, reach: int) -> list[Row]:
@@ -117,7 +117,8 @@ class Standing:
 
     def hope(self, target: Target, among: Sequence[Row] | None = None) -> tuple[float, Row | None]:
         """Return what a deferred schedule is likely to gain for its work, and of which row; none if too little."""
-        bound = lower_bound(*target.size, duplex=target.duplex)
+        optimum = lower_bound(*target.size, duplex=target.duplex).bandwidth
+        bound = least_runtime(*target.size, duplex=target.duplex)
         hope: tuple[float, Row | None] = 0.0, None
         for row in self.rows[target.size] if among is None else among:
             if (
@@ -128,8 +129,8 @@ class Standing:
             ):
                 continue
             most, likely = (
-                self.ratio(target) - float(runtime(Cost(row.cost.steps, bandwidth)) / runtime(bound))
-                for bandwidth in (bound.bandwidth, bound.bandwidth + (row.mean.bandwidth - bound.bandwidth) * LEFT)
+                self.ratio(target) - float(runtime(Cost(row.cost.steps, bandwidth)) / bound)
+                for bandwidth in (optimum, optimum + (row.mean.bandwidth - optimum) * LEFT)
             )
             receivers = max(self.receivers[row.either_way], default=1)
             work = receivers * row.nodes * row.degree * row.cost.steps * (1 if row.duplex else 2)
@@ -202,7 +203,7 @@ class Standing:
         self.deferred.add(row.either_way)
         topology = row.build()
         found = row if why_not(topology, row.cost.steps) else deferred_row(row, *deferred_both(topology)) or row
-        bound = runtime(lower_bound(*target.size, duplex=target.duplex))
+        bound = least_runtime(*target.size, duplex=target.duplex)
         gain = self.ratio(target) - float(runtime(found.mean) / bound)
         if gain < len(found.spec) * _PER_CHARACTER:
             return 0.0

@@ -16,32 +16,35 @@ Offer = tuple[str, Cost]
 """A topology's spec and what its reduce-scatter and allgather cost."""
 
 
-def verdict_on(offers: Sequence[Offer], bound: Cost, work: Workload) -> str:
+def verdict_on(offers: Sequence[Offer], bounds: Sequence[Cost], work: Workload) -> str:
     """Return the verdict on a frontier of allreduces.
 
     Parameters
     ----------
     offers
         Undominated topologies, steps ascending.
-    bound
-        What no topology can beat.
+    bounds
+        What no topology can beat: see :func:`topodesign.base.cost.lower_bounds`.
     work
         Latency, bandwidth, and the size of data (the first of several) that is told.
     """
     costs = [cost for _, cost in offers]
-    if costs[0] == bound:
-        return f"{shortened(offers[0][0])} meets both bounds: nothing can beat it, at any size."
+    if all(bound in costs for bound in bounds):
+        if len(bounds) == 1:
+            return f"{shortened(offers[0][0])} meets both bounds: nothing can beat it, at any size."
+        return f"{_said(offers, winners(costs, work.alpha * work.bandwidth / 8))}: nothing can beat that."
     size = work.sizes[0]
     wins = winners(costs, work.alpha * work.bandwidth / 8)
     best = costs[max((since, place) for since, place in wins if since <= size)[1]]
-    over = work.allreduce(best)[0] / work.allreduce(bound)[0]
+    over = work.allreduce(best)[0] / work.fastest(bounds)[0]
+    fewest, least = bounds[0], bounds[-1]
     percent = format_excess(over).removeprefix("+")
     room = "which meets the lower bound" if over == 1 else f"{percent} over what no topology can beat"
     told = [f"{_said(offers, wins)}: at {format_size(size)} {_steps(best)}, {room}."]
-    if over > 1 and best.steps == bound.steps and best.bandwidth > bound.bandwidth:
+    if over > 1 and best.steps == fewest.steps and best.bandwidth > fewest.bandwidth:
         told.append("It has the fewest steps possible; the rest is bandwidth.")
-    elif over > 1 and best.bandwidth == bound.bandwidth:
-        more = counted(best.steps - bound.steps, "step")
+    elif over > 1 and best.bandwidth == least.bandwidth:
+        more = counted(best.steps - least.steps, "step")
         told.append(f"It has the least bandwidth factor possible; the rest is {more} more than the bound.")
     return " ".join(told)
 
@@ -51,7 +54,8 @@ def _said(offers: Sequence[Offer], wins: Sequence[tuple[Fraction, int]]) -> str:
     if len(wins) == 1:
         return f"{shortened(offers[wins[0][1]][0])} is the fastest known at every size"
     first, *rest = wins
-    words = [f"{_steps(offers[first[1]][1])} win up to {rounded_size(rest[0][0])}"]
+    steps = offers[first[1]][1].steps
+    words = [f"{counted(steps, 'step')} {'wins' if steps == 1 else 'win'} up to {rounded_size(rest[0][0])}"]
     for place, (since, best) in enumerate(rest):
         last = place == len(rest) - 1
         until = "" if last else f" to {rounded_size(rest[place + 1][0])}"

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from topodesign.base.arguments import as_choice
-from topodesign.base.cost import Cost, lower_bound
+from topodesign.base.cost import Cost, bounds_record, lower_bounds
 from topodesign.base.deadline import OutOfTime, deadline
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Named, SideBySide, Table, shortened
@@ -38,15 +38,16 @@ class Comparison(SideBySide):
         In the order in which they were given.
     workload
         What the times are for.
-    bound
-        What no topology of that many nodes and ports can beat; where fabrics alone are compared, no network at all.
+    bounds
+        What no topology of that many nodes and ports can beat (see :func:`topodesign.base.cost.lower_bounds`); where
+        fabrics alone are compared, no network at all.
     missing
         Names that stand for nothing of this size, and what took too long, with the reason.
     """
 
     contenders: tuple[Contender, ...]
     workload: Workload
-    bound: Cost
+    bounds: tuple[Cost, ...]
     missing: tuple[tuple[str, str], ...] = ()
 
     def heading(self) -> str:
@@ -61,7 +62,7 @@ class Comparison(SideBySide):
         """Return what a plot shows."""
         title = f"{self.contenders[0].nodes} nodes: allreduce over message size"
         times = [(one.name, one.times) for one in self.contenders]
-        return title, self.workload.sizes, times, self.workload.allreduce(self.bound), "allreduce"
+        return title, self.workload.sizes, times, self.workload.fastest(self.bounds), "allreduce"
 
     def best(self, place: int = 0) -> Contender:
         """Return the fastest one for a size, by the place of the size."""
@@ -77,10 +78,9 @@ class Comparison(SideBySide):
             "bandwidth_bps": float(work.bandwidth),
             "sizes_bytes": sizes,
             "lower_bound": {
-                "steps": self.bound.steps,
-                "bandwidth": str(self.bound.bandwidth),
+                **bounds_record(self.bounds),
                 "times_s": {
-                    str(size): float(time) for size, time in zip(sizes, work.allreduce(self.bound), strict=True)
+                    str(size): float(time) for size, time in zip(sizes, work.fastest(self.bounds), strict=True)
                 },
             },
             "contenders": [
@@ -129,11 +129,12 @@ class Comparison(SideBySide):
                 "duplex" if one.topology.is_duplex else "simplex",
                 one.name if one.name == one.what else f"{one.name}: {shortened(one.what)}",
             ))  # fmt: skip
-        bounds = [f"{format_time(time)}{' ' * 11}" for time in work.allreduce(self.bound)]
         empty = [""] * (5 + priced)
         switched = any(not isinstance(one.place, Topology) for one in self.contenders)
         least = "lower bound of topologies" if switched else "lower bound"
-        rows.append((str(self.bound.steps), f"{float(self.bound.bandwidth):.3f}", *bounds, *empty, least))
+        for bound in self.bounds:
+            times = [f"{format_time(time)}{' ' * 11}" for time in work.allreduce(bound)]
+            rows.append((str(bound.steps), f"{float(bound.bandwidth):.3f}", *times, *empty, least))
         last = ("cost",) if priced else ()
         return Table(
             self.heading(),
@@ -242,7 +243,7 @@ def compare(
         raise InfeasibleError("\n".join(f"{name}: {why}" for name, why in missing))
     own = [one.topology.degree for one in found if isinstance(one.place, Topology)]
     most = ports or max(own, default=found[0].nodes - 1)  # switches may link everybody with everybody
-    return Comparison(tuple(found), work, lower_bound(found[0].nodes, most), tuple(missing))
+    return Comparison(tuple(found), work, lower_bounds(found[0].nodes, most), tuple(missing))
 
 
 def _price(value: Quantity) -> Fraction:

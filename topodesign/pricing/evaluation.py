@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from topodesign.base.cost import Cost, lower_bound
+from topodesign.base.cost import Cost, bounds_record, lower_bound, lower_bounds
 from topodesign.base.errors import TooLargeError, TopologyError
 from topodesign.base.pieces import Progress, part
 from topodesign.base.records import Result, Table, shortened
@@ -99,6 +99,12 @@ class Evaluation(Result, Prices):
     all_to_all: AllToAll
 
     @property
+    def bounds(self) -> tuple[Cost, ...]:
+        """Costs of which every topology of so many nodes and ports has at least one or more."""
+        graph = self.topology
+        return lower_bounds(graph.nodes, graph.degree, duplex=graph.is_duplex)
+
+    @property
     def allreduce(self) -> tuple[Fraction, ...]:
         """Seconds of the cheapest reduce-scatter and the cheapest allgather after it, for each size of the workload."""
         return self.workload.allreduce(*self.cheapest)
@@ -127,7 +133,7 @@ class Evaluation(Result, Prices):
             "allgather_bandwidth": str(self.allgather.bandwidth),
             "deferred_reduce_scatter_bandwidth": _text(self.deferred_reduce_scatter),
             "deferred_allgather_bandwidth": _text(self.deferred_allgather),
-            "lower_bound": {"steps": self.bound.steps, "bandwidth": str(self.bound.bandwidth)},
+            "lower_bound": bounds_record(self.bounds),
             "steps_over_bound": self.cost.steps - self.bound.steps,
             "bandwidth_over_bound": str(self.cost.bandwidth / self.bound.bandwidth - 1),
             "simplex": not graph.is_duplex,
@@ -191,7 +197,7 @@ class Evaluation(Result, Prices):
             ("nodes by distance", " ".join(map(str, self.distance_profile))),
             ("links", f"{len(graph.src)}{loops}"),
         ]
-        bounds = self.workload.allreduce(bound)
+        bounds = self.workload.fastest(self.bounds)
         for size, time, least in zip(self.workload.sizes, self.allreduce, bounds, strict=True):
             rows.append((f"allreduce {format_size(size)}", f"{format_time(time)} (bound {format_time(least)})"))
         return Table(self.name, ("", " "), tuple(rows), frozenset(("", " ")))

@@ -8,7 +8,7 @@ from fractions import Fraction
 from numbers import Real
 from typing import Any
 
-from topodesign.base.cost import Cost
+from topodesign.base.cost import Cost, lower_bounds
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, plain_number
 
@@ -35,6 +35,14 @@ class Workload:
         """Return the time of a reduce-scatter and an allgather (as dear if not given) in seconds, for each size."""
         both = (reduce_scatter, allgather or reduce_scatter)
         return tuple(sum(cost.runtime(self.alpha, size, self.bandwidth) for cost in both) for size in self.sizes)  # type: ignore[misc]
+
+    def least(self, nodes: int, degree: int, *, duplex: bool = False) -> tuple[Fraction, ...]:
+        """Return the time that no allreduce among so many nodes of a degree undercuts in seconds, for each size."""
+        return self.fastest(lower_bounds(nodes, degree, duplex=duplex))
+
+    def fastest(self, costs: Iterable[Cost]) -> tuple[Fraction, ...]:
+        """Return the time of an allreduce with the best of some costs in seconds, for each size."""
+        return tuple(map(min, zip(*map(self.allreduce, costs), strict=True)))
 
     def runtimes(self, seconds: Sequence[Fraction]) -> dict[str, object]:
         """Return the part of a JSON document that tells one time for each size; ``allreduce_s`` is for the first."""

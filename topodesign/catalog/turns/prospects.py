@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 
 from topodesign.base.cost import Cost, lower_bound
-from topodesign.catalog.quality import runtime
-from topodesign.catalog.records import record_bound
+from topodesign.catalog.quality import least_runtime, runtime
+from topodesign.catalog.records import record_bounds
 from topodesign.catalog.standing import WORTHWHILE, Standing
 from topodesign.search.target import Target
 
@@ -23,12 +23,12 @@ def left_with(standing: Standing, target: Target, steps: int) -> float:
 
 @functools.cache
 def _possible(target: Target) -> float:
-    record, bound = (find(*target.size, duplex=target.duplex) for find in (record_bound, lower_bound))
-    return float(runtime(record) / runtime(bound))
+    record = min(map(runtime, record_bounds(*target.size, duplex=target.duplex)))
+    return float(record / least_runtime(*target.size, duplex=target.duplex))
 
 
 @functools.cache
 def possible_in(target: Target, steps: int) -> float:
     """Return the ratio to the bound of a topology of so many steps with optimal bandwidth."""
-    bound = lower_bound(*target.size, duplex=target.duplex)
-    return float(runtime(Cost(steps, bound.bandwidth)) / runtime(bound))
+    optimum = lower_bound(*target.size, duplex=target.duplex).bandwidth
+    return float(runtime(Cost(steps, optimum)) / least_runtime(*target.size, duplex=target.duplex))

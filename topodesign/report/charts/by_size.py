@@ -91,7 +91,7 @@ def _ratios(known: Known, series: Sequence[Series]) -> str:
 def bound_by_size(known: Known) -> Series:
     """Return what no topology can beat at each size."""
     nodes = [front.nodes for front in known]
-    return Series("lower bound", nodes, [front.workload.allreduce(front.bound)[0] for front in known], role="bound")
+    return Series("lower bound", nodes, [front.workload.fastest(front.bounds)[0] for front in known], role="bound")
 
 
 def setting(work: Workload) -> str:

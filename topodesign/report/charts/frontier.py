@@ -27,7 +27,13 @@ def frontier_chart(found: Pareto) -> Chart:
             "points",
             texts=[shortened(str(entry.spec)) for entry in entries],
         ),
-        Series("no topology beats (both at once)", [bound.steps], [bound.bandwidth], "points", "bound"),
+        Series(
+            "no topology beats (both at once)",
+            [one.steps for one in found.bounds],
+            [one.bandwidth for one in found.bounds],
+            "points",
+            "bound",
+        ),
         Series("", [bound.steps], [bound.bandwidth], "level", "bound"),
     ]
     series += [

@@ -34,7 +34,7 @@ def times_chart(found: Pareto | SideBySide) -> Chart:
     work = replace(found.workload, sizes=SIZES)
     series = [
         *(Series(shortened(str(one.spec)), SIZES, work.allreduce(one.mean)) for one in found.entries),
-        Series("lower bound", SIZES, work.allreduce(found.bound), role="bound"),
+        Series("lower bound", SIZES, work.fastest(found.bounds), role="bound"),
         *(Series(one.name, SIZES, one.allreduce, role="other") for one in baselines(found.nodes, found.degree, work)),
     ]
     wins = [size for size, _ in winners([one.mean for one in found.entries], work.alpha * work.bandwidth / 8)][1:]

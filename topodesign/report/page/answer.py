@@ -50,7 +50,7 @@ def answer_document(found: Pareto, others: Beside | None) -> Document:
         found.heading(),
         found.verdict,
         (frontier, times, *more, *compared),
-        tuple(Choice(shortened(str(entry.spec)), _sections(entry, found.bound)) for entry in found.entries),
+        tuple(Choice(shortened(str(entry.spec)), _sections(entry, found.bounds)) for entry in found.entries),
         found.entries.index(found.best),
         found.record() | own,
     )
@@ -73,20 +73,20 @@ def _frontier(found: Pareto) -> Chart:
     return replace(chart, series=(replace(chart.series[0], texts=texts), *chart.series[1:]))
 
 
-def _sections(entry: Entry, bound: Cost) -> tuple[Section, ...]:
+def _sections(entry: Entry, bounds: tuple[Cost, ...]) -> tuple[Section, ...]:
     """Return all that is told of one topology of the frontier: built and priced again, unless it is huge."""
     name = str(entry.spec)
     exchange = None if entry.all_to_all is None else (entry.all_to_all.lower, entry.all_to_all.upper)
     if entry.nodes * entry.nodes * entry.degree > MOST_WORK:
         basis = "as the catalog says; building and pricing it again takes 'topodesign evaluate'"
-        priced = Priced(entry.cost, entry.allgather, bound, basis, exchange)
+        priced = Priced(entry.cost, entry.allgather, bounds, basis, exchange)
         return (
             Section("Exact figures", (Facts(figures(entry.workload, priced)),)),
             Section("Commands", (loading(name),)),
         )
     graph = entry.build()
     prices = price_each(graph, True if entry.basis is Basis.DEFERRED else None)
-    priced = Priced(*prices.cheapest, bound, computed_from_links(graph, prices.methods), exchange)
+    priced = Priced(*prices.cheapest, bounds, computed_from_links(graph, prices.methods), exchange)
     return topology_sections(graph, name, entry.workload, priced, made_for(graph))
 
 

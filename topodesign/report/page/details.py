@@ -113,5 +113,5 @@ def beside(found: Pareto, others: Sequence[object]) -> Beside:
         every.workload.sizes[asked:],
         tuple(one.name for one in every.contenders),
         tuple(one.times[asked:] for one in every.contenders),
-        every.workload.allreduce(every.bound)[asked:],
+        every.workload.fastest(every.bounds)[asked:],
     )

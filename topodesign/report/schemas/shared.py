@@ -24,6 +24,13 @@ COST: Keys = {
     "steps": integer("Communication steps; the latency is alpha times this."),
     "bandwidth": fraction("Bandwidth factor y: the data take y * M/B, with M bytes at B bytes per second of a node."),
 }
+BOUND: Keys = {
+    "steps": integer("The fewest communication steps."),
+    "bandwidth": fraction("The least bandwidth factor y."),
+    "by_steps": array(
+        record(COST), "What goes together: every topology has at least one of these or more. Mostly it is one."
+    ),
+}
 TIMES: Keys = {
     "allreduce_s": number("Seconds of an allreduce of the first size."),
     "runtimes": array(shared("runtime"), "The same for every size."),
@@ -53,7 +60,7 @@ PARETO: Keys = {
     "size_bytes": number("The first size, in bytes."),
     "lower_bound": record(
         {
-            **COST,
+            **BOUND,
             "moore_steps": integer("Moore's bound of the steps."),
             "theorem": nullable(text("Why no topology has so few, where the bound is one more; else null.")),
             **TIMES,
@@ -71,7 +78,7 @@ COMPARISON: Keys = {
     **WORK,
     "sizes_bytes": array(number(), "Sizes of the data, in bytes."),
     "lower_bound": record(
-        {**COST, "times_s": mapping(number(), "Seconds of an allreduce by size in bytes.")}, "What no topology beats."
+        {**BOUND, "times_s": mapping(number(), "Seconds of an allreduce by size in bytes.")}, "What no topology beats."
     ),
     "contenders": array(shared("contender"), "The designs, in the order in which they were named."),
     "missing": array(

@@ -16,7 +16,7 @@ from topodesign.report.schemas.shapes import (
     texts,
     word,
 )
-from topodesign.report.schemas.shared import BOUNDS, COMPARISON, COST, PARETO, TIMES, TOPOLOGY, WORK
+from topodesign.report.schemas.shared import BOUND, BOUNDS, COMPARISON, COST, PARETO, TIMES, TOPOLOGY, WORK
 
 _SHARE = {
     "collective": text("What is done."),
@@ -129,7 +129,7 @@ EVALUATE = record(
             fraction("The same by a deferred schedule, in as many steps; null where none was looked for.")
         ),
         "deferred_allgather_bandwidth": nullable(fraction("The same of the allgather.")),
-        "lower_bound": record(COST, "What no topology of so many nodes and ports beats."),
+        "lower_bound": record(BOUND, "What no topology of so many nodes and ports beats."),
         "steps_over_bound": integer("Steps beyond the bound."),
         "bandwidth_over_bound": fraction("Bandwidth factor over the bound, less 1."),
         "simplex": flag("Whether links go one way only."),
