@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from topodesign.base.cost import Cost as Cost
     from topodesign.base.cost import least_steps as least_steps
     from topodesign.base.cost import lower_bound as lower_bound
+    from topodesign.base.cost import lower_bounds as lower_bounds
     from topodesign.base.cost import moore_bound as moore_bound
     from topodesign.base.shipped import copy_examples as copy_examples
     from topodesign.base.shipped import examples as examples
@@ -159,6 +160,7 @@ _HOMES = {
     "layout": "search.layout",
     "least_steps": "base.cost",
     "lower_bound": "base.cost",
+    "lower_bounds": "base.cost",
     "methods": "schedulers.listing",
     "moore_bound": "base.cost",
     "new_inventory": "wiring.start.answers",

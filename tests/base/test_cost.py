@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topodesign.base.cost import Cost, check_size, least_steps, lower_bound, lower_bounds, moore_bound
+from topodesign.base.cost import Cost, bound_in, check_size, least_steps, lower_bound, lower_bounds, moore_bound
 from topodesign.base.errors import ParameterError
 from topodesign.expand.library import build
 from topodesign.graphs.circulant import dicirculant
@@ -122,6 +122,10 @@ def test_lower_bound(nodes: int, degree: int, duplex: bool) -> None:
     assert bound.bandwidth * (degree - free) / degree + Fraction(1, nodes) == 1  # all but a node's own shard comes in
 
 
+def _steps(cost: Cost) -> int:
+    return cost.steps
+
+
 @given(st.integers(2, 60), st.integers(2, 60), st.booleans())
 def test_bounds_trade_steps_for_bandwidth(nodes: int, degree: int, duplex: bool) -> None:
     bound, bounds = lower_bound(nodes, degree, duplex=duplex), lower_bounds(nodes, degree, duplex=duplex)
@@ -129,6 +133,10 @@ def test_bounds_trade_steps_for_bandwidth(nodes: int, degree: int, duplex: bool)
     assert [one.steps for one in bounds] == list(range(bound.steps, bound.steps + len(bounds)))
     assert all(one.bandwidth > other.bandwidth for one, other in itertools.pairwise(bounds))
     assert len(bounds) == 1 or nodes <= degree
+    for steps in range(1, bound.steps + 4):
+        assert bound_in(steps, bounds) == max(
+            (one for one in bounds if one.steps <= steps), default=bounds[0], key=_steps
+        )
 
 
 @given(st.integers(3, 9), st.integers(2, 24), st.integers(0, 2**32))

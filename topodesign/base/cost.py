@@ -202,7 +202,7 @@ def lower_bounds(nodes: int, degree: int, *, duplex: bool = False) -> tuple[Cost
 
     Examples
     --------
-    >>> from topodesign.base.cost import lower_bounds
+    >>> from topodesign import lower_bounds
     >>> lower_bounds(8, 12)
     (Cost(steps=1, bandwidth=Fraction(3, 2)), Cost(steps=2, bandwidth=Fraction(7, 8)))
     >>> lower_bounds(8, 14)
@@ -214,6 +214,11 @@ def lower_bounds(nodes: int, degree: int, *, duplex: bool = False) -> tuple[Cost
     links = (degree - keeps_port_free(nodes, degree, duplex=duplex)) // (nodes - 1)
     direct = Cost(1, Fraction(degree, nodes * links))
     return (bound,) if direct == bound else (direct, Cost(2, bound.bandwidth))
+
+
+def bound_in(steps: int, bounds: Sequence[Cost]) -> Cost:
+    """Return which of some bounds, by ascending steps, is for so many steps."""
+    return next((one for one in reversed(bounds) if one.steps <= steps), bounds[0])
 
 
 def bounds_record(bounds: Sequence[Cost]) -> dict[str, object]:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from topodesign.base.cost import bound_in
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import Quantity, as_count, format_bandwidth, format_excess, format_size, format_time
@@ -204,12 +205,12 @@ def _nothing_left(fronts: list[list[Row]]) -> str:
 
 
 def _fastest(result: Pareto, priced: bool) -> tuple[str, ...]:
-    best, bound = result.best, result.workload.allreduce(result.bound)[0]
+    best, bound = result.best, result.workload.fastest(result.bounds)[0]
     return (
         str(result.nodes),
         str(best.cost.steps),
         f"{float(best.mean.bandwidth):.4f}",
-        format_excess(best.mean.bandwidth / result.bound.bandwidth),
+        format_excess(best.mean.bandwidth / bound_in(best.cost.steps, result.bounds).bandwidth),
         *(("" if best.all_to_all is None else best.all_to_all.words,) if priced else ()),
         format_time(best.allreduce[0]),
         format_excess(best.allreduce[0] / bound),

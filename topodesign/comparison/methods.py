@@ -16,6 +16,7 @@ from topodesign.base.deadline import OutOfTime, deadline
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError
 from topodesign.base.records import Named, SideBySide, Table
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time, plain_number
+from topodesign.base.wording import counted
 from topodesign.collectives import ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, Collective, as_collective
 from topodesign.expand.places import PlaceLike, as_fabric, as_place
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
@@ -129,7 +130,7 @@ class MethodComparison(SideBySide):
     def heading(self) -> str:
         """Return what is compared, and the bound."""
         what = f"{self.collective} of {self.nodes} nodes on {self.name}"
-        least = f"fewer than {self.steps} steps or a bandwidth factor below {self.factor}"
+        least = f"fewer than {counted(self.steps, 'step')} or a bandwidth factor below {self.factor}"
         if self.alpha is None:
             first = format_time(self.latency)
             return f"{what}, links with their own latencies: no plan ends before {first} or has {least}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from topodesign.base.records import shortened
+from topodesign.base.wording import counted
 from topodesign.catalog.pareto import Pareto
 from topodesign.report.charts.chart import Chart, Series
 
@@ -47,6 +48,6 @@ def frontier_chart(found: Pareto) -> Chart:
         "communication steps of a reduce-scatter",
         "bandwidth factor y (time = y M/B)",
         tuple(series),
-        marks=((bound.steps, f"at least {bound.steps} steps"),),
+        marks=((bound.steps, f"at least {counted(bound.steps, 'step')}"),),
         note="left and low is better",
     )
