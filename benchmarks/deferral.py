@@ -17,7 +17,7 @@ from topodesign import build
 from topodesign.base import compiled
 from topodesign.base.cost import Cost
 from topodesign.pricing.closed_form import price
-from topodesign.pricing.deferral import price_deferred
+from topodesign.pricing.split_deferral import price_deferred
 from topodesign.topology.topology import Topology
 
 SPECS = (

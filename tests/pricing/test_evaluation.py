@@ -17,7 +17,7 @@ from tests.samples.topologies import regular_digraphs
 from topodesign import build, evaluate, price, price_deferred
 from topodesign.base.cost import Cost
 from topodesign.base.errors import TooLargeError, TopodesignError, TopologyError, UnitError
-from topodesign.pricing import closed_form, deferral, evaluation
+from topodesign.pricing import closed_form, evaluation, split_deferral
 from topodesign.pricing.workload import as_workload
 from topodesign.topology.files import write_links
 from topodesign.topology.topology import Topology
@@ -37,18 +37,24 @@ def test_both_collectives_are_priced_and_the_dearer_one_is_the_cost(topology: To
     assert Fraction(document["reduce_scatter_bandwidth"]) == result.reduce_scatter.bandwidth
     assert Fraction(document["allgather_bandwidth"]) == result.allgather.bandwidth
     spff = (result.reduce_scatter, result.allgather)
-    deferred = (deferral.price_deferred(topology), deferral.price_deferred(topology.transpose()))
+    deferred = (split_deferral.price_deferred(topology), split_deferral.price_deferred(topology.transpose()))
     least = Fraction(topology.nodes - 1, topology.nodes)
     met = all(cost.bandwidth == least for cost in spff)
     assert (result.deferred_reduce_scatter, result.deferred_allgather) == ((None, None) if met else deferred)
-    both = tuple(min(pair, key=lambda cost: cost.bandwidth) for pair in zip(spff, deferred, strict=True))
+    longer = not met and any(one.steps > other.steps for one, other in zip(deferred, spff, strict=True))
+    pairs = zip(spff, spff if longer else deferred, strict=True)
+    both = tuple(min(pair, key=lambda cost: cost.bandwidth) for pair in pairs)
     assert result.cheapest == both
+    assert result.longer == (deferred if longer else None)
     assert price_deferred(topology) == max(deferred, key=lambda cost: cost.bandwidth)
     work = result.workload
-    assert result.allreduce[0] == sum(cost.runtime(work.alpha, work.sizes[0], work.bandwidth) for cost in both)
+    ways = [both, deferred] if longer else [both]
+    times = [sum(cost.runtime(work.alpha, work.sizes[0], work.bandwidth) for cost in way) for way in ways]
+    assert result.allreduce[0] == min(times)
     told = str(result)
     alike = (spff[0], both[0]) == (spff[1], both[1])
     assert ("\nreduce-scatter" in told) == ("\nallgather" in told) == (not alike)
+    assert ("\n  in 2 steps " in told) == longer
     assert told.count("\n  deferred ") == sum(one != other for one, other in zip(spff, both, strict=True)) / (1 + alike)
 
 

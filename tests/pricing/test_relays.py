@@ -14,9 +14,10 @@ from tests.samples.topologies import regular_digraphs
 from topodesign.expand.library import build
 from topodesign.pricing import deferral, relays
 from topodesign.pricing.closed_form import distances, price
-from topodesign.pricing.deferral import defer, price_deferred
+from topodesign.pricing.deferral import defer
 from topodesign.pricing.deferral_kernels import CLASSES
 from topodesign.pricing.relays import UnitLinks, balanced_relays
+from topodesign.pricing.split_deferral import price_deferred
 from topodesign.topology.topology import IntArray, Topology
 
 

@@ -16,7 +16,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, UnitError
 from topodesign.catalog.pareto import Pareto
 from topodesign.expand.expansion import Base
 from topodesign.pricing.closed_form import price
-from topodesign.pricing.deferral import price_deferred as deferred_reduce_scatter
+from topodesign.pricing.split_deferral import price_deferred as deferred_reduce_scatter
 from topodesign.search.finder import Candidate, Finder, insert
 
 MIB = Fraction(2**20)

@@ -16,7 +16,7 @@ _PER_FAMILY = 6
 def candidates(nodes: int, degree: int, *, duplex: bool, catalog: Catalog) -> Iterator[tuple[Spec, Row | None]]:
     """Yield the topologies of the catalog, with their rows, and those of the families, each once.
 
-    Of a topology with two rows it is the deferred one, which costs less.
+    Of a topology with two rows of as many steps it is the deferred one, which costs less.
 
     Parameters
     ----------
@@ -35,10 +35,11 @@ def candidates(nodes: int, degree: int, *, duplex: bool, catalog: Catalog) -> It
     from topodesign.graphs import FAMILIES  # noqa: PLC0415  heavy
 
     rows = catalog.rows(degree, nodes, nodes) if degree in catalog.degrees else ()
-    cheapest = {row.spec: row for row in rows if row.duplex or not duplex}  # of two the cheaper comes later
-    for text, row in cheapest.items():
+    wanted = [row for row in rows if row.duplex or not duplex]
+    cheapest = {(row.spec, row.cost.steps): row for row in wanted}  # of two the cheaper comes later
+    for (text, _), row in cheapest.items():
         yield parse(text), row
-    met = set(cheapest)
+    met = {row.spec for row in wanted}
     for family in FAMILIES:
         for args in islice(family.find(nodes, degree), _PER_FAMILY):
             spec = Spec(family.name, tuple(args))

@@ -14,7 +14,7 @@ from topodesign.search.finder import transpose_spec
 
 
 def deferred_row(row: Row, there: Cost, back: Cost) -> Row | None:
-    """Return a row with deferred schedules where these are cheaper; None if they are in neither collective.
+    """Return a row with deferred schedules where these take less bandwidth; None if they do in neither collective.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def deferred_row(row: Row, there: Cost, back: Cost) -> Row | None:
         What its deferred reduce-scatter and allgather cost.
     """
     both = cheaper(row.cost, there), cheaper(row.allgather, back)
-    if both == (row.cost, row.allgather):
+    if both == (row.cost, row.allgather) or both[0].steps != both[1].steps:
         return None
     spec = parse(row.spec)
     if both[1].bandwidth > both[0].bandwidth:

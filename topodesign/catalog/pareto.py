@@ -12,6 +12,7 @@ from topodesign.base.cost import (
     Basis,
     Cost,
     LeastSteps,
+    bound_in,
     bounds_record,
     check_size,
     keeps_port_free,
@@ -356,7 +357,9 @@ class Pareto(Result):
             yield f"{free} stays free, a self-loop in the list of links: {ports} are odd, and a cable takes two."
         if any(entry.allgather != entry.cost for entry in self.entries):
             yield "y is the mean of reduce-scatter and allgather where these differ."
-        if any(entry.basis is Basis.DEFERRED for entry in self.entries):
+        if len({entry.spec for entry in self.entries}) < len(self.entries):
+            yield "One wiring has both: topodesign schedule makes the plan of 1 step, with --method deferred that of 2."
+        elif any(entry.basis is Basis.DEFERRED for entry in self.entries):
             yield DEFERRED_NOTE
         names = [entry.name for entry in self.entries if entry.name is not None]
         if names:
@@ -371,7 +374,7 @@ class Pareto(Result):
 
     def _factors(self, cost: Cost) -> tuple[str, str, str]:
         """Return steps and bandwidth factor, which is held against the bound for so many steps."""
-        bound = next(one for one in reversed(self.bounds) if one.steps <= max(cost.steps, self.bound.steps))
+        bound = bound_in(cost.steps, self.bounds)
         return str(cost.steps), f"{float(cost.bandwidth):.4f}", format_excess(cost.bandwidth / bound.bandwidth)
 
 
@@ -477,7 +480,7 @@ def pareto(
         try:
             source, rest = as_catalog(catalog), (seed_of_search, seconds)
             front, origin = _composed(target, source, *rest, progress), "composed"
-            front = _with_deferred(front, known)
+            front = _with_deferred(front, known, target)
             better = better_multiple(source, front, target, workload) or better_smooth(
                 front, target, workload, lambda other: _composed(other, source, *rest, None)
             )
@@ -493,7 +496,7 @@ def pareto(
             near=_near(target, catalog),
             progress=progress,
         )
-        front = _with_deferred(front, known)
+        front = _with_deferred(front, known, target)
     if not front:
         kind = "duplex " if bidirectional else ""
         raise InfeasibleError(
@@ -534,11 +537,19 @@ def _near(target: Target, catalog: Catalog | str | Path | bool) -> list[Topology
     return [row.build() for front in rows for row in front]
 
 
-def _with_deferred(front: Iterable[Candidate], known: Iterable[Row]) -> list[Candidate]:
-    """Return a frontier by SPFF with the rows that deferred schedules put on it."""
-    from topodesign.search.finder import Candidate, insert  # noqa: PLC0415  heavy, and looking up needs none of it
+def _with_deferred(front: Iterable[Candidate], known: Iterable[Row], target: Target) -> list[Candidate]:
+    """Return a frontier by SPFF with what deferred schedules put on it: rows, and two steps where one is possible."""
+    from topodesign.pricing.deferral import why_not  # noqa: PLC0415  heavy, and looking up needs none of it
+    from topodesign.pricing.evaluation import deferred_both  # noqa: PLC0415
+    from topodesign.search.finder import Candidate, insert  # noqa: PLC0415
 
     best = list(front)
+    if best and best[0].cost.steps < len(lower_bounds(*target.size, duplex=target.duplex)):
+        first, topology = best[0], best[0].base.topology
+        if why_not(topology, first.cost.steps) is None:
+            there, back = sorted(deferred_both(topology), key=lambda cost: -cost.bandwidth)
+            best = [one for one in best if one.mean != there.averaged(back)]  # whose wiring is for this alone
+            insert(best, Candidate(first.spec, there, back, first.duplex, Basis.DEFERRED))
     for row in known:
         if row.deferred:
             insert(best, Candidate(parse(row.spec), row.cost, row.allgather, row.duplex, row.basis))

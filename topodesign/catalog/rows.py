@@ -226,7 +226,8 @@ def undominated(rows: Iterable[Row], *, duplex: bool) -> list[Row]:
             continue
         best = front[-1] if front else None
         if best is not None and best.cost.steps == row.cost.steps:
-            if _evenness(row) < _evenness(best):
+            again = len(front) > 1 and row.spec == front[-2].spec  # the same wiring does for fewer steps
+            if (*_evenness(row), not again) < (*_evenness(best), len(front) < 2 or best.spec != front[-2].spec):
                 front[-1] = row
         elif best is None or row.mean.bandwidth < best.mean.bandwidth:
             front.append(row)

@@ -227,7 +227,9 @@ def runners_up(
         As :meth:`Catalog.rows`.
     """
     found = list(candidates(nodes, degree, duplex=duplex, catalog=catalog))
-    first = _known(fastest, next((row for spec, row in found if spec == fastest), None), nodes, degree, workload)
+    rows = [row for spec, row in found if spec == fastest and row is not None]  # of one step and of two
+    row = min(rows, key=lambda row: workload.allreduce(row.cost, row.allgather)[0], default=None)
+    first = _known(fastest, row, nodes, degree, workload)
     if first is None:
         raise ParameterError(f"{fastest} is no topology of {nodes} nodes and degree {degree}")
     found = [pair for pair in found if pair[0] != fastest]

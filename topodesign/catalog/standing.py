@@ -155,7 +155,7 @@ class Standing:
         before = sum(map(self.ratio, sizes))
         self.put(sizes[0], [found])
         if found in self.rows[row.nodes, row.degree]:
-            self._new[row.nodes, row.degree, row.cost.steps, found.cost.bandwidth] = found
+            self._new[row.nodes, row.degree, found.cost.steps, found.cost.bandwidth] = found
         return before - sum(map(self.ratio, sizes))
 
     def keep(self, target: Target, specs: Iterable[Spec], *, most: int | None = None) -> float:
@@ -208,7 +208,7 @@ class Standing:
         if gain < len(found.spec) * _PER_CHARACTER:
             return 0.0
         self.put(target, [found])
-        self._new[row.nodes, row.degree, row.cost.steps, found.cost.bandwidth] = found
+        self._new[row.nodes, row.degree, found.cost.steps, found.cost.bandwidth] = found
         place, line = next(expansions(found))
         if self.has(place) and len(str(line)) <= LONGEST_SPEC:
             gain += self.keep_deferred(place, line)

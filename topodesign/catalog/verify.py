@@ -276,7 +276,6 @@ def _differences(row: Row, all_sources: bool) -> list[str]:
         ("spec", str(spec), row.spec),
         ("nodes", topology.nodes, row.nodes),
         ("degree", topology.degree, row.degree),
-        ("steps", there.steps, row.cost.steps),
         ("wiring", "duplex" if topology.is_duplex else "simplex", row.wiring),
         ("found", how_found(spec), row.found),
     )
@@ -292,10 +291,11 @@ def _differences(row: Row, all_sources: bool) -> list[str]:
 def _wrong_prices(row: Row, spec: Spec, there: Cost, back: Cost) -> list[str]:
     """Return how the prices from the links differ from those of a row, as far as its basis claims to know them."""
     pairs = (("bandwidth", there.bandwidth, row.cost.bandwidth), ("allgather", back.bandwidth, row.allgather.bandwidth))
+    wrong = [] if there.steps == row.cost.steps else [f"steps {there.steps}, not {row.cost.steps}"]
     if row.basis is not Basis.BOUND:
-        wrong = [f"{name} {came_out}, not {said}" for name, came_out, said in pairs if came_out != said]
+        wrong += [f"{name} {came_out}, not {said}" for name, came_out, said in pairs if came_out != said]
     else:
-        wrong = [f"{name} {came_out}, above {said}" for name, came_out, said in pairs if came_out > said]
+        wrong += [f"{name} {came_out}, above {said}" for name, came_out, said in pairs if came_out > said]
     if row.basis is not Basis.LINKS:
         claim = _claim(spec)
         exact = claim is not None and claim.basis is Basis.THEOREM
@@ -311,7 +311,8 @@ def _wrong_deferred(row: Row, topology: Topology, there: Cost, back: Cost) -> li
     """
     again = tuple(map(cheaper, (there, back), deferred_both(topology)))
     pairs = (("bandwidth", again[0], row.cost), ("allgather", again[1], row.allgather))
-    wrong = [
+    wrong = [] if again[0].steps == row.cost.steps else [f"steps {again[0].steps}, not {row.cost.steps}"]
+    wrong += [
         f"{name} {now.bandwidth}, above {said.bandwidth}" for name, now, said in pairs if now.bandwidth > said.bandwidth
     ]
     if row.cost.bandwidth >= there.bandwidth and row.allgather.bandwidth >= back.bandwidth:

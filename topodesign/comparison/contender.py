@@ -21,6 +21,7 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.trees import Trees
 from topodesign.pricing.all_to_all import all_to_all
+from topodesign.pricing.deferral import why_not
 from topodesign.pricing.evaluation import evaluate
 from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.pricing.workload import Workload
@@ -185,7 +186,13 @@ def contender(
     elif own * len(links.src) <= _MOST_PLANNED or method != "auto" or isinstance(place, Fabric):
         plan = schedule(place, ALLREDUCE, method=method)
     if plan is not None:
-        steps, bandwidth, times = _of_plan(plan, None if isinstance(place, Fabric) else ports, workload)
+        per_port = None if isinstance(place, Fabric) else ports
+        steps, bandwidth, times = _of_plan(plan, per_port, workload)
+        if method == "auto" and steps == 1 and isinstance(place, Topology) and why_not(place, steps) is None:
+            longer = schedule(place, ALLREDUCE, method="deferred")  # auto takes the fewest steps
+            other = _of_plan(longer, per_port, workload)
+            if other[2][0] < times[0]:
+                plan, (steps, bandwidth, times) = longer, other
         method = plan.generator.get("method", method)
     elif isinstance(place, Topology):
         method, steps, bandwidth, times = _of_links(place, ports, workload)
@@ -252,8 +259,10 @@ _Priced: TypeAlias = tuple[int, Fraction, tuple[Fraction, ...]]
 def _of_links(topology: Topology, ports: Fraction, work: Workload) -> tuple[str, int, Fraction, tuple[Fraction, ...]]:
     """Return by which methods its allreduce is cheapest and what that costs, by the links."""
     found = evaluate(topology)
-    there, back = (Cost(one.steps, one.bandwidth * ports) for one in found.cheapest)
-    return ", ".join(found.methods), there.steps, (there.bandwidth + back.bandwidth) / 2, work.allreduce(there, back)
+    ways = [(found.methods, found.cheapest)] + ([] if found.longer is None else [(("deferred",), found.longer)])
+    methods, pair = min(ways, key=lambda way: work.allreduce(*way[1])[0])
+    there, back = (Cost(one.steps, one.bandwidth * ports) for one in pair)
+    return ", ".join(methods), there.steps, (there.bandwidth + back.bandwidth) / 2, work.allreduce(there, back)
 
 
 def _of_plan(plan: Plan, ports: Fraction | None, work: Workload) -> _Priced:

@@ -4,7 +4,8 @@ An SPFF schedule hands every shard on at once, so that a step is as long as the 
 all others wait. Most nodes are ends of a shard's way, though: nobody gets the shard from them. Such a shard may come at
 any later step, over any neighbour that has it, and only those that forward it are bound to their step. So there are as
 many steps as in an SPFF schedule, and links are evenly full over all steps together: what a node takes over one link
-comes near (N-1)/d shards wherever its neighbours can bring them, also where layers are not alike. Shards stay whole.
+comes near (N-1)/d shards wherever its neighbours can bring them, also where layers are not alike. Shards stay whole;
+:mod:`topodesign.pricing.split_deferral` has those that are split.
 
 What must be forwarded is chosen shard by shard, so that few nodes have to; which shards are taken at a step is a
 maximum flow at every node. No other schedule is claimed to be worse.
@@ -20,6 +21,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +61,24 @@ _Tried = tuple[int, int, NDArray[np.int16], NDArray[np.uint8]]
 """Shards over a link in all steps, the first step that defers, and for each receiver and shard step and link."""
 
 
+class Moves(NamedTuple):
+    """What some nodes get: arrays of as many steps, senders, receivers, shards, and starts and ends of pieces.
+
+    Attributes
+    ----------
+    units
+        Parts of a shard that pieces are counted in.
+    """
+
+    units: int
+    step: IntArray
+    sender: IntArray
+    receiver: IntArray
+    shard: IntArray
+    start: IntArray
+    stop: IntArray
+
+
 @dataclass(frozen=True)
 class Deferral:
     """A deferred allgather of whole shards.
@@ -80,23 +100,22 @@ class Deferral:
     time: NDArray[np.int16]
     source: NDArray[np.int32]
 
+    @property
+    def moves(self) -> Moves:
+        """What the receivers get."""
+        place, shard = np.nonzero(self.time)
+        start = np.zeros(len(shard), np.int64)
+        step, sender = self.time[place, shard].astype(np.int64), self.source[place, shard].astype(np.int64)
+        return Moves(1, step, sender, self.receivers[place], shard, start, start + 1)
+
     def cost(self, topology: Topology) -> Cost:
         """Return steps and bandwidth factor on the topology that it is for."""
         return Cost(len(self.loads), Fraction(topology.degree, topology.nodes) * sum(self.loads))
 
 
-def price_deferred(topology: Topology, progress: Callable[[float], None] | None = None) -> Cost:
-    """Return the cost of the deferred reduce-scatter: the allgather of the transpose, reversed in time.
-
-    Parameters and errors are those of :func:`defer`.
-    """
-    transpose = topology.transpose()
-    return defer(transpose, progress).cost(transpose)
-
-
 def count_receivers(topology: Topology) -> int:
     """Return for how many nodes a deferred schedule is looked for: all, or one of each orbit of a free symmetry."""
-    few = _roots(topology)
+    few = free_representatives(topology)
     return topology.nodes if few is None else len(few)
 
 
@@ -264,7 +283,7 @@ class _Images:
         return turned
 
 
-def _roots(topology: Topology) -> IntArray | None:
+def free_representatives(topology: Topology) -> IntArray | None:
     """Return the nodes that all others are images of, if there is such a symmetry and they are few; ascending."""
     symmetry = topology.symmetry
     if symmetry is None or not symmetry.is_free:
@@ -276,7 +295,7 @@ def _roots(topology: Topology) -> IntArray | None:
 
 def _images(topology: Topology) -> _Images | None:
     """Return the known symmetry, if it takes few nodes to all others and leaves none where it is."""
-    symmetry, roots = topology.symmetry, _roots(topology)
+    symmetry, roots = topology.symmetry, free_representatives(topology)
     if symmetry is None or roots is None:
         return None
     orbit = np.searchsorted(roots, symmetry.represented_by)

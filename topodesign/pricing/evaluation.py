@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from topodesign.base.cost import Cost, bounds_record, lower_bound, lower_bounds
+from topodesign.base.cost import Cost, bound_in, bounds_record, lower_bound, lower_bounds
 from topodesign.base.errors import TooLargeError, TopologyError
 from topodesign.base.pieces import Progress, part
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import Quantity, format_excess, format_size, format_time
 from topodesign.expand.library import TopologyLike, as_topology
-from topodesign.pricing import closed_form, deferral
+from topodesign.pricing import closed_form, deferral, split_deferral
 from topodesign.pricing.all_to_all import AllToAll, all_to_all
 from topodesign.pricing.efforts import Effort
 from topodesign.pricing.flows.balanced import GAP
@@ -36,8 +36,8 @@ class Prices:
         Prices of its best SPFF reduce-scatter and allgather: as many steps, the diameter, but the bandwidth factors may
         differ where the topology is not isomorphic to its transpose.
     deferred_reduce_scatter, deferred_allgather
-        Prices of the best deferred schedules that were found, in as many steps; they may be dearer. None where they
-        were not looked for.
+        Prices of the best deferred schedules that were found, in as many steps, or two where SPFF takes one; they may
+        be dearer. None where they were not looked for.
     """
 
     reduce_scatter: Cost
@@ -52,11 +52,21 @@ class Prices:
 
     @property
     def cheapest(self) -> tuple[Cost, Cost]:
-        """Prices of the reduce-scatter and the allgather, each by SPFF or deferred, whichever is cheaper."""
+        """Prices of reduce-scatter and allgather, each by SPFF or deferred in as many steps, whichever is cheaper."""
+        if self.longer is not None:
+            return self.reduce_scatter, self.allgather
         return (
             cheaper(self.reduce_scatter, self.deferred_reduce_scatter),
             cheaper(self.allgather, self.deferred_allgather),
         )
+
+    @property
+    def longer(self) -> tuple[Cost, Cost] | None:
+        """Prices of the deferred reduce-scatter and allgather where they take a step more than by SPFF, else None."""
+        there, back = self.deferred_reduce_scatter, self.deferred_allgather
+        if there is None or back is None or there.steps == self.reduce_scatter.steps == back.steps:
+            return None
+        return there, back
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -107,7 +117,8 @@ class Evaluation(Result, Prices):
     @property
     def allreduce(self) -> tuple[Fraction, ...]:
         """Seconds of the cheapest reduce-scatter and the cheapest allgather after it, for each size of the workload."""
-        return self.workload.allreduce(*self.cheapest)
+        pairs = [self.cheapest] if self.longer is None else [self.cheapest, self.longer]
+        return tuple(map(min, zip(*(self.workload.allreduce(*pair) for pair in pairs), strict=True)))
 
     @property
     def name(self) -> str:
@@ -131,6 +142,7 @@ class Evaluation(Result, Prices):
             "bandwidth_float": float(self.cost.bandwidth),
             "reduce_scatter_bandwidth": str(self.reduce_scatter.bandwidth),
             "allgather_bandwidth": str(self.allgather.bandwidth),
+            "deferred_steps": None if self.deferred_allgather is None else self.deferred_allgather.steps,
             "deferred_reduce_scatter_bandwidth": _text(self.deferred_reduce_scatter),
             "deferred_allgather_bandwidth": _text(self.deferred_allgather),
             "lower_bound": bounds_record(self.bounds),
@@ -226,11 +238,15 @@ class Evaluation(Result, Prices):
             rows.append((name, ("" if len(names) == 1 else "bandwidth factor ") + self._factor(spff)))
             if best != spff:
                 rows.append(("  deferred", f"bandwidth factor {self._factor(best)}"))
+        if self.longer is not None:
+            both = dearer(*self.longer)
+            rows.append((f"  in {both.steps} steps", f"bandwidth factor {self._factor(both)}, deferred"))
         return rows
 
     def _factor(self, cost: Cost) -> str:
-        over = format_excess(cost.bandwidth / self.bound.bandwidth)
-        return f"{cost.bandwidth} = {float(cost.bandwidth):.6f} (bound {self.bound.bandwidth}, {over})"
+        least = bound_in(cost.steps, self.bounds).bandwidth
+        over = format_excess(cost.bandwidth / least)
+        return f"{cost.bandwidth} = {float(cost.bandwidth):.6f} (bound {least}, {over})"
 
 
 def evaluate(
@@ -345,9 +361,9 @@ def price_both(topology: Topology, *, all_sources: bool = False, progress: Progr
 def price_deferred(topology: TopologyLike, *, progress: Progress | None = None) -> Cost:
     """Return what the best deferred reduce-scatter and allgather that were found cost at most: the dearer one, exactly.
 
-    They have as many steps as SPFF's, and mostly a smaller bandwidth factor where a topology is irregular. Where it is
-    small or all nodes are alike, SPFF may be cheaper: :func:`topodesign.price`. A schedule with this cost is made by
-    ``schedule(topology, collective, method="deferred")``.
+    They have as many steps as SPFF's, or two where that has one, and mostly a smaller bandwidth factor where a topology
+    is irregular. Where it is small or all nodes are alike, SPFF may be cheaper: :func:`topodesign.price`. A schedule
+    with this cost is made by ``schedule(topology, collective, method="deferred")``.
 
     Parameters
     ----------
@@ -378,10 +394,10 @@ def price_deferred(topology: TopologyLike, *, progress: Progress | None = None) 
 def deferred_both(topology: Topology, progress: Progress | None = None) -> tuple[Cost, Cost]:
     """Return the prices of the deferred reduce-scatter and allgather; errors as :func:`price_deferred`."""
     if topology.is_duplex:
-        both = deferral.price_deferred(topology, progress)
+        both = split_deferral.price_deferred(topology, progress)
         return both, both
-    there = deferral.price_deferred(topology, part(progress, 0, 0.5))
-    return there, deferral.price_deferred(topology.transpose(), part(progress, 0.5, 1))
+    there = split_deferral.price_deferred(topology, part(progress, 0, 0.5))
+    return there, split_deferral.price_deferred(topology.transpose(), part(progress, 0.5, 1))
 
 
 def price_each(
@@ -405,7 +421,7 @@ def price_each(
 
 
 def cheaper(one: Cost, other: Cost | None) -> Cost:
-    """Return the cost with the smaller bandwidth factor of two with as many steps; the first if there is no other."""
+    """Return the cost with the smaller bandwidth factor; the first if there is no other."""
     return one if other is None or one.bandwidth <= other.bandwidth else other
 
 

@@ -14,7 +14,8 @@ from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, canonical, check_rows, reverse
 from topodesign.pricing.closed_form import price
-from topodesign.pricing.deferral import Deferral, defer, why_not
+from topodesign.pricing.deferral import Deferral, why_not
+from topodesign.pricing.split_deferral import SplitDeferral, best_deferral
 from topodesign.schedulers.method import Method, Progress, Request, planned
 from topodesign.topology.topology import Topology
 
@@ -25,7 +26,7 @@ _MOST_WORK = 2**29
 def deferred(
     topology: Topology, collective: Collective | str = ALLGATHER, *, progress: Progress | None = None
 ) -> Rounds:
-    """Return a deferred allgather or reduce-scatter of whole shards.
+    """Return a deferred allgather or reduce-scatter: of whole shards, or of split ones where that is cheaper.
 
     Parameters
     ----------
@@ -49,13 +50,11 @@ def deferred(
     if collective != ALLGATHER:
         raise ParameterError(f"a deferred schedule is a reduce-scatter or an allgather, not {collective}")
     check_rows(topology.nodes * (topology.nodes - 1))
-    found = defer(topology, progress)
+    found = best_deferral(topology, progress)
     if len(found.receivers) < topology.nodes:
         return _orbit(topology, found).unfold()
-    node, shard = np.nonzero(found.time)
-    zero = np.zeros(len(node), np.int64)
-    block = (found.time[node, shard], found.source[node, shard], node, shard, zero, zero + 1)
-    return canonical(assemble(ALLGATHER, topology.nodes, 1, len(found.loads), [block]))
+    moves = found.moves
+    return canonical(assemble(ALLGATHER, topology.nodes, moves.units, len(found.loads), [moves[1:]]))
 
 
 def deferred_orbit(
@@ -75,30 +74,30 @@ def deferred_orbit(
         return reverse_orbit(deferred_orbit(topology.transpose(), progress=progress))
     if collective != ALLGATHER:
         raise ParameterError(f"a deferred schedule is a reduce-scatter or an allgather, not {collective}")
-    found = defer(topology, progress, by_orbits=True)
+    found = best_deferral(topology, progress, by_orbits=True)
     if len(found.receivers) == topology.nodes:
         raise TopologyError("few orbits are enough only where a known symmetry moves all nodes or none")
     return _orbit(topology, found)
 
 
-def _orbit(topology: Topology, found: Deferral) -> OrbitRounds:
+def _orbit(topology: Topology, found: Deferral | SplitDeferral) -> OrbitRounds:
     """Return the rows of the representatives' shards: what their receivers get, moved to where their shards are."""
     symmetry = topology.symmetry
     if symmetry is None:
         raise TopologyError("there are no images without a symmetry")
-    roots = found.receivers
-    time, sender, receiver, block = (np.zeros((topology.nodes, len(roots)), np.int64) for _ in range(4))
+    moves = found.moves
+    order = np.argsort(moves.shard, kind="stable")
+    first = np.searchsorted(moves.shard[order], np.arange(topology.nodes + 1))
+    sender, receiver, block = (np.empty(len(order), np.int64) for _ in range(3))
     back = np.empty(topology.nodes, np.int64)
-    for root in roots.tolist():
+    for root in found.receivers.tolist():
         for shard, permutation in symmetry.transversals(root):
             back[permutation] = np.arange(topology.nodes)
-            time[shard], block[shard] = found.time[:, shard], root
-            sender[shard], receiver[shard] = back[found.source[:, shard]], back[roots]
-    came = time > 0
-    zero = np.zeros(int(came.sum()), np.int64)
-    rows = (time[came], sender[came], receiver[came], block[came], zero, zero + 1)
-    rounds = canonical(assemble(ALLGATHER, topology.nodes, 1, len(found.loads), [rows]))
-    return OrbitRounds(symmetry.generators, tuple(roots.tolist()), rounds)
+            rows = order[first[shard] : first[shard + 1]]
+            sender[rows], receiver[rows], block[rows] = back[moves.sender[rows]], back[moves.receiver[rows]], root
+    table = (moves.step, sender, receiver, block, moves.start, moves.stop)
+    rounds = canonical(assemble(ALLGATHER, topology.nodes, moves.units, len(found.loads), [table]))
+    return OrbitRounds(symmetry.generators, tuple(found.receivers.tolist()), rounds)
 
 
 def _make(request: Request) -> list[Plan]:

@@ -86,7 +86,9 @@ def _sections(entry: Entry, bounds: tuple[Cost, ...]) -> tuple[Section, ...]:
         )
     graph = entry.build()
     prices = price_each(graph, True if entry.basis is Basis.DEFERRED else None)
-    priced = Priced(*prices.cheapest, bounds, computed_from_links(graph, prices.methods), exchange)
+    longer = prices.longer if entry.basis is Basis.DEFERRED else None
+    methods = prices.methods if longer is None else ("deferred",)
+    priced = Priced(*(longer or prices.cheapest), bounds, computed_from_links(graph, methods), exchange)
     return topology_sections(graph, name, entry.workload, priced, made_for(graph))
 
 

@@ -125,8 +125,9 @@ EVALUATE = record(
         "bandwidth_float": number("The same, rounded."),
         "reduce_scatter_bandwidth": fraction("Bandwidth factor of the reduce-scatter alone, by SPFF."),
         "allgather_bandwidth": fraction("Bandwidth factor of the allgather alone, by SPFF."),
+        "deferred_steps": nullable(integer("Steps of the deferred schedules; null where they were not looked for.")),
         "deferred_reduce_scatter_bandwidth": nullable(
-            fraction("The same by a deferred schedule, in as many steps; null where none was looked for.")
+            fraction("The same by a deferred schedule, in deferred_steps; null where none was looked for.")
         ),
         "deferred_allgather_bandwidth": nullable(fraction("The same of the allgather.")),
         "lower_bound": record(BOUND, "What no topology of so many nodes and ports beats."),
