@@ -93,3 +93,11 @@ def test_the_fastest_must_be_of_that_size() -> None:
     question = {"nodes": 24, "degree": 4, "workload": as_workload(), "duplex": False, "catalog": Catalog()}
     with pytest.raises(ParameterError):
         runners_up(1, Spec("complete", (5,)), **question)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("size", ["1KiB", "1MiB"])
+def test_the_fastest_of_two_rows_of_one_wiring_comes_first(size: str) -> None:
+    found = pareto(8, 12, sizes=size, runners_up=1)
+    assert found.runners_up is not None
+    assert found.runners_up.fastest.cost == found.best.cost
+    assert all(one.over >= 1 for one in found.runners_up)

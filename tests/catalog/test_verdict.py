@@ -7,13 +7,15 @@ from fractions import Fraction
 
 import pytest
 
-from topodesign import pareto
-from topodesign.base.cost import Cost
+from topodesign import Catalog, pareto
+from topodesign.base.cost import Cost, lower_bounds
 from topodesign.base.units import rounded_size
+from topodesign.catalog.rows import undominated
+from topodesign.catalog.sizes import DEGREES
 from topodesign.catalog.verdict import verdict_on
 from topodesign.pricing.workload import as_workload
 
-OPEN = [(16, 4), (7, 11), (24, 5), (100, 3), (200, 6), (257, 4), (1000, 4)]
+OPEN = [(16, 4), (24, 5), (100, 3), (200, 6), (257, 4), (1000, 4)]
 """Sizes at which no topology is known that meets both bounds."""
 
 
@@ -59,6 +61,8 @@ def test_more_ports_than_peers_need_a_step_or_two(nodes: int, degree: int) -> No
     assert tuple(one.cost for one in found) == found.bounds
     assert found.verdict.startswith("1 step wins up to ")
     assert found.verdict.endswith(", 2 steps from there on: nothing can beat that.")
+    assert found[0].spec == found[1].spec
+    assert "One wiring has both" in str(found)
     assert tuple(min(times) for times in zip(*(one.allreduce for one in found), strict=True)) == (
         found.workload.least(nodes, degree)
     )
@@ -71,3 +75,12 @@ def test_three_winners_are_told_in_order() -> None:
     offers = [("a(1)", Cost(2, Fraction(3))), ("b(1)", Cost(4, Fraction(2))), ("c(1)", Cost(9, Fraction(1)))]
     text = verdict_on(offers, [Cost(2, Fraction(1))], as_workload("10us", "1GiB", "100Gbps"))
     assert text.startswith("2 steps win up to 244KiB, 4 steps from 244KiB to 610KiB, 9 steps from there on: at 1GiB 9 ")
+
+
+@pytest.mark.parametrize("degree", DEGREES)
+def test_one_wiring_serves_no_more_nodes_than_ports_as_well_as_is_possible(degree: int) -> None:
+    for nodes in range(3, degree + 2):
+        for duplex in {False, nodes * degree % 2 == 0}:
+            front = undominated(Catalog().rows(degree, nodes, nodes), duplex=duplex)
+            assert [row.mean for row in front] == list(lower_bounds(nodes, degree, duplex=duplex))
+            assert len({row.spec for row in front}) == 1

@@ -195,3 +195,11 @@ def test_pareto_compares_its_answer(capsys: pytest.CaptureFixture[str]) -> None:
     assert "ring: biring(4,16)" in capsys.readouterr().out
     assert run([*words, "--collective", "all-to-all"]) == 2
     assert "--against" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size", ["1KiB", "1MiB"])
+def test_the_plan_of_one_wiring_is_the_one_that_is_faster_for_the_size(size: str) -> None:
+    found = compare(["best"], nodes=8, degree=12, sizes=size)
+    (one,) = found.contenders
+    assert (one.steps, one.times) == (1 if size == "1KiB" else 2, found.workload.fastest(found.bounds))
+    assert one.times == pareto(8, 12, sizes=size).best.allreduce
