@@ -33,6 +33,27 @@ def test_work_without_end_ends() -> None:
     check()
 
 
+def test_what_is_raised_in_its_place_is_the_end_of_the_time() -> None:
+    def work() -> None:
+        try:
+            spin()
+        except OutOfTime:
+            raise TypeError("as NumPy does where it compares structured arrays") from None
+
+    with pytest.raises(OutOfTime), deadline(0.02):
+        work()
+    with pytest.raises(TypeError, match="this"), deadline(60):
+        raise TypeError("this")
+
+    def fail() -> None:
+        with undisturbed():
+            spin(0.05)
+            raise TypeError("that")  # before anybody was told
+
+    with pytest.raises(TypeError, match="that"), deadline(0.02):
+        fail()
+
+
 def test_what_is_done_in_time_is_left_alone() -> None:
     with deadline(60):
         assert limited()

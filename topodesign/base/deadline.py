@@ -28,9 +28,10 @@ _IMPORTS = "<frozen import"
 
 
 class _State:
-    """The deadline there is, by the monotonic clock; how many ask not to be disturbed; and who set the deadline."""
+    """The deadline there is, by the monotonic clock, and whether it was told; how many are undisturbed; who set it."""
 
     until: float | None = None
+    told: bool = False
     held: int = 0
     base: FrameType | None = None
 
@@ -68,8 +69,12 @@ def deadline(seconds: float) -> Iterator[None]:
             _set_alarm(_state.until)
         yield
         check()
+    except Exception as error:
+        if _state.told and passed():  # code that is not Python's may raise something else in its place
+            raise OutOfTime from error
+        raise
     finally:
-        _state.until, _state.base = earlier, base
+        _state.until, _state.base, _state.told = earlier, base, False
         if alarms:
             _set_alarm(earlier)
             signal.signal(signal.SIGALRM, before)
@@ -88,6 +93,7 @@ def limited() -> bool:
 def check() -> None:
     """Raise OutOfTime if a deadline has passed."""
     if passed():
+        _state.told = True
         raise OutOfTime
 
 
