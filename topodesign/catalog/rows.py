@@ -218,7 +218,7 @@ def undominated(rows: Iterable[Row], *, duplex: bool) -> list[Row]:
     """Return the frontier among rows of one size, steps ascending, or among the duplex ones.
 
     It is of steps and the mean of both bandwidth factors: of what an allreduce takes. Of rows that take the same the
-    one whose factors differ least is taken, and the first of these.
+    one whose factors differ least is taken, of these the one that is there with fewer steps, and else the first.
     """
     front: list[Row] = []
     for row in rows:
@@ -226,16 +226,17 @@ def undominated(rows: Iterable[Row], *, duplex: bool) -> list[Row]:
             continue
         best = front[-1] if front else None
         if best is not None and best.cost.steps == row.cost.steps:
-            again = len(front) > 1 and row.spec == front[-2].spec  # the same wiring does for fewer steps
-            if (*_evenness(row), not again) < (*_evenness(best), len(front) < 2 or best.spec != front[-2].spec):
+            before = front[-2].spec if len(front) > 1 else None
+            if _preference(row, before) < _preference(best, before):
                 front[-1] = row
         elif best is None or row.mean.bandwidth < best.mean.bandwidth:
             front.append(row)
     return front
 
 
-def _evenness(row: Row) -> tuple[Fraction, Fraction]:
-    return row.mean.bandwidth, row.cost.bandwidth
+def _preference(row: Row, before: str | None) -> tuple[Fraction, Fraction, bool]:
+    """Return a key by which rows of as many steps are preferred; of equals the wiring that does for fewer steps."""
+    return row.mean.bandwidth, row.cost.bandwidth, row.spec != before
 
 
 def worth_keeping(rows: Iterable[Row]) -> list[Row]:

@@ -259,8 +259,7 @@ _Priced: TypeAlias = tuple[int, Fraction, tuple[Fraction, ...]]
 def _of_links(topology: Topology, ports: Fraction, work: Workload) -> tuple[str, int, Fraction, tuple[Fraction, ...]]:
     """Return by which methods its allreduce is cheapest and what that costs, by the links."""
     found = evaluate(topology)
-    ways = [(found.methods, found.cheapest)] + ([] if found.longer is None else [(("deferred",), found.longer)])
-    methods, pair = min(ways, key=lambda way: work.allreduce(*way[1])[0])
+    methods, pair = min(found.ways, key=lambda way: work.allreduce(*way[1])[0])
     there, back = (Cost(one.steps, one.bandwidth * ports) for one in pair)
     return ", ".join(methods), there.steps, (there.bandwidth + back.bandwidth) / 2, work.allreduce(there, back)
 

@@ -69,6 +69,12 @@ class Prices:
         return there, back
 
     @property
+    def ways(self) -> tuple[tuple[tuple[str, ...], tuple[Cost, Cost]], ...]:
+        """The methods and the prices of an allreduce: in the fewest steps first, and in more where that is known."""
+        fewest = self.methods, self.cheapest
+        return (fewest,) if self.longer is None else (fewest, (("deferred",), self.longer))
+
+    @property
     def methods(self) -> tuple[str, ...]:
         """The methods that :attr:`cheapest` is by: ``spff``, ``deferred``, or both."""
         both = zip((self.reduce_scatter, self.allgather), self.cheapest, strict=True)
@@ -117,8 +123,7 @@ class Evaluation(Result, Prices):
     @property
     def allreduce(self) -> tuple[Fraction, ...]:
         """Seconds of the cheapest reduce-scatter and the cheapest allgather after it, for each size of the workload."""
-        pairs = [self.cheapest] if self.longer is None else [self.cheapest, self.longer]
-        return tuple(map(min, zip(*(self.workload.allreduce(*pair) for pair in pairs), strict=True)))
+        return tuple(map(min, zip(*(self.workload.allreduce(*pair) for _, pair in self.ways), strict=True)))
 
     @property
     def name(self) -> str:

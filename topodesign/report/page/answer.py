@@ -86,9 +86,8 @@ def _sections(entry: Entry, bounds: tuple[Cost, ...]) -> tuple[Section, ...]:
         )
     graph = entry.build()
     prices = price_each(graph, True if entry.basis is Basis.DEFERRED else None)
-    longer = prices.longer if entry.basis is Basis.DEFERRED else None
-    methods = prices.methods if longer is None else ("deferred",)
-    priced = Priced(*(longer or prices.cheapest), bounds, computed_from_links(graph, methods), exchange)
+    methods, pair = prices.ways[-1 if entry.basis is Basis.DEFERRED else 0]
+    priced = Priced(*pair, bounds, computed_from_links(graph, methods), exchange)
     return topology_sections(graph, name, entry.workload, priced, made_for(graph))
 
 
