@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from topodesign.base.claims import Among, Of, Proof
 from topodesign.report.schemas.reports import SECTION
 from topodesign.report.schemas.shapes import (
     Keys,
@@ -44,6 +45,7 @@ RATES: Keys = {
     "algorithmic_bandwidth": fraction("Whole data over the time, without latency, in bytes per second."),
     "algorithmic_bandwidth_GBps": number("The same in units of 10^9 bytes per second."),
 }
+CLAIMS: Keys = {"claims": array(shared("claim"), "What it is said to be the best of, and by which proof.")}
 ROW: Keys = {"k": integer("Trees per root."), **RATES, "height": integer("Links of the longest way in a tree.")}
 BOUNDS: Keys = {
     "bandwidth": nullable(fraction("Bandwidth factor; null where only its bounds are known.")),
@@ -116,6 +118,18 @@ TOPOLOGY: Keys = {
 
 SHARED: dict[str, Shape] = {
     "report_section": SECTION,
+    "claim": record(
+        {
+            "of": word(*(one.key for one in Of), about="What is least; of a rate, most."),
+            "value": fraction("How much it is: steps, y, seconds, bytes per second, patches."),
+            "among": word(*(one.several for one in Among), about="What it is compared with."),
+            "proof": word(*(one.value for one in Proof), about="What that rests on."),
+            "bound": nullable(fraction("What none goes below, of a rate above; null if not known.")),
+            "by": nullable(text("The theorem, search or certificate, or what is not known.")),
+            "words": text("The claim in a sentence."),
+        },
+        "A claim.",
+    ),
     "better_size": record(
         {
             "nodes": integer("Its number of nodes."),

@@ -1,0 +1,176 @@
+"""Claims: what is said to be best, among what, and by which proof.
+
+Everything that the program says of being best is a :class:`Claim`, made where the proof is, and the words are here
+alone: tables, JSON and pages render the claim, and ``tests/test_claims.py`` finds such words elsewhere. A claim names
+its scope, so that the best row of a catalog is not taken for the best topology, nor the best trees for the best
+schedule. What was not searched is not claimed. Each kind of claim (what, among what) has an oracle in
+``tests/claims/`` that tries to refute it.
+
+Imports nothing but words and numbers. A new scope is a member of :class:`Among`, with its oracle there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from fractions import Fraction
+from typing import Any
+
+FASTEST_OF_COLUMN = "* fastest of its column"
+"""Below tables whose asterisks mark the least of what the column shows."""
+
+
+class Proof(StrEnum):
+    """What a claim rests on."""
+
+    BOUND = "bound"
+    """It meets a bound that holds for all of those that it is compared with."""
+    SEARCH = "search"
+    """All others were searched, in exact numbers."""
+    DUAL = "dual"
+    """Prices or a cut, checked in whole numbers, that none of the others gets around."""
+    LISTED = "listed"
+    """All of those that it is compared with are at hand, and were compared."""
+    NONE = "none"
+    """It is not proven."""
+
+
+class Among(Enum):
+    """Those that something is compared with: one in words, and several."""
+
+    TOPOLOGIES = "topology of as many nodes and ports", "topologies of as many nodes and ports"
+    DUPLEX = "duplex topology of as many nodes and ports", "duplex topologies of as many nodes and ports"
+    CATALOG = "row of the catalog", "the rows of the catalog"
+    FOUND = "topology that was found", "the topologies that were found"
+    SCHEDULES = "schedule", "schedules"
+    STEPS = "schedule of so many steps", "schedules of so many steps"
+    SHORTEST = "schedule over shortest paths", "schedules over shortest paths"
+    WHOLE = "plan of whole chunks", "plans of whole chunks"
+    TREES = (
+        "schedule over trees of nodes, with switches that only forward,",
+        "schedules over trees of nodes, with switches that only forward",
+    )
+    CAPABLE_TREES = (
+        "schedule over trees of nodes and of the switches that can copy or add",
+        "schedules over trees of nodes and of the switches that can copy or add",
+    )
+    IN_TURN = "reduce-scatter followed by an allgather", "reduce-scatters followed by allgathers"
+    FLOWS = "flow over nodes and switches, in parts of any size,", "flows over nodes and switches, in parts of any size"
+    CHANGES = "change between these plans", "changes between these plans"
+    REPAIRS = "repair that makes these links between the hosts", "repairs that make these links between the hosts"
+
+    @property
+    def one(self) -> str:
+        """One of them, after "no"."""
+        return str(self.value[0])
+
+    @property
+    def several(self) -> str:
+        """All of them, after "of"."""
+        return str(self.value[1])
+
+
+class Of(Enum):
+    """What is least or most: its best in words, what less than that would be, and how JSON calls it."""
+
+    STEPS = "fewest steps", "fewer steps", "steps"
+    FACTOR = "least y", "a smaller y", "bandwidth"
+    TIME = "least time", "takes less time", "time"
+    RATE = "most bandwidth", "more bandwidth", "algorithmic_bandwidth"
+    MOVES = "fewest moves", "fewer moves", "moves"
+    PATCHES = "fewest patches", "fewer patches", "patches"
+    COST = "least cost", "less cost", "cost"
+    ROUNDS = "fewest rounds", "fewer rounds", "rounds"
+
+    @property
+    def best(self) -> str:
+        """The superlative."""
+        return str(self.value[0])
+
+    @property
+    def better(self) -> str:
+        """What a better one would have or do."""
+        return str(self.value[1])
+
+    @property
+    def key(self) -> str:
+        """Its name in JSON documents."""
+        return str(self.value[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """That something is the best of some, or how far from that it can be.
+
+    Attributes
+    ----------
+    of
+        What is least (of a rate, most).
+    value
+        How much it is: steps, a bandwidth factor, seconds, bytes per second, a number of patches.
+    among
+        Those that it is compared with.
+    proof
+        What that rests on; ``Proof.NONE`` where none of them is known to be better, but one may be.
+    bound
+        What none of them goes below (of a rate, above); None where that is not known. Proven, it is the value itself.
+    by
+        The theorem, search or certificate in words, or why it is not proven; empty where nothing has to be said.
+    """
+
+    of: Of
+    value: Fraction | int
+    among: Among
+    proof: Proof
+    bound: Fraction | int | None = None
+    by: str = ""
+
+    @property
+    def proven(self) -> bool:
+        """Whether it is proven that none of them is better."""
+        return self.proof is not Proof.NONE
+
+    @property
+    def gap(self) -> Fraction | None:
+        """By which share of the bound the value may miss the best: 0 if proven, None where no bound is known."""
+        if self.proven:
+            return Fraction(0)
+        if not self.bound or not self.value:
+            return None
+        ratio = Fraction(self.value) / Fraction(self.bound)
+        return (1 / ratio if self.of is Of.RATE else ratio) - 1
+
+    @property
+    def verdict(self) -> str:
+        """A few words for a line that has the figure already: ``proven to be the least y``, or how near it is."""
+        if self.proven:
+            return f"proven to be the {self.of.best}"
+        if self.gap is None:
+            return f"not proven to be the {self.of.best}"
+        if self.gap == 0:
+            return f"the {self.of.best}, by its bound"
+        return f"not proven to be the {self.of.best}: within {float(self.gap):.2%} of the bound"
+
+    def __str__(self) -> str:
+        """Return the claim in a sentence without its full stop: what, among what, and by what."""
+        reason = f" ({self.by})" if self.by else ""
+        if self.proven:
+            return f"proven: no {self.among.one} {_has(self.of)}{reason}"
+        open_ = "" if self.gap is None else f"; at most {float(self.gap):.2%} is left to gain"
+        return f"not proven to be the {self.of.best} of {self.among.several}{open_}{reason}"
+
+    def record(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "of": self.of.key,
+            "value": str(self.value),
+            "among": self.among.several,
+            "proof": self.proof.value,
+            "bound": None if self.bound is None else str(self.bound),
+            "by": self.by or None,
+            "words": str(self),
+        }
+
+
+def _has(of: Of) -> str:
+    return of.better if of is Of.TIME else f"has {of.better}"
