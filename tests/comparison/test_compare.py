@@ -78,7 +78,10 @@ def test_ports_that_are_not_used_carry_nothing(name: str) -> None:
 
 
 def test_fabrics_have_the_bandwidth_of_a_node_that_is_asked_for() -> None:
-    one, two = (compare(["fat_tree(2,4,4)"], alpha=0, bandwidth=rate).contenders[0] for rate in ("100Gbps", "400Gbps"))
+    one, two = (
+        compare(["fat_tree(2,4,4)"], alpha=0, gap=0, hop=0, bandwidth=rate).contenders[0]
+        for rate in ("100Gbps", "400Gbps")
+    )
     assert isinstance(one.place, Fabric)
     assert one.times[0] == 4 * two.times[0]
     assert one.bandwidth == two.bandwidth

@@ -170,7 +170,7 @@ def test_links_with_latencies_of_their_own(place: str, collective: str) -> None:
     sources = fabric.compute if asked["root"] is None else [asked["root"]]
     ways = (nx.single_source_dijkstra_path_length(graph, source) for source in sources)
     assert found.latency == max(way[node] for way in ways for node in fabric.compute)
-    assert found.alpha is None
+    assert found.messages.alpha is None
     assert "links with their own latencies" in str(found)
     assert len([one for one in found.methods if one.times]) >= 2
     for one in found.methods:

@@ -12,6 +12,7 @@ import pytest
 from tests.plans.test_files import PLANS, rounds_plan, trees_plan
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError
+from topodesign.base.latency import GAP
 from topodesign.expand.library import build
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.plans.measure import cost_claim, cost_of
@@ -132,7 +133,7 @@ def test_rounds_with_latencies_of_links_wait_for_their_last_send(seed: int) -> N
 
 @pytest.mark.parametrize("seed", range(4))
 def test_timed_sends_are_timed_again_with_latencies_of_links(seed: int) -> None:
-    """Sends in their order, each when its link is free and its data are there."""
+    """Sends in their order, each when its data are there and its link is free: a gap after what it has transmitted."""
     fabric = ring_of_two_kinds(seed)
     plan = schedule(fabric, "allgather", method="tacos", size=2**16, chunks=2)
     timed = plan.movement
@@ -145,10 +146,11 @@ def test_timed_sends_are_timed_again_with_latencies_of_links(seed: int) -> None:
         link = int(fabric.topology.link_index(u, v))
         units = range(int(timed.lo[row]), int(timed.hi[row]))
         begin = max(free[link], *(there[u, block, unit] for unit in units))
-        free[link] = begin + latency[link] + int(timed.per_unit[link]) * timed.tick * len(units)
-        there.update(dict.fromkeys(((v, block, unit) for unit in units), free[link]))
+        sent = begin + int(timed.per_unit[link]) * timed.tick * len(units)
+        free[link] = sent + GAP
+        there.update(dict.fromkeys(((v, block, unit) for unit in units), sent + latency[link]))
     run = simulate(plan, size=2**16, alpha="fabric")
-    assert run.time == max(free.values())
+    assert run.time == max(there.values())
     assert run.time < simulate(plan, size=2**16).time
     assert "the fabric's own latencies, the plan's own bandwidths" in str(run)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
 from topodesign.base.errors import ParameterError, TooLargeError
+from topodesign.base.latency import GAP, HOP, USUAL, Latency
 from topodesign.plans.trees import Trees
 from topodesign.schedulers.scheduling import schedule
 from topodesign.simulation.plans import simulate
@@ -32,8 +34,8 @@ def sample(collective: TreeCollective, seed: int = 1, nodes: int = 6) -> Trees:
     return tree_schedule(fabric(nodes, 3, rng), collective, rng, per_root=4)
 
 
-def run(schedule: Trees, size: int, chunks: int | None = None, alpha: Fraction = ALPHA) -> TreeSimulation:
-    return simulate_trees(schedule, alpha=alpha, size=Fraction(size), unit=UNIT, chunks=chunks)
+def run(schedule: Trees, size: int, chunks: int | None = None, latency: Latency = USUAL) -> TreeSimulation:
+    return simulate_trees(schedule, latency=latency, size=Fraction(size), unit=UNIT, chunks=chunks)
 
 
 def shards(schedule: Trees) -> int:
@@ -49,9 +51,26 @@ def slowest(schedule: Trees, row: int, latency: dict[Link, Fraction]) -> Fractio
     return max(sum((latency[hop] for hop in pairwise(way)), Fraction(0)) for way in ways)
 
 
-def by_events(schedule: Trees, size: int, chunks: int, alpha: Fraction | dict[Link, Fraction]) -> Fraction:
+def messages(schedule: Trees, rows: list[int]) -> tuple[int, int]:
+    """Return most receivers that a node sends to over one of its links, and most switches between two ends."""
+    receivers: dict[Link, set[int]] = defaultdict(set)
+    between = 0
+    for row in rows:
+        for at in np.flatnonzero(schedule.route_edge == row).tolist():
+            way = schedule.hop[schedule.hop_start[at] : schedule.hop_start[at + 1]].tolist()
+            receivers[way[0], way[1]].add(way[-1])
+            between = max(between, len(way) - 2)
+    return max(map(len, receivers.values()), default=1), between
+
+
+def by_events(
+    schedule: Trees, size: int, chunks: int, latency: Latency, of_links: dict[Link, Fraction] | None = None
+) -> Fraction:
     """Send chunk after chunk over every tree edge as soon as the edge is free and all of the chunk is there."""
     begin = Fraction(0)
+    halves = [np.flatnonzero((schedule.tree < schedule.reduce_trees) == inward).tolist() for inward in (True, False)]
+    step = [messages(schedule, [*halves[0], *halves[1]] if schedule.concurrent else half) for half in halves]
+    shared = [(starts - 1) * latency.gap + switches * latency.hop for starts, switches in step]
     complete: dict[tuple[int, int], Fraction] = {}  # when a root has a chunk from all its in-trees
     for phase in (schedule.tree < schedule.reduce_trees, schedule.tree >= schedule.reduce_trees):
         there: dict[tuple[int, int, int], Fraction] = {}
@@ -60,7 +79,8 @@ def by_events(schedule: Trees, size: int, chunks: int, alpha: Fraction | dict[Li
             root, weight = int(schedule.root[tree]), int(schedule.weight[tree])
             together = (np.arange(len(schedule)) < schedule.reduce_trees) == (tree < schedule.reduce_trees)
             data = Fraction(size) * weight / int(schedule.weight[together].sum())
-            late = alpha if isinstance(alpha, Fraction) else slowest(schedule, row, alpha)
+            late = latency.alpha or Fraction(0) if of_links is None else slowest(schedule, row, of_links)
+            late += shared[tree >= schedule.reduce_trees]
             takes = late + 8 * data / chunks / (weight * schedule.rate * UNIT)
             free = begin
             for chunk in range(chunks):
@@ -83,7 +103,7 @@ def test_the_formula_is_what_events_give(
     seed: int, collective: TreeCollective, nodes: int, chunks: int, size: int
 ) -> None:
     schedule = sample(collective, seed, nodes)
-    assert run(schedule, size, chunks).time == by_events(schedule, size, chunks, ALPHA)
+    assert run(schedule, size, chunks).time == by_events(schedule, size, chunks, USUAL)
 
 
 @settings(max_examples=40, deadline=None)
@@ -94,13 +114,18 @@ def test_links_of_unlike_latency_are_what_events_give(
     schedule = sample(collective, seed, nodes)
     rng = random.Random(seed)  # noqa: S311
     latency = [Fraction(rng.choice([0, 1, 2, 9]), 10**6) for _ in schedule.topology.src]
-    how: dict[str, Any] = {"size": Fraction(size), "unit": UNIT, "alpha": Fraction(0), "latency": latency}
+    how: dict[str, Any] = {
+        "size": Fraction(size),
+        "unit": UNIT,
+        "latency": Latency(hop=Fraction(0)),
+        "of_links": latency,
+    }
     found = simulate_trees(schedule, chunks=chunks, **how)
     ends = {(u, v): late for (u, v, _), late in zip(schedule.topology.links(), latency, strict=True)}
-    assert found.time == by_events(schedule, size, chunks, ends)
+    assert found.time == by_events(schedule, size, chunks, Latency(hop=Fraction(0)), ends)
     best = simulate_trees(schedule, **how)
     assert best.time <= min(found.time, *(simulate_trees(schedule, chunks=c, **how).time for c in (1, 2, 3)))
-    alike = simulate_trees(schedule, chunks=chunks, **how | {"latency": [ALPHA] * len(latency)})
+    alike = simulate_trees(schedule, chunks=chunks, **how | {"of_links": [ALPHA] * len(latency)})
     if not schedule.topology.switches:
         assert alike.time == run(schedule, size, chunks).time
 
@@ -126,7 +151,8 @@ def test_small_data_show_latency_and_large_data_bandwidth(collective: TreeCollec
     schedule = sample(collective)
     small = run(schedule, 1)
     assert small.chunks == 1
-    assert small.time - schedule.height * ALPHA == schedule.height * small.optimum / len(small.phase_ends)
+    late = sum(one.height * USUAL.of_step(one.starts, one.switches) for one in small.phases)
+    assert small.time - late == schedule.height * small.optimum / len(small.phase_ends)
     assert small.optimum < ALPHA / 1000
     times = [run(schedule, 10**power) for power in (6, 9, 12, 15)]
     over = [one.time / one.optimum for one in times]
@@ -138,7 +164,7 @@ def test_small_data_show_latency_and_large_data_bandwidth(collective: TreeCollec
 @pytest.mark.parametrize("collective", TREE_COLLECTIVES)
 def test_without_latency_a_link_is_busy_all_the_time_for_endless_chunks(collective: TreeCollective) -> None:
     schedule = sample(collective)
-    result = run(schedule, 10**9, alpha=Fraction(0))
+    result = run(schedule, 10**9, latency=Latency(*[Fraction(0)] * 3))
     assert float(result.time / result.optimum) == pytest.approx(1, abs=1e-5)
     phases = len(result.phase_ends)
     assert result.utilisation.max() <= 1 + 1e-9
@@ -153,7 +179,7 @@ def test_what_a_failed_link_breaks(seed: int, collective: TreeCollective, choice
     schedule = sample(collective, seed)
     links = schedule.topology.links()
     u, v, _ = links[choice % len(links)]
-    result = simulate_trees(schedule, alpha=ALPHA, size=Fraction(10**6), unit=UNIT, failed_links=[(u, v)])
+    result = simulate_trees(schedule, latency=USUAL, size=Fraction(10**6), unit=UNIT, failed_links=[(u, v)])
     dead = set()
     for route, edge in enumerate(schedule.route_edge.tolist()):
         hops = schedule.hop[schedule.hop_start[route] : schedule.hop_start[route + 1]].tolist()
@@ -180,13 +206,15 @@ def test_what_a_failed_link_breaks(seed: int, collective: TreeCollective, choice
 
 def test_bad_numbers_are_refused() -> None:
     schedule = sample("allgather")
-    good = partial(simulate_trees, schedule, alpha=ALPHA, size=Fraction(1), unit=UNIT)
+    good = partial(simulate_trees, schedule, latency=USUAL, size=Fraction(1), unit=UNIT)
     with pytest.raises(ParameterError, match="above zero"):
         good(size=Fraction(0))
     with pytest.raises(ParameterError, match="above zero"):
         good(unit=Fraction(0))
     with pytest.raises(ParameterError, match="not be negative"):
-        good(alpha=Fraction(-1))
+        good(latency=Latency(Fraction(-1)))
+    with pytest.raises(ParameterError, match="not be negative"):
+        good(latency=Latency(gap=Fraction(-1)))
     with pytest.raises(ParameterError, match="chunk"):
         good(chunks=0)
     with pytest.raises(ParameterError, match="no link"):
@@ -195,13 +223,19 @@ def test_bad_numbers_are_refused() -> None:
 
 @pytest.mark.parametrize("boxes", [1, 2])
 def test_what_switches_add_and_copy_is_timed_by_the_sends_of_nodes(boxes: int) -> None:
-    """(h + C - 1) (alpha + B / C) with the height that the verifier finds, B of 450 or 400 GB/s."""
+    """(h + C - 1) (L + B / C) with the height that the verifier finds, B of 450 or 400 GB/s.
+
+    A GPU of one box has one message for its NVSwitch, which passes it on to the others.
+    """
     plan = schedule(f"dgx_h100({boxes})", method="in-network")
     size, alpha, chunks = 10**9, Fraction(1, 10**5), 10
     run = simulate(plan, size=size, alpha=alpha, chunks=chunks)
     busy = Fraction(size, (450, 400)[boxes - 1] * 10**9)
     height = verify(plan).figures["height"]
-    assert run.time == (height + chunks - 1) * (alpha + busy / chunks)
+    [phase] = run.run.record()["phases"]
+    assert boxes > 1 or (phase["starts"], phase["switches"]) == (1, 1)
+    step = alpha + (phase["starts"] - 1) * GAP + phase["switches"] * HOP
+    assert run.time == (height + chunks - 1) * (step + busy / chunks)
     down = simulate(plan, size=size, without=["box0/gpu0-box0/nvswitch"])
     assert not down.completes
     assert "nvswitch lacks" not in str(down)

@@ -20,6 +20,11 @@ FASTEST_OF_COLUMN = "* fastest of its column"
 """Below tables whose asterisks mark the least of what the column shows."""
 
 
+def turning_words(where: str, then: str, now: str) -> str:
+    """Return that another one is the fastest elsewhere: ``above --gap 1us best is the fastest instead of fattree``."""
+    return f"{where} {then} is the fastest instead of {now}"
+
+
 class Proof(StrEnum):
     """What a claim rests on."""
 

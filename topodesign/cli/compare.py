@@ -9,6 +9,7 @@ from topodesign.cli.completion import SPEC
 from topodesign.cli.options import (
     csv_option,
     json_option,
+    message_options,
     print_csv,
     print_for_people,
     print_json,
@@ -33,6 +34,7 @@ def _prices(_context: click.Context, _option: click.Parameter, values: tuple[str
 @click.option("-n", "--nodes", type=int, help="Number of nodes N, for everyday names.")
 @click.option("-d", "--degree", type=int, help="Ports out of (and into) each node, for everyday names.")
 @workload_options
+@message_options
 @click.option(
     "--price",
     "prices",
@@ -57,6 +59,8 @@ def command(
     alpha: str,
     sizes: tuple[str, ...],
     bandwidth: str,
+    gap: str | None,
+    hop: str | None,
     prices: dict[str, str] | None,
     time_limit: str,
     as_csv: bool,
@@ -81,6 +85,8 @@ def command(
             alpha=alpha,
             sizes=sizes,
             bandwidth=bandwidth,
+            gap=gap,
+            hop=hop,
             prices=prices,
             time_limit=time_limit,
             progress=progress,

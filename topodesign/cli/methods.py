@@ -12,6 +12,7 @@ from topodesign.cli.options import (
     collective_option,
     csv_option,
     json_option,
+    message_options,
     own_alpha_option,
     print_csv,
     print_for_people,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 @click.option("--root", metavar="NODE", help="The node that a rooted collective comes from or goes to.")
 @sizes_option()
 @own_alpha_option
+@message_options
 @click.option(
     "--bandwidth",
     metavar="RATE",
@@ -56,6 +58,8 @@ def command(
     sizes: tuple[str, ...],
     alpha: str,
     bandwidth: str | None,
+    gap: str | None,
+    hop: str | None,
     methods: tuple[str, ...],
     time_limit: str,
     as_csv: bool,
@@ -78,6 +82,8 @@ def command(
             result = topodesign.compare_methods(
                 place,
                 collective,
+                gap=gap,
+                hop=hop,
                 root=root,
                 sizes=sizes,
                 alpha=alpha,

@@ -285,6 +285,16 @@ def sizes_option(each: str = "column") -> Callable[[_Command], _Command]:
     )
 
 
+def message_options(function: _Command) -> _Command:
+    """Add ``--gap`` and ``--hop`` to a command; they count where ports are shared and where there are switches."""
+    for name, what, usual in (
+        ("--hop", "Time in a switch, beside alpha.", "300ns"),
+        ("--gap", "Time between the starts of two messages at one port.", "200ns"),
+    ):
+        function = click.option(name, metavar="TIME", help=f"{what}  [default: {usual}]")(function)
+    return function
+
+
 def workload_options(function: _Command, alpha: Callable[[_Command], _Command] = alpha_option) -> _Command:
     """Add ``--alpha``, ``--size`` (several) and ``--bandwidth`` to a command."""
     for option in (

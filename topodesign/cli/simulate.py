@@ -16,6 +16,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.units import Quantity
 from topodesign.cli.options import (
     json_option,
+    message_options,
     own_alpha_option,
     print_json,
     progress_bar,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 @click.command(name="simulate")
 @click.argument("file", type=click.Path(path_type=Path))
 @partial(workload_options, alpha=own_alpha_option)
+@message_options
 @click.option(
     "--mode",
     type=click.Choice(["lock-step", "asynchronous"]),
@@ -81,6 +83,8 @@ def command(
     alpha: str,
     sizes: tuple[Quantity, ...],
     bandwidth: str,
+    gap: str | None,
+    hop: str | None,
     mode: Mode,
     failed: tuple[str, ...],
     without: tuple[str, ...],
@@ -114,10 +118,13 @@ def command(
         click.echo(str(report), err=True)
         return 1
     rate = None if own and not _given(context, "bandwidth") else bandwidth
-    now: dict[str, Any] = {"alpha": alpha, "bandwidth": rate, "mode": mode, "links": link_table}
+    own_size = plan.movement.size if isinstance(plan.movement, topodesign.Timed | topodesign.Together) else None
+    own_times = own_size is not None and not _given(context, "alpha") and gap is None and hop is None
+    now: dict[str, Any] = {"alpha": None if own_times else alpha, "gap": gap, "hop": hop}
+    now |= {"bandwidth": rate, "mode": mode, "links": link_table}
     now |= {"jitter": jitter or 0, "seed": seed, "ready": ready}
-    if isinstance(plan.movement, topodesign.Timed | topodesign.Together) and not _given(context, "sizes"):
-        sizes = (plan.movement.size,)
+    if own_size is not None and not _given(context, "sizes"):
+        sizes = (own_size,)
     with progress_bar("simulating"):
         results = [topodesign.simulate(plan, size=size, failed=failed, without=without, **now) for size in sizes]
     document: dict[str, Any] = {"collective": plan.collective.name, "nodes": plan.topology.nodes, "mode": mode}

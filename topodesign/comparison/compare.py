@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from topodesign.base.arguments import as_choice
+from topodesign.base.claims import FASTEST_OF_COLUMN
 from topodesign.base.cost import Cost, bounds_record, lower_bounds
 from topodesign.base.deadline import OutOfTime, deadline
 from topodesign.base.errors import InfeasibleError, ParameterError
@@ -22,8 +23,10 @@ from topodesign.base.units import (
     format_time,
     plain_number,
 )
+from topodesign.base.wording import listed
 from topodesign.comparison.contender import PRICED, Contender, ContenderLike, contender
 from topodesign.comparison.methods import MOST_SECONDS
+from topodesign.comparison.turns import Turn, turns
 from topodesign.pricing.workload import Workload, as_workload
 from topodesign.topology.topology import Topology
 
@@ -50,13 +53,26 @@ class Comparison(SideBySide):
     bounds: tuple[Cost, ...]
     missing: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def switched(self) -> bool:
+        """Whether messages of some contender pass switches or share a port."""
+        return any(one.timing.gaps or one.timing.hops for one in self.contenders)
+
     def heading(self) -> str:
         """Return what was compared."""
         work, first = self.workload, self.contenders[0]
+        more = f"gap {format_time(work.gap)}, hop {format_time(work.hop)}, " if self.switched else ""
         return (
-            f"{first.nodes} nodes; allreduce; alpha {format_time(work.alpha)}, "
+            f"{first.nodes} nodes; allreduce; alpha {format_time(work.alpha)}, {more}"
             f"{format_bandwidth(work.bandwidth)} per node"
         )
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """At which other gap, and at which other hop, another contender is the fastest for the first size."""
+        if not self.switched:
+            return ()
+        return tuple(turn for name in ("gap", "hop") for turn in turns(name, self.contenders, self.workload))
 
     def side_by_side(self) -> tuple[str, Sequence[Fraction], Named, Sequence[Fraction], str]:
         """Return what a plot shows."""
@@ -74,7 +90,7 @@ class Comparison(SideBySide):
         sizes = [plain_number(size) for size in work.sizes]
         return {
             "nodes": self.contenders[0].nodes,
-            "alpha_s": float(work.alpha),
+            **work.latency.record(),
             "bandwidth_bps": float(work.bandwidth),
             "sizes_bytes": sizes,
             "lower_bound": {
@@ -90,6 +106,7 @@ class Comparison(SideBySide):
                 }
                 for one in self.contenders
             ],
+            "turns": [one.record() for one in self.turns],
             "missing": [{"name": name, "why": why} for name, why in self.missing],
         }
 
@@ -110,6 +127,7 @@ class Comparison(SideBySide):
         sizes = tuple(format_size(size) for size in work.sizes)
         fastest = [min(one.times[place] for one in self.contenders) for place in range(len(sizes))]
         priced = any(one.cost is not None for one in self.contenders)
+        switched, chunked = self.switched, any(one.timing.pipelined for one in self.contenders)
         rows = []
         for one in self.contenders:
             times = [
@@ -118,8 +136,10 @@ class Comparison(SideBySide):
             ]
             number = one.counts
             rows.append((
-                str(one.steps),
-                f"{float(one.bandwidth):.3f}",
+                f"{float(one.steps):g}",
+                f"{float(one.bandwidth):.4f}",
+                *((str(one.timing.gaps), str(one.timing.hops)) if switched else ()),
+                *((" ".join(map(str, one.chunks)) if one.timing.pipelined else "",) if chunked else ()),
                 *times,
                 _between(one.all_to_all),
                 str(number.cables),
@@ -130,24 +150,50 @@ class Comparison(SideBySide):
                 one.name if one.name == one.what else f"{one.name}: {shortened(one.what)}",
             ))  # fmt: skip
         empty = [""] * (5 + priced)
-        switched = any(not isinstance(one.place, Topology) for one in self.contenders)
-        least = "lower bound of topologies" if switched else "lower bound"
+        fabrics = any(not isinstance(one.place, Topology) for one in self.contenders)
+        least = "lower bound without switches" if fabrics else "lower bound"
+        none = ("",) * (2 * switched + chunked)
         for bound in self.bounds:
             times = [f"{format_time(time)}{' ' * 11}" for time in work.allreduce(bound)]
-            rows.append((str(bound.steps), f"{float(bound.bandwidth):.3f}", *times, *empty, least))
+            rows.append((str(bound.steps), f"{float(bound.bandwidth):.4f}", *none, *times, *empty, least))
         last = ("cost",) if priced else ()
         return Table(
             self.heading(),
-            ("steps", "y", *sizes, "all-to-all", "cables", "switches", "survives", *last, "cabling", "contender"),
+            (
+                "steps",
+                "y",
+                *(("gaps", "hops") if switched else ()),
+                *(("chunks",) if chunked else ()),
+                *sizes,
+                "all-to-all",
+                "cables",
+                "switches",
+                "survives",
+                *last,
+                "cabling",
+                "contender",
+            ),
             tuple(rows),
             words=frozenset(("cabling", "contender")),
             spare=frozenset(("switches", "survives", "cabling", "all-to-all")),
             compared=len(self.contenders),
             footnote="\n".join([
-                "* fastest of its column, percentages are over it; steps and y are those of half an allreduce",
+                f"{FASTEST_OF_COLUMN}, percentages are over it; steps and y are those of half an allreduce",
+                *self._formulas(),
+                *map(str, self.turns),
                 *(f"{name}: {why}" for name, why in self.missing),
             ]),
         )  # fmt: skip
+
+    def _formulas(self) -> Iterator[str]:
+        """Yield how times follow from the columns."""
+        yield "time = 2 (steps alpha + y M/B)"
+        step = "alpha + gaps gap + hops hop" if self.switched else "alpha"
+        if any(one.timing.pipelined and not one.timing.at_once for one in self.contenders):
+            yield f"with chunks 2 (steps + chunks - 1) ({step} + y M/B / chunks)"
+        names = [one.name for one in self.contenders if one.timing.at_once]
+        if names:
+            yield f"{listed(names)}, both halves at once: (2 steps + chunks - 1) ({step} + 2 y M/B / chunks)"
 
 
 def _between(bounds: tuple[Fraction | None, Fraction | None]) -> str:
@@ -167,6 +213,8 @@ def compare(
     alpha: Quantity = "10us",
     sizes: Quantity | Sequence[Quantity] = "1MiB",
     bandwidth: Quantity = "100Gbps",
+    gap: Quantity | None = None,
+    hop: Quantity | None = None,
     prices: Mapping[str, Quantity] | None = None,
     time_limit: Quantity = "60s",
     progress: Callable[[float], None] | None = None,
@@ -184,6 +232,9 @@ def compare(
     alpha, sizes, bandwidth
         Latency of a step, sizes of data, and bandwidth of a node, the same for all: topologies have it over d ports
         (those that they leave unused carry nothing), fabrics to their switches.
+    gap, hop
+        Time between the starts of two messages at one port, and in a switch; if None what
+        :mod:`topodesign.base.latency` says.
     prices
         Of a ``cable``, a ``port`` of a node, a ``switch`` and a ``switch-port``: adds what each contender costs.
     time_limit
@@ -215,7 +266,7 @@ def compare(
     """
     if not isinstance(contenders, list | tuple) or not contenders:
         raise ParameterError("give a list of contenders, such as ['best', 'torus', 'fattree']")
-    work = as_workload(alpha, sizes, bandwidth)
+    work = as_workload(alpha, sizes, bandwidth, gap=gap, hop=hop)
     many = None if nodes is None else as_count(nodes, "number of nodes", 2)
     ports = None if degree is None else as_count(degree, "degree", 1)
     costs = (

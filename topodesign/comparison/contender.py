@@ -8,11 +8,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.base.units import plain_number
 from topodesign.collectives import ALLREDUCE
 from topodesign.comparison.everyday import EVERYDAY, Found, everyday
 from topodesign.comparison.measures import Counts, counts, widest_known
+from topodesign.comparison.timing import Phase, Timing
 from topodesign.expand.places import PlaceLike, as_place
 from topodesign.fabrics.fabric import Fabric
 from topodesign.forest.fabric_optimum import optimum
@@ -27,6 +28,7 @@ from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.pricing.workload import Workload
 from topodesign.schedulers.scheduling import METHODS, schedule
 from topodesign.simulation.plans import simulate
+from topodesign.simulation.trees import TreeSimulation
 from topodesign.topology.topology import Topology
 from topodesign.verification.plans import verify
 
@@ -56,12 +58,12 @@ class Contender:
         Which schedulers its allreduce is by.
     plan
         Its allreduce, verified; None where the place is so large that its links were priced instead.
-    steps
-        Communication steps of half an allreduce, or height of the trees of it.
-    bandwidth
-        Bandwidth factor of half an allreduce, with the bandwidth of a node that was asked for.
+    timing
+        What its times are made of, with the bandwidth of a node that was asked for.
+    chunks
+        For each size the number of chunks that its trees are fastest with; 1 of what is no pipeline.
     times
-        Seconds of an allreduce for each size; of trees with the best number of chunks.
+        Seconds of an allreduce for each size.
     all_to_all
         Bounds of the bandwidth factor of an all-to-all: no flow takes less, and one is known that takes the second;
         None where that was not worked out.
@@ -77,13 +79,23 @@ class Contender:
     place: Topology | Fabric
     method: str
     plan: Plan | None
-    steps: int
-    bandwidth: Fraction
+    timing: Timing
+    chunks: tuple[int, ...]
     times: tuple[Fraction, ...]
     all_to_all: tuple[Fraction | None, Fraction | None]
     bisection: tuple[Fraction | None, Fraction | None]
     counts: Counts
     cost: Fraction | None
+
+    @property
+    def steps(self) -> Fraction:
+        """Communication steps of half an allreduce, or height of the trees of it."""
+        return self.timing.steps
+
+    @property
+    def bandwidth(self) -> Fraction:
+        """Bandwidth factor of half an allreduce."""
+        return self.timing.bandwidth
 
     @property
     def topology(self) -> Topology:
@@ -117,8 +129,10 @@ class Contender:
             "method": self.method,
             "proof": self.proof,
             "nodes": self.nodes,
-            "steps": self.steps,
+            "steps": plain_number(self.steps),
             "bandwidth": str(self.bandwidth),
+            **self.timing.record(),
+            "chunks": list(self.chunks),
             "all_to_all": known,
             "bisection": {"lower": _text(self.bisection[0]), "upper": _text(self.bisection[1])},
             "cables": self.counts.cables,
@@ -187,15 +201,15 @@ def contender(
         plan = schedule(place, ALLREDUCE, method=method)
     if plan is not None:
         per_port = None if isinstance(place, Fabric) else ports
-        steps, bandwidth, times = _of_plan(plan, per_port, workload)
-        if method == "auto" and steps == 1 and isinstance(place, Topology) and why_not(place, steps) is None:
+        timing = _of_plan(plan, per_port, workload)
+        if method == "auto" and timing.steps == 1 and isinstance(place, Topology) and why_not(place, 1) is None:
             longer = schedule(place, ALLREDUCE, method="deferred")  # auto takes the fewest steps
             other = _of_plan(longer, per_port, workload)
-            if other[2][0] < times[0]:
-                plan, (steps, bandwidth, times) = longer, other
+            if other.times(workload)[0] < timing.times(workload)[0]:
+                plan, timing = longer, other
         method = plan.generator.get("method", method)
     elif isinstance(place, Topology):
-        method, steps, bandwidth, times = _of_links(place, ports, workload)
+        method, timing = _of_links(place, ports, workload)
     number = counts(_single(links) if isinstance(place, Fabric) else links)
     lower, upper = _all_to_all(place, ports, workload)
     return Contender(
@@ -203,9 +217,9 @@ def contender(
         place,
         method,
         plan,
-        steps,
-        bandwidth,
-        times,
+        timing,
+        timing.chunks(workload),
+        timing.times(workload),
         (lower, upper),
         _bisection(links, upper, ports),
         number,
@@ -252,20 +266,15 @@ def _check_allreduce(plan: Plan, name: str) -> None:
         raise ParameterError(f"{name} is a plan of {plan.collective}; allreduces are compared")
 
 
-_Priced: TypeAlias = tuple[int, Fraction, tuple[Fraction, ...]]
-"""Steps, bandwidth factor and times."""
-
-
-def _of_links(topology: Topology, ports: Fraction, work: Workload) -> tuple[str, int, Fraction, tuple[Fraction, ...]]:
+def _of_links(topology: Topology, ports: Fraction, work: Workload) -> tuple[str, Timing]:
     """Return by which methods its allreduce is cheapest and what that costs, by the links."""
     found = evaluate(topology)
     methods, pair = min(found.ways, key=lambda way: work.allreduce(*way[1])[0])
-    there, back = (Cost(one.steps, one.bandwidth * ports) for one in pair)
-    return ", ".join(methods), there.steps, (there.bandwidth + back.bandwidth) / 2, work.allreduce(there, back)
+    return ", ".join(methods), Timing(tuple(Phase(one.steps, 1, 0, one.bandwidth * ports) for one in pair))
 
 
-def _of_plan(plan: Plan, ports: Fraction | None, work: Workload) -> _Priced:
-    """Return what a plan costs, once it is verified; trees take their best number of chunks for every size.
+def _of_plan(plan: Plan, ports: Fraction | None, work: Workload) -> Timing:
+    """Return what a plan costs, once it is verified.
 
     ``ports`` is the ports of a node over those of the topology, or None on a fabric, which has its own bandwidths.
     """
@@ -274,16 +283,14 @@ def _of_plan(plan: Plan, ports: Fraction | None, work: Workload) -> _Priced:
         raise InfeasibleError(f"the allreduce of {plan.spec} is wrong: {verdict}")
     claim = plan.claim
     if isinstance(plan.movement, Rounds) and ports is not None:
-        whole = Cost(int(claim["steps"]), claim["bandwidth"] * ports)
-        times = tuple(whole.runtime(work.alpha, size, work.bandwidth) for size in work.sizes)
-        return -(-whole.steps // 2), whole.bandwidth / 2, times
+        return Timing((Phase(int(claim["steps"]), 1, 0, claim["bandwidth"] * ports),))
     if not isinstance(plan.movement, Trees):
         raise ParameterError("rounds and trees are compared; simulate shows the time of other plans")
     rate = None if ports is None else work.bandwidth / ports
-    times = tuple(simulate(plan, size=size, alpha=work.alpha, bandwidth=rate).time for size in work.sizes)
-    out = plan.topology.out_ports
-    node = max(int(out[node]) for node in plan.fabric.compute) * plan.fabric.unit * (ports or 1)
-    return int(claim["height"]), node / claim["algorithmic_bandwidth"] / 2, times
+    run = simulate(plan, size=work.sizes[0], bandwidth=rate, **work.model).run
+    if not isinstance(run, TreeSimulation):
+        raise ParameterError("rounds and trees are compared; simulate shows the time of other plans")
+    return Timing.of_run(run, work.bandwidth)
 
 
 def _all_to_all(place: Topology | Fabric, ports: Fraction, work: Workload) -> tuple[Fraction | None, Fraction | None]:

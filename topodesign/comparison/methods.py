@@ -6,7 +6,7 @@ import heapq
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -14,18 +14,33 @@ from typing import Any
 from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.deadline import OutOfTime, deadline
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError
+from topodesign.base.latency import Latency
 from topodesign.base.records import Named, SideBySide, Table
-from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time, plain_number
-from topodesign.base.wording import counted
+from topodesign.base.units import (
+    Quantity,
+    as_bandwidth,
+    as_size,
+    as_time,
+    format_bandwidth,
+    format_size,
+    format_time,
+    plain_number,
+)
+from topodesign.base.wording import counted, listed
 from topodesign.collectives import ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, Collective, as_collective
+from topodesign.comparison.timing import Timing
 from topodesign.expand.places import PlaceLike, as_fabric, as_place
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
+from topodesign.fabrics.latencies import as_latency
 from topodesign.forest.throughput import compute_node, throughput
 from topodesign.plans.plan import Plan
 from topodesign.pricing.closed_form import distances
 from topodesign.pricing.flows.flow_optimum import FLOWS, flow_optimum
 from topodesign.schedulers.scheduling import METHODS, schedule
-from topodesign.simulation.plans import simulate
+from topodesign.simulation.paths import PathSimulation
+from topodesign.simulation.plans import Run, simulate
+from topodesign.simulation.trees import TreeSimulation
+from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
 from topodesign.verification.plans import verify
 
@@ -48,6 +63,8 @@ class MethodResult:
         Steps of rounds, and the height of trees and paths, without chunks that follow one another; None of timed sends.
     bandwidth
         The bandwidth factor: y of rounds, and what trees and paths have in its place; None of timed sends.
+    timing, chunks
+        What the times of trees and paths are made of, and the number of chunks for each size; None of others.
     times
         Seconds for each of the sizes, as simulated.
     seconds
@@ -62,6 +79,8 @@ class MethodResult:
     kind: str = ""
     steps: int | None = None
     bandwidth: Fraction | None = None
+    timing: Timing | None = None
+    chunks: tuple[int, ...] = ()
     times: tuple[Fraction, ...] = ()
     seconds: float = 0.0
     verified: bool = False
@@ -82,9 +101,9 @@ class MethodComparison(SideBySide):
         What is done, with its root.
     sizes
         Bytes of the whole data.
-    alpha, bandwidth
-        Seconds of a step (None: what the fabric says of each link), and bits per second of all links of a node (of the
-        largest node of a fabric).
+    messages, bandwidth
+        What messages take beside their bytes, and bits per second of all links of a node (of the largest node of a
+        fabric).
     factor
         Bandwidth factor that no plan goes below, proved: the best of a flow or of cuts, of an allreduce the larger of
         what must leave a cut and 2 (N-1)/N of the data for every node.
@@ -100,7 +119,7 @@ class MethodComparison(SideBySide):
     nodes: int
     collective: Collective
     sizes: tuple[Fraction, ...]
-    alpha: Fraction | None
+    messages: Latency
     bandwidth: Fraction
     factor: Fraction
     steps: int
@@ -131,10 +150,18 @@ class MethodComparison(SideBySide):
         """Return what is compared, and the bound."""
         what = f"{self.collective} of {self.nodes} nodes on {self.name}"
         least = f"fewer than {counted(self.steps, 'step')} or a bandwidth factor below {self.factor}"
-        if self.alpha is None:
+        if self.messages.alpha is None:
             first = format_time(self.latency)
             return f"{what}, links with their own latencies: no plan ends before {first} or has {least}"
-        return f"{what}: no plan has {least}"
+        given = f"alpha {format_time(self.messages.alpha)}"
+        if self.switched:
+            given += f", gap {format_time(self.messages.gap)}, hop {format_time(self.messages.hop)}"
+        return f"{what}; {given}, {format_bandwidth(self.bandwidth)} per node: no plan has {least}"
+
+    @property
+    def switched(self) -> bool:
+        """Whether messages of some plan pass switches or share a port."""
+        return any(one.timing is not None and (one.timing.gaps or one.timing.hops) for one in self.methods)
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row for every method and size, one for a method that made nothing."""
@@ -158,7 +185,7 @@ class MethodComparison(SideBySide):
             "nodes": self.nodes,
             "collective": self.collective.name,
             "root": self.collective.root,
-            "alpha_s": None if self.alpha is None else float(self.alpha),
+            **self.messages.record(),
             "bandwidth_bps": plain_number(self.bandwidth),
             "bound": {
                 "steps": self.steps,
@@ -176,6 +203,8 @@ class MethodComparison(SideBySide):
             "kind": one.kind or None,
             "steps": one.steps,
             "bandwidth": None if one.bandwidth is None else str(one.bandwidth),
+            **(Timing(()) if one.timing is None else one.timing).record(),
+            "chunks": list(one.chunks),
             "times": [str(seconds) for seconds in one.times],
             "times_s": [float(seconds) for seconds in one.times],
             "over_bound": None if over is None else float(over),
@@ -187,8 +216,10 @@ class MethodComparison(SideBySide):
     def table(self) -> Table:
         """Return a row for every method that made a plan, and one for the bound; below, why the others made none."""
         sizes = tuple(format_size(size) for size in self.sizes)
-        columns = ("method", "kind", "steps", "y", *sizes, "y / bound", "made in")
         made = [one for one in self.methods if one.times]
+        shared = ("gaps", "hops") if self.switched else ()
+        cut = ("chunks",) if any(one.timing for one in made) else ()
+        columns = ("method", "kind", "steps", "y", *shared, *cut, *sizes, "y / bound", "made in")
         best = [min((one.times[at] for one in made), default=None) for at in range(len(sizes))]
         rows = []
         for one in made:
@@ -200,14 +231,20 @@ class MethodComparison(SideBySide):
             steps = "" if one.steps is None else str(one.steps)
             factor = "" if one.bandwidth is None else f"{float(one.bandwidth):.4f}"
             ratio = "" if over is None else f"{float(over):.3f}"
-            rows.append((one.method, one.kind, steps, factor, *times, ratio, f"{one.seconds:.2f}s"))
+            own = one.timing
+            more = [str(count) if own else "" for count in (own.gaps, own.hops)] if own else ["", ""]
+            more = [*more[: len(shared)], *([" ".join(map(str, one.chunks))] if cut else [])]
+            rows.append((one.method, one.kind, steps, factor, *more, *times, ratio, f"{one.seconds:.2f}s"))
         least_times = map(format_time, self.bounds)
-        rows.append(("at least", "", str(self.steps), f"{float(self.factor):.4f}", *least_times, "", ""))
+        none = ("",) * len((*shared, *cut))
+        rows.append(("at least", "", str(self.steps), f"{float(self.factor):.4f}", *none, *least_times, "", ""))
         why: dict[str, list[str]] = {}
         for one in self.methods:
             if not one.times:
                 why.setdefault(one.reason, []).append(one.method)
-        footnote = "\n".join(f"{', '.join(names)}: {reason}" for reason, names in why.items())
+        footnote = "\n".join(
+            [*self._formulas(made), *(f"{', '.join(names)}: {reason}" for reason, names in why.items())]
+        )
         return Table(
             self.heading(),
             columns,
@@ -218,6 +255,27 @@ class MethodComparison(SideBySide):
             footnote=footnote,
         )
 
+    def _formulas(self, made: Sequence[MethodResult]) -> Iterator[str]:
+        """Yield how times follow from the columns."""
+        if self.messages.alpha is None:
+            yield "times: as simulate has them, with the latencies of the links"
+            return
+        if any(one.kind == "rounds" for one in made):
+            yield "time of rounds = steps alpha + y M/B"
+        piped = {one.method: one.timing for one in made if one.timing is not None}
+        if piped:
+            step = "alpha + gaps gap + hops hop" if self.switched else "alpha"
+            phases = max(len(timing.phases) for timing in piped.values())
+            more, share = ("", "") if phases == 1 else (f"{phases} ", f"{phases} ")
+            yield f"of chunks (steps + {more}(chunks - 1)) ({step} + y M/B / ({share}chunks))".replace(
+                "((chunks", "(chunks"
+            )
+            single = [name for name, timing in piped.items() if len(timing.phases) < phases]
+            if single:
+                yield f"{listed(single)}, all at once: (steps + chunks - 1) ({step} + y M/B / chunks)"
+        if any(one.kind == "timed" for one in made):
+            yield "of timed sends what simulate has, links being free for the next after gap and bytes"
+
 
 def compare_methods(
     place: PlaceLike,
@@ -227,6 +285,8 @@ def compare_methods(
     sizes: Quantity | Iterable[Quantity] = "1MiB",
     alpha: Quantity = "10us",
     bandwidth: Quantity | None = None,
+    gap: Quantity | None = None,
+    hop: Quantity | None = None,
     methods: Sequence[str] = (),
     time_limit: Quantity = "10s",
     progress: Callable[[float], None] | None = None,
@@ -249,6 +309,9 @@ def compare_methods(
     bandwidth
         Of all links of a node, for a topology, bits per second or text with a unit; 100Gbps if None. Fabrics have their
         own.
+    gap, hop
+        Time between the starts of two messages at one port, and in a switch; if None what
+        :mod:`topodesign.base.latency` says.
     methods
         Names of those to compare; all if there are none.
     time_limit
@@ -288,7 +351,7 @@ def compare_methods(
     amounts = tuple(as_size(size) for size in several)
     if not amounts:
         raise ParameterError("at least one size is needed")
-    each, limit = None if alpha == OWN_LATENCIES else as_time(alpha), as_time(time_limit)
+    messages, limit = as_latency(alpha, gap, hop), as_time(time_limit)
     if not 0 < limit <= MOST_SECONDS:
         raise ParameterError(f"time_limit must be above zero and at most {MOST_SECONDS} seconds")
     names = [as_choice("method", name, METHODS) for name in methods] or list(METHODS)
@@ -300,9 +363,13 @@ def compare_methods(
     if isinstance(where, Topology):
         total = 8 * NODE_BANDWIDTH if rate is None else rate
     steps, factor = _bound(fabric, asked, total, float(limit))
-    latency = steps * each if each is not None else _least_latency(fabric, asked)
-    given: dict[str, Any] = {"bandwidth": rate, "time_limit": limit, "ports": total / (8 * fabric.unit)}
-    given["alpha"] = OWN_LATENCIES if each is None else each
+    latency = _least_latency(fabric, asked, messages)
+    given: dict[str, Any] = {"bandwidth": rate, "time_limit": limit, "total": total, "unit": 8 * fabric.unit}
+    given |= {"messages": messages, "overlap": True, "link_table": None}
+    given["alpha"] = OWN_LATENCIES if messages.alpha is None else messages.alpha
+    if fabric.topology.switches and messages.alpha is not None:  # what passes a switch takes a hop there
+        passed = {(u, v): messages.hop for u, v, _ in fabric.topology.links() if u in fabric.topology.switches}
+        given["link_table"] = LinkTable(passed, {})
     results = []
     for done, name in enumerate(names):
         results.append(_tried(where, asked, name, amounts, given))
@@ -310,7 +377,9 @@ def compare_methods(
             progress((done + 1) / len(names))
     results.sort(key=lambda one: (not one.times, one.times))
     nodes = len(fabric.compute)
-    return MethodComparison(_called(where), nodes, asked, amounts, each, total, factor, steps, latency, tuple(results))
+    return MethodComparison(
+        _called(where), nodes, asked, amounts, messages, total, factor, steps, latency, tuple(results)
+    )
 
 
 def _called(where: Topology | Fabric) -> str:
@@ -328,12 +397,13 @@ def _tried(
         return MethodResult(name, reason=f"makes no {collective}")
     if not method.fabrics and isinstance(where, Fabric):
         return MethodResult(name, reason="is for topologies without switches and names")
-    options = {key: value for key, value in given.items() if key in method.options and value is not None}
+    known = method.options if "overlap" in method.options else method.options - {"link_table"}
+    options = {key: value for key, value in given.items() if key in known and value is not None}
     if "alpha" in options and "time_limit" in options:  # one search for each size
         options["time_limit"] /= len(sizes)
     rate = None if isinstance(where, Fabric) else given["bandwidth"]
     limit, seconds = float(given["time_limit"]), 0.0
-    times: list[Fraction] = []
+    runs: list[Run] = []
     plan: Plan | None = None
     figures: Mapping[str, Fraction] = {}
     begun = time.monotonic()
@@ -347,7 +417,8 @@ def _tried(
                     if not report.ok:
                         return MethodResult(name, plan.kind, seconds=seconds, reason=f"wrong: {report.problems[0]}")
                     figures = report.figures
-                times.append(simulate(plan, size=size, alpha=given["alpha"], bandwidth=rate).time)
+                more = {"gap": given["messages"].gap, "hop": given["messages"].hop, "bandwidth": rate}
+                runs.append(simulate(plan, size=size, alpha=given["alpha"], **more).run)
     except OutOfTime:
         what = "was not verified and timed" if seconds else "made no plan"
         return MethodResult(name, seconds=seconds, reason=f"{what} within {format_time(given['time_limit'])}")
@@ -360,8 +431,19 @@ def _tried(
     if plan is not None:
         kind = plan.kind
         if "algorithmic_bandwidth" in figures:  # with the bandwidths that the plan has for itself
-            factor = given["ports"] * plan.fabric.unit / figures["algorithmic_bandwidth"]
-    return MethodResult(name, kind, None if steps is None else int(steps), factor, tuple(times), seconds, verified=True)
+            factor = given["total"] / given["unit"] * plan.fabric.unit / figures["algorithmic_bandwidth"]
+    piped = [run for run in runs if isinstance(run, TreeSimulation | PathSimulation)]
+    return MethodResult(
+        name,
+        kind,
+        None if steps is None else int(steps),
+        factor,
+        Timing.of_run(piped[0], given["total"]) if piped else None,
+        tuple(run.chunks for run in piped),
+        tuple(run.time for run in runs),
+        seconds,
+        verified=True,
+    )
 
 
 def _bound(fabric: Fabric, collective: Collective, total: Fraction, limit: float) -> tuple[int, Fraction]:
@@ -395,15 +477,21 @@ def _bound(fabric: Fabric, collective: Collective, total: Fraction, limit: float
     return steps, max(least, total / (8 * fastest))
 
 
-def _least_latency(fabric: Fabric, collective: Collective) -> Fraction:
+def _least_latency(fabric: Fabric, collective: Collective, messages: Latency) -> Fraction:
     """Return the latency of the quickest way from a node to one that needs its data, where that is slowest.
+
+    A message takes alpha from node to node and a hop in each switch, unless links have latencies of their own.
 
     Raises
     ------
     ParameterError
         If the fabric says no latencies.
     """
-    own = fabric.link_latencies()
+    if messages.alpha is None:
+        own = fabric.link_latencies()
+    else:
+        switches = fabric.topology.switches
+        own = tuple(messages.hop if u in switches else messages.alpha for u, _, _ in fabric.topology.links())
     common = math.lcm(*(one.denominator for one in own))
     backwards = collective.like(REDUCE, GATHER)
     ways: dict[int, list[tuple[int, int]]] = defaultdict(list)

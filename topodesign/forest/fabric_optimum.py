@@ -9,13 +9,16 @@ from functools import cached_property
 from typing import Any
 
 from topodesign.base.arguments import as_choice, as_integer
+from topodesign.base.claims import FASTEST_OF_COLUMN
 from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.latency import USUAL, Latency
 from topodesign.base.records import TextResult
-from topodesign.base.units import Quantity, as_size, as_time, format_rate, format_size, format_time, plain_number
+from topodesign.base.units import Quantity, as_size, format_rate, format_size, format_time, plain_number
 from topodesign.base.wording import counted
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
 from topodesign.expand.places import PlaceLike, as_fabric
-from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.latencies import as_latency, latency_words
 from topodesign.fabrics.part import Others, listed, part_of
 from topodesign.fabrics.shards import Shards, as_shards
 from topodesign.fabrics.wording import change_in_words, in_columns, rate_record
@@ -182,7 +185,7 @@ def optimum(
         scan=as_integer("scan", scan, 0, MOST_SCANNED),
         compare=compare,
         sizes=tuple(map(as_size, many)),
-        alpha=None if alpha == OWN_LATENCIES else as_time(alpha),
+        latency=as_latency(alpha),
         asks_for_proof=proof,
     )
 
@@ -228,8 +231,8 @@ class FabricOptimum(TextResult):
         The best throughput of the whole fabric, where only a part of it is left and the whole had one.
     fixed_k, scan, compare
         Which numbers of trees per root were asked for.
-    sizes, alpha
-        Bytes, and seconds of latency (None: of the fabric's links), for the times of numbers of trees.
+    sizes, latency
+        Bytes, and what messages take beside these, for the times of numbers of trees.
     asks_for_proof
         Whether the best allreduce of any kind was asked for.
     """
@@ -243,7 +246,7 @@ class FabricOptimum(TextResult):
     scan: int = 0
     compare: bool = False
     sizes: tuple[Fraction, ...] = ()
-    alpha: Fraction | None = Fraction(0)
+    latency: Latency = USUAL
     asks_for_proof: bool = True
 
     @property
@@ -252,7 +255,7 @@ class FabricOptimum(TextResult):
 
     @property
     def _timed(self) -> dict[str, Any]:
-        return {**self._options, "alpha": self.alpha, "sizes": self.sizes}
+        return {**self._options, "latency": self.latency, "sizes": self.sizes}
 
     @property
     def shards(self) -> dict[str, int] | None:
@@ -402,7 +405,7 @@ class FabricOptimum(TextResult):
         if self.compare:
             document["frontier"] = [_row(row) for row in self.trade_offs]
         if self.sizes:
-            document["alpha_s"] = None if self.alpha is None else float(self.alpha)
+            document |= self.latency.record()
             document["sizes_bytes"] = [plain_number(size) for size in self.sizes]
         if self.before is not None:
             document["before"] = _rates(self.before)
@@ -473,8 +476,7 @@ class FabricOptimum(TextResult):
             "  " + "  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in [titles, *cells]
         ]
         if self.sizes:
-            alpha = "the fabric's latencies" if self.alpha is None else f"a latency of {format_time(self.alpha)} a step"
-            lines.append(f"  * fastest of its column, with {alpha}")
+            lines.append(f"  {FASTEST_OF_COLUMN}; {latency_words(self.latency, self.fabric)}")
         return lines
 
 

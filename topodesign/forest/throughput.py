@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError
+from topodesign.base.latency import USUAL, Latency
 from topodesign.collectives import ALLGATHER, Collective
 from topodesign.expand.places import PlaceLike, as_fabric
 from topodesign.fabrics.fabric import Fabric, FabricLink
@@ -270,7 +270,7 @@ def limited(
     *,
     root: str | None = None,
     shards: Sequence[int] | None = None,
-    alpha: Fraction | None = Fraction(0),
+    latency: Latency = USUAL,
     sizes: Sequence[Fraction] = (),
 ) -> list[Limited]:
     """Return the best throughput for each of several numbers of trees per root (ForestColl, section 5.5).
@@ -283,9 +283,8 @@ def limited(
         As for :func:`throughput`.
     trees
         Numbers of trees per root, and per unit of shard size where those differ.
-    alpha, sizes
-        Seconds of latency (None for those of the fabric's links), and bytes of the whole data, for
-        :attr:`Limited.times`.
+    latency, sizes
+        What messages take beside their bytes, and bytes of the whole data, for :attr:`Limited.times`.
 
     Raises
     ------
@@ -296,7 +295,7 @@ def limited(
 
     def made(k: int) -> Limited:
         schedule = forest.forest_schedule(fabric.topology, collective, k=k, root=number, shard=shards)
-        return _measured(fabric, k, schedule, alpha, sizes)
+        return _measured(fabric, k, schedule, latency, sizes)
 
     return [made(k) for k in trees]
 
@@ -307,14 +306,14 @@ def trade_offs(
     *,
     root: str | None = None,
     shards: Sequence[int] | None = None,
-    alpha: Fraction | None = Fraction(0),
+    latency: Latency = USUAL,
     sizes: Sequence[Fraction] = (),
 ) -> list[Limited]:
     """Return which numbers of trees per root pay: those that no other beats in both throughput and height.
 
     Parameters
     ----------
-    fabric, collective, root, shards, alpha, sizes
+    fabric, collective, root, shards, latency, sizes
         As for :func:`limited`.
 
     Returns
@@ -328,7 +327,7 @@ def trade_offs(
         As :func:`throughput`.
     """
     rows = forest.trade_offs(fabric.topology, None, collective, root=_root(fabric, root), shard=shards)
-    return [_measured(fabric, row.k, row.schedule, alpha, sizes) for row in rows]
+    return [_measured(fabric, row.k, row.schedule, latency, sizes) for row in rows]
 
 
 def best_allreduce(fabric: Fabric) -> BestAllreduce:
@@ -368,14 +367,13 @@ def _root(fabric: Fabric, root: str | None) -> int | None:
     return None if root is None else compute_node(fabric, root)
 
 
-def _measured(fabric: Fabric, k: int, schedule: Trees, alpha: Fraction | None, sizes: Sequence[Fraction]) -> Limited:
+def _measured(fabric: Fabric, k: int, schedule: Trees, latency: Latency, sizes: Sequence[Fraction]) -> Limited:
     """Return what a schedule reaches."""
     reached = tree_figures(fabric, schedule)
-    how: dict[str, Any] = {
-        "alpha": alpha or Fraction(0),
-        "latency": None if alpha is not None else fabric.link_latencies(),
-    }
-    times = tuple(simulate_trees(schedule, size=size, unit=8 * fabric.unit, **how).time for size in sizes)
+    own = fabric.link_latencies() if latency.alpha is None else None
+    times = tuple(
+        simulate_trees(schedule, latency=latency, size=size, unit=8 * fabric.unit, of_links=own).time for size in sizes
+    )
     return Limited(k, reached.bandwidth, reached.inverse_rate, reached.height, times)
 
 

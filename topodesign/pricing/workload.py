@@ -10,6 +10,7 @@ from typing import Any
 
 from topodesign.base.cost import Cost, lower_bounds
 from topodesign.base.errors import ParameterError
+from topodesign.base.latency import GAP, HOP, Latency
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, plain_number
 
 
@@ -25,11 +26,25 @@ class Workload:
         Total amounts of data M, in bytes.
     bandwidth
         Egress bandwidth B of a node over all its links, in bits per second.
+    gap, hop
+        Seconds between two messages of a port, and in a switch; a step from node to node has neither.
     """
 
     alpha: Fraction
     sizes: tuple[Fraction, ...]
     bandwidth: Fraction
+    gap: Fraction = GAP
+    hop: Fraction = HOP
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """The keywords of :func:`topodesign.simulate` that say what messages take."""
+        return {"alpha": self.alpha, "gap": self.gap, "hop": self.hop}
+
+    @property
+    def latency(self) -> Latency:
+        """What messages take beside their bytes."""
+        return Latency(self.alpha, self.gap, self.hop)
 
     def allreduce(self, reduce_scatter: Cost, allgather: Cost | None = None) -> tuple[Fraction, ...]:
         """Return the time of a reduce-scatter and an allgather (as dear if not given) in seconds, for each size."""
@@ -56,7 +71,12 @@ class Workload:
 
 
 def as_workload(
-    alpha: Quantity = "10us", sizes: Quantity | Iterable[Quantity] = "1MiB", bandwidth: Quantity = "100Gbps"
+    alpha: Quantity = "10us",
+    sizes: Quantity | Iterable[Quantity] = "1MiB",
+    bandwidth: Quantity = "100Gbps",
+    *,
+    gap: Quantity | None = None,
+    hop: Quantity | None = None,
 ) -> Workload:
     """Return the workload of some quantities: text with units, or numbers of seconds, bytes and bits per second.
 
@@ -72,4 +92,5 @@ def as_workload(
     )
     if not several:
         raise ParameterError("give at least one size")
-    return Workload(as_time(alpha), tuple(map(as_size, several)), as_bandwidth(bandwidth))
+    rest = GAP if gap is None else as_time(gap), HOP if hop is None else as_time(hop)
+    return Workload(as_time(alpha), tuple(map(as_size, several)), as_bandwidth(bandwidth), *rest)

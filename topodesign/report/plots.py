@@ -114,7 +114,9 @@ def _subject(value: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return what a value stands for, and the options with what it says of them."""
     if isinstance(value, Simulation):
         now = value.conditions
-        own: dict[str, Any] = {"size": now.size, "alpha": now.alpha}
+        own: dict[str, Any] = {"size": now.size}
+        if now.latency is not None and now.latency.alpha is not None:
+            own["alpha"] = now.latency.alpha
         if now.bandwidth is not None:
             own["bandwidth"] = now.bandwidth
         return value.plan, {**own, **options}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError
+from topodesign.base.latency import Latency
 from topodesign.base.units import format_bandwidth, format_rate, format_size, format_time
 from topodesign.simulation.rounds import Loss
 
@@ -43,7 +45,42 @@ class Chunked(Protocol):
         """What failed links prevent."""
 
 
-def check_chunks(alpha: Fraction, size: Fraction, unit: Fraction, chunks: int | None, what: str) -> None:
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """What the time of data is made of that follow one another in chunks.
+
+    Attributes
+    ----------
+    height
+        Sends from node to node on the longest way.
+    starts
+        Messages that the busiest port starts in a step.
+    switches
+        Switches that data pass at most from one node to the next.
+    busy
+        Seconds by bandwidth alone.
+    """
+
+    height: int
+    starts: int
+    switches: int
+    busy: Fraction
+
+    def end(self, latency: Latency, chunks: int) -> Fraction:
+        """Return when the last of so many chunks has arrived."""
+        return (self.height + chunks - 1) * (latency.of_step(self.starts, self.switches) + self.busy / chunks)
+
+    def record(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "height": self.height,
+            "starts": self.starts,
+            "switches": self.switches,
+            "bandwidth_time_s": float(self.busy),
+        }
+
+
+def check_chunks(latency: Latency, size: Fraction, unit: Fraction, chunks: int | None, what: str) -> None:
     """Check the numbers that chunks are timed with.
 
     Raises
@@ -51,24 +88,29 @@ def check_chunks(alpha: Fraction, size: Fraction, unit: Fraction, chunks: int | 
     ParameterError
         If one is out of range; ``what`` says whose chunks they are.
     """
-    if alpha < 0 or size <= 0 or unit <= 0:
-        raise ParameterError("alpha must not be negative, size and bandwidth must be above zero")
+    if min(latency.alpha or 0, latency.gap, latency.hop) < 0 or size <= 0 or unit <= 0:
+        raise ParameterError("alpha must not be negative, nor gap and hop, size and bandwidth must be above zero")
     if chunks is not None and chunks < 1:
         raise ParameterError(f"{what} has at least 1 chunk, not {chunks}")
 
 
-def best_chunks(waiting: Fraction, alpha: Fraction, smallest: Fraction) -> int:
-    """Return the number of chunks C, at least a byte each, for which C * alpha + waiting / C is smallest.
+def best_chunks(pipelines: Sequence[Pipeline], latency: Latency, smallest: Fraction) -> int:
+    """Return the number of chunks, at least a byte each, with which phases one after the other end first.
+
+    A phase of height h that takes B by bandwidth alone, and L for a step beside, ends after hL + B - L plus
+    C L + (h - 1) B / C, so that the best C is near the root of the sums of (h - 1) B over those of L.
 
     Parameters
     ----------
-    waiting
-        The sum of (h - 1) B over phases of height h that take B by bandwidth alone.
-    alpha
-        Latency of a chunk, in all phases together.
+    pipelines
+        One for each phase.
+    latency
+        What a step takes beside its bytes.
     smallest
         Bytes of the least data that are cut.
     """
+    waiting = sum(((one.height - 1) * one.busy for one in pipelines), Fraction(0))
+    alpha = sum((latency.of_step(one.starts, one.switches) for one in pipelines), Fraction(0))
     if waiting <= 0:
         return 1
     most = max(1, int(smallest))

@@ -1,10 +1,11 @@
 """The simulator of paths: how long a collective takes whose blocks flow over paths in chunks.
 
 Every path has its share of every link on its way for itself, so that all take the same time B by bandwidth alone. What
-a path carries is cut into C chunks that follow one another, and a chunk takes ``alpha + B / C`` from node to node,
-whatever the switches between. A path of h sends is done after ``(h + C - 1) * (alpha + B / C)``. Where links have
-latencies of their own, a send takes those of all links that it goes over: with x for the sum of a path and s for its
-slowest send, it is done after ``h B / C + x + (C - 1) * (B / C + s)``. Times are exact.
+a path carries is cut into C chunks that follow one another, and a chunk takes ``L + B / C`` from node to node, where L
+is what :mod:`topodesign.base.latency` says of a step: of the port that starts most messages, one to each node that it
+sends to, and of the send through most switches. So h sends are done after ``(h + C - 1) * (L + B / C)``. Where links
+have latencies of their own, a send takes those of all links that it goes over: with x for the sum of a path and s for
+its slowest send, it is done after ``h B / C + x + (C - 1) * (B / C + s)``. Times are exact.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError
+from topodesign.base.latency import Latency
 from topodesign.plans.paths import Paths
 from topodesign.simulation.chunked import (
     Chains,
+    Pipeline,
     best_chunks,
     check_chunks,
     chunked_record,
@@ -45,6 +48,10 @@ class PathSimulation:
         Chunks that what a path carries was cut into.
     optimum
         Seconds by bandwidth alone, without latency and with endless chunks.
+    phases
+        What the time is made of.
+    smallest
+        Bytes of the least data that are cut into chunks.
     size
         Bytes of the whole data of a node.
     critical
@@ -58,6 +65,8 @@ class PathSimulation:
     time: Fraction
     chunks: int
     optimum: Fraction
+    phases: tuple[Pipeline, ...]
+    smallest: Fraction
     size: Fraction
     critical: tuple[int, ...]
     utilisation: NDArray[np.float64]
@@ -73,7 +82,7 @@ class PathSimulation:
 
     def record(self) -> dict[str, Any]:
         """Return what there is to say beside the time, as JSON holds it."""
-        return chunked_record(self)
+        return {**chunked_record(self), "phases": [one.record() for one in self.phases]}
 
     def describe(self, name: Callable[[int], str]) -> str:
         """Return the same with other names of vertices."""
@@ -84,12 +93,12 @@ class PathSimulation:
 def simulate_paths(
     paths: Paths,
     *,
-    alpha: Fraction,
+    latency: Latency,
     size: Fraction,
     unit: Fraction,
     chunks: int | None = None,
     failed_links: Iterable[Link] = (),
-    latency: Sequence[Fraction] | None = None,
+    of_links: Sequence[Fraction] | None = None,
 ) -> PathSimulation:
     """Time paths.
 
@@ -97,8 +106,8 @@ def simulate_paths(
     ----------
     paths
         Some that the verifier accepts; of others the times mean little.
-    alpha
-        Latency of one chunk from node to node, in seconds.
+    latency
+        What a chunk takes from node to node beside its bytes.
     size
         Data M of a node, its own block included, in bytes.
     unit
@@ -107,8 +116,8 @@ def simulate_paths(
         Chunks of what a path carries; None takes the number that is fastest, of at least a byte each.
     failed_links
         Links (u, v) that carry nothing.
-    latency
-        Seconds of latency of each link in place of ``alpha``: a chunk then takes from node to node that of all links
+    of_links
+        Seconds of latency of each link in place of alpha: a chunk then takes from node to node that of all links
         between.
 
     Raises
@@ -116,7 +125,7 @@ def simulate_paths(
     ParameterError
         If a number is out of range or a named link not in the topology.
     """
-    check_chunks(alpha, size, unit, chunks, "what a path carries")
+    check_chunks(latency, size, unit, chunks, "what a path carries")
     failed = tuple(sorted(set(failed_links)))
     goes, loss = _lose(paths, failed)
     topology = paths.topology
@@ -126,12 +135,13 @@ def simulate_paths(
     height = int(heights.max(initial=0))
     smallest = block * int(paths.weight.min(initial=1)) / paths.units
     longest = int(heights.argmax()) if height else -1
-    if latency is None:
+    pipeline = Pipeline(height, *_sends(paths, goes), busy)
+    if of_links is None:
         if chunks is None:
-            chunks = best_chunks((height - 1) * busy, Fraction(alpha), smallest)
-        time = (height + chunks - 1) * (alpha + busy / chunks) if height else Fraction(0)
+            chunks = best_chunks((pipeline,), latency, smallest)
+        time = pipeline.end(latency, chunks) if height else Fraction(0)
     else:
-        kinds = _chains(paths, goes, latency)
+        kinds = _chains(paths, goes, of_links, (pipeline.starts - 1) * latency.gap)
         if chunks is None:
             chunks = fewest_end([(Chains.of(kinds), busy)], smallest)
         ends = {Chains.of([kind]).end(busy, chunks): path for kind, path in kinds.items()}
@@ -139,18 +149,36 @@ def simulate_paths(
         longest = ends.get(time, -1)
     way = paths.hop[paths.hop_start[longest] : paths.hop_start[longest + 1]].tolist() if height else []
     sending = _loads(paths, goes) / topology.capacity * float(8 * block / paths.units / Fraction(unit))
-    return PathSimulation(time, chunks, busy, Fraction(size), tuple(way), sending / float(time or 1), loss)
+    return PathSimulation(
+        time, chunks, busy, (pipeline,), smallest, Fraction(size), tuple(way), sending / float(time or 1), loss
+    )
+
+
+def _sends(paths: Paths, goes: NDArray[np.bool_]) -> tuple[int, int]:
+    """Return how many messages the busiest port starts, one to each node that it sends to, and most switches of one."""
+    path, tail, head = _hops(paths)
+    begins = np.flatnonzero(~np.isin(tail, sorted(paths.topology.switches)))
+    passed = np.diff(begins, append=len(tail)) - 1
+    stop = head[begins + passed]
+    own = goes[path[begins]]
+    nodes = paths.topology.nodes
+    port = tail[begins][own].astype(np.int64) * nodes + head[begins][own]
+    ports = np.unique(port * nodes + stop[own]) // nodes
+    return int(np.unique(ports, return_counts=True)[1].max(initial=1)), int(passed[own].max(initial=0))
 
 
 def _chains(
-    paths: Paths, goes: NDArray[np.bool_], latency: Sequence[Fraction]
+    paths: Paths, goes: NDArray[np.bool_], latency: Sequence[Fraction], wait: Fraction
 ) -> dict[tuple[int, Fraction, Fraction], int]:
-    """Return the sends, the latency and that of the slowest send of paths that carry data, with a path of each kind."""
+    """Return the sends, the latency and that of the slowest send of paths that carry data, with a path of each kind.
+
+    Every send waits so long until the last message of the busiest port has started.
+    """
     path, tail, head = _hops(paths)
-    common = math.lcm(*(one.denominator for one in latency))
+    common = math.lcm(wait.denominator, *(one.denominator for one in latency))
     ticks = np.array([int(one * common) for one in latency], dtype=object)[paths.topology.link_index(tail, head)]
     begins = np.flatnonzero(~np.isin(tail, sorted(paths.topology.switches)))  # a send is from node to node
-    sends = np.add.reduceat(ticks, begins) if len(begins) else ticks
+    sends = np.add.reduceat(ticks, begins) + int(wait * common) if len(begins) else ticks
     found: dict[tuple[int, int, int], int] = {}
     first = np.flatnonzero(np.diff(path[begins], prepend=-1)).tolist()
     for number, a, b in zip(path[begins][first].tolist(), first, [*first[1:], len(begins)], strict=True):

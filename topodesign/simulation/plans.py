@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from topodesign.base.arguments import as_seed
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError, ScheduleError
+from topodesign.base.latency import USUAL, Latency
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_bandwidth, format_size, format_time
 from topodesign.base.wording import counted, listed
-from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
+from topodesign.fabrics.latencies import as_latency, latency_words
 from topodesign.fabrics.part import part_of
 from topodesign.fabrics.ready import Ready, as_ready
 from topodesign.plans.files import as_plan
@@ -51,8 +53,8 @@ class Conditions:
     ----------
     size
         Bytes of the whole data.
-    alpha
-        Seconds of latency of a message; None for those of the links of the plan's fabric.
+    latency
+        What messages take beside their bytes; None for what timed sends say themselves.
     bandwidth
         Bits per second of all links of a node together; None for that of the plan's fabric.
     mode
@@ -66,7 +68,7 @@ class Conditions:
     """
 
     size: Fraction
-    alpha: Fraction | None
+    latency: Latency | None
     bandwidth: Fraction | None = None
     mode: Mode = "lock-step"
     links: LinkTable | None = None
@@ -135,13 +137,11 @@ class Simulation(Result):
         now = self.conditions
         what = f"{self.plan.collective} of {format_size(now.size)}"
         if isinstance(self.plan.movement, Timed | Together):
-            whose = "the plan's own latencies and bandwidths"
-            if now.alpha is None:
-                whose = "the fabric's own latencies, the plan's own bandwidths"
-            return f"{what}: {format_time(self.time)}; {whose}"
+            whose = "the plan's own latencies" if now.latency is None else latency_words(now.latency, self.plan.fabric)
+            return f"{what}: {format_time(self.time)}; {whose}, the plan's own bandwidths"
         own = now.bandwidth is None and isinstance(self.plan.place, Fabric)
         rate = "the fabric's own bandwidths" if own else f"{format_bandwidth(now.bandwidth or NODE_BANDWIDTH)} per node"
-        alpha = "the fabric's own latencies" if now.alpha is None else f"alpha {format_time(now.alpha)}"
+        alpha = latency_words(now.latency or USUAL, self.plan.fabric)
         return f"{what}: {format_time(self.time)}; {alpha}, {rate}"
 
     def record(self) -> dict[str, Any]:
@@ -208,7 +208,9 @@ def simulate(
     plan: Plan | str | Path,
     *,
     size: Quantity = "1MiB",
-    alpha: Quantity = "10us",
+    alpha: Quantity | None = None,
+    gap: Quantity | None = None,
+    hop: Quantity | None = None,
     bandwidth: Quantity | None = None,
     mode: Mode = "lock-step",
     links: LinkTable | str | Path | None = None,
@@ -219,7 +221,7 @@ def simulate(
     seed: int = 0,
     ready: Ready | None = None,
 ) -> Simulation:
-    """Time a plan in the alpha-beta model.
+    """Time a plan: latencies of messages, gaps between those of a port, switches that they pass, and bandwidths.
 
     Parameters
     ----------
@@ -229,8 +231,11 @@ def simulate(
         Whole data M: bytes, or text with a unit.
     alpha
         Latency of a message: seconds, or text with a unit; or ``fabric`` for what the plan's fabric says of its links,
-        of which a message takes the sum of those that it goes over. Timed sends have latencies of their own, in whose
-        place only ``fabric`` puts others.
+        of which a message takes the sum of those that it goes over. 10us if None.
+    gap, hop
+        Seconds, or text with a unit, between the starts of two messages at one port, and in a switch; if None what
+        :mod:`topodesign.base.latency` says. Timed sends have latencies of their own; any of the three puts this model
+        in their place, in which latencies run on while a link takes the next send.
     bandwidth
         Egress bandwidth B of a node, bits per second or text with a unit, for a plan on a topology without bandwidths
         of its own; 100Gbps if None. Timed sends have bandwidths of their own.
@@ -277,7 +282,7 @@ def simulate(
         down += _dead(plan, tuple(without))
     now = Conditions(
         as_size(size),
-        None if alpha == OWN_LATENCIES else as_time(alpha),
+        _latency(plan, alpha, gap, hop),
         None if bandwidth is None else as_bandwidth(bandwidth),
         mode,
         links if links is None or isinstance(links, LinkTable) else read_link_table(links),
@@ -380,11 +385,12 @@ def _rounds(plan: Plan, rounds: Rounds, now: Conditions) -> SimulationResult:
     if now.chunks is not None:
         raise ParameterError("chunks are of trees and paths; rounds have none")
     table = _links(plan, now) or LinkTable({}, {})
+    latency = now.latency or USUAL
     own = 8 * plan.fabric.unit * max(1, plan.topology.degree)
     return simulate_rounds(
         plan.topology,
         rounds,
-        alpha=now.alpha or Fraction(0),
+        alpha=latency.alpha or Fraction(0),
         size=now.size,
         bandwidth=own if now.bandwidth is None else now.bandwidth,
         mode=now.mode,
@@ -394,11 +400,28 @@ def _rounds(plan: Plan, rounds: Rounds, now: Conditions) -> SimulationResult:
     )
 
 
+def _latency(plan: Plan, alpha: Quantity | None, gap: Quantity | None, hop: Quantity | None) -> Latency | None:
+    """Return what messages take; None for timed sends of which nothing is asked."""
+    if isinstance(plan.movement, Timed | Together) and (alpha, gap, hop) == (None, None, None):
+        return None
+    return as_latency(alpha, gap, hop)
+
+
 def _links(plan: Plan, now: Conditions) -> LinkTable | None:
     """Return what is said of single links, and what the fabric says of all where it is asked."""
-    if now.alpha is None:
+    if now.latency is not None and now.latency.alpha is None:
         return plan.fabric.own_links(now.links)
     return None if now.links is None else now.links.on(plan.topology)
+
+
+def _links_of_sends(plan: Plan, now: Conditions) -> LinkTable | None:
+    """Return the same for timed sends, of which those out of switches only pass these."""
+    own, latency = _links(plan, now), now.latency
+    if latency is None or latency.alpha is None:
+        return own
+    switches = plan.topology.switches
+    alpha = {(u, v): latency.hop if u in switches else latency.alpha for u, v, _ in plan.topology.links()}
+    return LinkTable(alpha, {}) if own is None else LinkTable({**alpha, **own.alpha}, own.bandwidth)
 
 
 def _trees(plan: Plan, trees: Trees, now: Conditions) -> TreeSimulation:
@@ -413,32 +436,38 @@ def _in_pipelines(plan: Plan, now: Conditions) -> dict[str, Any]:
     """Return what simulators of pipelines take."""
     if now.mode != "lock-step" or now.links is not None:
         raise ParameterError(f"{plan.kind} are pipelines over alike links; leave the mode and single links out")
-    fabric = plan.fabric
+    fabric, latency = plan.fabric, now.latency or USUAL
     unit = 8 * fabric.unit
     if now.bandwidth is not None:
         unit = now.bandwidth / max(1, int(fabric.topology.out_ports[list(fabric.compute)].max()))
     return {
-        "alpha": now.alpha or Fraction(0),
+        "latency": latency,
         "size": now.size,
         "unit": unit,
         "chunks": now.chunks,
         "failed_links": now.failed,
-        "latency": fabric.link_latencies() if now.alpha is None else None,
+        "of_links": fabric.link_latencies() if latency.alpha is None else None,
     }
 
 
 def _timed(plan: Plan, timed: Timed, now: Conditions) -> TimedSimulation:
-    opens = _opens(plan, timed.tick, now)
-    return simulate_timed(
-        plan.topology, timed, size=now.size, links=_links(plan, now), jitter=now.jitter, seed=now.seed, opens=opens
-    )
+    return simulate_timed(plan.topology, timed, **_sends(plan, timed.tick, now))
 
 
 def _together(plan: Plan, moved: Together, now: Conditions) -> TimedSimulation:
-    opens = _opens(plan, moved.tick, now)
-    return simulate_together(
-        plan.topology, moved, size=now.size, links=_links(plan, now), jitter=now.jitter, seed=now.seed, opens=opens
-    )
+    return simulate_together(plan.topology, moved, **_sends(plan, moved.tick, now))
+
+
+def _sends(plan: Plan, tick: Fraction, now: Conditions) -> dict[str, Any]:
+    """Return what simulators of timed sends take."""
+    return {
+        "size": now.size,
+        "links": _links_of_sends(plan, now),
+        "gap": None if now.latency is None else now.latency.gap,
+        "jitter": now.jitter,
+        "seed": now.seed,
+        "opens": _opens(plan, tick, now),
+    }
 
 
 def _opens(plan: Plan, tick: Fraction, now: Conditions) -> NDArray[np.int64] | None:

@@ -133,6 +133,7 @@ def simulate_timed(
     *,
     size: Fraction | None = None,
     links: LinkTable | None = None,
+    gap: Fraction | None = None,
     jitter: Fraction = Fraction(0),
     seed: int = 0,
     opens: Ints | None = None,
@@ -147,6 +148,9 @@ def simulate_timed(
         Other bytes of the whole data than those of the plan; the sends and their order are the same.
     links
         Other latencies and bandwidths of single links than those of the plan.
+    gap
+        Seconds that a link out of a node takes between two sends, latencies running on meanwhile, in place of what the
+        plan says of when links are free (see :mod:`topodesign.base.latency`).
     jitter
         Every send takes longer by a random time from 0 to so many seconds, which its data arrive later.
     seed
@@ -163,7 +167,7 @@ def simulate_timed(
     TooLargeError
         If the times have no common tick that 64 bits can count, or there are too many pieces.
     """
-    return _simulated(topology, (timed,), size=size, links=links, chance=(jitter, seed), opens=(opens,))
+    return _simulated(topology, (timed,), size=size, links=links, gap=gap, chance=(jitter, seed), opens=(opens,))
 
 
 def simulate_together(
@@ -172,6 +176,7 @@ def simulate_together(
     *,
     size: Fraction | None = None,
     links: LinkTable | None = None,
+    gap: Fraction | None = None,
     jitter: Fraction = Fraction(0),
     seed: int = 0,
     opens: Ints | None = None,
@@ -180,7 +185,7 @@ def simulate_together(
 
     Parameters
     ----------
-    topology, plan, links, jitter, seed, opens
+    topology, plan, links, gap, jitter, seed, opens
         As :func:`simulate_timed` takes them.
     size
         Other bytes of the data of all streams, of which each has the share that it has in the plan.
@@ -192,7 +197,7 @@ def simulate_together(
     """
     still = np.zeros(len(topology.src), dtype=np.int64) if opens is None else opens
     begins = tuple(np.maximum(still, begin) if begin or opens is not None else None for begin in plan.begins)
-    return _simulated(topology, plan.streams, size=size, links=links, chance=(jitter, seed), opens=begins)
+    return _simulated(topology, plan.streams, size=size, links=links, gap=gap, chance=(jitter, seed), opens=begins)
 
 
 def _simulated(
@@ -201,6 +206,7 @@ def _simulated(
     *,
     size: Fraction | None,
     links: LinkTable | None,
+    gap: Fraction | None,
     chance: tuple[Fraction, int],
     opens: tuple[Ints | None, ...],
 ) -> TimedSimulation:
@@ -218,7 +224,7 @@ def _simulated(
     if jitter < 0 or (size is not None and size <= 0):
         raise ParameterError("a jitter must not be negative, and a size must be above zero")
     tick = streams[0].tick
-    grains = (jitter / GRAIN,) if all(one is None for one in opens) else (jitter / GRAIN, tick)
+    grains = (jitter / GRAIN, gap or Fraction(0), *([] if all(one is None for one in opens) else [tick]))
     scale = 1 if size is None else size / whole
     times = _times(topology, streams, scale, links, grains)
     link = np.concatenate(own)
@@ -232,7 +238,7 @@ def _simulated(
         late = np.random.default_rng(seed).integers(0, GRAIN + 1, len(link))
         takes = takes + late * int(jitter / GRAIN / times.tick)
     least = [0] * len(link)
-    if len(grains) > 1:
+    if any(one is not None for one in opens):
         early = [np.zeros_like(at) if when is None else when[at] for when, at in zip(opens, own, strict=True)]
         least = [int(ticks * tick / times.tick) for ticks in np.concatenate(early).tolist()]
     base = np.concatenate(([0], np.cumsum(count)))
@@ -247,7 +253,10 @@ def _simulated(
     )
     order = np.lexsort((np.concatenate([way.depth for way in ways]), np.concatenate([one.start for one in streams])))
     latency = times.latency[link].tolist()
-    runs = _Order(order.tolist(), before.tolist(), link.tolist(), streams[0].overlap)
+    overlaps = streams[0].overlap or gap is not None
+    holds = np.where(np.isin(topology.src, sorted(topology.switches)), 0, int((gap or 0) / times.tick))
+    holds -= times.latency if overlaps else 0
+    runs = _Order(order.tolist(), before.tolist(), link.tolist(), holds[link].tolist())
     start, end, cause = _run(runs, (takes.tolist(), latency, least), waits)
     last = max(end, default=0)
     carried = np.bincount(link, weights=transmits, minlength=len(topology.src))
@@ -306,12 +315,12 @@ def _times(
 
 
 class _Order(NamedTuple):
-    """Sends in the order in which links take them, the send that each goes on with, its link, and how links overlap."""
+    """Sends in the order in which links take them, what each goes on with, its link, and how long that is held then."""
 
     order: list[int]
     passed: list[int]
     links: list[int]
-    overlap: bool
+    holds: list[int]
 
 
 def _run(
@@ -331,7 +340,7 @@ def _run(
     for row in runs.order:
         begin, why = least[row], -1
         if (other := before.get(runs.links[row], -1)) >= 0:
-            free = end[other] - (latency[other] if runs.overlap else 0)
+            free = end[other] + runs.holds[other]
             if free > begin:
                 begin, why = free, other
         for other in awaited[bounds[row] : bounds[row + 1]]:

@@ -1,9 +1,11 @@
 """The simulator of tree schedules: how long a collective takes that flows through trees in chunks.
 
 Every tree has its share of every link on its way, weight times rate, for itself; the verifier has checked that these
-shares fit. Its data is cut into C chunks that follow one another. A chunk takes ``alpha + bits / share`` over a tree
-edge, whatever the switches on it, so a tree of height h is done after ``(h + C - 1) * (alpha + B / C)``, with B the
-time by bandwidth alone, the same for all trees. What a switch sends that adds or copies counts with what it receives.
+shares fit. Its data is cut into C chunks that follow one another. A chunk takes ``L + bits / share`` over a tree edge,
+where L is what :mod:`topodesign.base.latency` says of a step: of the port that starts most messages, one to each node
+that it sends to, and of the edge through most switches. So a tree of height h is done after
+``(h + C - 1) * (L + B / C)``, with B the time by bandwidth alone, the same for all trees. What a switch sends that adds
+or copies counts with what it receives.
 One chunk is best for small data, and many tend to B for large. The two phases of an allreduce follow one another.
 Concurrent ones count as one: chunk c of every tree of a root is of the same part c of the shard, which goes up the
 in-trees and then down the out-trees. Times are exact.
@@ -21,9 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError, TooLargeError
+from topodesign.base.latency import Latency
 from topodesign.plans.trees import Trees
 from topodesign.simulation.chunked import (
     Chains,
+    Pipeline,
     best_chunks,
     check_chunks,
     chunked_record,
@@ -50,6 +54,10 @@ class TreeSimulation:
         Chunks that the data of every tree was cut into.
     optimum
         Seconds by bandwidth alone, without latency and with endless chunks.
+    phases
+        What the time of every phase is made of.
+    smallest
+        Bytes of the least data that are cut into chunks.
     size
         Bytes of the whole collective.
     critical
@@ -65,6 +73,8 @@ class TreeSimulation:
     phase_ends: tuple[Fraction, ...]
     chunks: int
     optimum: Fraction
+    phases: tuple[Pipeline, ...]
+    smallest: Fraction
     size: Fraction
     critical: tuple[tuple[int, ...], ...]
     utilisation: NDArray[np.float64]
@@ -80,7 +90,8 @@ class TreeSimulation:
 
     def record(self) -> dict[str, Any]:
         """Return what there is to say beside the time, as JSON holds it; rates as if all data arrived."""
-        return {**chunked_record(self), "phase_ends_s": [float(end) for end in self.phase_ends]}
+        ends = [float(end) for end in self.phase_ends]
+        return {**chunked_record(self), "phase_ends_s": ends, "phases": [one.record() for one in self.phases]}
 
     def describe(self, name: Callable[[int], str]) -> str:
         """Return the same with other names of nodes."""
@@ -90,12 +101,12 @@ class TreeSimulation:
 def simulate_trees(
     schedule: Trees,
     *,
-    alpha: Fraction,
+    latency: Latency,
     size: Fraction,
     unit: Fraction,
     chunks: int | None = None,
     failed_links: Iterable[Link] = (),
-    latency: Sequence[Fraction] | None = None,
+    of_links: Sequence[Fraction] | None = None,
 ) -> TreeSimulation:
     """Time a tree schedule.
 
@@ -103,8 +114,8 @@ def simulate_trees(
     ----------
     schedule
         One that the verifier accepts; of another one the times mean little.
-    alpha
-        Latency of one chunk over one tree edge, in seconds.
+    latency
+        What a chunk takes over a tree edge beside its bytes.
     size
         Total data M, in bytes.
     unit
@@ -113,9 +124,9 @@ def simulate_trees(
         Chunks of the data of every tree; None takes the number that is fastest, of at least a byte each.
     failed_links
         Links (u, v) that carry nothing.
-    latency
-        Seconds of latency of each link in place of ``alpha``: a chunk then takes over a tree edge that of all links of
-        its slowest route.
+    of_links
+        Seconds of latency of each link in place of alpha: a chunk then takes over a tree edge that of all links of its
+        slowest route.
 
     Raises
     ------
@@ -124,30 +135,30 @@ def simulate_trees(
     TooLargeError
         If 64 bits cannot count the latencies in a tick of which all are multiples.
     """
-    check_chunks(alpha, size, unit, chunks, "the data of a tree")
+    check_chunks(latency, size, unit, chunks, "the data of a tree")
     failed = tuple(sorted(set(failed_links)))
     happens, loss = _lose(schedule, failed)
     phases = _phases(schedule, happens, Fraction(size), Fraction(unit))
-    chains = None if latency is None else _chains(schedule, happens, latency)
+    pipelines = tuple(phase.pipeline for phase in phases)
+    chains = None if of_links is None else _chains(schedule, happens, of_links, latency.gap)
+    smallest = min((phase.smallest for phase in phases), default=Fraction(1))
     if chunks is None and chains is not None:
-        busy = [phase.busy for phase in phases]
-        smallest = min((phase.smallest for phase in phases), default=Fraction(1))
-        chunks = fewest_end(list(zip(chains, busy, strict=True)), smallest)
+        chunks = fewest_end([(those, one.busy) for those, one in zip(chains, pipelines, strict=True)], smallest)
     elif chunks is None:
-        waiting = sum(((phase.height - 1) * phase.busy for phase in phases), Fraction(0))
-        smallest = min((phase.smallest for phase in phases), default=Fraction(1))
-        chunks = best_chunks(waiting, len(phases) * Fraction(alpha), smallest)
+        chunks = best_chunks(pipelines, latency, smallest)
     if chains is None:
-        ends = [(phase.height + chunks - 1) * (alpha + phase.busy / chunks) for phase in phases]
+        ends = [one.end(latency, chunks) for one in pipelines]
     else:
-        ends = [those.end(phase.busy, chunks) for those, phase in zip(chains, phases, strict=True)]
+        ends = [those.end(one.busy, chunks) for those, one in zip(chains, pipelines, strict=True)]
     time = sum(ends, Fraction(0))
-    sending = sum((phase.load * float(phase.busy) for phase in phases), np.zeros(len(schedule.topology.src)))
+    sending = sum((phase.load * float(phase.pipeline.busy) for phase in phases), np.zeros(len(schedule.topology.src)))
     return TreeSimulation(
         time=time,
         phase_ends=tuple(sum(ends[: at + 1], Fraction(0)) for at in range(len(ends))),
         chunks=chunks,
-        optimum=sum((phase.busy for phase in phases), Fraction(0)),
+        optimum=sum((one.busy for one in pipelines), Fraction(0)),
+        phases=pipelines,
+        smallest=smallest,
         size=Fraction(size),
         critical=tuple(phase.way for phase in phases),
         utilisation=sending / float(time or 1),
@@ -157,11 +168,10 @@ def simulate_trees(
 
 @dataclass(frozen=True, eq=False)
 class _Phase:
-    """In-trees, out-trees or both: longest way, its sends, time B by bandwidth alone, bytes of a tree, use in B."""
+    """In-trees, out-trees or both: longest way, what their time is made of, bytes of a tree, use in B."""
 
     way: tuple[int, ...]
-    height: int
-    busy: Fraction
+    pipeline: Pipeline
     smallest: Fraction
     load: NDArray[np.float64]
 
@@ -177,8 +187,40 @@ def _phases(schedule: Trees, happens: NDArray[np.bool_], size: Fraction, unit: F
             busy = 8 * per_weight / (schedule.rate * unit)
             way = _longest(schedule, edges)
             height = sum(node not in schedule.topology.switches for node in way[:-1])
-            phases.append(_Phase(way, height, busy, per_weight * int(weight.min()), load))
+            pipeline = Pipeline(height, _starts(schedule, edges), _switches(schedule, edges), busy)
+            phases.append(_Phase(way, pipeline, per_weight * int(weight.min()), load))
     return phases
+
+
+def _starts(schedule: Trees, happens: NDArray[np.bool_]) -> int:
+    """Return how many messages the busiest port of a node starts at most: one to each node or switch that takes it."""
+    own = happens & ~np.isin(schedule.src, sorted(schedule.topology.switches))
+    route = np.flatnonzero(own[schedule.route_edge])
+    edge, first = schedule.route_edge[route], schedule.hop_start[:-1][route]
+    nodes = schedule.topology.nodes
+    port = schedule.src[edge].astype(np.int64) * nodes + schedule.hop[first + 1]
+    ports = np.unique(port * nodes + schedule.dst[edge]) // nodes
+    return int(np.unique(ports, return_counts=True)[1].max(initial=1))
+
+
+def _switches(schedule: Trees, happens: NDArray[np.bool_]) -> int:
+    """Return how many switches data pass at most from one node to the next, those that add or copy included."""
+    between = np.zeros(len(schedule.tree), dtype=np.int64)
+    np.maximum.at(between, schedule.route_edge, np.diff(schedule.hop_start) - 2)
+    relays = schedule.topology.switches & set(map(int, schedule.relays))
+    if not relays:
+        return int(between[happens].max(initial=0))
+    most, behind = 0, dict[tuple[int, int], int]()
+    columns = (schedule.tree, schedule.src, schedule.dst, between)
+    for tree, src, dst, count in zip(*(column[happens].tolist() for column in columns), strict=True):
+        root = int(schedule.root[tree])
+        at, to = (-1 - root if node == root else tree for node in (src, dst))  # in-trees go on as out-trees there
+        passed = count + (1 + behind.get((at, src), 0) if src in relays else 0)
+        if dst in relays:
+            behind[to, dst] = max(passed, behind.get((to, dst), 0))
+        else:
+            most = max(most, passed)
+    return most
 
 
 def _longest(schedule: Trees, happens: NDArray[np.bool_]) -> tuple[int, ...]:
@@ -208,13 +250,18 @@ def _longest(schedule: Trees, happens: NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple(way[::-1])
 
 
-def _chains(schedule: Trees, happens: NDArray[np.bool_], latency: Sequence[Fraction]) -> list[Chains]:
+def _chains(schedule: Trees, happens: NDArray[np.bool_], latency: Sequence[Fraction], gap: Fraction) -> list[Chains]:
     """Return the chains of every phase that has edges, from leaf to root or from root to leaf, or one after the other.
 
     What a switch sends that adds or copies is of no length, but takes the latency of its links.
     """
-    common = math.lcm(*(one.denominator for one in latency))
-    if common * max(latency) * len(schedule.hop) >= _MOST_TICKS:
+    inward = schedule.tree < schedule.reduce_trees
+    phases = [inward | ~inward] if schedule.concurrent else [inward, ~inward]
+    waits = np.zeros(len(schedule.tree), dtype=np.int64)  # gaps before the last message of the busiest port
+    for phase in phases:
+        waits[phase] = _starts(schedule, happens & phase) - 1
+    common = math.lcm(gap.denominator, *(one.denominator for one in latency))
+    if common * (max(latency) + int(waits.max(initial=0)) * gap) * len(schedule.hop) >= _MOST_TICKS:
         raise TooLargeError("latencies of links have no common tick that 64 bits can count; use rounder numbers")
     ticks = np.array([int(one * common) for one in latency], dtype=np.int64)
     route, (src, dst) = _hops(schedule)
@@ -223,7 +270,7 @@ def _chains(schedule: Trees, happens: NDArray[np.bool_], latency: Sequence[Fract
     of_edge = np.zeros(len(schedule.tree), dtype=np.int64)
     np.maximum.at(of_edge, schedule.route_edge, of_route)
     nodes = schedule.topology.nodes
-    inward = schedule.tree < schedule.reduce_trees
+    of_edge += np.where(np.isin(schedule.src, schedule.relays), 0, waits * int(gap * common))
     near = (np.where(inward, schedule.dst, schedule.src) + schedule.tree * nodes)[happens]
     far = (np.where(inward, schedule.src, schedule.dst) + schedule.tree * nodes)[happens]
     sent = (~np.isin(schedule.src, schedule.relays)).astype(np.int64)[happens]
@@ -249,8 +296,8 @@ def _chains(schedule: Trees, happens: NDArray[np.bool_], latency: Sequence[Fract
         roots = sorted({root for _, root in found})
         both = [found.get((True, root), nothing).then(found.get((False, root), nothing)) for root in roots]
         return [Chains.of(one for those in both for one in zip(*those, strict=True))] if both else []
-    phases = [[those for (adds, _), those in found.items() if adds == want] for want in (True, False)]
-    return [Chains.of(one for those in phase for one in zip(*those, strict=True)) for phase in phases if phase]
+    halves = [[those for (adds, _), those in found.items() if adds == want] for want in (True, False)]
+    return [Chains.of(one for those in half for one in zip(*those, strict=True)) for half in halves if half]
 
 
 def _groups(column: NDArray[np.int64]) -> tuple[list[int], list[int], list[int]]:

@@ -186,7 +186,7 @@ def _of_plan(plan: Plan | None, work: Workload, drawing: Drawing) -> list[Sectio
 def plan_times(plan: Plan, work: Workload) -> Chart:
     """Return the plot of the times of a plan over sizes; trees have the best number of chunks for each."""
     rate = None if isinstance(plan.place, Fabric) else work.bandwidth
-    times = [simulate(plan, size=size, alpha=work.alpha, bandwidth=rate).time for size in _SIZES]
+    times = [simulate(plan, size=size, bandwidth=rate, **work.model).time for size in _SIZES]
     title = f"{plan.collective} on {plan.spec or plan.fabric.name}: time over message size"
     return over_sizes(title, [Series("this plan", _SIZES, times)], collective=plan.collective.name)
 

@@ -44,7 +44,7 @@ def plan_document(plan: Plan, work: Workload, name: str) -> Document:
     """
     checked = verify(plan)
     rate = work.bandwidth if isinstance(plan.place, Topology) else None
-    runs = [simulate(plan, size=size, alpha=work.alpha, bandwidth=rate) for size in work.sizes]
+    runs = [simulate(plan, size=size, bandwidth=rate, **work.model) for size in work.sizes]
     told = checked.heading() if checked.ok else "; ".join((checked.heading(), *checked.problems[:3]))
     picture = picture_of(plan.place, plan)
     title = "Plan, step by step" if picture and isinstance(picture[0], Played) else "Where it runs"

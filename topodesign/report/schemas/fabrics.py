@@ -17,7 +17,7 @@ from topodesign.report.schemas.shapes import (
     texts,
     word,
 )
-from topodesign.report.schemas.shared import RATES, ROW
+from topodesign.report.schemas.shared import MESSAGES, RATES, ROW
 
 _FABRIC = {
     "fabric": text("What it is called."),
@@ -85,6 +85,7 @@ OPTIMUM = either(
             "scan?": array(shared("trees"), "With --scan."),
             "frontier?": array(shared("trees"), "With --frontier: those that pay."),
             "alpha_s?": nullable(number("With --size: latency of a step, in seconds; null with --alpha fabric.")),
+            **{f"{key}?": shape for key, shape in MESSAGES.items()},
             "sizes_bytes?": array(number(), "With --size: the sizes, in bytes."),
             "before?": shared("rates", "With --without: before the failure."),
         },

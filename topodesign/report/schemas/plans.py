@@ -18,7 +18,7 @@ from topodesign.report.schemas.shapes import (
     texts,
     word,
 )
-from topodesign.report.schemas.shared import COST, RATES, WORK
+from topodesign.report.schemas.shared import COST, MESSAGES, RATES, STEP, WORK
 
 _WRITTEN = {
     "verified": {"description": "Nothing else is written.", "const": True},
@@ -512,6 +512,7 @@ SIMULATE = record(
                         **_IN_CHUNKS,
                         **_FULL,
                         "phase_ends_s?": array(number(), "When reduction and spreading end."),
+                        "phases": array(shared("pipeline"), "What the time is made of, one after the other."),
                         **_ENDS,
                     },
                     "over trees or paths",
@@ -672,6 +673,7 @@ METHODS = either(
             "root": nullable(integer("Of a collective that has one; else null.")),
             **WORK,
             "alpha_s": nullable(number("Latency of a step, in seconds; null with --alpha fabric.")),
+            **MESSAGES,
             "bound": record(
                 {**COST, "times_s": array(number(), "Seconds for each size.")}, "What no plan beats, proved."
             ),
@@ -683,6 +685,7 @@ METHODS = either(
                         "kind": nullable(text("How data move; null if it made nothing.")),
                         "steps": nullable(integer("Steps, or height; null if it made nothing.")),
                         "bandwidth": nullable(fraction("Bandwidth factor; null for timed sends, or nothing made.")),
+                        **STEP,
                         "times": array(fraction(), "Seconds for each size, exactly."),
                         "times_s": array(number(), "The same, rounded."),
                         "over_bound": nullable(number("Bandwidth factor over the bound; null if it made nothing.")),

@@ -32,6 +32,19 @@ BOUND: Keys = {
         record(COST), "What goes together: every topology has at least one of these or more. Mostly it is one."
     ),
 }
+MESSAGES: Keys = {
+    "gap_s": number("Seconds between the starts of two messages at one port."),
+    "hop_s": number("Seconds in a switch."),
+}
+STEP: Keys = {
+    "pipelined": flag("Whether data follow one another in chunks."),
+    "phases": integer(
+        "Pipelines one after the other: 2 of an allreduce in halves, 1 of one at once; 0 of timed sends."
+    ),
+    "gaps": integer("Messages that follow another at the busiest port, in a step."),
+    "hops": integer("Switches that data pass at most from node to node."),
+    "chunks": array(integer(), "The fastest number of chunks for each size."),
+}
 TIMES: Keys = {
     "allreduce_s": number("Seconds of an allreduce of the first size."),
     "runtimes": array(shared("runtime"), "The same for every size."),
@@ -78,11 +91,13 @@ PARETO: Keys = {
 COMPARISON: Keys = {
     "nodes": integer("Nodes N."),
     **WORK,
+    **MESSAGES,
     "sizes_bytes": array(number(), "Sizes of the data, in bytes."),
     "lower_bound": record(
         {**BOUND, "times_s": mapping(number(), "Seconds of an allreduce by size in bytes.")}, "What no topology beats."
     ),
     "contenders": array(shared("contender"), "The designs, in the order in which they were named."),
+    "turns": array(shared("turn"), "Values of gap and hop that decide who is the fastest."),
     "missing": array(
         record({"name": text("The name."), "why": text("Why there is none.")}),
         "Names of which there is no design, or none in time.",
@@ -117,6 +132,25 @@ TOPOLOGY: Keys = {
 }
 
 SHARED: dict[str, Shape] = {
+    "pipeline": record(
+        {
+            "height": integer("Sends from node to node on the longest way."),
+            "starts": integer("Messages that the busiest port starts in a step."),
+            "switches": integer("Switches that data pass at most from node to node."),
+            "bandwidth_time_s": number("Seconds by bandwidth alone."),
+        },
+        "Data that follow one another in chunks.",
+    ),
+    "turn": record(
+        {
+            "parameter": word("gap", "hop", about="Which latency."),
+            "value_s": number("Seconds."),
+            "side": word("above", "below", about="On which side of it another one is the fastest."),
+            "fastest": text("Who is the fastest as it is."),
+            "then": text("Who is on the other side."),
+        },
+        "A value that decides who is the fastest.",
+    ),
     "report_section": SECTION,
     "claim": record(
         {
@@ -178,6 +212,8 @@ SHARED: dict[str, Shape] = {
             "proof": text("How the time is known."),
             "nodes": integer("Nodes N."),
             **COST,
+            "steps": number("Communication steps of half an allreduce, or height of the trees of it."),
+            **STEP,
             "all_to_all": record(
                 {
                     "bandwidth": nullable(fraction("Bandwidth factor; null where only its bounds are known.")),

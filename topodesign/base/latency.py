@@ -1,0 +1,61 @@
+"""What a message takes beside its bytes: the one model of time for direct links, trees, timed sends and switches.
+
+A message from node to node takes ``alpha`` and, for each switch that it passes, ``hop``; a port that starts several
+messages in a step pays a ``gap`` between one and the next. So a step in which the busiest port starts k messages, the
+farthest through s switches, takes ``alpha + (k - 1) gap + s hop`` beside its bytes. On links from node to node that is
+the alpha of the papers, as a port starts one message a step: all that a link carries in a step is one message.
+
+In the terms of LogGP (Alexandrov, Ionescu, Schauser and Scheiman 1995) alpha is the latency of a link and the overhead
+of a start, L + 2o, gap is g, and the bytes are G.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+ALPHA = Fraction(1, 10**5)
+"""Seconds of latency of a message where nothing is said: what the papers' figures are for."""
+GAP = Fraction(2, 10**7)
+"""Seconds between the starts of two messages at one port where nothing is said: five million messages a second, as
+reported of one queue pair of RDMA hardware (3.7 to 7.5 million in linux-rdma/perftest issues 65 and 273)."""
+HOP = Fraction(3, 10**7)
+"""Seconds in a switch where nothing is said: between the 0.15 us that makers of InfiniBand switches state and the 0.5
+us and more of Ethernet ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """What messages take beside their bytes.
+
+    Attributes
+    ----------
+    alpha
+        Seconds of a message from node to node; None for the latencies that a fabric says of its links, of which a
+        message takes the sum of those that it goes over, switches included.
+    gap
+        Seconds between the starts of two messages at one port.
+    hop
+        Seconds in a switch; 0 where links have latencies of their own.
+    """
+
+    alpha: Fraction | None = ALPHA
+    gap: Fraction = GAP
+    hop: Fraction = HOP
+
+    def of_step(self, starts: int, switches: int) -> Fraction:
+        """Return the seconds of a step in which a port starts so many messages, that pass so many switches."""
+        return (self.alpha or Fraction(0)) + max(starts - 1, 0) * self.gap + switches * self.hop
+
+    def record(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "alpha_s": None if self.alpha is None else float(self.alpha),
+            "gap_s": float(self.gap),
+            "hop_s": float(self.hop),
+        }
+
+
+USUAL = Latency()
+"""What is for all that says nothing else."""
