@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 from topodesign import Catalog, pareto
+from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.cost import Cost, lower_bounds
 from topodesign.base.units import rounded_size
 from topodesign.catalog.rows import undominated
@@ -52,7 +53,8 @@ def test_the_verdict_is_what_the_times_say(nodes: int, degree: int, size: str) -
 def test_one_that_meets_both_bounds_is_called_so(nodes: int, degree: int) -> None:
     found = pareto(nodes, degree)
     assert [one.cost for one in found] == [found.bound]
-    assert found.verdict.endswith("nothing can beat it, at any size.")
+    assert " meets both bounds; proven: no topology of as many nodes and ports takes less time (" in found.verdict
+    assert {claim.of for claim in found.claims} == {Of.STEPS, Of.FACTOR}
 
 
 @pytest.mark.parametrize(("nodes", "degree"), [(8, 12), (5, 6), (8, 18)])
@@ -60,7 +62,7 @@ def test_more_ports_than_peers_need_a_step_or_two(nodes: int, degree: int) -> No
     found = pareto(nodes, degree, sizes=["1KiB", "1GiB"])
     assert tuple(one.cost for one in found) == found.bounds
     assert found.verdict.startswith("1 step wins up to ")
-    assert found.verdict.endswith(", 2 steps from there on: nothing can beat that.")
+    assert ", 2 steps from there on; proven: no topology of as many nodes and ports takes less time (" in found.verdict
     assert found[0].spec == found[1].spec
     assert "One wiring has both" in str(found)
     assert tuple(min(times) for times in zip(*(one.allreduce for one in found), strict=True)) == (
@@ -73,7 +75,7 @@ def test_more_ports_than_peers_need_a_step_or_two(nodes: int, degree: int) -> No
 
 def test_three_winners_are_told_in_order() -> None:
     offers = [("a(1)", Cost(2, Fraction(3))), ("b(1)", Cost(4, Fraction(2))), ("c(1)", Cost(9, Fraction(1)))]
-    text = verdict_on(offers, [Cost(2, Fraction(1))], as_workload("10us", "1GiB", "100Gbps"))
+    text = verdict_on(offers, [Cost(2, Fraction(1))], as_workload("10us", "1GiB", "100Gbps"), Among.FOUND, duplex=False)
     assert text.startswith("2 steps win up to 244KiB, 4 steps from 244KiB to 610KiB, 9 steps from there on: at 1GiB 9 ")
 
 
@@ -84,3 +86,19 @@ def test_one_wiring_serves_no_more_nodes_than_ports_as_well_as_is_possible(degre
             front = undominated(Catalog().rows(degree, nodes, nodes), duplex=duplex)
             assert [row.mean for row in front] == list(lower_bounds(nodes, degree, duplex=duplex))
             assert len({row.spec for row in front}) == 1
+
+
+@pytest.mark.parametrize(("nodes", "degree", "duplex"), [(8, 2, False), (31, 7, True), (24, 5, False), (16, 4, True)])
+def test_a_verdict_claims_no_more_than_its_scope(nodes: int, degree: int, duplex: bool) -> None:
+    """What is the fastest of the rows alone is not said to be so of all topologies."""
+    found = pareto(nodes, degree, bidirectional=duplex)
+    kind = "duplex topology" if duplex else "topology"
+    for claim in found.claims:
+        assert isinstance(claim, Claim)
+        assert claim.proven
+        assert claim.among.one == f"{kind} of as many nodes and ports"
+        held = found.bounds[0].steps if claim.of is Of.STEPS else claim.bound
+        assert claim.value == held
+    if "both bounds" not in found.verdict:
+        assert "at every size" not in found.verdict or "the fastest of the rows of the catalog" in found.verdict
+        assert "known" not in found.verdict

@@ -11,6 +11,7 @@ Imports nothing but words and numbers. A new scope is a member of :class:`Among`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from fractions import Fraction
@@ -18,6 +19,11 @@ from typing import Any
 
 FASTEST_OF_COLUMN = "* fastest of its column"
 """Below tables whose asterisks mark the least of what the column shows."""
+
+
+def fastest_of(among: Among) -> str:
+    """Return the superlative of a frontier, with its scope: ``the fastest of the rows of the catalog``."""
+    return f"the fastest of {among.several}"
 
 
 def turning_words(where: str, then: str, now: str) -> str:
@@ -147,14 +153,15 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """A few words for a line that has the figure already: ``proven to be the least y``, or how near it is."""
+        """A few words for a line that names the figure: ``proven to be the least``, or how near it is."""
+        least = self.of.best.split()[0]
         if self.proven:
-            return f"proven to be the {self.of.best}"
+            return f"proven to be the {least}"
         if self.gap is None:
-            return f"not proven to be the {self.of.best}"
+            return f"not proven to be the {least}"
         if self.gap == 0:
-            return f"the {self.of.best}, by its bound"
-        return f"not proven to be the {self.of.best}: within {float(self.gap):.2%} of the bound"
+            return f"the {least}, by its bound"
+        return f"not proven to be the {least}: within {float(self.gap):.2%} of the bound"
 
     def __str__(self) -> str:
         """Return the claim in a sentence without its full stop: what, among what, and by what."""
@@ -163,6 +170,13 @@ class Claim:
             return f"proven: no {self.among.one} {_has(self.of)}{reason}"
         open_ = "" if self.gap is None else f"; at most {float(self.gap):.2%} is left to gain"
         return f"not proven to be the {self.of.best} of {self.among.several}{open_}{reason}"
+
+    @property
+    def than(self) -> str:
+        """What a better one would have less of, with the figure: ``fewer steps than 5``."""
+        value = Fraction(self.value)
+        figure = str(value) if value.denominator == 1 else f"{float(value):.4f}"
+        return f"{self.of.better} than {figure}{f' {self.by}' if self.by else ''}"
 
     def record(self) -> dict[str, Any]:
         """Return it for JSON."""
@@ -175,6 +189,11 @@ class Claim:
             "by": self.by or None,
             "words": str(self),
         }
+
+
+def joined(claims: Sequence[Claim]) -> str:
+    """Return several proven claims among the same in one sentence without its full stop."""
+    return f"Proven: no {claims[0].among.one} has {', nor '.join(claim.than for claim in claims)}"
 
 
 def _has(of: Of) -> str:

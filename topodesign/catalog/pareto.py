@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from topodesign.base.claims import FASTEST_OF_COLUMN, Among, Claim, joined
 from topodesign.base.cost import (
     Basis,
     Cost,
@@ -34,7 +35,7 @@ from topodesign.base.units import (
     format_time,
     plain_number,
 )
-from topodesign.base.wording import counted, listed
+from topodesign.base.wording import listed
 from topodesign.catalog.all_to_all import Bounds
 from topodesign.catalog.close_sizes import SMOOTH, Better, better_multiple, better_size, better_smooth
 from topodesign.catalog.idle import has_idle_ports
@@ -42,7 +43,7 @@ from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import Row, how_found
 from topodesign.catalog.sizes import DEGREES, covers
 from topodesign.catalog.sizes import MOST_NODES as LARGEST_ROW
-from topodesign.catalog.verdict import verdict_on
+from topodesign.catalog.verdict import claims_on, verdict_on
 from topodesign.pricing.baselines import Baseline, baselines
 from topodesign.pricing.workload import Workload, as_workload
 
@@ -146,7 +147,7 @@ class Entry(Result):
 
     def heading(self) -> str:
         """Return the spec and its price."""
-        return f"{shortened(self.label)}, {self.cost.steps} steps, bandwidth factor {self.cost.bandwidth}"
+        return f"{shortened(self.label)}, {self.cost.steps} steps, bandwidth factor {self.mean.bandwidth}"
 
     def record(self) -> dict[str, Any]:
         """Return the JSON document."""
@@ -157,6 +158,7 @@ class Entry(Result):
             "bandwidth": str(self.cost.bandwidth),
             "bandwidth_float": float(self.cost.bandwidth),
             "allgather_bandwidth": str(self.allgather.bandwidth),
+            "mean_bandwidth": str(self.mean.bandwidth),
             "all_to_all": None if self.all_to_all is None else self.all_to_all.record(),
             **self.workload.runtimes(self.allreduce),
             "simplex": not self.duplex,
@@ -177,6 +179,7 @@ class Entry(Result):
                 "bandwidth": self.cost.bandwidth,
                 "bandwidth_float": float(self.cost.bandwidth),
                 "allgather_bandwidth": self.allgather.bandwidth,
+                "mean_bandwidth": self.mean.bandwidth,
                 "duplex": self.duplex,
                 "found": self.found,
                 "source": self.basis.words,
@@ -204,7 +207,7 @@ class Pareto(Result):
     workload
         What the runtimes are for.
     bound
-        What no topology can beat: the steps of :func:`topodesign.least_steps` and (N-1)/N.
+        The lower bound: the steps of :func:`topodesign.least_steps` and (N-1)/N.
     entries
         Undominated topologies, steps ascending and mean bandwidth strictly descending.
     baselines
@@ -250,10 +253,21 @@ class Pareto(Result):
         return least_steps(self.nodes, self.degree, duplex=self.bidirectional)
 
     @property
+    def among(self) -> Among:
+        """What the entries are the undominated ones of."""
+        return Among.CATALOG if self.origin == "catalog" else Among.FOUND
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """What is proven of steps and y, against all topologies."""
+        means = [entry.mean for entry in self.entries]
+        return tuple(claims_on(means, self.bounds, duplex=self.bidirectional))
+
+    @property
     def verdict(self) -> str:
         """What is the best from which size on, how much is left to gain, and whether a size close by is better."""
         offers = [(entry.label, entry.mean) for entry in self.entries]
-        said = verdict_on(offers, self.bounds, self.workload)
+        said = verdict_on(offers, self.bounds, self.workload, self.among, duplex=self.bidirectional)
         return said if self.better is None else f"{said} {self.better}."
 
     def __len__(self) -> int:
@@ -273,7 +287,7 @@ class Pareto(Result):
         work, kind = self.workload, "duplex" if self.bidirectional else "simplex or duplex"
         return (
             f"{self.nodes} nodes of degree {self.degree} ({kind}); alpha {format_time(work.alpha)}, "
-            f"{format_bandwidth(work.bandwidth)} per node; allreduce times; {_ORIGINS[self.origin]}"
+            f"{format_bandwidth(work.bandwidth)} per node; allreduce times, y of half one; {_ORIGINS[self.origin]}"
         )
 
     def to_records(self) -> list[dict[str, Any]]:
@@ -299,6 +313,7 @@ class Pareto(Result):
                 **work.runtimes(work.fastest(self.bounds)),
             },
             "verdict": self.verdict,
+            "claims": [claim.record() for claim in self.claims],
             "better_size": None if self.better is None else self.better.record(),
             "runners_up": [one.record(self.workload) for one in self.runners_up or ()],
             "topologies": [entry.record() for entry in self.entries],
@@ -337,18 +352,15 @@ class Pareto(Result):
             words=frozenset(("cabling", "found", "topology")),
             spare=frozenset(("y over bound", "all-to-all y", "found")),
             compared=len(self.entries),
-            footnote="\n".join(["* fastest of its column; percentages are over the lower bound", *self._said()]),
+            footnote="\n".join([f"{FASTEST_OF_COLUMN}; percentages are over the lower bound", *self._said()]),
         )
 
     def _said(self) -> Iterator[str]:
         """Yield the verdict, which factors are means, and which specs are short for the entries."""
         yield self.verdict
-        first, last = self.entries[0].cost, self.entries[-1].cost
-        met = [counted(first.steps, "step")] if first.steps == self.bound.steps else []
-        met += [f"the y of {counted(one.steps, 'step')}" for one in self.bounds[:-1] if one == first]
-        met += [f"the y of {counted(last.steps, 'step')}"] if last.bandwidth == self.bound.bandwidth else []
-        if met:
-            yield f"Proven to be the least possible: {listed(met)}."
+        means = [entry.mean for entry in self.entries]
+        if self.claims and not all(bound in means for bound in self.bounds):  # which the verdict says then
+            yield f"{joined(self.claims)}."
         if self.least.why is not None:
             yield f"The bound of the steps is one above Moore's: {self.least.why}."
         if keeps_port_free(self.nodes, self.degree, duplex=self.bidirectional):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from topodesign.base.cost import Cost
+from topodesign.base.claims import Among, Claim, Of, Proof, fastest_of
+from topodesign.base.cost import Cost, bound_in
 from topodesign.base.records import shortened
 from topodesign.base.units import format_excess, format_size, rounded_size
 from topodesign.base.wording import counted
@@ -13,10 +14,35 @@ from topodesign.pricing.crossovers import winners
 from topodesign.pricing.workload import Workload
 
 Offer = tuple[str, Cost]
-"""A topology's spec and what its reduce-scatter and allgather cost."""
+"""A topology's spec and what its reduce-scatter and allgather cost, their mean."""
+
+IN_HALVES = "as a reduce-scatter and an allgather after it"
+"""What the bounds of an allreduce are of."""
 
 
-def verdict_on(offers: Sequence[Offer], bounds: Sequence[Cost], work: Workload) -> str:
+def claims_on(costs: Sequence[Cost], bounds: Sequence[Cost], *, duplex: bool) -> Iterator[Claim]:
+    """Yield what is proven of a frontier: whether its least steps, y in so many steps, and y are those of bounds.
+
+    Parameters
+    ----------
+    costs
+        Those of undominated topologies, steps ascending; one at least.
+    bounds
+        Those of :func:`topodesign.base.cost.lower_bounds`.
+    duplex
+        Whether duplex topologies alone were asked for, which the bounds are of then.
+    """
+    among = Among.DUPLEX if duplex else Among.TOPOLOGIES
+    if costs[0].steps == bounds[0].steps:
+        yield Claim(Of.STEPS, costs[0].steps, among, Proof.BOUND, bounds[0].steps)
+    for cost in costs:
+        bound = bound_in(cost.steps, bounds)
+        if cost.bandwidth == bound.bandwidth:
+            by = "" if bound == bounds[-1] else f"in {counted(cost.steps, 'step')}"
+            yield Claim(Of.FACTOR, cost.bandwidth, among, Proof.BOUND, bound.bandwidth, by)
+
+
+def verdict_on(offers: Sequence[Offer], bounds: Sequence[Cost], work: Workload, among: Among, *, duplex: bool) -> str:
     """Return the verdict on a frontier of allreduces.
 
     Parameters
@@ -24,35 +50,43 @@ def verdict_on(offers: Sequence[Offer], bounds: Sequence[Cost], work: Workload) 
     offers
         Undominated topologies, steps ascending.
     bounds
-        What no topology can beat: see :func:`topodesign.base.cost.lower_bounds`.
+        Those of :func:`topodesign.base.cost.lower_bounds`.
     work
         Latency, bandwidth, and the size of data (the first of several) that is told.
+    among
+        Where the offers are from.
+    duplex
+        Whether duplex topologies alone were asked for.
     """
     costs = [cost for _, cost in offers]
     if all(bound in costs for bound in bounds):
+        time = work.fastest(bounds)[0]
+        scope = Among.DUPLEX if duplex else Among.TOPOLOGIES
+        claim = Claim(Of.TIME, time, scope, Proof.BOUND, time, f"at any size, {IN_HALVES}")
         if len(bounds) == 1:
-            return f"{shortened(offers[0][0])} meets both bounds: nothing can beat it, at any size."
-        return f"{_said(offers, winners(costs, work.alpha * work.bandwidth / 8))}: nothing can beat that."
+            return f"{shortened(offers[0][0])} meets both bounds; {claim}."
+        return f"{_said(offers, winners(costs, work.alpha * work.bandwidth / 8), among)}; {claim}."
     size = work.sizes[0]
     wins = winners(costs, work.alpha * work.bandwidth / 8)
     best = costs[max((since, place) for since, place in wins if since <= size)[1]]
     over = work.allreduce(best)[0] / work.fastest(bounds)[0]
     fewest, least = bounds[0], bounds[-1]
     percent = format_excess(over).removeprefix("+")
-    room = "which meets the lower bound" if over == 1 else f"{percent} over what no topology can beat"
-    told = [f"{_said(offers, wins)}: at {format_size(size)} {_steps(best)}, {room}."]
+    room = "which meets the lower bound" if over == 1 else f"{percent} over the lower bound"
+    told = [f"{_said(offers, wins, among)}: at {format_size(size)} {_steps(best)}, {room}."]
+    claims = {claim.of: claim for claim in claims_on([best], bounds, duplex=duplex)}
     if over > 1 and best.steps == fewest.steps and best.bandwidth > fewest.bandwidth:
-        told.append("It has the fewest steps possible; the rest is bandwidth.")
+        told.append(f"Its steps are {claims[Of.STEPS].verdict}; the rest is bandwidth.")
     elif over > 1 and best.bandwidth == least.bandwidth:
         more = counted(best.steps - least.steps, "step")
-        told.append(f"It has the least bandwidth factor possible; the rest is {more} more than the bound.")
+        told.append(f"Its y is {claims[Of.FACTOR].verdict}; the rest is {more} more than the bound.")
     return " ".join(told)
 
 
-def _said(offers: Sequence[Offer], wins: Sequence[tuple[Fraction, int]]) -> str:
+def _said(offers: Sequence[Offer], wins: Sequence[tuple[Fraction, int]], among: Among) -> str:
     """Return who wins where."""
     if len(wins) == 1:
-        return f"{shortened(offers[wins[0][1]][0])} is the fastest known at every size"
+        return f"{shortened(offers[wins[0][1]][0])} is {fastest_of(among)} at every size"
     first, *rest = wins
     steps = offers[first[1]][1].steps
     words = [f"{counted(steps, 'step')} {'wins' if steps == 1 else 'win'} up to {rounded_size(rest[0][0])}"]

@@ -15,8 +15,8 @@ from topodesign.pricing.workload import Workload
 Parameter = Literal["gap", "hop"]
 _LARGEST = Fraction(1, 10**4)
 """Seconds up to which other values are looked at."""
-_HALVINGS = 12
-"""How often the span that a value lies in is halved: to less than a thousandth of what is printed."""
+_HALVINGS = 20
+"""How often the span that a value lies in is halved: to a tenth of a nanosecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Turn:
     parameter
         Which latency.
     value
-        Seconds, to three digits or so.
+        Seconds, to a tenth of a nanosecond.
     above
         Whether the other one is the fastest above it, or below.
     now, then

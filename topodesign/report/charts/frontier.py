@@ -1,4 +1,4 @@
-"""The frontier of steps against bandwidth factor, with the bounds that nothing beats."""
+"""The frontier of steps against bandwidth factor, with the lower bounds."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def frontier_chart(found: Pareto) -> Chart:
     compared = [one for one in found.baselines if one.cost is not None and one.cost.steps <= 4 * max(steps)]
     series = [
         Series(
-            "best known",
+            found.among.several.removeprefix("the "),
             steps,
-            [entry.cost.bandwidth for entry in entries],
+            [entry.mean.bandwidth for entry in entries],
             "points",
             texts=[shortened(str(entry.spec)) for entry in entries],
         ),
         Series(
-            "no topology beats (both at once)",
+            "lower bound (both at once)",
             [one.steps for one in found.bounds],
             [one.bandwidth for one in found.bounds],
             "points",
@@ -45,8 +45,8 @@ def frontier_chart(found: Pareto) -> Chart:
     return Chart(
         "frontier",
         f"{found.nodes} nodes of degree {found.degree}: what latency costs in bandwidth",
-        "communication steps of a reduce-scatter",
-        "bandwidth factor y (time = y M/B)",
+        "communication steps of half an allreduce",
+        "bandwidth factor y of half an allreduce (time = y M/B)",
         tuple(series),
         marks=((bound.steps, f"at least {counted(bound.steps, 'step')}"),),
         note="left and low is better",

@@ -48,12 +48,22 @@ def answer_document(found: Pareto, others: Beside | None) -> Document:
         "answer",
         f"{found.nodes} nodes of degree {found.degree}",
         found.heading(),
-        found.verdict,
+        headline(found),
         (frontier, times, *more, *compared),
-        tuple(Choice(shortened(str(entry.spec)), _sections(entry, found.bounds)) for entry in found.entries),
+        tuple(
+            Choice(shortened(entry.label), _sections(entry, found.bounds, duplex=found.bidirectional))
+            for entry in found.entries
+        ),
         found.entries.index(found.best),
         found.record() | own,
     )
+
+
+def headline(found: Pareto) -> str:
+    """Return what to wire at the first size of data, by name, with its time, and then the verdict."""
+    best, size = found.best, format_size(found.workload.sizes[0])
+    takes = f"an allreduce of {size} takes {format_time(best.allreduce[0])}"
+    return f"Wire {shortened(best.label)}: {takes}. {found.verdict}"
 
 
 def _without_verdict(found: Pareto) -> Table:
@@ -66,20 +76,20 @@ def _frontier(found: Pareto) -> Chart:
     chart = frontier_chart(found)
     first = format_size(found.workload.sizes[0])
     texts = [
-        f"{shortened(str(one.spec))}: {one.cost.steps} steps, y = {one.cost.bandwidth} = "
-        f"{float(one.cost.bandwidth):.4f}, allreduce of {first} in {format_time(one.allreduce[0])}"
+        f"{shortened(one.label)}: {one.cost.steps} steps, y = {one.mean.bandwidth} = "
+        f"{float(one.mean.bandwidth):.4f}, allreduce of {first} in {format_time(one.allreduce[0])}"
         for one in found.entries
     ]
     return replace(chart, series=(replace(chart.series[0], texts=texts), *chart.series[1:]))
 
 
-def _sections(entry: Entry, bounds: tuple[Cost, ...]) -> tuple[Section, ...]:
+def _sections(entry: Entry, bounds: tuple[Cost, ...], *, duplex: bool) -> tuple[Section, ...]:
     """Return all that is told of one topology of the frontier: built and priced again, unless it is huge."""
     name = str(entry.spec)
     exchange = None if entry.all_to_all is None else (entry.all_to_all.lower, entry.all_to_all.upper)
     if entry.nodes * entry.nodes * entry.degree > MOST_WORK:
         basis = "as the catalog says; building and pricing it again takes 'topodesign evaluate'"
-        priced = Priced(entry.cost, entry.allgather, bounds, basis, exchange)
+        priced = Priced(entry.cost, entry.allgather, bounds, duplex, basis, exchange)
         return (
             Section("Exact figures", (Facts(figures(entry.workload, priced)),)),
             Section("Commands", (loading(name),)),
@@ -87,7 +97,7 @@ def _sections(entry: Entry, bounds: tuple[Cost, ...]) -> tuple[Section, ...]:
     graph = entry.build()
     prices = price_each(graph, True if entry.basis is Basis.DEFERRED else None)
     methods, pair = prices.ways[-1 if entry.basis is Basis.DEFERRED else 0]
-    priced = Priced(*pair, bounds, computed_from_links(graph, methods), exchange)
+    priced = Priced(*pair, bounds, duplex, computed_from_links(graph, methods), exchange)
     return topology_sections(graph, name, entry.workload, priced, made_for(graph))
 
 
@@ -97,8 +107,8 @@ def _beside(found: Pareto, others: Beside) -> Section:
         Series(shortened(name), others.sizes, times, role="other" if place else "ours")
         for place, (name, times) in enumerate(zip(others.names, others.times, strict=True))
     ]
-    series.append(Series("lower bound of topologies", others.sizes, others.bound, role="bound"))
-    chart = over_sizes(f"{found.nodes} nodes: the fastest beside others", series)
+    series.append(Series("lower bound without switches", others.sizes, others.bound, role="bound"))
+    chart = over_sizes(f"{found.nodes} nodes: {shortened(found.best.label)} beside others", series)
     return Section(
         "Beside what one would do anyway", (Listing(replace(others.table, heading=""), named=True), Plotted(chart))
     )

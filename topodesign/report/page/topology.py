@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from topodesign.base.claims import Among, Of
 from topodesign.base.cost import Cost
 from topodesign.base.records import Table, shortened
 from topodesign.base.units import format_bandwidth, format_excess, format_size, format_time
 from topodesign.base.wording import counted
+from topodesign.catalog.verdict import claims_on, verdict_on
 from topodesign.fabrics.fabric import Fabric
 from topodesign.pricing.baselines import baselines
-from topodesign.pricing.evaluation import Evaluation, dearer
+from topodesign.pricing.evaluation import Evaluation
 from topodesign.pricing.workload import Workload
 from topodesign.report.charts.chart import Chart, Series
 from topodesign.report.charts.distances import distances_chart
@@ -58,7 +60,9 @@ class Priced:
     reduce_scatter, allgather
         Their prices.
     bounds
-        What no topology can beat: see :func:`topodesign.base.cost.lower_bounds`.
+        Those of :func:`topodesign.base.cost.lower_bounds`.
+    duplex
+        Whether these are of duplex topologies.
     basis
         How the prices were found, and of which schedules they are, in words.
     all_to_all
@@ -69,13 +73,14 @@ class Priced:
     reduce_scatter: Cost
     allgather: Cost
     bounds: tuple[Cost, ...]
+    duplex: bool
     basis: str
     all_to_all: tuple[Fraction, Fraction | None] | None
 
     @property
     def cost(self) -> Cost:
-        """The dearer of the two."""
-        return dearer(self.reduce_scatter, self.allgather)
+        """The mean of the two: half an allreduce."""
+        return self.reduce_scatter.averaged(self.allgather)
 
     @property
     def bound(self) -> Cost:
@@ -97,6 +102,7 @@ def topology_document(found: Evaluation, name: str) -> Document:
     priced = Priced(
         *found.cheapest,
         found.bounds,
+        graph.is_duplex,
         computed_from_links(graph, found.methods),
         (found.all_to_all.lower, found.all_to_all.upper),
     )
@@ -130,21 +136,17 @@ def computed_from_links(graph: Topology, methods: tuple[str, ...]) -> str:
 
 def _verdict(work: Workload, priced: Priced) -> str:
     cost, bound = priced.cost, priced.bound
+    offer = [("It", cost)]
     if cost == bound:
-        return "It meets both bounds: nothing can beat it, at any size."
-    if cost in priced.bounds:
-        return f"No topology has a smaller bandwidth factor in {counted(cost.steps, 'step')}, nor the same in fewer."
+        return verdict_on(offer, priced.bounds[:1], work, Among.FOUND, duplex=priced.duplex)
     time, least = work.allreduce(cost)[0], work.fastest(priced.bounds)[0]
-    steps = "the fewest steps possible" if cost.steps == bound.steps else (
-        f"{counted(cost.steps, 'step')}, {cost.steps - bound.steps} more than the bound"
-    )  # fmt: skip
-    factor = (
-        "the least bandwidth factor possible" if cost.bandwidth == bound.bandwidth
-        else f"a bandwidth factor {format_excess(cost.bandwidth / bound.bandwidth).removeprefix('+')} over the least"
-    )  # fmt: skip
+    claims = {claim.of: claim.verdict for claim in claims_on([cost], priced.bounds, duplex=priced.duplex)}
+    fewest, smallest = claims.get(Of.STEPS), claims.get(Of.FACTOR)
+    more, over = cost.steps - bound.steps, format_excess(cost.bandwidth / bound.bandwidth).removeprefix("+")
     return (
-        f"It has {steps} and {factor}: an allreduce of {format_size(work.sizes[0])} takes {format_time(time)}, "
-        f"{format_excess(time / least).removeprefix('+')} over what no topology can beat."
+        f"It has {counted(cost.steps, 'step')}, {fewest or f'{more} more than the bound'}, and a bandwidth factor "
+        f"{smallest or f'{over} over the bound'}: an allreduce of {format_size(work.sizes[0])} takes "
+        f"{format_time(time)}, {format_excess(time / least).removeprefix('+')} over the lower bound."
     )
 
 
@@ -273,12 +275,11 @@ def bottleneck_of(graph: Topology, priced: Priced) -> str:
     if cost.bandwidth == bound.bandwidth:
         return (
             f"The bottleneck is every node itself: its {graph.degree} links in have to bring in the {graph.nodes - 1} "
-            "shards of the others, and they do so without a pause. The cut around any node proves that nothing is "
-            "faster."
+            "shards of the others, and they do so without a pause: the cut around a node allows no smaller y."
         )
     over = format_excess(cost.bandwidth / bound.bandwidth).removeprefix("+")
     return (
-        f"The cut around a node would let {graph.nodes - 1} shards in over {graph.degree} links at the least factor "
+        f"The cut around a node would let {graph.nodes - 1} shards in over {graph.degree} links at a factor of "
         f"{bound.bandwidth}. Here some links carry more than their share at some step, and all others wait for "
         f"them, which costs {over}."
     )
@@ -291,7 +292,7 @@ def _wiring(graph: Topology, name: str, cabling: Cabling | None) -> tuple[Part, 
         rows.append(("Unused", f"{counted(graph.self_loops, 'port')} that a self-loop would take"))
     if cabling is not None:
         length = "" if cabling.metres is None else f", {float(cabling.metres):g} m in all with the hosts in a row"
-        rows.append(("On one panel", f"{cabling.connects} cross-connects, proven to make these links"))
+        rows.append(("On one panel", f"{cabling.connects} cross-connects, checked to make these links"))
         rows.append(("Cables and cords", counted(cabling.cables, "cable") + length))
     table = Table("", ("what", "how much"), tuple(rows), frozenset(("what", "how much")))
     line = f"topodesign wire plan {shlex.quote(name)} --inventory hosts.yaml -o wiring.json"

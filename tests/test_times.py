@@ -1,0 +1,159 @@
+"""Every time in a table of README and docs follows from what stands in the table and above it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from tests.pages import PAGES, ROOT, blocks, steps
+from topodesign.base.units import parse_bandwidth, parse_size, parse_time
+
+TIME = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s)\*?")
+SIZE = re.compile(r"\d+(?:\.\d+)?(?:[KMGT]i?)?B")
+TREES = re.compile(r"(\d+) pair\(s\) of trees of (\d+) levels")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table: the command, all that is printed, and its rows as cells by title."""
+
+    command: str
+    text: str
+    rows: tuple[dict[str, list[str]], ...]
+    notes: dict[str, str]
+
+
+def tables(page: Path) -> Iterator[Shown]:
+    """The tables of a page, each row with the words under each title; row numbers stand for what is said below."""
+    for block in blocks(page.read_text().splitlines()):
+        if block.kind != "console":
+            continue
+        for step in steps(block, "$", "\\"):
+            lines = list(step.shown)
+            text = " ".join(" ".join(lines).split())
+            for at, line in enumerate(lines):
+                if not at or not re.fullmatch(r"\s*─+\s*", line):
+                    continue
+                ends = [(m.end(), m.group()) for m in re.finditer(r"\S+(?: \S+)*", lines[at - 1])]
+                body = list(body_of(lines[at + 1 :]))
+                rows = tuple(cells(row, ends) for row in body)
+                below = "\n".join(lines[at + 1 :])
+                notes = {m.group(1): m.group(2) for m in re.finditer(r"^(\d+)  (.*(?:\n +\S.*)*)", below, re.MULTILINE)}
+                yield Shown(step.source, text, rows, notes)
+
+
+def body_of(lines: list[str]) -> Iterator[str]:
+    """Rows until the notes; a blank line parts those that are compared with only."""
+    blank = 0
+    for line in lines:
+        if not line.strip():
+            blank += 1
+        elif blank > 1 or not line.startswith(" "):
+            return
+        else:
+            yield line
+
+
+def cells(row: str, ends: list[tuple[int, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {title: [] for _, title in ends}
+    for word in re.finditer(r"\S+", row):
+        title = next((title for end, title in ends if word.end() <= end + 1), ends[-1][1])
+        found[title].append(word.group())
+    return found
+
+
+def parameters(text: str) -> dict[str, Fraction]:
+    """Alpha, gap, hop and bandwidth as the heading says."""
+    found = {}
+    for name in ("alpha", "gap", "hop"):
+        if said := re.search(rf"\b{name} (\d[\d.]*(?:ns|us|ms|s))\b", text):
+            found[name] = parse_time(said.group(1))
+    if rate := re.search(r"(\d[\d.]*[KMGT]bps) per node", text):
+        found["bandwidth"] = parse_bandwidth(rate.group(1))
+    return found
+
+
+def spread(word: str) -> tuple[Fraction, Fraction]:
+    """The value of a printed time, and by how much it may be rounded."""
+    number, unit = TIME.fullmatch(word).groups()  # type: ignore[union-attr]
+    digits = len(number.partition(".")[2])
+    scale = {"ns": 9, "us": 6, "ms": 3, "s": 0}[unit]
+    value = Fraction(number)
+    whole = max(Fraction(1, 10**digits), Fraction(10) ** (len(str(int(value))) - 4))  # trailing zeros are not printed
+    return value / 10**scale, whole / 10**scale
+
+
+def expected(shown: Shown, row: dict[str, list[str]], place: int, size: Fraction) -> Fraction | None:
+    """The time of a row by the formulas of docs/time.md; None where the row has no figures of its own."""
+    given = parameters(shown.text)
+    transmit = 8 * size / given["bandwidth"]
+    note = shown.notes.get((row.get("row") or [""])[-1], " ".join(row.get("topology", [])))
+    if not row["steps"]:
+        if trees := TREES.search(" ".join(note.split())):
+            return double_tree(*map(int, trees.groups()), given["alpha"], transmit, shown)
+        return None
+    count, y = Fraction(row["steps"][0]), Fraction(row["y"][0])
+    chunks = row.get("chunks") or []
+    if not chunks:
+        return (1 if whole_of(shown) else 2) * (count * given["alpha"] + y * transmit)
+    gaps, hops = ((row.get(name) or ["0"])[0] for name in ("gaps", "hops"))
+    step = given["alpha"] + int(gaps) * given.get("gap", 0) + int(hops) * given.get("hop", 0)
+    cut = int(chunks[place])
+    phases = phases_of(shown, row, note)
+    if not whole_of(shown):
+        count, y = 2 * count, 2 * y
+    return (count + phases * (cut - 1)) * (step + y * transmit / (phases * cut))
+
+
+def whole_of(shown: Shown) -> bool:
+    """Whether steps and y are of the whole collective, and not of half an allreduce."""
+    return shown.command.startswith("topodesign methods")
+
+
+def phases_of(shown: Shown, row: dict[str, list[str]], note: str) -> int:
+    """How many pipelines follow one another: two of an allreduce, unless a line says that one is at once."""
+    name = " ".join(row.get("method", [])) or note.partition(":")[0]
+    if whole_of(shown) and "2 (chunks - 1)" not in shown.text:
+        return 1
+    single = re.findall(
+        r"(?:of|also) ([a-z0-9, -]+?) \(steps \+ chunks - 1\)|([\w, -]+?), both halves at once", shown.text
+    )
+    return 1 if any(name in re.split(r", | and ", a or b) for a, b in single) else 2
+
+
+def double_tree(pairs: int, depth: int, alpha: Fraction, transmit: Fraction, shown: Shown) -> Fraction:
+    """NCCL's trees with the best number of chunks: all ports of a node, four for each pair."""
+    ports = Fraction(re.search(r"degree (\d+)", shown.text).group(1))  # type: ignore[union-attr]
+    whole = transmit * ports / (2 * pairs)
+    return min(2 * (depth + k - 1) * (alpha + whole / k) for k in range(1, 1000))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_printed_times_follow_from_printed_figures(page: Path) -> None:
+    for shown in tables(page):
+        given = parameters(shown.text)
+        if not {"alpha", "bandwidth"} <= set(given):
+            continue
+        transmits = []
+        for row in shown.rows:
+            sizes = [title for title in row if SIZE.fullmatch(title)]
+            for place, title in enumerate(sizes):
+                words = [word for word in row[title] if TIME.fullmatch(word)]
+                if not words or "steps" not in row:
+                    continue
+                size = parse_size(title)
+                wanted = expected(shown, row, place, size)
+                if wanted is None:
+                    continue
+                value, rounding = spread(words[0])
+                digits = Fraction(1, 2 * 10 ** len(row["y"][0].partition(".")[2])) if row["y"] else Fraction(0)
+                off = 2 * digits * 8 * size / given["bandwidth"] + rounding
+                assert abs(value - wanted) <= off, (shown.command, row, float(wanted))
+                transmits.append(value)
+        if re.search(r"topodesign (pareto|compare|catalog show|methods)", shown.command):
+            assert transmits or "--workload" in shown.command, f"no time of {shown.command} was looked at"
