@@ -31,9 +31,9 @@ class Shown:
 def tables(page: Path) -> Iterator[Shown]:
     """The tables of a page, each row with the words under each title; row numbers stand for what is said below."""
     for block in blocks(page.read_text().splitlines()):
-        if block.kind != "console":
+        if block.language != "console" or block.directive == "not run":
             continue
-        for step in steps(block, "$", "\\"):
+        for step in steps(block, "$ ", "> "):
             lines = list(step.shown)
             text = " ".join(" ".join(lines).split())
             for at, line in enumerate(lines):
@@ -97,7 +97,7 @@ def expected(shown: Shown, row: dict[str, list[str]], place: int, size: Fraction
         if trees := TREES.search(" ".join(note.split())):
             return double_tree(*map(int, trees.groups()), given["alpha"], transmit, shown)
         return None
-    count, y = Fraction(row["steps"][0]), Fraction(row["y"][0])
+    count, y = Fraction(row["steps"][-1]), Fraction(row["y"][-1])
     chunks = row.get("chunks") or []
     if not chunks:
         return (1 if whole_of(shown) else 2) * (count * given["alpha"] + y * transmit)
@@ -120,10 +120,9 @@ def phases_of(shown: Shown, row: dict[str, list[str]], note: str) -> int:
     name = " ".join(row.get("method", [])) or note.partition(":")[0]
     if whole_of(shown) and "2 (chunks - 1)" not in shown.text:
         return 1
-    single = re.findall(
-        r"(?:of|also) ([a-z0-9, -]+?) \(steps \+ chunks - 1\)|([\w, -]+?), both halves at once", shown.text
-    )
-    return 1 if any(name in re.split(r", | and ", a or b) for a, b in single) else 2
+    single = re.findall(r"of ([a-z0-9, -]+?) \(steps \+ chunks - 1\)", shown.text)
+    single += re.findall(r"([\w, -]+?), both halves at once", shown.text)
+    return 1 if any(name in re.split(r", | and ", names) for names in single) else 2
 
 
 def double_tree(pairs: int, depth: int, alpha: Fraction, transmit: Fraction, shown: Shown) -> Fraction:

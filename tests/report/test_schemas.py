@@ -50,6 +50,7 @@ CASES = {
         evaluate links.csv --size 1MiB --size 1GiB
         evaluate genkautz(4,30) --all-to-all exact
         compare best torus ring slimfly dgx_a100(2) -n 16 -d 4 --price cable=50
+        compare best fattree -n 16 -d 4
         families
         families kautz
         links circulant(5,1,2)

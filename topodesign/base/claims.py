@@ -26,6 +26,11 @@ def fastest_of(among: Among) -> str:
     return f"the fastest of {among.several}"
 
 
+def first_of(count: int) -> str:
+    """Return the superlative of so many that were compared: ``the fastest of 15``."""
+    return f"the fastest of {count}"
+
+
 def turning_words(where: str, then: str, now: str) -> str:
     """Return that another one is the fastest elsewhere: ``above --gap 1us best is the fastest instead of fattree``."""
     return f"{where} {then} is the fastest instead of {now}"

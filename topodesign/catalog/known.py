@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from topodesign.base.claims import Among, fastest_of
 from topodesign.base.cost import bound_in
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result, Table, shortened
@@ -51,7 +52,7 @@ class Known(Result):
         work, kind = first.workload, "duplex" if first.bidirectional else "simplex or duplex"
         return (
             f"degree {first.degree} ({kind}); alpha {format_time(work.alpha)}, {format_bandwidth(work.bandwidth)} per "
-            f"node; fastest allreduce of {format_size(work.sizes[0])}; from the catalog"
+            f"node; allreduce of {format_size(work.sizes[0])}, of each size {fastest_of(Among.CATALOG)}"
         )
 
     def record(self) -> dict[str, Any]:
@@ -201,7 +202,7 @@ def _nothing_left(fronts: list[list[Row]]) -> str:
         f"{row.cost.steps} steps with y {float(row.cost.bandwidth * row.nodes / (row.nodes - 1) - 1):.1%} over optimum"
         for row in fronts[0]
     )
-    return f"no topology is so good; known are {rows}"
+    return f"no row is so good; there are {rows}"
 
 
 def _fastest(result: Pareto, priced: bool) -> tuple[str, ...]:

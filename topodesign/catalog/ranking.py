@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from topodesign.base.arguments import as_choice
+from topodesign.base.claims import Among, Claim, Of, Proof, first_of
 from topodesign.base.cost import Cost, lower_bound, lower_bounds, moore_distances
 from topodesign.base.errors import InfeasibleError, TopodesignError
 from topodesign.base.pieces import Progress
@@ -147,13 +148,17 @@ class Ranking(Result):
     @property
     def verdict(self) -> str:
         """Which is best, how sure that is, and whether it is for allreduce as well."""
-        sure = "" if self.proven else ", as far as bounds tell"
-        also = (
-            "which is the fastest for allreduce, too"
-            if self.best.spec == self.allreduce_best
-            else (f"where for allreduce it is {shortened(str(self.allreduce_best))}")
-        )
-        return f"fastest of {len(self)}{sure}: {shortened(str(self.best.spec))}, {also}"
+        sure = "" if self.proven else f", {self.claims[0].verdict}"
+        other = shortened(str(self.allreduce_best))
+        also = "for allreduce, too" if self.best.spec == self.allreduce_best else f"where for allreduce it is {other}"
+        return f"{first_of(len(self))}{sure}: {shortened(str(self.best.spec))}, {also}"
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """That the first is the fastest of those known for the first question, or how much faster another may be."""
+        least = min(one.least[0] for one in self.entries)
+        proof = Proof.LISTED if self.proven else Proof.NONE
+        return (Claim(Of.TIME, self.best.times[0], Among.FOUND, proof, self.best.times[0] if self.proven else least),)
 
     def record(self) -> dict[str, Any]:
         """Return the JSON document."""
@@ -167,6 +172,7 @@ class Ranking(Result):
             "lower_bound_s": [float(bound) for bound in self.bounds],
             "topologies": [one.record() | {"best": one is self.best} for one in self.entries],
             "proven": self.proven,
+            "claims": [claim.record() for claim in self.claims],
             "allreduce_best": str(self.allreduce_best),
             "verdict": self.verdict,
         }

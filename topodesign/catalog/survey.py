@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from topodesign.base.claims import Among, fastest_of
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.pieces import Progress, part
 from topodesign.base.records import Result, Table, shortened
@@ -107,17 +108,23 @@ class Survey(Result):
             )
         fastest = min(self.frontiers, key=lambda one: (_times(one)[0], -one.nodes))
         return (
-            f"The fastest allreduce of {size} is that of {counted(fastest.nodes, 'node')} with "
-            f"{counted(fastest.degree, 'port')}: {format_time(_times(fastest)[0])}."
+            f"Of these sizes {counted(fastest.nodes, 'node')} with {counted(fastest.degree, 'port')} are first for an "
+            f"allreduce of {size}: {format_time(_times(fastest)[0])}."
         )
+
+    @property
+    def among(self) -> Among:
+        """What each size has the fastest of."""
+        looked_up = all(one.among is Among.CATALOG for one in self.frontiers)
+        return Among.CATALOG if looked_up else Among.FOUND
 
     def heading(self) -> str:
         """Return the question."""
         work, kind = self.workload, "duplex" if self.bidirectional else "simplex or duplex"
         where = "per port" if self.per_port else "per node"
         return (
-            f"fastest allreduce of {format_size(work.sizes[0])} ({kind}); alpha {format_time(work.alpha)}, "
-            f"{format_bandwidth(work.bandwidth)} {where}; changes are to the row before"
+            f"allreduce of {format_size(work.sizes[0])} ({kind}), of each size {fastest_of(self.among)}; "
+            f"alpha {format_time(work.alpha)}, {format_bandwidth(work.bandwidth)} {where}; changes: to the row before"
         )
 
     def to_records(self) -> list[dict[str, Any]]:

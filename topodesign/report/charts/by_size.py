@@ -34,7 +34,10 @@ def by_size_chart(known: Known, *, paper: bool = False) -> Chart:
     nodes = [front.nodes for front in fronts]
     series = [
         Series(
-            "best known", nodes, [front.best.allreduce[0] for front in fronts], texts=[str(f.best.spec) for f in fronts]
+            "the catalog",
+            nodes,
+            [front.best.allreduce[0] for front in fronts],
+            texts=[str(f.best.spec) for f in fronts],
         ),
         bound_by_size(known),
     ]
@@ -85,11 +88,11 @@ def _ratios(known: Known, series: Sequence[Series]) -> str:
         for one in series[1:]
         if one.role != "bound" and one.x and one.x[-1] == last
     ]
-    return f"; at {last} nodes over the best known: {', '.join(told)}" if told else ""
+    return f"; at {last} nodes over the catalog: {', '.join(told)}" if told else ""
 
 
 def bound_by_size(known: Known) -> Series:
-    """Return what no topology can beat at each size."""
+    """Return the lower bound at each size."""
     nodes = [front.nodes for front in known]
     return Series("lower bound", nodes, [front.workload.fastest(front.bounds)[0] for front in known], role="bound")
 

@@ -48,7 +48,7 @@ def distances_chart(topology: Topology) -> Chart:
         "nodes at this distance (mean)",
         (
             Series("this topology", steps, ours, "bars"),
-            Series("at best (Moore)", steps, moore, "points", "bound"),
+            Series("Moore's bound", steps, moore, "points", "bound"),
         ),
         note=f"mean distance {sum(d * n for d, n in zip(steps, ours, strict=True)) / (topology.nodes - 1):.3f}",
     )

@@ -31,5 +31,5 @@ def loads_chart(topology: Topology) -> Chart:
         "distance x of the shards that are moved",
         "shards over the fullest link",
         (Series("U(x)", steps, loads, "bars"),),
-        note=f"bandwidth factor {factor} = {float(factor):.4f}; {float(factor / best) - 1:.1%} over the least, {best}",
+        note=f"bandwidth factor {factor} = {float(factor):.4f}; {float(factor / best) - 1:.1%} over the bound, {best}",
     )

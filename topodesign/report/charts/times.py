@@ -42,7 +42,7 @@ def times_chart(found: Pareto | SideBySide) -> Chart:
         f"{found.nodes} nodes of degree {found.degree}: allreduce over message size",
         series,
         marks=tuple((size, rounded_size(size)) for size in wins if SIZES[0] < size < SIZES[-1]),
-        note="dotted: from here on another topology of the frontier is the fastest" if wins else "",
+        note="dotted: from here on another topology of the frontier takes less time" if wins else "",
     )
 
 

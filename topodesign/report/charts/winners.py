@@ -69,7 +69,7 @@ def winners_chart(known: Known) -> Chart:
     ]
     return Chart(
         "winners",
-        f"degree {fronts[0].degree}: which construction has the fastest allreduce of {format_size(work.sizes[0])}",
+        f"degree {fronts[0].degree}: which construction wins an allreduce of {format_size(work.sizes[0])}",
         "nodes N (in brackets: how many sizes each wins)",
         "seconds",
         (*series, bound_by_size(known)),

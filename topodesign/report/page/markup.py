@@ -176,7 +176,7 @@ def _facts(part: Facts) -> str:
         f"<td>{_broken(one.about)}</td><td>{_broken(one.proof)}</td></tr>"
         for one in part.facts
     )
-    head = "".join(f'<th scope="col">{title}</th>' for title in ("Figure", "Exactly", "In short", "How it is proven"))
+    head = "".join(f'<th scope="col">{title}</th>' for title in ("Figure", "Exactly", "In short", "How it is known"))
     return (
         f'<div class="wide"><table class="facts"><thead><tr>{head}</tr></thead><tbody>\n{rows}\n</tbody></table></div>'
     )

@@ -16,7 +16,7 @@ from topodesign.report.schemas.shapes import (
     texts,
     word,
 )
-from topodesign.report.schemas.shared import BOUND, BOUNDS, COMPARISON, COST, PARETO, TIMES, TOPOLOGY, WORK
+from topodesign.report.schemas.shared import BOUND, BOUNDS, CLAIMS, COMPARISON, COST, PARETO, TIMES, TOPOLOGY, WORK
 
 _SHARE = {
     "collective": text("What is done."),
@@ -78,6 +78,7 @@ ANSWER = either(
             "lower_bound_s": array(number(), "What no topology beats, for each question."),
             "topologies": array(record(_RANKED), "The best first."),
             "proven": flag("Whether the first is proven to be the best of those known."),
+            **CLAIMS,
             "allreduce_best": text("The spec that is best for an allreduce."),
             "verdict": text("What to take, and why."),
         },
