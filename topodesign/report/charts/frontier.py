@@ -46,7 +46,7 @@ def frontier_chart(found: Pareto) -> Chart:
         "frontier",
         f"{found.nodes} nodes of degree {found.degree}: what latency costs in bandwidth",
         "communication steps of half an allreduce",
-        "bandwidth factor y of half an allreduce (time = y M/B)",
+        "y of half an allreduce (time = y M/B)",
         tuple(series),
         marks=((bound.steps, f"at least {counted(bound.steps, 'step')}"),),
         note="left and low is better",

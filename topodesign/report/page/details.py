@@ -104,7 +104,7 @@ def beside(found: Pareto, others: Sequence[object]) -> Beside:
     asked = len(work.sizes)
     told = replace(
         every,
-        contenders=tuple(replace(one, times=one.times[:asked]) for one in every.contenders),
+        contenders=tuple(replace(one, times=one.times[:asked], chunks=one.chunks[:asked]) for one in every.contenders),
         workload=replace(every.workload, sizes=every.workload.sizes[:asked]),
     )
     return Beside(
