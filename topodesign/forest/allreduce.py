@@ -177,6 +177,14 @@ def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
     return AllreduceOptimum(throughput, bound, composed, roots, cuts, prices, halves)
 
 
+def not_looked_for(topology: Topology) -> str:
+    """Say what is not looked for on so many nodes, a reduction and broadcast at once; nothing if it is."""
+    count = topology.nodes - len(topology.switches)
+    if count <= MOST_NODES:
+        return ""
+    return f"by cuts alone: above {MOST_NODES} nodes, here {count}, trees are looked for only of one after the other"
+
+
 # -- a proof without a program ----------------------------------------------------------------------------------------
 
 
