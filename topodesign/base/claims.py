@@ -150,7 +150,7 @@ class Claim:
 
     @classmethod
     def to_bound(
-        cls, of: Of, value: Fraction | int, among: Among, bound: Fraction | int | None, by: str = "", why_not: str = ""
+        cls, of: Of, value: Fraction | int, among: Among, bound: Fraction | int, *, by: str = "", missed: str = ""
     ) -> Claim:
         """Return the claim of a value that is proven by prices or a cut if it meets a bound, and else is not.
 
@@ -160,11 +160,11 @@ class Claim:
             As of a claim.
         by
             What proves the bound.
-        why_not
-            Why nothing nearer to the bound was found, or why there is no bound, where the value does not meet it.
+        missed
+            What was not looked for, where the value does not meet it.
         """
         met = value == bound
-        return cls(of, value, among, Proof.DUAL if met else Proof.NONE, bound, by if met else why_not)
+        return cls(of, value, among, Proof.DUAL if met else Proof.NONE, bound, by if met else missed)
 
     @property
     def proven(self) -> bool:

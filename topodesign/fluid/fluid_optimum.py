@@ -276,10 +276,10 @@ class FluidOptimum(TextResult):
     def claims(self) -> tuple[Claim, ...]:
         """What is said of the bandwidth, and of the cost if it was asked for."""
         why = f"solved to within {float(self.gap):.2%}" if self.gap else ""
-        fast = Claim.to_bound(Of.RATE, self.bandwidth, self._among, self.bound, why_not=why)
+        fast = Claim.to_bound(Of.RATE, self.bandwidth, self._among, self.bound, missed=why)
         if self.cost is None:
             return (fast,)
-        return fast, Claim.to_bound(Of.COST, self.cost, Among.AS_FAST, self.cost_bound, why_not=why)
+        return fast, Claim.to_bound(Of.COST, self.cost, Among.AS_FAST, self.cost_bound or 0, missed=why)
 
     @cached_property
     def binding(self) -> list[dict[str, Any]]:

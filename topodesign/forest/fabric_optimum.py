@@ -330,7 +330,7 @@ class FabricOptimum(TextResult):
             missed = "by cuts alone: an allreduce of another kind was not asked for" if other is None else other.missed
         elif self._capable:
             missed = "trees through switches that copy or add are not looked for here: --method fluid does"
-        own = Claim.to_bound(Of.RATE, best.bandwidth, self._among, self.bound, why_not=missed)
+        own = Claim.to_bound(Of.RATE, best.bandwidth, self._among, self.bound, missed=missed)
         if not self._composed:
             return (own,)
         in_turn = (Claim.to_bound(Of.RATE, best.bandwidth, Among.IN_TURN, best.bound),) if self.shards is None else ()

@@ -365,7 +365,7 @@ class Purchase(Result):
         """What is said of the cost, and with a budget of what is reached first."""
         composed = len(self.before.collective.parts) > 1
         by = "an allreduce as a reduce-scatter and then an allgather" if composed else ""
-        cost = Claim.to_bound(Of.COST, self.cost, Among.PURCHASES, self.bound, by, by)
+        cost = Claim.to_bound(Of.COST, self.cost, Among.PURCHASES, self.bound, by=by, missed=by)
         if self.budget is None:
             return (cost,)
         proof = Proof.SEARCH if self.proven else Proof.NONE

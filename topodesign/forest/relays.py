@@ -90,7 +90,7 @@ def _most(graph: Topology, collective: Collective) -> Fraction:
 def _claim(trees: Trees, most: Fraction) -> Claim:
     """Return what is said of trees of a collective of one phase."""
     missed = "only trees were tried that are all through the same switches, and as fast as those through none"
-    return Claim.to_bound(Of.RATE, 1 / trees.inverse_rate, Among.CAPABLE_TREES, most, why_not=missed)
+    return Claim.to_bound(Of.RATE, 1 / trees.inverse_rate, Among.CAPABLE_TREES, most, missed=missed)
 
 
 def _allreduce(
@@ -98,7 +98,7 @@ def _allreduce(
 ) -> tuple[Trees, str]:
     best = in_network_optimum(topology, multicast, aggregation)
     missed = not_looked_for(topology)
-    limit = Claim.to_bound(Of.RATE, best.throughput, Among.CAPABLE_TREES, best.bound, why_not=missed)
+    limit = Claim.to_bound(Of.RATE, best.throughput, Among.CAPABLE_TREES, best.bound, missed=missed)
     if not best.families:
         trees, words = allreduce_schedule(topology, names=names)
         return trees, f"{_PLAIN}; {words.partition(';')[0]}; {limit}"

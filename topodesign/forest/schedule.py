@@ -123,8 +123,8 @@ def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None
     best = allreduce_optimum(topology)
     plain = "a reduce-scatter and then an allgather"
 
-    def claim(reached: Fraction, why_not: str) -> Claim:
-        return Claim.to_bound(Of.RATE, reached, Among.TREES, best.bound, why_not=why_not)
+    def claim(reached: Fraction, missed: str) -> Claim:
+        return Claim.to_bound(Of.RATE, reached, Among.TREES, best.bound, missed=missed)
 
     missed = not_looked_for(topology)
     if best.throughput == best.composed:

@@ -149,12 +149,12 @@ class BestAllreduce:
     @property
     def claim(self) -> Claim:
         """What is said of the bandwidth that can be reached."""
-        return Claim.to_bound(Of.RATE, self.bandwidth, self.among, self.bound, why_not=self.missed)
+        return Claim.to_bound(Of.RATE, self.bandwidth, self.among, self.bound, missed=self.missed)
 
     @property
     def composed_claim(self) -> Claim:
         """What is said of a reduce-scatter followed by an allgather, among all ways."""
-        return Claim.to_bound(Of.RATE, self.composed, self.among, self.bound, why_not=self.missed)
+        return Claim.to_bound(Of.RATE, self.composed, self.among, self.bound, missed=self.missed)
 
     @property
     def proven(self) -> bool:

@@ -52,7 +52,9 @@ OPTIMUM = either(
             **RATES,
             **_PROOF,
             "proposition_3_k": integer("Trees per root by the formula of the paper's Proposition 3."),
-            "collectives": mapping(shared("rates"), "The best of each collective, an allreduce as a reduce-scatter and then an allgather."),
+            "collectives": mapping(
+                shared("rates"), "The best of each collective, an allreduce as a reduce-scatter and then an allgather."
+            ),
             "sensitivity": array(
                 record(
                     {
