@@ -55,16 +55,12 @@ class Among(Enum):
         "schedules over trees of nodes and of the switches that can copy or add",
     )
     IN_TURN = (
-        "reduce-scatter of equal shards followed by an allgather, over trees with switches that only forward,",
-        "reduce-scatters of equal shards followed by allgathers, over trees with switches that only forward",
+        "reduce-scatter of equal shards followed by an allgather, over trees of nodes that others only forward,",
+        "reduce-scatters of equal shards followed by allgathers, over trees of nodes that others only forward",
     )
     MEMBER_TREES = (
         "schedule over trees of the members, with other nodes and switches that only forward,",
         "schedules over trees of the members, with other nodes and switches that only forward",
-    )
-    MEMBERS_IN_TURN = (
-        "reduce-scatter of equal shards followed by an allgather, over trees of the members that others only forward,",
-        "reduce-scatters of equal shards followed by allgathers, over trees of the members that others only forward",
     )
     STEADY_TREES = (
         "steady schedule that sends every part of the data over a tree, in parts of any size,",

@@ -1,6 +1,6 @@
 """Process-group layout: on which node each rank goes, so that the groups of a training run sit well on a topology.
 
-What counts is the exact price of the groups' traffic (:func:`topodesign.pricing.groups.price_groups`). It takes a
+What counts is the exact price of the groups' traffic (:func:`topodesign.price_groups`). It takes a
 linear program, so that a cheaper figure steers the search: the way that all data of the groups goes at least, in links.
 Swaps of two ranks lower it from several beginnings, the order of the nodes among them; the layouts where no swap helps
 any more are priced exactly, and the best is taken, the order of the nodes if none is better.
@@ -172,6 +172,7 @@ def layout(
     fabric = as_fabric(place)
     as_choice("others", others, ("vanish", "forward"))
     seed, tries = as_seed(seed), as_integer("tries", tries, 0, 10**4)
+    fabric.check_unshared("the price of a layout")
     streams = tuple(map(_along_axes, as_streams(traffic)))
     own = tuple(fabric.compute)
     for stream in streams:

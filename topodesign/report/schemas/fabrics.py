@@ -245,6 +245,11 @@ GROUPS = record(
         "bandwidth_float": number("The same, rounded."),
         "alone": fraction("The largest factor of a group that has all links to itself."),
         "contention": fraction("The one over the other."),
+        "bound": fraction("Bandwidth factor that none of the ways goes below that the first claim names."),
+        "proven": flag("Whether the bandwidth factor meets it."),
+        "floor": fraction("Bandwidth factor that nothing goes below, by cuts."),
+        "in_turn": nullable(fraction("Of an allreduce: as a reduce-scatter and then an allgather; null of others.")),
+        **CLAIMS,
     }
 )
 LAYOUT = record(
