@@ -223,23 +223,24 @@ def _of_one_phase(fabric: Fabric, collective: Collective, others: Others) -> Gro
 def _of_allreduce(fabric: Fabric, collective: Collective, others: Others) -> GroupPrice:
     """Return the price of an allreduce: both phases at once, where that is not too large; else one after the other."""
     topology, single = fabric.topology, collective.single
-    in_turn, floor = in_turn_of(topology, collective, others), _floor(topology, collective)
+    floor = _floor(topology, collective)
     if _is_whole(fabric, collective):
         best = best_allreduce(fabric)
-        price, bound = (degree_of(topology) * fabric.unit / rate for rate in (best.bandwidth, best.bound))
+        full = degree_of(topology) * fabric.unit
+        price, bound, in_turn = (full / rate for rate in (best.bandwidth, best.bound, best.composed))
         return GroupPrice(fabric, collective, others, price, price, best.among, bound, floor, in_turn, best.missed)
+    in_turn = in_turn_of(topology, collective, others)
+    among = _among(fabric, collective)
     both = both_of(topology, collective, others)
-    alone = (
-        both if len(single) == 1 else None if both is None else _all(both_of(topology, one, others) for one in single)
-    )
-    among, price, bound, missed = _among(fabric, collective), both, both, ""
-    if price is None or bound is None or alone is None:
+    alone = both if len(single) == 1 else _largest(both_of(topology, one, others) for one in single)
+    if both is None or alone is None:
+        missed = "one after the other; to do both at once has too many unknowns to prove"
         alone = max(in_turn_of(topology, one, others) for one in single)
-        price, bound, missed = in_turn, floor, "one after the other; to do both at once has too many unknowns to prove"
-    return GroupPrice(fabric, collective, others, price, alone, among, bound, floor, in_turn, missed)
+        return GroupPrice(fabric, collective, others, in_turn, alone, among, floor, floor, in_turn, missed)
+    return GroupPrice(fabric, collective, others, both, alone, among, both, floor, in_turn)
 
 
-def _all(prices: Iterable[Fraction | None]) -> Fraction | None:
+def _largest(prices: Iterable[Fraction | None]) -> Fraction | None:
     """Return the largest price; None if one is not known."""
     known = list(prices)
     return None if None in known else max(price for price in known if price is not None)
