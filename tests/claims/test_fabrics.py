@@ -63,9 +63,10 @@ def random_fabric(seed: int, *, limits: bool = False) -> Fabric:
         links,
         multicast=able[0],
         aggregation=able[draw.random() < 0.4],
+        memory=[name for name in switches if limits and draw.random() < 0.3],
         shared=shared,
     )
-    gone = [f"{a}>{b}" for a, b in draw.sample(ends, draw.choice((0, 0, 1, 2))) if not shared]
+    gone = [f"{a}>{b}" for a, b in draw.sample(ends, draw.choice((0, 0, 1, 2)))]
     return part_of(whole, without=gone) if gone else whole
 
 

@@ -317,6 +317,8 @@ class FluidOptimum(TextResult):
             f"{count} {kind}{'s' if count > 1 and not kind.startswith('shared') else ''} of {format_rate(rate)}"
             for (kind, rate), count in many.items()
         ]
+        if not self.claims[0].proven:
+            return f"{', '.join(words)} have a price in the bound"
         return f"{', '.join(words)} cannot carry more of what has to go over them, whatever the trees"
 
     def heading(self) -> str:

@@ -97,7 +97,7 @@ def _allreduce(
     topology: Topology, multicast: frozenset[int], aggregation: frozenset[int], names: Sequence[str] | None
 ) -> tuple[Trees, str]:
     best = in_network_optimum(topology, multicast, aggregation)
-    missed = not_looked_for(topology)
+    missed = not_looked_for(topology, capable=bool(multicast | aggregation))
     limit = Claim.to_bound(Of.RATE, best.throughput, Among.CAPABLE_TREES, best.bound, missed=missed)
     if not best.families:
         trees, words = allreduce_schedule(topology, names=names)

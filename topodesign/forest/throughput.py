@@ -400,7 +400,7 @@ def best_allreduce(fabric: Fabric) -> BestAllreduce:
         composed,
         in_network=isinstance(found, InNetworkOptimum) and bool(found.families),
         among=Among.CAPABLE_TREES if capable else Among.TREES,
-        missed=not_looked_for(fabric.topology),
+        missed=not_looked_for(fabric.topology, capable=capable),
     )
 
 
