@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from topodesign.fabrics.presets import build_fabric as build_fabric
     from topodesign.fabrics.unwinding import unwind as unwind
     from topodesign.forest.fabric_optimum import optimum as optimum
+    from topodesign.forest.group_price import price_groups as price_groups
     from topodesign.forest.purchase import upgrade as upgrade
     from topodesign.forest.schedule import forest_schedule as forest_schedule
     from topodesign.forest.throughput import throughput as throughput
@@ -71,7 +72,6 @@ if TYPE_CHECKING:
     from topodesign.pricing.evaluation import evaluate as evaluate
     from topodesign.pricing.evaluation import price as price
     from topodesign.pricing.evaluation import price_deferred as price_deferred
-    from topodesign.pricing.groups import price_groups as price_groups
     from topodesign.report.families import families as families
     from topodesign.report.page.page import report_page as report_page
     from topodesign.report.plots import plot as plot
@@ -180,7 +180,7 @@ _HOMES = {
     "price": "pricing.evaluation",
     "price_catalog": "catalog.price",
     "price_deferred": "pricing.evaluation",
-    "price_groups": "pricing.groups",
+    "price_groups": "forest.group_price",
     "rank": "catalog.ranking",
     "read_fabric": "fabrics.files",
     "read_inventory": "wiring.inventory.files",

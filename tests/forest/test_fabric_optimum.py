@@ -78,10 +78,27 @@ def test_what_only_copies_reach_is_not_proven_to_be_out_of_reach() -> None:
     part: dict[str, Any] = {"root": "a", "without": ["b>s", "c>s"]}
     left = trees(whole, collective="broadcast", **part)
     assert left.best.bandwidth == left.best.bound == Fraction(GB, 2)
+    assert left.bound == GB
     assert not left.proven
+    assert str(left.claims[0]) in str(left)
     plan = schedule(whole, "broadcast", method="in-network", **part)
     assert verify(plan).ok
     assert plan.claim["algorithmic_bandwidth"] == GB
+
+
+@pytest.mark.parametrize("spec", ["mesh(4,4)", "dgx_h100(2)", "torus(4,4)"])
+@pytest.mark.parametrize("options", [{}, {"proof": False}, {"shards": "0=2"}])
+def test_no_allreduce_exceeds_the_bound_of_one(spec: str, options: dict[str, Any]) -> None:
+    """Neither with nor without a proof, since what is printed is that of one after the other."""
+    if "shards" in options and spec == "dgx_h100(2)":
+        options = {"shards": "box0/gpu0=2"}
+    found = trees(spec, "allreduce", **options)
+    best = optimum(spec, "allreduce", method="fluid")
+    assert found.best.bandwidth <= best.bandwidth <= found.bound
+    record = found.record()
+    assert record["proven"] == (found.best.bandwidth == found.bound)
+    assert record["bound"] == record["claims"][0]["bound"] == str(found.bound)
+    assert record["proof_covers"] == record["claims"][0]["among"]
 
 
 def test_numbers_and_values_as_arguments() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from topodesign.base.errors import TopodesignError
-from topodesign.pricing.groups import price_groups
+from topodesign.forest.group_price import price_groups
 from topodesign.schedulers.scheduling import schedule
 from topodesign.search.layout import layout
 from topodesign.verification.plans import verify

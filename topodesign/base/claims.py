@@ -70,7 +70,26 @@ class Among(Enum):
         "schedule over trees of nodes and of the switches that can copy or add",
         "schedules over trees of nodes and of the switches that can copy or add",
     )
-    IN_TURN = "reduce-scatter followed by an allgather", "reduce-scatters followed by allgathers"
+    IN_TURN = (
+        "reduce-scatter of equal shards followed by an allgather, over trees of nodes that others only forward,",
+        "reduce-scatters of equal shards followed by allgathers, over trees of nodes that others only forward",
+    )
+    MEMBER_TREES = (
+        "schedule over trees of the members, with other nodes and switches that only forward,",
+        "schedules over trees of the members, with other nodes and switches that only forward",
+    )
+    STEADY_TREES = (
+        "steady schedule that sends every part of the data over a tree, in parts of any size,",
+        "steady schedules that send every part of the data over a tree, in parts of any size",
+    )
+    ONE_PLACE = (
+        "steady schedule that adds up every part at one node, or one switch that adds and copies, and sends it out,",
+        "steady schedules that add up every part at one node, or one switch that adds and copies, and send it out",
+    )
+    AS_FAST = "way that is as fast", "ways that are as fast"
+    PURCHASES = "purchase of such links that reaches as much", "purchases of such links that reach as much"
+    WITHIN_BUDGET = "purchase of such links within the budget", "purchases of such links within the budget"
+    LAYOUTS = "layout of those that were priced", "layouts that were priced"
     FLOWS = "flow over nodes and switches, in parts of any size,", "flows over nodes and switches, in parts of any size"
     CHANGES = "change between these plans", "changes between these plans"
     REPAIRS = "repair that makes these links between the hosts", "repairs that make these links between the hosts"
@@ -140,6 +159,24 @@ class Claim:
     proof: Proof
     bound: Fraction | int | None = None
     by: str = ""
+
+    @classmethod
+    def to_bound(
+        cls, of: Of, value: Fraction | int, among: Among, bound: Fraction | int, *, by: str = "", missed: str = ""
+    ) -> Claim:
+        """Return the claim of a value that is proven by prices or a cut if it meets a bound, and else is not.
+
+        Parameters
+        ----------
+        of, value, among, bound
+            As of a claim.
+        by
+            What proves the bound.
+        missed
+            What was not looked for, where the value does not meet it.
+        """
+        met = value == bound
+        return cls(of, value, among, Proof.DUAL if met else Proof.NONE, bound, by if met else missed)
 
     @property
     def proven(self) -> bool:

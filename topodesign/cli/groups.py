@@ -41,9 +41,9 @@ def command(
 ) -> None:
     """Price a collective in several groups of nodes that run at the same time on shared links.
 
-    PLACE is a spec (quote it), a file of links, or a fabric. The price is exact: no way to route blocks, or no spanning
-    trees of the groups, are faster by bandwidth. `topodesign schedule --group` makes the plan, `topodesign layout`
-    places ranks on nodes so that it is low.
+    PLACE is a spec (quote it), a file of links, or a fabric. The price is exact: no way to route blocks, or no trees of
+    the members, are faster by bandwidth, unless it says otherwise. `topodesign schedule --group` makes a plan,
+    `topodesign layout` places ranks on nodes so that the price is low.
 
     Example: topodesign groups 'torus(4,4)' --group 4x4:0 --collective all-to-all
     """

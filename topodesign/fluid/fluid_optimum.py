@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import TextResult
 from topodesign.base.units import format_rate, format_time
@@ -35,11 +36,6 @@ from topodesign.pricing.flows.flow_optimum import Costs, as_costs
 MOST_APART = 256
 """Largest number of nodes for which subproblems are solved one by one."""
 _SHOWN = 8  # limits that bind, told one by one
-_WAYS = {
-    False: "all steady schedules that send every part of the data over a tree, in parts of any size",
-    True: "all ways over nodes and switches, in parts of any size",
-}
-_AT_ONE_PLACE = "all steady schedules that add up every part of the data at one place and send it out from there"
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,9 +264,22 @@ class FluidOptimum(TextResult):
     @property
     def proof_covers(self) -> str:
         """Which schedules the bound is about."""
+        return self._among.several
+
+    @property
+    def _among(self) -> Among:
         if self.collective.like(ALLREDUCE):
-            return _AT_ONE_PLACE
-        return _WAYS[self.problem.sources[0].paths]
+            return Among.ONE_PLACE
+        return Among.FLOWS if self.problem.sources[0].paths else Among.STEADY_TREES
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """What is said of the bandwidth, and of the cost if it was asked for."""
+        why = f"solved to within {float(self.gap):.2%}" if self.gap else ""
+        fast = Claim.to_bound(Of.RATE, self.bandwidth, self._among, self.bound, missed=why)
+        if self.cost is None:
+            return (fast,)
+        return fast, Claim.to_bound(Of.COST, self.cost, Among.AS_FAST, self.cost_bound or 0, missed=why)
 
     @cached_property
     def binding(self) -> list[dict[str, Any]]:
@@ -308,6 +317,8 @@ class FluidOptimum(TextResult):
             f"{count} {kind}{'s' if count > 1 and not kind.startswith('shared') else ''} of {format_rate(rate)}"
             for (kind, rate), count in many.items()
         ]
+        if not self.claims[0].proven:
+            return f"{', '.join(words)} have a price in the bound"
         return f"{', '.join(words)} cannot carry more of what has to go over them, whatever the trees"
 
     def heading(self) -> str:
@@ -341,6 +352,7 @@ class FluidOptimum(TextResult):
             "bound": str(self.bound),
             "proven": self.proven,
             "proof_covers": self.proof_covers,
+            "claims": [claim.record() for claim in self.claims],
             "bottleneck": self.in_words(),
             "bottleneck_limits": [{**row, "bandwidth": str(row["bandwidth"])} for row in self.binding],
             "subproblems": len(self.problem.sources),
@@ -362,7 +374,6 @@ class FluidOptimum(TextResult):
 
     def __str__(self) -> str:
         """Return all that was asked for, for people."""
-        mixture = self.mixture
         time = format_time(self.inverse_rate * 10**9)
         piece = "block" if self.problem.sources[0].paths else "shard"
         lines = [
@@ -370,10 +381,7 @@ class FluidOptimum(TextResult):
             "",
             f"  {self.collective}  {format_rate(self.bandwidth)}, 1/x = {time} per GB of {piece}",
         ]
-        if mixture.time == mixture.time_bound:
-            lines += ["", f"proven: none is faster of {self.proof_covers}"]
-        else:
-            lines += ["", f"none reaches more than {format_rate(self.bound)} of {self.proof_covers}"]
+        lines += ["", str(self.claims[0])]
         if self.before is not None:
             lines += ["", f"before: {format_rate(self.before)}; {change_in_words(self.bandwidth, self.before)} now"]
         lines += ["", f"bottleneck of {self.collective}", f"  {self.in_words()}"]
@@ -383,6 +391,6 @@ class FluidOptimum(TextResult):
             lines.append(f"    {name}{alike_ones}")
         lines += [f"    and {len(self.binding) - _SHOWN} more"] if len(self.binding) > _SHOWN else []
         if self.cost is not None:
-            least = "" if self.cost == self.cost_bound else f" or less, at least {float(self.cost_bound or 0):.12g}"
-            lines += ["", f"least cost at that speed: {float(self.cost):.12g}{least} per unit of data in a {piece}"]
+            verdict = self.claims[-1].verdict
+            lines += ["", f"cost at that speed: {float(self.cost):.12g} per unit of data in a {piece}, {verdict}"]
         return "\n".join(lines)

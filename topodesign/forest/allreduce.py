@@ -177,6 +177,16 @@ def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
     return AllreduceOptimum(throughput, bound, composed, roots, cuts, prices, halves)
 
 
+def not_looked_for(topology: Topology, *, capable: bool = False) -> str:
+    """Say what is not looked for on so many nodes, both phases at once and switches in trees; nothing if it is."""
+    count = topology.nodes - len(topology.switches)
+    if count <= MOST_NODES:
+        return ""
+    more = ", of nodes alone; 'topodesign optimum --method fluid' asks for those through switches" if capable else ""
+    above = f"above {MOST_NODES} nodes, here {count}"
+    return f"by cuts alone: {above}, trees are looked for of one phase after the other{more}"
+
+
 # -- a proof without a program ----------------------------------------------------------------------------------------
 
 

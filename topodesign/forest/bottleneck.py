@@ -42,7 +42,7 @@ def _balance_in_words(fabric: Fabric, result: Throughput) -> str:
     others = f" (and {len(unequal) - 1} more are unequal)" if len(unequal) > 1 else ""
     reason = f"{fabric.imbalance(unequal[0])}{others}, and a switch has to pass on what it gets"
     if result.bandwidth < result.bound:
-        return f"{reason}; none is proven to reach more than {format_rate(result.bound)}"
+        return f"{reason}, which leaves {format_rate(result.bound)} or less"
     links = result.links(fabric)
     rate = sum((link.bandwidth for link in links), Fraction(0))
     together = f"{links_in_words(links)}, {format_rate(rate)} in all," if len(links) > 1 else links_in_words(links)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from topodesign.base.arguments import as_choice, as_integer
-from topodesign.base.claims import FASTEST_OF_COLUMN
+from topodesign.base.claims import FASTEST_OF_COLUMN, Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.latency import USUAL, Latency
 from topodesign.base.records import TextResult
@@ -30,6 +30,7 @@ from topodesign.forest.throughput import (
     Throughput,
     Upgrade,
     best_allreduce,
+    cut_bound,
     limited,
     smallest_number_of_trees,
     throughput,
@@ -51,8 +52,6 @@ _FLAGS = {
     "compare": "--frontier",
     "sizes": "--size",
 }
-_COVERS = "schedules over trees of nodes, with switches that only forward"
-_COVERS_CAPABLE = "schedules over trees of nodes and of the switches that can copy or add"
 
 
 def optimum(
@@ -272,11 +271,16 @@ class FabricOptimum(TextResult):
 
     @cached_property
     def collectives(self) -> list[Throughput]:
-        """The best throughput of allgather, reduce-scatter and allreduce, or of the one with a root."""
+        """The best throughput of allgather, reduce-scatter and allreduce, if they exist, or of the one with a root."""
         if self.root is not None:
             return [self.best]
-        every = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE)
-        return [throughput(self.fabric, one, shards=self.sizes_of_shards) for one in every]
+        found = []
+        for one in (ALLGATHER, REDUCE_SCATTER, ALLREDUCE):
+            try:
+                found.append(throughput(self.fabric, one, shards=self.sizes_of_shards))
+            except InfeasibleError:  # where links failed one way, nodes without a shard may get data and send none
+                continue
+        return found
 
     @cached_property
     def upgrades(self) -> list[Upgrade]:
@@ -305,54 +309,70 @@ class FabricOptimum(TextResult):
         """The best allreduce that need not be a reduce-scatter and then an allgather; not known with shard sizes."""
         return None if self.sizes_of_shards is not None else best_allreduce(self.fabric)
 
+    @cached_property
+    def bound(self) -> Fraction:
+        """Algorithmic bandwidth that nothing exceeds of what :attr:`proof_covers` names; of an allreduce, none does."""
+        return self._bound_of(self.best)
+
+    def _bound_of(self, one: Throughput) -> Fraction:
+        """Return what a collective does not exceed, in whatever way it is done: an allreduce need not be two phases."""
+        composed = len(one.collective.parts) > 1
+        if composed and self._has_proof and self.best_allreduce is not None:
+            return self.best_allreduce.bound
+        if composed or self._capable:
+            return cut_bound(self.fabric, one.collective, root=self.root, shards=self.sizes_of_shards)
+        return one.bound
+
     @property
     def proven(self) -> bool:
         """Whether nothing exceeds the throughput of the collective, as far as :attr:`proof_covers` says."""
-        best = self.best
-        if best.bandwidth != best.bound or not self._capable:
-            return best.bandwidth == best.bound
-        if len(best.collective.parts) > 1:
-            other = self.best_allreduce if self.asks_for_proof else None
-            return other is not None and other.composed_is_best
-        return best.bandwidth == self._what_crosses()
+        return self.claims[0].proven
 
-    def _what_crosses(self) -> Fraction | None:
-        """Return the algorithmic bandwidth that the cut allows, whatever switches can do; None if there is none."""
-        best, shards = self.best, self.sizes_of_shards or (1,) * len(self.fabric.compute)
-        if not best.cut:
-            return None
-        capacity = sum((link.bandwidth for link in best.links(self.fabric)), Fraction(0))
-        if self.root is not None:
-            return capacity
-        owned = sum(size for node, size in zip(self.fabric.compute, shards, strict=True) if node in best.owners)
-        return capacity * sum(shards) / owned
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """What is said of the throughput; of an allreduce also as one after the other, and of the best of any kind."""
+        best, missed = self.best, ""
+        if self._composed:
+            other = self.best_allreduce if self._has_proof else None
+            missed = "by cuts alone: an allreduce of another kind was not asked for" if other is None else other.missed
+        elif self._capable:
+            missed = "trees through switches that copy or add are not looked for here: --method fluid does"
+        own = Claim.to_bound(Of.RATE, best.bandwidth, self._among, self.bound, missed=missed)
+        if not self._composed:
+            return (own,)
+        in_turn = (Claim.to_bound(Of.RATE, best.bandwidth, Among.IN_TURN, best.bound),) if self.shards is None else ()
+        return (own, *in_turn, *(() if other is None else (other.claim,)))
 
     @property
     def proof_covers(self) -> str:
-        """Which schedules the proofs are about."""
-        return _COVERS_CAPABLE if self._capable else _COVERS
+        """Which schedules the bound is about."""
+        return self._among.several
+
+    @property
+    def _among(self) -> Among:
+        return Among.CAPABLE_TREES if self._capable else Among.TREES
 
     @property
     def _capable(self) -> bool:
         return bool(self.fabric.multicast | self.fabric.aggregation)
+
+    @property
+    def _composed(self) -> bool:
+        return len(self.best.collective.parts) > 1
 
     def proof_in_words(self) -> str:
         """Say whether an allreduce of another kind is faster."""
         best = self.best_allreduce
         if best is None:
             return "whether an allreduce of another kind is faster is not known: not asked with --shards"
-        if best.composed_is_best:
-            even = ", even where switches copy or add" if self._capable else ""
-            return f"no allreduce beats a reduce-scatter followed by an allgather{even}"
-        bound = "the best" if best.proven else f"none reaches more than {format_rate(best.bound)}"
         if best.bandwidth == best.composed:
-            return f"an allreduce of another kind may be faster, but {bound}"
+            return f"a reduce-scatter and then an allgather: {best.composed_claim}"
         kind = "in which switches copy and add (--method in-network)" if best.in_network else "of another kind"
-        return f"an allreduce {kind} reaches {format_rate(best.bandwidth)}, {bound}"
+        return f"an allreduce {kind} reaches {format_rate(best.bandwidth)}: {best.claim}"
 
     @property
     def _has_proof(self) -> bool:
-        return self.asks_for_proof and len(self.best.collective.parts) > 1
+        return self.asks_for_proof and self._composed
 
     def heading(self) -> str:
         """Return the throughput."""
@@ -365,7 +385,7 @@ class FabricOptimum(TextResult):
                 "collective": one.collective.name,
                 "algorithmic_bandwidth": one.bandwidth,
                 "inv_x_star": one.inverse_rate,
-                "bound": one.bound,
+                "bound": self._bound_of(one),
             }
             for one in self.collectives
         ]
@@ -382,9 +402,10 @@ class FabricOptimum(TextResult):
             "shards": self.shards,
             "k": self.trees,
             **_rates(best),
-            "bound": str(best.bound),
+            "bound": str(self.bound),
             "proven": self.proven,
             "proof_covers": self.proof_covers,
+            "claims": [claim.record() for claim in self.claims],
             "proposition_3_k": best.trees,
             "bottleneck_cut": [fabric.names[vertex] for vertex in sorted(best.cut)],
             "bottleneck_links": [
@@ -432,14 +453,17 @@ class FabricOptimum(TextResult):
         lines = [str(fabric), "", *in_columns([_collective(other) for other in self.collectives])]
         if self._has_proof:
             lines += ["", self.proof_in_words()]
+        elif not self.proven and not self._composed:
+            lines += ["", f"{best.collective}: {self.claims[0]}"]
         if self.before is not None:
             before = self.before.bandwidth
             lines += ["", f"before: {format_rate(before)}; {change_in_words(best.bandwidth, before)} now"]
         unit = "" if self.shards is None else " and unit of shard size"
         reach = "reaches" if self.trees == 1 else "reach"
+        it = "that" if self._composed else "the optimum"
         lines += [
             "",
-            f"bottleneck of {best.collective} ({counted(self.trees, 'tree')} per root{unit} {reach} the optimum)",
+            f"bottleneck of {best.collective} ({counted(self.trees, 'tree')} per root{unit} {reach} {it})",
         ]
         lines.append(f"  {bottleneck_in_words(fabric, best)}")
         links = best.links(fabric)

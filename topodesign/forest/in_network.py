@@ -152,7 +152,7 @@ def in_network_optimum(topology: Topology, multicast: frozenset[int], aggregatio
     best = InNetworkOptimum(plain.throughput, plain.bound, plain.composed, (), Fraction(1))
     if not multicast | aggregation:
         return best
-    best = replace(best, bound=_narrowest(topology))
+    best = replace(best, bound=narrowest(topology))
     if not best.exact and len(compute_nodes(topology)) <= MOST_NODES:
         best = _grown(topology, {"broadcast": multicast, "reduction": aggregation}, best)
     return replace(best, composed=plain.composed)
@@ -194,8 +194,8 @@ def promoted(topology: Topology, relays: frozenset[int]) -> Topology:
     )
 
 
-def _narrowest(topology: Topology) -> Fraction:
-    """Return the least capacity into a set of vertices with compute nodes inside and outside."""
+def narrowest(topology: Topology) -> Fraction:
+    """Return the least capacity into a set of vertices with compute nodes inside and outside: no allreduce has more."""
     demand = np.zeros(topology.nodes - len(topology.switches), dtype=np.int64)
     demand[0] = 1
     return 1 / max(worst_ratio(graph, graph.capacity, demand) for graph in (topology, topology.transpose()))

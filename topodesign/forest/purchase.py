@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, UnitError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, format_rate
@@ -359,6 +360,17 @@ class Purchase(Result):
     target: Fraction | None
     budget: Fraction | None
 
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """What is said of the cost, and with a budget of what is reached first."""
+        composed = len(self.before.collective.parts) > 1
+        by = "an allreduce as a reduce-scatter and then an allgather" if composed else ""
+        cost = Claim.to_bound(Of.COST, self.cost, Among.PURCHASES, self.bound, by=by, missed=by)
+        if self.budget is None:
+            return (cost,)
+        proof = Proof.SEARCH if self.proven else Proof.NONE
+        return Claim(Of.RATE, self.after.bandwidth, Among.WITHIN_BUDGET, proof, None, by), cost
+
     def heading(self) -> str:
         """Return what it costs and reaches."""
         rate = format_rate(self.after.bandwidth)
@@ -397,6 +409,7 @@ class Purchase(Result):
             "cost": str(self.cost),
             "least_cost": str(self.bound),
             "proven": self.proven,
+            "claims": [claim.record() for claim in self.claims],
             "upgrades": [{**row, "added": str(row["added"]), "cost": str(row["cost"])} for row in self.to_records()],
         }
 
@@ -411,9 +424,6 @@ class Purchase(Result):
     def __str__(self) -> str:
         """Return what to buy, and what binds then, for people."""
         now, then = self.before.bandwidth, self.after.bandwidth
-        sure = "nothing is cheaper" if self.cost == self.bound else f"at least {_amount(self.bound)} is needed"
-        if self.budget is not None:
-            sure = "nothing within it reaches more" if self.proven else "it is not proven that nothing reaches more"
         what = (
             f"a budget of {_amount(self.budget)}"
             if self.budget is not None
@@ -421,9 +431,9 @@ class Purchase(Result):
         )
         lines = [str(self.fabric), "", f"  {self.before.collective} now  {format_rate(now)}"]
         if not self.bought:
-            lines += ["", f"nothing to buy for {what}: {'it is reached' if self.budget is None else sure}"]
+            lines += ["", f"nothing to buy for {what}{': it is reached' if self.budget is None else ''}"]
         else:
-            lines += ["", f"to buy for {what}: {_amount(self.cost)} in all, {sure}"]
+            lines += ["", f"to buy for {what}: {_amount(self.cost)} in all"]
             lines += [f"  {words}" for words in self._by_class()]
             rows = [
                 [
@@ -438,6 +448,7 @@ class Purchase(Result):
             more = len(self.bought) - _MOST_SHOWN
             lines += [f"      and {more} more"] if more > 0 else []
         lines += ["", f"  {self.after.collective} then  {format_rate(then)}  {change_in_words(then, now)}"]
+        lines += ["", str(self.claims[0])]
         lines += ["", "bottleneck then", f"  {bottleneck_in_words(self.upgraded, self.after)}"]
         return "\n".join(lines)
 

@@ -3,8 +3,9 @@
 A relay is a switch that is a vertex of trees: in an out-tree it receives once and sends to several, in an in-tree it
 receives from several and sends their sum once. The trees are packed on the topology in which relays are compute nodes,
 and what then leads to a relay that has nothing to pass on is cut off. An allreduce has the families of trees of
-:mod:`topodesign.forest.in_network`. Other collectives are as fast without relays, whatever switches can do: so theirs
-are relays only as far as the rate stays the same, and save traffic and height.
+:mod:`topodesign.forest.in_network`. Of others the cut that is in the way of all is met without relays, unless switches
+have more bandwidth in than out, or the reverse: theirs are relays only as far as the rate is no lower, and save traffic
+and height.
 """
 
 from __future__ import annotations
@@ -16,16 +17,18 @@ from typing import Any
 
 import numpy as np
 
+from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, Collective
+from topodesign.forest.allreduce import not_looked_for
 from topodesign.forest.in_network import Family, in_network_optimum, promoted
 from topodesign.forest.optimum import optimum
 from topodesign.forest.schedule import allreduce_schedule, backwards, forest_schedule, out_trees, packed, spanning
 from topodesign.plans.trees import MAX_WEIGHT, Trees
-from topodesign.solve.maxflow import compute_nodes
+from topodesign.solve.maxflow import compute_nodes, worst_ratio
 from topodesign.topology.topology import Topology
 
-_NO_HELP = "switches that copy or add are of no help"
+_PLAIN = "switches only forward"
 
 
 def in_network_schedule(
@@ -61,9 +64,10 @@ def in_network_schedule(
         return _allreduce(topology, multicast, aggregation, names)
     plain = forest_schedule(topology, collective, names=names)
     graph = topology.transpose() if collective.reduces else topology
+    most = _most(graph, collective)
     relays = _as_fast(graph, collective, aggregation if collective.reduces else multicast, plain.inverse_rate)
     if not relays:
-        return plain, _NO_HELP
+        return plain, f"{_PLAIN}; {_claim(plain, most)}"
     graph = promoted(graph, relays)
     kind = collective.dual if collective.reduces else collective
     trees = out_trees(graph, kind, None, _weights(graph, kind, relays), None)
@@ -71,20 +75,33 @@ def in_network_schedule(
         trees = backwards(trees, promoted(topology, relays))
     trees = replace(_pruned(trees, relays), topology=topology, shard=None)
     if trees.inverse_rate > plain.inverse_rate or not len(trees.relays):
-        return plain, _NO_HELP
+        return plain, f"{_PLAIN}; {_claim(plain, most)}"
     verb = "add" if collective.reduces else "copy"
-    return trees, f"switches {verb}: height {trees.height} instead of {plain.height}, and as fast as any"
+    return trees, f"switches {verb}: height {trees.height} instead of {plain.height}; {_claim(trees, most)}"
+
+
+def _most(graph: Topology, collective: Collective) -> Fraction:
+    """Return the rate of a root that the narrowest cut allows, whatever switches can do."""
+    nodes = compute_nodes(graph)
+    demand = np.ones(len(nodes), dtype=np.int64) if collective.root is None else (nodes == collective.root).astype(int)
+    return 1 / worst_ratio(graph, graph.capacity, demand)
+
+
+def _claim(trees: Trees, most: Fraction) -> Claim:
+    """Return what is said of trees of a collective of one phase."""
+    missed = "only trees were tried that are all through the same switches, and as fast as those through none"
+    return Claim.to_bound(Of.RATE, 1 / trees.inverse_rate, Among.CAPABLE_TREES, most, missed=missed)
 
 
 def _allreduce(
     topology: Topology, multicast: frozenset[int], aggregation: frozenset[int], names: Sequence[str] | None
 ) -> tuple[Trees, str]:
     best = in_network_optimum(topology, multicast, aggregation)
-    more = "" if best.exact else f"more than {float(best.bound / best.throughput - 1):.2%} "
-    limit = f"over trees of nodes and switches that can do it none is {more}faster"
+    missed = not_looked_for(topology, capable=bool(multicast | aggregation))
+    limit = Claim.to_bound(Of.RATE, best.throughput, Among.CAPABLE_TREES, best.bound, missed=missed)
     if not best.families:
         trees, words = allreduce_schedule(topology, names=names)
-        return trees, f"{_NO_HELP}; {words.partition(';')[0]}; {limit}"
+        return trees, f"{_PLAIN}; {words.partition(';')[0]}; {limit}"
     parts = [_of_family(topology, family, best.rate) for family in best.families]
     gain = f"{float(best.throughput / best.composed - 1):.1%} faster than a reduce-scatter and then an allgather"
     return _merged(topology, parts), f"switches copy and add, {gain}; {limit}"

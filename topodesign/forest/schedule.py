@@ -9,9 +9,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, Collective, as_collective
-from topodesign.forest.allreduce import AllreduceOptimum, Phase, allreduce_optimum
+from topodesign.forest.allreduce import AllreduceOptimum, Phase, allreduce_optimum, not_looked_for
 from topodesign.forest.fixed import fixed_optimum, smallest_trees
 from topodesign.forest.optimum import optimum, shard_sizes
 from topodesign.forest.packing import pack_trees
@@ -118,20 +119,24 @@ def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None
     TopologyError, InfeasibleError, TooLargeError
         As :func:`forest_schedule`.
     """
-    plain = "a reduce-scatter and then an allgather"
     optimum(topology, names=names)  # says by name what cannot be reached
     best = allreduce_optimum(topology)
-    more = "" if best.exact else f"more than {float(best.bound / best.throughput - 1):.2%} "
-    limit = f"over trees of nodes none is {more}faster"
+    plain = "a reduce-scatter and then an allgather"
+
+    def claim(reached: Fraction, missed: str) -> Claim:
+        return Claim.to_bound(Of.RATE, reached, Among.TREES, best.bound, missed=missed)
+
+    missed = not_looked_for(topology)
     if best.throughput == best.composed:
-        return _in_turn(topology, None, None, names), f"{plain}; {limit}"
+        return _in_turn(topology, None, None, names), f"{plain}; {claim(best.composed, missed)}"
     gain = f"{float(best.throughput / best.composed - 1):.1%}"
-    words = f"reduced and broadcast at the same time, {gain} faster than {plain}; {limit}"
     try:
-        return _concurrent(topology, best), words
+        trees = _concurrent(topology, best)
     except TooLargeError:
-        words = f"{plain}; doing both at the same time would be {gain} faster, but needs too many trees"
-        return _in_turn(topology, None, None, names), words
+        missed = f"doing both at the same time would be {gain} faster, but needs too many trees"
+        return _in_turn(topology, None, None, names), f"{plain}; {claim(best.composed, missed)}"
+    words = f"reduced and broadcast at the same time, {gain} faster than {plain}"
+    return trees, f"{words}; {claim(best.throughput, missed)}"
 
 
 def trade_offs(

@@ -9,19 +9,21 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import USUAL, Latency
 from topodesign.collectives import ALLGATHER, Collective
 from topodesign.expand.places import PlaceLike, as_fabric
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.forest import schedule as forest
-from topodesign.forest.allreduce import AllreduceOptimum, allreduce_optimum
+from topodesign.forest.allreduce import AllreduceOptimum, allreduce_optimum, not_looked_for
 from topodesign.forest.fixed import smallest_trees
-from topodesign.forest.in_network import InNetworkOptimum, in_network_optimum
+from topodesign.forest.in_network import InNetworkOptimum, in_network_optimum, narrowest
 from topodesign.forest.optimum import Gain, Optimum, optimum, sensitivity, shard_sizes
 from topodesign.plans.measure import tree_figures
 from topodesign.plans.trees import Trees
 from topodesign.simulation.trees import simulate_trees
+from topodesign.solve.maxflow import worst_ratio
 from topodesign.topology.topology import Topology
 
 
@@ -39,8 +41,9 @@ class Throughput:
         1/x*: seconds per byte of a shard, of the mean one where they differ (of the whole data for ``broadcast`` and
         ``reduce``). An allreduce is a reduce-scatter and an allgather, whose times add up.
     bound
-        Algorithmic bandwidth that nothing exceeds; the same, unless switches have unequal bandwidth in and out, where
-        the proof may miss it by a hair.
+        Algorithmic bandwidth that none of its kind exceeds, with switches that only forward (an allreduce that is a
+        reduce-scatter and then an allgather); the same, unless switches have unequal bandwidth in and out, where the
+        proof may miss it by a hair.
     trees
         Trees per root that surely reach it (Proposition 3); the larger number of the halves of an allreduce.
     cut
@@ -130,12 +133,28 @@ class BestAllreduce:
         Algorithmic bandwidth of a reduce-scatter followed by an allgather.
     in_network
         Whether switches copy and add in what can be reached.
+    among
+        What the bound is about.
+    missed
+        What was not looked for; empty where all of that was.
     """
 
     bandwidth: Fraction
     bound: Fraction
     composed: Fraction
     in_network: bool = False
+    among: Among = Among.TREES
+    missed: str = ""
+
+    @property
+    def claim(self) -> Claim:
+        """What is said of the bandwidth that can be reached."""
+        return Claim.to_bound(Of.RATE, self.bandwidth, self.among, self.bound, missed=self.missed)
+
+    @property
+    def composed_claim(self) -> Claim:
+        """What is said of a reduce-scatter followed by an allgather, among all ways."""
+        return Claim.to_bound(Of.RATE, self.composed, self.among, self.bound, missed=self.missed)
 
     @property
     def proven(self) -> bool:
@@ -177,7 +196,9 @@ def throughput(
     root: str | None = None,
     shards: Sequence[int] | None = None,
 ) -> Throughput:
-    """Return the best throughput that any schedule without in-network computation can have (ForestColl, section 4).
+    """Return the best throughput over trees, with switches that only forward (ForestColl, section 4).
+
+    Of an allreduce it is that of a reduce-scatter and then an allgather; see :func:`best_allreduce`.
 
     Parameters
     ----------
@@ -221,6 +242,30 @@ def throughput(
         owners=owners,
         binding=binding,
     )
+
+
+def cut_bound(
+    fabric: Fabric,
+    collective: Collective | str = ALLGATHER,
+    *,
+    root: str | None = None,
+    shards: Sequence[int] | None = None,
+) -> Fraction:
+    """Return the algorithmic bandwidth that nothing exceeds whatever switches can do: what the narrowest cut lets by.
+
+    Of an allreduce the whole data have to cross every cut between nodes, both ways.
+
+    Raises
+    ------
+    ParameterError, InfeasibleError
+        As :func:`throughput`.
+    """
+    collective = forest.spanning(collective, _root(fabric, root))
+    if len(collective.parts) > 1:
+        return narrowest(fabric.topology) * fabric.unit
+    phase = first_pass(fabric, collective, root=root, shards=shards)
+    sizes = np.array(phase.weights, dtype=np.int64)
+    return int(sizes.sum()) * fabric.unit / worst_ratio(phase.topology, phase.topology.capacity, sizes)
 
 
 def upgrades(
@@ -342,12 +387,20 @@ def best_allreduce(fabric: Fabric) -> BestAllreduce:
     """
     fabric.check_unshared("a packing of trees")
     found: AllreduceOptimum | InNetworkOptimum
-    if fabric.multicast | fabric.aggregation:
+    capable = bool(fabric.multicast | fabric.aggregation)
+    if capable:
         found = in_network_optimum(fabric.topology, fabric.multicast, fabric.aggregation)
     else:
         found = allreduce_optimum(fabric.topology)
     bandwidth, bound, composed = (rate * fabric.unit for rate in (found.throughput, found.bound, found.composed))
-    return BestAllreduce(bandwidth, bound, composed, isinstance(found, InNetworkOptimum) and bool(found.families))
+    return BestAllreduce(
+        bandwidth,
+        bound,
+        composed,
+        in_network=isinstance(found, InNetworkOptimum) and bool(found.families),
+        among=Among.CAPABLE_TREES if capable else Among.TREES,
+        missed=not_looked_for(fabric.topology, capable=capable),
+    )
 
 
 def compute_node(fabric: Fabric, root: str) -> int:

@@ -1,180 +1,72 @@
-"""What a collective costs in several groups at once, with the links that they share: exact, with proofs."""
+"""What a collective costs in groups that share links: the linear programs, put in bandwidth factors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from topodesign.base.arguments import as_choice
 from topodesign.base.errors import InfeasibleError, ParameterError
-from topodesign.base.records import Result
-from topodesign.collectives import Collective, as_collective
+from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
-from topodesign.expand.places import PlaceLike, as_fabric
-from topodesign.fabrics.fabric import Fabric
-from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
 from topodesign.fabrics.part import Others
 from topodesign.pricing.flows.demands import UnreachableError, demand_flow
-from topodesign.pricing.flows.shared import Multicast, SharedLinks, share_links
+from topodesign.pricing.flows.shared import Multicast, SharedLinks, share_both, share_links
 from topodesign.topology.topology import Topology
 
 
-@dataclass(frozen=True, repr=False)
-class GroupPrice(Result):
-    """The least time by bandwidth of a collective in groups, which all run at once.
-
-    Attributes
-    ----------
-    place, collective
-        Where and what, with its groups.
-    others
-        Whether nodes outside a group forward its data.
-    bandwidth
-        Bandwidth factor y of all groups together: the last is done after ``y M/B``, M the data of each group. Nothing
-        is faster that routes blocks (all-to-all, scatter, gather), or over spanning trees of the groups (the others).
-    alone
-        The largest that one group has while the others are silent.
-    """
-
-    place: Fabric
-    collective: Collective
-    others: Others
-    bandwidth: Fraction
-    alone: Fraction
-
-    @property
-    def contention(self) -> Fraction:
-        """How many times as long the groups take together as the slowest would alone."""
-        return self.bandwidth / self.alone if self.alone else Fraction(1)
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return one row."""
-        return [
-            {
-                "collective": self.collective.name,
-                "groups": len(self.collective.single),
-                "members": max(len(one.group or ()) for one in self.collective.single),
-                "bandwidth": self.bandwidth,
-                "alone": self.alone,
-                "contention": self.contention,
-            }
-        ]
-
-    def heading(self) -> str:
-        """Return the price in a sentence."""
-        sizes = sorted({len(one.group or ()) for one in self.collective.single})
-        of = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-        count = len(self.collective.single)
-        groups = f"{count} groups of {of} nodes" if count > 1 else f"one group of {of} nodes"
-        shared = ""
-        if count > 1:
-            shared = f"; alone a group has {self.alone}, so sharing links takes {float(self.contention):.4g} times that"
-        return (
-            f"{self.collective} in {groups}, others {self.others}: y = {self.bandwidth} = "
-            f"{float(self.bandwidth):.6f}, proven{shared}"
-        )
-
-    def record(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {
-            "place": self.place.name,
-            "collective": self.collective.name,
-            "groups": [list(map(self.place.names.__getitem__, one.group or ())) for one in self.collective.single],
-            "others": self.others,
-            "bandwidth": str(self.bandwidth),
-            "bandwidth_float": float(self.bandwidth),
-            "alone": str(self.alone),
-            "contention": str(self.contention),
-        }
-
-
-def price_groups(
-    place: PlaceLike,
-    collective: Collective | str = "allreduce",
-    group: Groups = (),
-    *,
-    root: str | int | Iterable[str | int] | None = None,
-    others: Others = "forward",
-    placement: Placement | None = None,
-) -> GroupPrice:
-    """Price a collective in several groups of nodes that run at the same time on shared links.
-
-    Parameters
-    ----------
-    place
-        A topology or a fabric, the spec of one, a file, or a networkx graph.
-    collective
-        What every group does.
-    group, placement
-        The groups, and on which nodes ranks are, as :func:`topodesign.fabrics.groups.as_groups` takes them; all nodes
-        are one group if none is given.
-    root
-        The root of each group, or ``first``.
-    others
-        Whether nodes outside a group ``forward`` its data or ``vanish``; switches always forward.
-
-    Returns
-    -------
-    GroupPrice
-        Exact, with the price of the slowest group alone beside it.
+def bandwidth_of(topology: Topology, collective: Collective, others: Others) -> Fraction:
+    """Return the least bandwidth factor of a collective in groups; of an allreduce as :func:`in_turn_of` if too large.
 
     Raises
     ------
-    ParameterError
-        If groups overlap, roots are missing or no members, or names are unknown.
     InfeasibleError
         If members of a group cannot reach each other, or the solver finds no exact solution.
     TooLargeError
         If there are too many groups and links for an exact solution.
-
-    Examples
-    --------
-    >>> price_groups("torus(4,4)", "allgather", "4x4:0").bandwidth
-    Fraction(3, 2)
-    >>> print(price_groups("torus(4,4)", "all-to-all", "4x4:0").heading())
-    all-to-all in 4 groups of 4 nodes, others forward: y = 2 = 2.000000, proven; alone a group has 3/4, so sharing ...
-
-    References
-    ----------
-    Shahrokhi and Matula, The Maximum Concurrent Flow Problem (1990); ForestColl, section 5.
     """
-    as_choice("others", others, ("vanish", "forward"))
-    fabric = as_fabric(place)
-    groups = as_groups(fabric, group, placement) or (tuple(fabric.compute),)
-    wanted = as_collective(collective)
-    if wanted.rooted != (root is not None):
-        what = "needs a root in each group" if wanted.rooted else "has no root; leave it out"
-        raise ParameterError(f"{wanted} {what}")
-    done = wanted.within(groups, None if root is None else roots_of(fabric, root, groups))
-    done.members(fabric.topology.nodes, fabric.topology.switches)
-    together = bandwidth_of(fabric.topology, done, others)
-    alone = together
-    if done.groups is not None:
-        alone = max(bandwidth_of(fabric.topology, one, others) for one in done.single)
-    return GroupPrice(fabric, done, others, together, alone)
+    both = both_of(topology, collective, others) if len(collective.parts) > 1 else None
+    return in_turn_of(topology, collective, others) if both is None else both
 
 
-def bandwidth_of(topology: Topology, collective: Collective, others: Others) -> Fraction:
-    """Return the least bandwidth factor of a collective with groups, that of its parts added up.
+def both_of(topology: Topology, collective: Collective, others: Others) -> Fraction | None:
+    """Return the least bandwidth factor of an allreduce in groups, in both phases at once; None if it is too large."""
+    inside = others == "vanish"
+    times = [
+        share_both(where, [one.members(where.nodes, where.switches).tolist() for one in part.single], inside=inside)
+        for where, part in _apart(topology, collective, others)
+    ]
+    return None if None in times else degree_of(topology) * max(time for time in times if time is not None)
+
+
+def in_turn_of(topology: Topology, collective: Collective, others: Others) -> Fraction:
+    """Return the least bandwidth factor of a collective in groups whose parts come one after the other.
 
     Raises
     ------
     InfeasibleError, TooLargeError
-        As :func:`price_groups`.
+        As :func:`bandwidth_of`.
     """
     return sum((_of_part(topology, part, others) for part in collective.parts), Fraction(0))
 
 
-def _of_part(topology: Topology, collective: Collective, others: Others) -> Fraction:
+def degree_of(topology: Topology) -> int:
+    """Return the capacity of the links of the node with the most of them, in which bandwidth factors are counted."""
     nodes = [node for node in range(topology.nodes) if node not in topology.switches]
-    degree = int(topology.out_ports[nodes].max()) if topology.switches else topology.degree
-    if others == "vanish" and not topology.switches:  # then groups have no links in common
-        return max(_time(_inside(topology, one), one, degree) for one in collective.single)
-    return _time(topology, collective, degree, inside=others == "vanish")
+    return int(topology.out_ports[nodes].max()) if topology.switches else topology.degree
+
+
+def _of_part(topology: Topology, collective: Collective, others: Others) -> Fraction:
+    degree = degree_of(topology)
+    where = _apart(topology, collective, others)
+    return max(_time(links, part, degree, inside=others == "vanish") for links, part in where)
+
+
+def _apart(topology: Topology, collective: Collective, others: Others) -> list[tuple[Topology, Collective]]:
+    """Return groups with their links where they have none in common, or all on all links."""
+    if others == "vanish" and not topology.switches:
+        return [(_inside(topology, one), one) for one in collective.single]
+    return [(topology, collective)]
 
 
 def _time(topology: Topology, collective: Collective, degree: int, *, inside: bool = False) -> Fraction:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.collectives import GATHER, Collective
 from topodesign.expand.places import named_preset
@@ -61,7 +62,9 @@ def _made_of_trees(request: Request) -> list[Plan]:
         listener=None if progress is None else (lambda now: progress(float(1 - now.gap))),
     )
     lost = found.time / found.bound - 1
-    notes = (f"{float(lost):.2%} more time than the best mixture of such trees takes",) if lost else ()
+    among = Among.CAPABLE_TREES if len(found.trees.relays) else Among.TREES
+    claim = Claim.to_bound(Of.TIME, found.time, among, found.bound)
+    notes = (str(claim),) if lost else ()
     return [
         Plan(
             fabric,

@@ -1,6 +1,6 @@
 """Process-group layout: on which node each rank goes, so that the groups of a training run sit well on a topology.
 
-What counts is the exact price of the groups' traffic (:func:`topodesign.pricing.groups.price_groups`). It takes a
+What counts is the exact price of the groups' traffic (:func:`topodesign.price_groups`). It takes a
 linear program, so that a cheaper figure steers the search: the way that all data of the groups goes at least, in links.
 Swaps of two ranks lower it from several beginnings, the order of the nodes among them; the layouts where no swap helps
 any more are priced exactly, and the best is taken, the order of the nodes if none is better.
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.arguments import as_choice, as_integer, as_seed
 from topodesign.base.atomic import write_whole
+from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
 from topodesign.base.tables import write_csv
@@ -67,6 +68,12 @@ class Layout(Result):
         now = _total(self.streams, self.after)
         return _total(self.streams, self.before) / now if now else Fraction(1)
 
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """What is said of the mean bandwidth factor of all data."""
+        mean = _total(self.streams, self.after) / sum((one.size for one in self.streams), Fraction(0))
+        return (Claim(Of.FACTOR, mean, Among.LAYOUTS, Proof.LISTED, mean, f"{self.priced} were priced"),)
+
     def to_records(self) -> list[dict[str, Any]]:
         """Return a row for every rank."""
         return [{"rank": rank, "node": self.place.names[node]} for rank, node in enumerate(self.nodes)]
@@ -76,9 +83,9 @@ class Layout(Result):
         gain = self.gain
         if gain is None:
             return "in the order of the nodes members of a group cannot reach each other; with this layout they can"
-        if self.nodes == tuple(self.place.compute):
-            return f"the order of the nodes is the best of {self.priced} layouts priced exactly"
-        return f"{float(gain):.4g} times as fast as in the order of the nodes, the best of {self.priced} priced exactly"
+        own = self.nodes == tuple(self.place.compute)
+        words = "the order of the nodes" if own else f"{float(gain):.4g} times as fast as in the order of the nodes"
+        return f"{words}; {self.claims[0]}"
 
     def __str__(self) -> str:
         """Return the gain and what each sort of traffic has."""
@@ -105,6 +112,7 @@ class Layout(Result):
             ],
             "gain": None if self.gain is None else float(self.gain),
             "layouts_priced": self.priced,
+            "claims": [claim.record() for claim in self.claims],
             "placement": [self.place.names[node] for node in self.nodes],
         }
 
@@ -158,12 +166,13 @@ def layout(
     --------
     >>> found = layout("torus(4,4)", "8x2:1=allgather")
     >>> print(found)
-    2 times as fast as in the order of the nodes, the best of 9 priced exactly
+    2 times as fast as in the order of the nodes; proven: no layout of those that were priced has a smaller y ...
       allgather 1MiB in 8x2:1: y = 2 -> 1
     """
     fabric = as_fabric(place)
     as_choice("others", others, ("vanish", "forward"))
     seed, tries = as_seed(seed), as_integer("tries", tries, 0, 10**4)
+    fabric.check_unshared("the price of a layout")
     streams = tuple(map(_along_axes, as_streams(traffic)))
     own = tuple(fabric.compute)
     for stream in streams:

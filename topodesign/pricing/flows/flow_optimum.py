@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import TextResult
 from topodesign.base.units import format_rate, format_time
@@ -173,6 +174,14 @@ class FlowOptimum(TextResult):
         scale = _scale(self.costs or {})
         return None if self.flow.cost is None else self.flow.cost / scale
 
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """What is said of the bandwidth, and of the cost: the prices of the links prove both."""
+        fast = Claim.to_bound(Of.RATE, self.bandwidth, Among.FLOWS, self.bandwidth)
+        if self.cost is None:
+            return (fast,)
+        return fast, Claim.to_bound(Of.COST, self.cost, Among.AS_FAST, self.cost)
+
     @cached_property
     def cut(self) -> frozenset[int]:
         """Vertices on the sending side of a cut that alone proves the optimum; empty if none was found."""
@@ -260,7 +269,8 @@ class FlowOptimum(TextResult):
             **rate_record(self.bandwidth),
             "bound": str(self.bandwidth),
             "proven": True,
-            "proof_covers": "all ways over nodes and switches, in parts of any size",
+            "proof_covers": Among.FLOWS.several,
+            "claims": [claim.record() for claim in self.claims],
             "bottleneck_cut": [fabric.names[vertex] for vertex in sorted(self.cut)],
             "bottleneck_links": [
                 {"from": link.src, "to": link.dst, "bandwidth": str(link.bandwidth), "class": link.kind}
@@ -303,7 +313,7 @@ class FlowOptimum(TextResult):
         )
         if self.cost is not None:
             unit = f"{float(self.cost):.12g}"
-            lines += ["", f"least cost at that speed: {unit} per unit of data in a block"]
+            lines += ["", f"cost at that speed: {unit} per unit of data in a block, {self.claims[-1].verdict}"]
         return "\n".join(lines)
 
 

@@ -1,10 +1,11 @@
-"""Groups that broadcast or gather at once over shared links: the least time of all together, exact.
+"""Groups that gather, broadcast or reduce at once over shared links: the least time of all together, exact.
 
 Each group has a part of every link's capacity. Spanning trees of a group that reach a rate exist if and only if the
 part lets a flow of this rate from every root to every member (Edmonds; with nodes that only pass on, if as much of the
 part leads into them as out of them: ForestColl, Theorem 5 and section 5.3). So the best way to share the links is a
 linear program: a part of every link for every group, and a flow within it to every member. The prices of its rows
-prove that no way is better.
+prove that no way is better. An allreduce has two such parts for every group, one of them on the links turned round, and
+its members may be the roots of any shares of the data, the same in both (ForestColl, appendix F).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, TooLargeError
 from topodesign.solve.program import Entries, Program
@@ -21,6 +23,8 @@ from topodesign.topology.topology import IntArray, Topology
 
 MOST_COLUMNS = 40_000
 """Of a linear program that is solved in fractions."""
+MOST_OF_BOTH = 10_000
+"""The same where reductions and broadcasts share links."""
 
 
 @dataclass(frozen=True)
@@ -94,40 +98,18 @@ def share_links(topology: Topology, groups: Sequence[Multicast], *, inside: bool
     def flow(number: int) -> IntArray:
         return 1 + (len(busy) + number) * links + link
 
+    way = topology.src, topology.dst
     for number, (at, sink) in enumerate(sinks):
         wanted = np.zeros(nodes, dtype=np.int64)
         wanted[list(busy[at].roots)] = -busy[at].amount
         wanted[sink] = 0
         wanted[sink] = -int(wanted.sum())
-        kept = Entries(
-            np.concatenate((topology.dst, topology.src)), np.tile(flow(number), 2), np.repeat((1, -1), links)
-        )
-        program.add_rows(nodes, _without_loops(kept), lower=wanted, upper=wanted)
-        within = Entries(np.tile(link, 2), np.concatenate((flow(number), part(at))), np.repeat((1, -1), links))
-        program.add_rows(links, within, upper=0)
+        _add_flow(program, way, flow(number), part(at), wanted)
     for at, group in enumerate(busy):
         if inside:
-            own = np.isin(np.arange(nodes), [*group.members, *topology.switches])
-            closed = ~(own[topology.src] & own[topology.dst])
-            program.change_columns(part(at)[closed], upper=0)
-        others = np.ones(nodes, dtype=np.bool_)
-        others[list(group.members)] = False
-        row = np.cumsum(others) - 1
-        ends = [
-            (end[others[end]], part(at)[others[end]], sign) for end, sign in ((topology.dst, 1), (topology.src, -1))
-        ]
-        balance = Entries(
-            np.concatenate([row[end] for end, _, _ in ends]),
-            np.concatenate([column for _, column, _ in ends]),
-            np.concatenate([np.full(len(end), sign) for end, _, sign in ends]),
-        )
-        program.add_rows(int(others.sum()), _without_loops(balance), lower=0, upper=0)
-    together = Entries(
-        np.tile(link, len(busy) + 1),
-        np.concatenate([*(part(at) for at in range(len(busy))), np.zeros(links, dtype=np.int64)]),
-        np.concatenate((np.ones(len(busy) * links, dtype=np.int64), -topology.capacity)),
-    )
-    program.add_rows(links, together, upper=0)
+            program.change_columns(part(at)[_closed(topology, group.members)], upper=0)
+        _add_balance(program, way, nodes, group.members, part(at))
+    _add_limits(program, topology, [part(at) for at in range(len(busy))])
     if program.solve(interior=columns > 3000) != "optimal":
         raise InfeasibleError("some member of a group cannot be reached from another")
     proof = program.certificate()
@@ -136,6 +118,98 @@ def share_links(topology: Topology, groups: Sequence[Multicast], *, inside: bool
     loads = iter([proof.columns[1 + at * links : 1 + (at + 1) * links] for at in range(len(busy))])
     nothing = (Fraction(0),) * links
     return SharedLinks(proof.columns[0], tuple(next(loads) if len(one.members) > 1 else nothing for one in groups))
+
+
+def share_both(topology: Topology, groups: Sequence[Sequence[int]], *, inside: bool = False) -> Fraction | None:
+    """Return the least time in which all groups do an allreduce over their trees, each of one unit of data.
+
+    Parameters
+    ----------
+    topology, inside
+        As for :func:`share_links`.
+    groups
+        Their members.
+
+    Returns
+    -------
+    Fraction or None
+        Largest load of a link over its capacity; None if the program is too large, or not solved exactly.
+    """
+    nodes, links = topology.nodes, len(topology.src)
+    busy = [tuple(group) for group in groups if len(group) > 1]
+    if 2 * sum(1 + len(group) for group in busy) * links > MOST_OF_BOTH:
+        return None
+    program = Program()
+    program.add_columns(1, cost=1)
+    parts = []
+    for group in busy:
+        share = program.add_columns(len(group))
+        program.add_rows(1, Entries(np.zeros_like(share), share, 1), lower=1, upper=1)
+        for way in ((topology.src, topology.dst), (topology.dst, topology.src)):
+            part = program.add_columns(links)
+            for sink in group:
+                wanted = np.zeros(nodes, dtype=np.int64)
+                wanted[sink] = 1
+                _add_flow(program, way, program.add_columns(links), part, wanted, (np.array(group), share))
+            if inside:
+                program.change_columns(part[_closed(topology, group)], upper=0)
+            _add_balance(program, way, nodes, group, part)
+            parts.append(part)
+    _add_limits(program, topology, parts)
+    if program.solve(interior=True) != "optimal":
+        return None
+    proof = program.certificate()
+    return proof.columns[0] if proof.proven else None
+
+
+_Way = tuple[IntArray, IntArray]
+"""Where links start and end, in the direction in which data go out from roots."""
+
+
+def _add_flow(  # noqa: PLR0917  columns and rows of one flow
+    program: Program, way: _Way, flow: IntArray, part: IntArray, wanted: IntArray, own: _Way | None = None
+) -> None:
+    """Add the rows of a flow within a part of the links, of which every node keeps so much, its own share beside it."""
+    src, dst = way
+    kept = Entries(np.concatenate((dst, src)), np.tile(flow, 2), np.repeat((1, -1), len(flow)))
+    kept = _without_loops(kept)
+    if own is not None:
+        kept = Entries(*(np.concatenate(pair) for pair in zip(kept, (*own, np.ones_like(own[0])), strict=True)))
+    program.add_rows(len(wanted), kept, lower=wanted, upper=wanted)
+    link = np.arange(len(flow))
+    within = Entries(np.tile(link, 2), np.concatenate((flow, part)), np.repeat((1, -1), len(flow)))
+    program.add_rows(len(flow), within, upper=0)
+
+
+def _closed(topology: Topology, members: Sequence[int]) -> NDArray[np.bool_]:
+    """Return which links do not join members and switches."""
+    own = np.isin(np.arange(topology.nodes), [*members, *topology.switches])
+    return ~(own[topology.src] & own[topology.dst])
+
+
+def _add_balance(program: Program, way: _Way, nodes: int, members: Sequence[int], part: IntArray) -> None:
+    """Add the rows that have as much of a part lead into every vertex that is no member as out of it."""
+    others = np.ones(nodes, dtype=np.bool_)
+    others[list(members)] = False
+    row = np.cumsum(others) - 1
+    ends = [(end[others[end]], part[others[end]], sign) for end, sign in zip(way, (-1, 1), strict=True)][::-1]
+    balance = Entries(
+        np.concatenate([row[end] for end, _, _ in ends]),
+        np.concatenate([column for _, column, _ in ends]),
+        np.concatenate([np.full(len(end), sign) for end, _, sign in ends]),
+    )
+    program.add_rows(int(others.sum()), _without_loops(balance), lower=0, upper=0)
+
+
+def _add_limits(program: Program, topology: Topology, parts: Sequence[IntArray]) -> None:
+    """Add the rows that keep all parts of a link within its capacity times the first column."""
+    links = len(topology.src)
+    together = Entries(
+        np.tile(np.arange(links), len(parts) + 1),
+        np.concatenate([*parts, np.zeros(links, dtype=np.int64)]),
+        np.concatenate((np.ones(len(parts) * links, dtype=np.int64), -topology.capacity)),
+    )
+    program.add_rows(links, together, upper=0)
 
 
 def _without_loops(entries: Entries) -> Entries:

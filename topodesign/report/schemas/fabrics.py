@@ -17,7 +17,7 @@ from topodesign.report.schemas.shapes import (
     texts,
     word,
 )
-from topodesign.report.schemas.shared import MESSAGES, RATES, ROW
+from topodesign.report.schemas.shared import CLAIMS, MESSAGES, RATES, ROW
 
 _FABRIC = {
     "fabric": text("What it is called."),
@@ -27,9 +27,10 @@ _FABRIC = {
     "collective": text("Whose bottleneck is told."),
 }
 _PROOF = {
-    "bound": fraction("Bytes per second that nothing beats."),
-    "proven": flag("Whether the bound is reached."),
+    "bound": fraction("Bytes per second that none of what proof_covers names exceeds, an allreduce of any kind too."),
+    "proven": flag("Whether the bandwidth reaches the bound."),
     "proof_covers": text("What the bound holds for."),
+    **CLAIMS,
     "bottleneck_cut": texts("Nodes and switches on the sending side of the tightest cut."),
     "bottleneck_links": array(shared("binding_link"), "The links out of it."),
     "bottleneck": text("The same in words."),
@@ -51,7 +52,9 @@ OPTIMUM = either(
             **RATES,
             **_PROOF,
             "proposition_3_k": integer("Trees per root by the formula of the paper's Proposition 3."),
-            "collectives": mapping(shared("rates"), "The best of each collective, by its name."),
+            "collectives": mapping(
+                shared("rates"), "The best of each collective, an allreduce as a reduce-scatter and then an allgather."
+            ),
             "sensitivity": array(
                 record(
                     {
@@ -121,7 +124,7 @@ OPTIMUM = either(
             "method": word("fluid", about="What was asked."),
             "k": {"description": "Trees are a mixture.", "type": "null"},
             **RATES,
-            **{key: _PROOF[key] for key in ("bound", "proven", "proof_covers", "bottleneck")},
+            **{key: _PROOF[key] for key in ("bound", "proven", "proof_covers", "claims", "bottleneck")},
             "bottleneck_limits": array(
                 record(
                     {
@@ -168,6 +171,7 @@ OPTIMUM = either(
             "cost": fraction("Of all that is bought."),
             "least_cost": fraction("Nothing that reaches as much costs less."),
             "proven": flag("Whether nothing cheaper reaches as much, and nothing within a budget more."),
+            **CLAIMS,
             "upgrades": array(
                 record(
                     {
@@ -242,6 +246,11 @@ GROUPS = record(
         "bandwidth_float": number("The same, rounded."),
         "alone": fraction("The largest factor of a group that has all links to itself."),
         "contention": fraction("The one over the other."),
+        "bound": fraction("Bandwidth factor that none of the ways goes below that the first claim names."),
+        "proven": flag("Whether the bandwidth factor meets it."),
+        "floor": fraction("Bandwidth factor that nothing goes below, by cuts."),
+        "in_turn": nullable(fraction("Of an allreduce: as a reduce-scatter and then an allgather; null of others.")),
+        **CLAIMS,
     }
 )
 LAYOUT = record(
@@ -261,6 +270,7 @@ LAYOUT = record(
         ),
         "gain": nullable(number("Time with the ranks in order over that of the layout; null as above.")),
         "layouts_priced": integer("Layouts whose exact price was worked out."),
+        **CLAIMS,
         "placement": texts("The node of each rank."),
         "file": nullable(text("What -o wrote; null without it.")),
     }
