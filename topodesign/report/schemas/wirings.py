@@ -178,7 +178,7 @@ CHECK = record(
             record(
                 {
                     "fault": text("Which kind."),
-                    "cables": texts("Patches that it is about."),
+                    "cables": texts("Patches and fixed cables that it is about."),
                     "words": text("What is wrong."),
                     "seen": texts("What tells it."),
                 }
@@ -186,7 +186,7 @@ CHECK = record(
             "What is not.",
         ),
         "patches_to_plan": integer("Patches that differ from the plan."),
-        "repair": shared("change", "The fewest that make the links of the plan between its hosts."),
+        "repair": shared("change", "The fewest that make the links of the plan between its hosts; none if not known."),
         "other_order": shared("change", "The same if hosts may be other nodes."),
         "isomorphic": nullable(flag("Whether no patch has to move then; null if undecided.")),
     }

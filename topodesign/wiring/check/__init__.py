@@ -1,6 +1,6 @@
 """Checks: what was really wired against what was planned.
 
-``observed`` reads what hosts and switches say, ``check`` finds what is wrong and how few patches set it right. May
+``observed`` reads what hosts and switches say, ``as_cabled`` which fixed cables are exchanged, ``check`` finds what is wrong and how few patches set it right. May
 import ``inventory``, ``plan``, ``exports`` and ``change``. To add a source: a function in ``observed`` that returns an
 :class:`~topodesign.wiring.check.observed.Observed`, and its argument of ``check_wiring``.
 """

@@ -76,6 +76,8 @@ class Observed:
         Why a lane hears nothing, in words, where that is known of its cables.
     faults
         What else is wrong, in words.
+    supposed
+        Lanes of ``heard`` that tell nothing themselves: they hear what the circuits bring by the fixed cabling.
     """
 
     heard: dict[Lane, Lane]
@@ -87,6 +89,7 @@ class Observed:
     circuits: dict[Lane, Lane] | None = None
     unbuilt: dict[Lane, str] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
+    supposed: frozenset[Lane] = frozenset()
 
 
 class Neighbour(NamedTuple):
@@ -213,7 +216,8 @@ def read_dumps(path: str | Path, plan: WiringPlan) -> Observed:
         circuits = _circuits_heard(path, told, plan)
         taken = set(seen.heard.values())
         fill = {lane: one for lane, one in circuits.items() if lane.host in seen.unseen and one not in taken}
-        seen = replace(seen, circuits=circuits, heard=fill | seen.heard, unseen=frozenset())
+        supposed = frozenset(fill.keys() - seen.heard.keys())
+        seen = replace(seen, circuits=circuits, heard=fill | seen.heard, unseen=frozenset(), supposed=supposed)
     light = path / LIGHT_FILE
     return replace(seen, light=read_light(light, plan)) if light.exists() else seen
 
