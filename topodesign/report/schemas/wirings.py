@@ -17,6 +17,7 @@ from topodesign.report.schemas.shapes import (
     tuple_of,
     word,
 )
+from topodesign.report.schemas.shared import CLAIMS
 
 LOSS = record(
     {
@@ -112,6 +113,7 @@ DIFF = record(
         "proven_fewest": flag("Whether no order of the hosts needs fewer."),
         "at_least": integer("What any order needs."),
         "kept": integer("Patches that stay."),
+        **CLAIMS,
         "hosts": texts("The host that is each node afterwards."),
         "stages": array(
             record(
@@ -188,6 +190,7 @@ CHECK = record(
         "patches_to_plan": integer("Patches that differ from the plan."),
         "repair": shared("change", "The fewest that make the links of the plan between its hosts; none if not known."),
         "other_order": shared("change", "The same if hosts may be other nodes."),
+        **CLAIMS,
         "isomorphic": nullable(flag("Whether no patch has to move then; null if undecided.")),
     }
 )

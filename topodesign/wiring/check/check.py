@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from topodesign.base.arguments import as_seed
-from topodesign.base.errors import ParameterError
+from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.wiring.change.change import Change, fewest_moves, wired_topology
@@ -111,6 +112,11 @@ class WiringCheck(Result):
         return self.repair if self.other_order.moves else self.other_order
 
     @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Whether other repairs need fewer patches; nothing where no patch is needed, or not known to be."""
+        return (replace(self.repair.claim, of=Of.PATCHES, among=Among.REPAIRS),) if self.repair.moves else ()
+
+    @property
     def ok(self) -> bool:
         """Whether everything was seen and is as planned."""
         return not self.findings
@@ -140,6 +146,7 @@ class WiringCheck(Result):
             "patches_to_plan": self.to_plan,
             "repair": self.repair.record(),
             "other_order": self.other_order.record(),
+            "claims": [claim.record() for claim in self.claims],
             "isomorphic": not self.other_order.moves if self.decided else None,
         }
 
@@ -165,8 +172,8 @@ class WiringCheck(Result):
         moves = [f"  {line}" for line in repair.instructions()]
         if not other.moves:
             return [f"nothing has to move {places}", order, "otherwise:", *moves, *exact]
-        these = "these patches, and no fewer," if repair.fewest else "these patches"
-        lines = [f"{these} make the links of the plan between its hosts:", *moves, *exact]
+        (claim,) = self.claims
+        lines = [f"these patches make the links of the plan between its hosts ({claim.verdict}):", *moves, *exact]
         if other.moves < repair.moves:
             lines += [f"{other.moves} would do {places}", order, *(f"  {line}" for line in other.instructions())]
         if not self.decided:
@@ -240,10 +247,18 @@ def check_wiring(
     pairs = {_places(connect.a, connect.b) for connect in connects}
     pairs |= {pair[::-1] for pair in pairs if plan.mode == "duplex"}
     to_plan = sum(_places(connect.a, connect.b) not in pairs for connect in plan.connects)
-    if view.astray:
+    own = None if real.exchanges else real.plan  # its patches make its links, unless they end at other lanes
+    try:
+        repair = (
+            None
+            if view.astray
+            else fewest_moves(built, plan.topology, hosts=plan.hosts, prefer=real.plan.connects, own=own)
+        )
+    except InfeasibleError:  # with cables exchanged as they are
+        repair = None
+    if repair is None:
         nothing = Change(built, built, (), (), at_least=0)
         return WiringCheck(findings, built, to_plan, nothing, nothing, decided=False, cabled=False)
-    repair = fewest_moves(built, plan.topology, hosts=plan.hosts, prefer=real.plan.connects)
     if not repair.made:
         return WiringCheck(findings, built, to_plan, repair, repair, decided=True)
     found = isomorphism(topology, without_loops(plan.topology))
@@ -251,7 +266,7 @@ def check_wiring(
         order = tuple(plan.hosts[place] for place in found.place)
         same = fewest_moves(built, plan.topology, hosts=order)
         return WiringCheck(findings, built, to_plan, repair, same, decided=True)
-    other = fewest_moves(built, plan.topology, seed=seed)
+    other = fewest_moves(built, plan.topology, seed=seed, own=repair.after)
     other = other if other.moves < repair.moves else repair
     return WiringCheck(findings, built, to_plan, repair, other, found.decided or not other.made)
 
