@@ -229,5 +229,6 @@ IMPORT = record(
         "links": array(shared("link"), "What it makes."),
         "missing": array(shared("link"), "Links of the plan that it lacks."),
         "extra": array(shared("link"), "Links that the plan lacks."),
+        "notes": texts("Labels of ports that were taken for others, such as 1 for 001."),
     }
 )

@@ -28,6 +28,7 @@ from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import named_columns
 from topodesign.base.text_files import naming, read_text
 from topodesign.wiring.exports.switch import TABLE, ports_of
+from topodesign.wiring.inventory import mistaken
 from topodesign.wiring.inventory.inventory import Inventory, Panel, interface_name, lanes_of
 from topodesign.wiring.plan.cross_connects import End
 from topodesign.wiring.plan.plan import WiringPlan
@@ -38,6 +39,7 @@ LIGHT_FILE = "light.csv"
 DARK = -30.0
 """Power in dBm below which no light arrives; without any, transceivers tell -40 or minus infinity."""
 
+_HEARD = f"what hosts hear: HOST.json as 'lldpctl -f json' prints it, or a CSV with {','.join(COLUMNS)}"
 _MOST_LIGHT = 30.0  # dBm; a watt
 _NUMBERS = r"\(@\s*((?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*)?)\s*\)"
 _SCPI_LISTS = re.compile(rf"{_NUMBERS}\s*,\s*{_NUMBERS}")
@@ -134,6 +136,11 @@ def read_neighbours(path: Path) -> tuple[list[Neighbour], list[str]]:
     FileFormatError
         If it cannot be read, or there is nothing in it.
     """
+    with mistaken.wanted(path, _HEARD, mistaken.HEARD):
+        return _neighbours(path)
+
+
+def _neighbours(path: Path) -> tuple[list[Neighbour], list[str]]:
     if path.suffix.lower() == ".csv":
         entries = list(_from_csv(path))
         names = [entry.host for entry in entries]
