@@ -27,16 +27,20 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.change import relabel_kernels
 from topodesign.wiring.change.change import Change, as_simplex, fewest_moves, wired_topology
 from topodesign.wiring.change.kept_bound import most_kept
-from topodesign.wiring.change.relabel import relabel
+from topodesign.wiring.change.relabel import Relabelling, relabel
+from topodesign.wiring.change.rewire import rewire
 from topodesign.wiring.change.stages import Stage, stages
 from topodesign.wiring.change.strength import strength
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import Mode
+from topodesign.wiring.inventory.plain import plain_inventory
 from topodesign.wiring.plan.cross_connects import Fibre, fibres
 from topodesign.wiring.plan.decompose import without_loops
 from topodesign.wiring.plan.files import load_wiring, save_wiring
+from topodesign.wiring.plan.plan import WiringPlan
 from topodesign.wiring.plan.planner import make_plan
 from topodesign.wiring.plan.proof import check_plan
+from topodesign.wiring.plan.wire import wire
 
 
 def matrix(topology: Topology) -> np.ndarray:
@@ -363,3 +367,59 @@ def test_command(tmp_path: Path) -> None:
     assert document["stages"][-1]["after"]["connectivity"] == 4
     none = CliRunner().invoke(program, ["wire", "diff", arguments[0], "circulant(12,2,3)"], catch_exceptions=False)
     assert none.output == "nothing has to move\n"
+
+
+def own_moves(plan: WiringPlan, target: WiringPlan) -> int:
+    """Moves to the very patches of another plan."""
+    old, new = ({frozenset(fibres(connect)) for connect in one.connects} for one in (plan, target))
+    return max(len(old - new), len(new - old))
+
+
+@settings(max_examples=40, deadline=None)
+@given(regular_digraphs(7, 4), regular_digraphs(7, 4), st.integers(1, 2), st.data())
+def test_a_change_is_never_more_than_with_hosts_as_they_are_or_as_in_the_plan_that_is_wanted(
+    one: Topology, two: Topology, fields: int, data: st.DataObject
+) -> None:
+    mode: Mode = data.draw(st.sampled_from(["simplex", "duplex"]))
+    nodes = min(one.nodes, two.nodes)
+    have, want = (both_ways(t, nodes) if mode == "duplex" else first_nodes(t, nodes) for t in (one, two))
+    lanes = 2 * int(max(have.degree, want.degree, 1)) * fields
+    plan, target = wired(have, lanes, fields, mode=mode), wired(want, lanes, fields, mode=mode)
+    order = data.draw(st.permutations(target.hosts))
+    target = fewest_moves(replace(target, connects=()), want, hosts=order).after
+    found = rewire(plan, target, downtime=True, throughput=False)
+    assert found.moves <= own_moves(plan, target)
+    for hosts in (plan.hosts, target.hosts):
+        assert found.moves <= fewest_moves(plan, want, hosts=hosts).moves
+    kept = rewire(plan, target, downtime=True, throughput=False, keep_hosts=True)
+    assert found.moves <= kept.moves <= own_moves(plan, target)
+    assert found.after.topology == want
+
+
+def first_nodes(topology: Topology, nodes: int) -> Topology:
+    """The links between the first nodes."""
+    links = [(u, v) for u, v, count in topology.links() for _ in range(count) if u != v and max(u, v) < nodes]
+    return Topology.from_links(nodes, links)
+
+
+def both_ways(topology: Topology, nodes: int) -> Topology:
+    links = [(u, v) for u, v, count in first_nodes(topology, nodes).links() for _ in range(count)]
+    return Topology.from_links(nodes, [*links, *((v, u) for u, v in links)])
+
+
+@pytest.mark.thorough
+def test_a_free_order_of_the_hosts_costs_no_more_than_none_over_four_switches() -> None:
+    plan = wire("circulant(256,1,3)", plain_inventory(256, 4, panels=4, kind="ocs"))
+    wanted = build("circulant(256,1,5)")
+    free, kept = (rewire(plan, wanted, downtime=True, throughput=False, keep_hosts=keep) for keep in (False, True))
+    assert free.moves <= kept.moves == kept.change.at_least == 256
+
+
+def test_an_order_that_needs_more_moves_than_none_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Links that stay may have to change their panels, so that an order that keeps more of them can cost more."""
+    plan, wanted = wired(build("circulant(12,1,3)"), 4), build("circulant(12,1,5)")
+    bad = Relabelling(tuple(np.random.default_rng(1).permutation(12).tolist()), 0, 48)
+    monkeypatch.setattr("topodesign.wiring.change.change.relabel", lambda *_, **__: bad)
+    kept = fewest_moves(plan, wanted, hosts=plan.hosts)
+    worse = fewest_moves(plan, wanted, hosts=[plan.hosts[place] for place in bad.place])
+    assert fewest_moves(plan, wanted).moves == kept.moves < worse.moves

@@ -38,8 +38,11 @@ from topodesign.wiring.exports.labels import PAGE_HEIGHT, PAGE_WIDTH, PER_SHEET,
 from topodesign.wiring.exports.read_back import import_wiring
 from topodesign.wiring.exports.switch import to_sonic
 from topodesign.wiring.exports.switch_commands import listed_pairs, read_scpi_lists, scpi_lists
-from topodesign.wiring.inventory.inventory import Mode, PanelKind
+from topodesign.wiring.exports.trace import trace_wiring
+from topodesign.wiring.inventory.files import read_inventory
+from topodesign.wiring.inventory.inventory import Mode, PanelKind, PanelPort
 from topodesign.wiring.inventory.lengths import distance, format_metres, length
+from topodesign.wiring.inventory.port_labels import PortLabels
 from topodesign.wiring.plan.circuits import circuits, topology_of
 from topodesign.wiring.plan.cross_connects import End
 from topodesign.wiring.plan.decompose import without_loops
@@ -640,3 +643,27 @@ def test_styles_that_a_format_lacks_are_refused(file_format: str, style: dict[st
     with pytest.raises(ParameterError):
         export_wiring(plan_of(TESTBED, kind="ocs"), file_format, tmp_path / "x", **style)
     assert not list(tmp_path.iterdir())
+
+
+def test_labels_that_a_spreadsheet_took_for_numbers_are_read_and_told(tmp_path: Path) -> None:
+    """LibreOffice saves 001 as 1; what then might be one of two labels is not guessed."""
+    root = Path(__file__).parents[2] / "configs"
+    plan = make_plan(build("circulant(32,3,4,5)"), read_inventory(root / "inventory_pods.yaml"), mode="duplex")
+    export_wiring(plan, "patches", tmp_path / "patches.csv")
+    with (tmp_path / "patches.csv").open(newline="") as file:
+        rows = [[str(int(cell)) if cell.isdecimal() else cell for cell in row] for row in csv.reader(file)]
+    with (tmp_path / "saved.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    found = import_wiring(plan, "patches", tmp_path / "saved.csv")
+    assert found.same
+    assert "'1' of panel 'PA' is taken for '001'" in found.notes[0]
+    assert found.notes[0] in str(found)
+    assert not import_wiring(plan, "patches", tmp_path / "patches.csv").notes
+    labels = PortLabels(plan.inventory)
+    assert (labels.read("PA", "001"), labels.read("PA", "0001"), labels.read("PA", "999")) == ("001", "001", "999")
+    board = plan.inventory.panel["PA"]
+    twice = replace(board, ports=(*board.ports, PanelPort("01", "simplex")))
+    others = tuple(panel for panel in plan.inventory.panels if panel.name != "PA")
+    with pytest.raises(FileFormatError, match="no port '1', and both '001' and '01'"):
+        PortLabels(replace(plan.inventory, panels=(twice, *others))).read("PA", "1")
+    assert str(trace_wiring(plan, "PA:1")) == str(trace_wiring(plan, "PA:001"))

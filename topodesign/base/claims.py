@@ -20,6 +20,12 @@ from typing import Any
 FASTEST_OF_COLUMN = "* fastest of its column"
 """Below tables whose asterisks mark the least of what the column shows."""
 
+PROVEN_NONE = "proven: there is none"
+"""Of what was looked for among all that there can be."""
+
+NOT_PROVEN_NONE = "not proven: there may be one"
+"""Of what was looked for in vain for as long as there was time."""
+
 
 def fastest_of(among: Among) -> str:
     """Return the superlative of a frontier, with its scope: ``the fastest of the rows of the catalog``."""
@@ -92,6 +98,10 @@ class Among(Enum):
     LAYOUTS = "layout of those that were priced", "layouts that were priced"
     FLOWS = "flow over nodes and switches, in parts of any size,", "flows over nodes and switches, in parts of any size"
     CHANGES = "change between these plans", "changes between these plans"
+    PLACED_CHANGES = (
+        "change between these plans that takes these hosts for its nodes",
+        "changes between these plans that take these hosts for their nodes",
+    )
     REPAIRS = "repair that makes these links between the hosts", "repairs that make these links between the hosts"
 
     @property

@@ -27,5 +27,5 @@ def command(plan: Path, export: Path, file_format: str, as_json: bool) -> int:
     if as_json:
         print_json(found.record(), found.to_records())
     else:
-        say(f"{export} makes the links of the plan" if found.same else str(found))
+        say("\n".join([f"{export} makes the links of the plan", *found.notes]) if found.same else str(found))
     return 0 if found.same else 1

@@ -10,12 +10,11 @@ from topodesign.base.atomic import check_not_input
 from topodesign.cli.completion import SPEC
 from topodesign.cli.options import json_option, print_json, say
 from topodesign.cli.sources import tell_of_names
-from topodesign.expand.library import as_topology
 from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import MODES, Mode
 from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.plan.files import save_wiring
-from topodesign.wiring.plan.wire import wire
+from topodesign.wiring.plan.wire import wanted_topology, wire
 
 
 @click.command(name="plan")
@@ -72,7 +71,7 @@ def command(
     if output is not None:
         check_not_input(output, inventory)
         check_not_input(output, Path(topology))
-    wanted, room = as_topology(topology), read_inventory(inventory)
+    wanted, room = wanted_topology(topology), read_inventory(inventory)
     tell_of_names(wanted)
     unplaced = plan = wire(wanted, room, mode=mode, speed=speed, idle=idle, seed=seed, time_limit=time_limit)
     if place:

@@ -17,6 +17,7 @@ from topodesign.report.schemas.shapes import (
     tuple_of,
     word,
 )
+from topodesign.report.schemas.shared import CLAIMS
 
 LOSS = record(
     {
@@ -112,6 +113,7 @@ DIFF = record(
         "proven_fewest": flag("Whether no order of the hosts needs fewer."),
         "at_least": integer("What any order needs."),
         "kept": integer("Patches that stay."),
+        **CLAIMS,
         "hosts": texts("The host that is each node afterwards."),
         "stages": array(
             record(
@@ -178,7 +180,7 @@ CHECK = record(
             record(
                 {
                     "fault": text("Which kind."),
-                    "cables": texts("Patches that it is about."),
+                    "cables": texts("Patches and fixed cables that it is about."),
                     "words": text("What is wrong."),
                     "seen": texts("What tells it."),
                 }
@@ -186,8 +188,9 @@ CHECK = record(
             "What is not.",
         ),
         "patches_to_plan": integer("Patches that differ from the plan."),
-        "repair": shared("change", "The fewest that make the links of the plan between its hosts."),
+        "repair": shared("change", "The fewest that make the links of the plan between its hosts; none if not known."),
         "other_order": shared("change", "The same if hosts may be other nodes."),
+        **CLAIMS,
         "isomorphic": nullable(flag("Whether no patch has to move then; null if undecided.")),
     }
 )
@@ -226,5 +229,6 @@ IMPORT = record(
         "links": array(shared("link"), "What it makes."),
         "missing": array(shared("link"), "Links of the plan that it lacks."),
         "extra": array(shared("link"), "Links that the plan lacks."),
+        "notes": texts("Labels of ports that were taken for others, such as 1 for 001."),
     }
 )

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change import field_kernels as kernels
@@ -52,6 +53,10 @@ class Change:
         Patches that go and patches that come. Where a cable only moves one end, the new patch has its name.
     at_least
         Moves that are proven to be needed, whatever the order of the hosts if that was free.
+    placed
+        Whether it was not: the hosts were settled before.
+    proof
+        How it is known that so many are needed.
     """
 
     before: WiringPlan
@@ -59,6 +64,21 @@ class Change:
     removed: tuple[CrossConnect, ...]
     made: tuple[CrossConnect, ...]
     at_least: int
+    placed: bool = False
+    proof: Proof = Proof.BOUND
+
+    @property
+    def claim(self) -> Claim:
+        """Whether other changes need fewer moves."""
+        proof, by = self.proof, "a link that is missing takes a patch, and one too many leaves"
+        if not self.placed:
+            by = (
+                "all orders of the hosts were searched" if proof is Proof.SEARCH else "no order of the hosts keeps more"
+            )
+        among = Among.PLACED_CHANGES if self.placed else Among.CHANGES
+        if self.fewest:
+            return Claim(Of.MOVES, self.moves, among, proof, self.at_least, by)
+        return Claim(Of.MOVES, self.moves, among, Proof.NONE, self.at_least)
 
     @property
     def fewest(self) -> bool:
@@ -102,8 +122,12 @@ def fewest_moves(
     hosts: Sequence[str] | None = None,
     seed: int = 0,
     prefer: Iterable[CrossConnect] = (),
+    own: WiringPlan | None = None,
 ) -> Change:
     """Plan the fewest patches that turn a wiring into a topology.
+
+    Of several ways the one with fewest moves is taken: the hosts in the order that keeps most links, in that of the
+    plan as it is, and as they are in a plan that is wanted, with patches of our choice or with its own.
 
     Parameters
     ----------
@@ -117,6 +141,8 @@ def fewest_moves(
         Of the search.
     prefer
         Patches to be kept, or made as they are here, where there is a choice.
+    own
+        A plan that makes the topology already: with its hosts and patches, if these fit the fixed cabling.
 
     Raises
     ------
@@ -130,34 +156,78 @@ def fewest_moves(
         raise ParameterError("a wiring plan joins hosts directly; the topology has switches")
     if plan.mode == "duplex" and not wanted.is_duplex:
         raise InfeasibleError("the wiring is duplex, and the topology has links without their reverse")
-    placed, most = _best_hosts(plan, wanted, seed) if hosts is None else (_checked(plan, hosts, wanted), None)
+    if hosts is not None:
+        options, most, proof = [_checked(plan, hosts, wanted)], None, Proof.BOUND
+    else:
+        options, most, proof = _best_hosts(plan, wanted, seed)
+        options += [own.hosts] if own is not None and set(own.hosts) <= {fixed.host for fixed in plan.fixed} else []
+    found: list[Change] = []
+    refused: list[InfeasibleError] = []
+    for placed in dict.fromkeys(options):
+        try:
+            found.append(_with_hosts(plan, wanted, placed, most=most, seed=seed, prefer=tuple(prefer)))
+        except InfeasibleError as error:
+            refused.append(error)
+        if found and found[-1].fewest:
+            break
+    if own is not None and (hosts is None or tuple(hosts) == own.hosts):
+        found += _as_in(plan, own, most)
+    if not found:
+        raise refused[0]
+    return replace(min(found, key=lambda change: change.moves), placed=hosts is not None, proof=proof)
+
+
+def _with_hosts(
+    plan: WiringPlan,
+    wanted: Topology,
+    placed: tuple[str, ...],
+    *,
+    most: int | None,
+    seed: int,
+    prefer: tuple[CrossConnect, ...],
+) -> Change:
+    """Plan few patches with these hosts as the nodes; ``most`` patches can stay with any, None if only these count."""
     wiring = _Wiring(plan)
-    prefer = tuple(prefer)
-    missing = wiring.keep(_links(wanted, placed, plan.mode), prefer)
-    kept = len(wiring.kept) if most is None else most
-    at_least = max(len(missing) + len(wiring.kept), len(plan.connects)) - kept
+    links = _links(wanted, placed, plan.mode)
+    missing = wiring.keep(links, prefer)
+    at_least = max(links.total(), len(plan.connects)) - (len(wiring.kept) if most is None else most)
     made = wiring.patches(wiring.settle(missing, seed), prefer)
-    number = {host: node for node, host in enumerate(placed)}
-    new = tuple(_numbered(connect, number) for connect in made)
-    old = (_numbered(connect, number) for connect in wiring.kept)
-    connects = tuple(sorted((*old, *new), key=wiring.place))
-    after = WiringPlan(plan.inventory, wanted, placed, plan.mode, connects, plan.fixed)
-    check_plan(after)
-    return Change(plan, after, tuple(wiring.removed), new, at_least)
+    return wiring.changed(wanted, placed, made, at_least)
 
 
-def _best_hosts(plan: WiringPlan, wanted: Topology, seed: int) -> tuple[tuple[str, ...], int]:
-    """Return the host of each node so that many patches stay, and how many can stay at most with any hosts."""
+def _as_in(plan: WiringPlan, own: WiringPlan, most: int | None) -> list[Change]:
+    """Return the change to the patches of another plan, or nothing if they do not fit this one's fixed cabling."""
+    ends = {end for connect in own.connects for end in (connect.a, connect.b)}
+    if own.mode != plan.mode or any(plan.end.get((end.panel, end.panel_port)) != end for end in ends):
+        return []
+    wiring = _Wiring(plan)
+    if most is None:
+        wiring.keep(_links(own.topology, own.hosts, plan.mode), ())
+        most = len(wiring.kept)
+    wanted = {frozenset(fibres(connect)): connect for connect in own.connects}
+    there = {frozenset(fibres(connect)): connect for connect in plan.connects}
+    wiring.kept = [connect for places, connect in there.items() if places in wanted]
+    wiring.removed = [connect for places, connect in there.items() if places not in wanted]
+    made = wiring.named([(c.a, c.b) for places, c in wanted.items() if places not in there], {})
+    return [wiring.changed(own.topology, own.hosts, made, max(len(wanted), len(there)) - most)]
+
+
+def _best_hosts(plan: WiringPlan, wanted: Topology, seed: int) -> tuple[list[tuple[str, ...]], int, Proof]:
+    """Return hosts of the nodes, those with which many patches stay and those as they are, and how many can stay.
+
+    The number holds for any hosts; the last result says by what.
+    """
     lanes = Counter(end.host for end in plan.end.values() if usable(plan, end))
     cabled = [*plan.hosts, *(host for host in lanes if host not in plan.node)]
     needed = lanes_needed(wanted)
     roomy = [host for host in cabled if lanes[host] >= needed.max()]
     chosen = roomy if len(roomy) >= wanted.nodes else cabled
     found = relabel(wired_topology(chosen, plan.connects), wanted, seed=seed)
-    most = found.most
+    most, proof = found.most, Proof.SEARCH if found.searched else Proof.BOUND
     if len(chosen) < len(cabled) and needed.min() < needed.max():  # hosts with less room would do for some nodes
-        most = most_kept(wired_topology(cabled, plan.connects), without_loops(wanted))
-    return tuple(chosen[place] for place in found.place), most // (2 if plan.mode == "duplex" else 1)
+        most, proof = most_kept(wired_topology(cabled, plan.connects), without_loops(wanted)), Proof.BOUND
+    options = [tuple(chosen[place] for place in found.place), tuple(cabled[: wanted.nodes])]
+    return options, most // (2 if plan.mode == "duplex" else 1), proof
 
 
 def _checked(plan: WiringPlan, hosts: Sequence[str], wanted: Topology) -> tuple[str, ...]:
@@ -363,9 +433,22 @@ class _Wiring:
             if wish is not None:
                 wishes[pair].remove(wish)
                 wished[number] = wish[0]
-        ends = pairing.settle()
+        return self.named(pairing.settle(), wished)
+
+    def named(self, ends: list[tuple[End, End]], wished: dict[int, str]) -> list[CrossConnect]:
+        """Return patches between these ends, which have no nodes yet."""
         names = self._names(ends, wished)
         return [CrossConnect(name, self.plan.mode, (0, 0), *pair) for name, pair in zip(names, ends, strict=True)]
+
+    def changed(self, wanted: Topology, hosts: tuple[str, ...], made: Iterable[CrossConnect], at_least: int) -> Change:
+        """Return the change to what is kept and made, checked."""
+        number = {host: node for node, host in enumerate(hosts)}
+        new = tuple(_numbered(connect, number) for connect in made)
+        old = (_numbered(connect, number) for connect in self.kept)
+        connects = tuple(sorted((*old, *new), key=self.place))
+        after = WiringPlan(self.plan.inventory, wanted, hosts, self.plan.mode, connects, self.plan.fixed)
+        check_plan(after)
+        return Change(self.plan, after, tuple(self.removed), new, at_least)
 
     def with_ends(self, change: Change, ends: list[tuple[End, End]]) -> Change:
         """Return a change with other ends of the new patches, named after the cables that are plugged in there."""

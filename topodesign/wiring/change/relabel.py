@@ -38,11 +38,14 @@ class Relabelling:
         Links of the existing wiring that stay.
     most
         Links that no relabelling keeps more of.
+    searched
+        Whether that is known since all have been gone through.
     """
 
     place: tuple[int, ...]
     kept: int
     most: int
+    searched: bool = False
 
 
 def relabel(existing: Topology, wanted: Topology, *, seed: int = 0) -> Relabelling:
@@ -150,7 +153,7 @@ def _exhaust(have: NDArray[np.int32], want: NDArray[np.int32], best: Relabelling
         place = match if one is want else np.argsort(match)
         kept = int(np.minimum(want, have[np.ix_(place, place)]).sum())
         best = Relabelling(tuple(place.tolist()), kept, best.most)
-    return best if branches < 0 else replace(best, most=best.kept)
+    return best if branches < 0 else replace(best, most=best.kept, searched=True)
 
 
 def _symmetries(matrix: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from topodesign.base.arguments import as_integer, as_seed
+from topodesign.base.claims import Claim
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
-from topodesign.expand.library import TopologyLike, as_topology
-from topodesign.topology.topology import Topology
+from topodesign.expand.library import TopologyLike
 from topodesign.wiring.change.change import Change, as_simplex, fewest_moves, with_less_way
 from topodesign.wiring.change.stages import Stage, stages
 from topodesign.wiring.change.strength import Strength, is_told, strength
@@ -21,6 +21,7 @@ from topodesign.wiring.change.walk import Walk, walk_of
 from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.plan.files import WiringLike, as_wiring, load_wiring, names_wiring
 from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.wire import wanted_topology
 
 _ORDERS = 4
 """Orders of the hosts that are tried to walk less."""
@@ -75,15 +76,19 @@ class Rewiring(Result):
             for line in lines
         ]
 
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Whether fewer moves would do."""
+        return (self.change.claim,)
+
     def heading(self) -> str:
         """Return how many patches move and stay."""
         change = self.change
         if not change.moves:
             return "nothing has to move"
-        proof = f"fewer may suffice, but no fewer than {change.at_least}"
-        proof = "proven: fewer do not suffice" if change.fewest else proof
         stay = f"{_many(change.kept, 'patch', 'patches')} of {len(change.before.connects)} stay"
-        return f"{_many(change.moves, 'move')}; {stay} ({proof})"
+        of = f" of {change.at_least}" if change.claim.gap else ""
+        return f"{_many(change.moves, 'move')}; {stay} ({change.claim.verdict}{of})"
 
     def record(self) -> dict[str, Any]:
         """Return it for JSON."""
@@ -93,6 +98,7 @@ class Rewiring(Result):
             "proven_fewest": self.change.fewest,
             "at_least": self.change.at_least,
             "kept": self.change.kept,
+            "claims": [claim.record() for claim in self.claims],
             "hosts": list(self.after.hosts),
             "stages": [
                 {
@@ -190,21 +196,23 @@ def rewire(
     >>> plan = wire("circulant(12,2,3)", plain_inventory(12, 4), mode="simplex")
     >>> found = rewire(plan, "degree(biring(2,6),2)", most_dark=2)
     >>> found
-    <Rewiring: 12 moves; 36 patches of 48 stay (proven: fewer do not suffice)>
+    <Rewiring: 12 moves; 36 patches of 48 stay (proven to be the fewest moves)>
     >>> found.after
     <WiringPlan: degree(biring(2,6),2), 12 nodes, simplex: 48 cross-connects>
     """
     seed, most_dark = as_seed(seed), as_integer("most_dark", most_dark, 1)
     before = as_wiring(plan)
-    topology, hosts = _wanted(wanted)
-    if keep_hosts and hosts is None and topology.nodes != len(before.hosts):
+    own = _wanted_plan(wanted)
+    topology = wanted_topology(wanted) if own is None else own.topology
+    if keep_hosts and own is None and topology.nodes != len(before.hosts):
         raise ParameterError(f"hosts cannot be kept: {topology.nodes} nodes are wanted, and {len(before.hosts)} wired")
     before = before if topology.is_duplex else as_simplex(before)
-    kept = (hosts or before.hosts) if keep_hosts else None
-    change = fewest_moves(before, topology, hosts=kept, seed=seed)
+    own = own if own is None or topology.is_duplex else as_simplex(own)
+    kept = (before if own is None else own).hosts if keep_hosts else None
+    change = fewest_moves(before, topology, hosts=kept, seed=seed, own=own)
     found = stages(change, None if downtime else most_dark)
     if walk:
-        change, found = _walked_less(change, found, kept, None if downtime else most_dark, seed)
+        change, found = _walked_less(change, found, kept, own=own, most_dark=None if downtime else most_dark, seed=seed)
     if not is_told(throughput, topology.nodes):
         return Rewiring(change, found, None)
     speed = before.speed
@@ -217,7 +225,13 @@ def rewire(
 
 
 def _walked_less(
-    change: Change, found: tuple[Stage, ...], hosts: Sequence[str] | None, most_dark: int | None, seed: int
+    change: Change,
+    found: tuple[Stage, ...],
+    hosts: Sequence[str] | None,
+    *,
+    own: WiringPlan | None,
+    most_dark: int | None,
+    seed: int,
 ) -> tuple[Change, tuple[Stage, ...]]:
     """Return a change with as few moves and its stages, for which less is walked if one is found.
 
@@ -232,7 +246,7 @@ def _walked_less(
     orders = _ORDERS if hosts is None and len(change.after.hosts) <= _MOST_ORDERED else 1
     for other_seed in range(seed, seed + orders):
         plan, wanted = change.before, change.after.topology
-        other = change if other_seed == seed else fewest_moves(plan, wanted, hosts=hosts, seed=other_seed)
+        other = change if other_seed == seed else fewest_moves(plan, wanted, hosts=hosts, seed=other_seed, own=own)
         for one in (other, with_less_way(other)):
             try:
                 split = stages(one, most_dark)
@@ -245,13 +259,11 @@ def _walked_less(
     return replace(best.change, at_least=max(change.at_least, best.change.at_least)), best.stages
 
 
-def _wanted(wanted: TopologyLike | WiringPlan) -> tuple[Topology, Sequence[str] | None]:
-    """Return a topology, and its hosts if it is that of a plan."""
+def _wanted_plan(wanted: TopologyLike | WiringPlan) -> WiringPlan | None:
+    """Return the plan that is wanted, or None if it is a topology."""
     if isinstance(wanted, str | Path) and names_wiring(Path(wanted)):
-        wanted = load_wiring(wanted)
-    if isinstance(wanted, WiringPlan):
-        return wanted.topology, wanted.hosts
-    return as_topology(wanted), None
+        return load_wiring(wanted)
+    return wanted if isinstance(wanted, WiringPlan) else None
 
 
 def _many(count: int, one: str, more: str | None = None) -> str:

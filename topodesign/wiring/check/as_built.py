@@ -14,6 +14,7 @@ from topodesign.base.errors import FileFormatError
 from topodesign.base.text_files import naming
 from topodesign.wiring.check.observed import Lane, Observed
 from topodesign.wiring.exports.netbox import front_port_sides, netbox_cables
+from topodesign.wiring.inventory import mistaken
 from topodesign.wiring.inventory.inventory import interface_name, lanes_of
 from topodesign.wiring.netbox.model import CONNECTED
 from topodesign.wiring.netbox.objects import FRONT, INTERFACE, REAR, CableEnd, NetboxCable
@@ -49,7 +50,8 @@ def read_as_built(source: str | Path, plan: WiringPlan) -> Observed:
         cables: Iterable[NetboxCable] = read_rest_cables(str(source))
     else:
         path = cable_file(as_path(source))
-        with naming(path):
+        words = "NetBox's list of cables, exported to CSV, or the address of a server"
+        with mistaken.wanted(path, words, mistaken.NETBOX), naming(path):
             cables = read_cables(path, plan.inventory.panel.__contains__)
     found = _Built(plan, cables)
     if not found.fixed and not found.patches:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from topodesign.base.arguments import as_seed
-from topodesign.base.errors import ParameterError
+from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
 from topodesign.topology.isomorphism import isomorphism
 from topodesign.wiring.change.change import Change, fewest_moves, wired_topology
 from topodesign.wiring.change.instructions import place_name
 from topodesign.wiring.check.as_built import read_as_built
+from topodesign.wiring.check.as_cabled import AsCabled, FixedNames, Ways, as_cabled
 from topodesign.wiring.check.observed import DARK, Lane, Observed, read_dumps, read_light, read_lldp, read_switch
 from topodesign.wiring.plan.cross_connects import CrossConnect, End
 from topodesign.wiring.plan.decompose import without_loops
@@ -46,13 +49,14 @@ class Finding:
     fault
         ``swapped``: patches have each other's ends. ``wrong port``: a receiver hears another transmitter than planned.
         ``missing``: a receiver hears nothing, and its transmitter is heard elsewhere. ``dark``: nothing hears the
-        transmitter. ``unexpected``: a receiver hears something and should hear nothing. ``cabling``: no patch can do
-        this, so the fixed cabling is not as recorded. ``circuit``: a switch joins other ports than planned.
+        transmitter. ``unexpected``: a receiver hears something and should hear nothing. ``cabling``: fixed cables are
+        exchanged, or no patch can do this, and it is not known which fixed cables are not as recorded. ``circuit``: a
+        switch joins other ports than planned.
         ``unclear``: several neighbours are heard, or one at several places, as if a hub were between. ``outsider``:
         something is told of hosts that the inventory lacks. ``unseen``: hosts have not told what they hear.
         ``unbuilt``: NetBox has not all cables of a link as connected. ``cable``: NetBox has one that no link can use.
     cables
-        The planned patches that it concerns.
+        The planned patches that it concerns, or the fixed cables and trunks, and the patches behind them.
     words
         What is wrong, and where to look.
     seen
@@ -78,16 +82,20 @@ class WiringCheck(Result):
     findings
         What is wrong; none if everything is as planned.
     built
-        The wiring as it is, with the hosts of the plan as its nodes. Receivers that are not seen count as planned.
+        The wiring as it is, with the hosts of the plan as its nodes, and with the fixed cabling that there is.
+        Receivers that are not seen count as planned.
     to_plan
         Patches to be made until every port is as planned.
     repair
-        The fewest patches that make the links of the plan, whatever the ports.
+        The fewest patches that make the links of the plan, whatever the ports and with the fixed cabling that there
+        is. Nothing if that is not known.
     other_order
         The fewest patches found if hosts may be other nodes than planned. With none, its hosts are an order in which
         the wiring already is the wanted topology.
     decided
         Whether it is certain if such an order exists.
+    cabled
+        Whether it is known which lanes end at which panel ports, as far as it matters.
     """
 
     findings: tuple[Finding, ...]
@@ -96,11 +104,17 @@ class WiringCheck(Result):
     repair: Change
     other_order: Change
     decided: bool
+    cabled: bool = True
 
     @property
     def proposal(self) -> Change:
         """What to do: nothing but take the other order of the hosts where that is the plan already, else the repair."""
         return self.repair if self.other_order.moves else self.other_order
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Whether other repairs need fewer patches; nothing where no patch is needed, or not known to be."""
+        return (replace(self.repair.claim, of=Of.PATCHES, among=Among.REPAIRS),) if self.repair.moves else ()
 
     @property
     def ok(self) -> bool:
@@ -120,6 +134,8 @@ class WiringCheck(Result):
             return f"as planned: {len(self.built.connects)} patches"
         count = len(self.findings)
         what = "1 thing is" if count == 1 else f"{count} things are"
+        if not self.cabled:
+            return f"{what} not as planned; first the fixed cabling has to be set right"
         return f"{what} not as planned; {self.repair.moves} patches make the links of the plan"
 
     def record(self) -> dict[str, Any]:
@@ -130,6 +146,7 @@ class WiringCheck(Result):
             "patches_to_plan": self.to_plan,
             "repair": self.repair.record(),
             "other_order": self.other_order.record(),
+            "claims": [claim.record() for claim in self.claims],
             "isomorphic": not self.other_order.moves if self.decided else None,
         }
 
@@ -145,6 +162,8 @@ class WiringCheck(Result):
     def _advice(self) -> list[str]:
         """Return how to make the links of the plan, and every port if that takes more."""
         repair, other = self.repair, self.other_order
+        if not self.cabled:
+            return ["set the fixed cabling right, then check again: which patches are needed shows only then"]
         exact = [f"(all ports as planned: {self.to_plan} patches)"] if self.to_plan != len(repair.made) else []
         if not repair.moves:
             return ["the links between hosts are those of the plan all the same", *exact]
@@ -153,8 +172,8 @@ class WiringCheck(Result):
         moves = [f"  {line}" for line in repair.instructions()]
         if not other.moves:
             return [f"nothing has to move {places}", order, "otherwise:", *moves, *exact]
-        these = "these patches, and no fewer," if repair.fewest else "these patches"
-        lines = [f"{these} make the links of the plan between its hosts:", *moves, *exact]
+        (claim,) = self.claims
+        lines = [f"these patches make the links of the plan between its hosts ({claim.verdict}):", *moves, *exact]
         if other.moves < repair.moves:
             lines += [f"{other.moves} would do {places}", order, *(f"  {line}" for line in other.instructions())]
         if not self.decided:
@@ -220,14 +239,26 @@ def check_wiring(
     """
     plan, seed = as_wiring(plan), as_seed(seed)
     seen = _one_of(plan, observed, lldp=lldp, ocs=ocs, dumps=dumps, netbox=netbox)
-    view = _View(plan, seen if light is None else replace(seen, light=read_light(light, plan)))
+    real = as_cabled(plan, seen if light is None else replace(seen, light=read_light(light, plan)))
+    view = _View(real)
     connects, findings = view.built(), tuple(view.findings())
     topology = wired_topology(plan.hosts, connects)
-    built = replace(plan, topology=topology, connects=connects)
-    repair = fewest_moves(built, plan.topology, hosts=plan.hosts, prefer=plan.connects)
-    pairs = {(connect.a, connect.b) for connect in connects}
+    built = replace(real.plan, topology=topology, connects=connects)
+    pairs = {_places(connect.a, connect.b) for connect in connects}
     pairs |= {pair[::-1] for pair in pairs if plan.mode == "duplex"}
-    to_plan = sum((connect.a, connect.b) not in pairs for connect in plan.connects)
+    to_plan = sum(_places(connect.a, connect.b) not in pairs for connect in plan.connects)
+    own = None if real.exchanges else real.plan  # its patches make its links, unless they end at other lanes
+    try:
+        repair = (
+            None
+            if view.astray
+            else fewest_moves(built, plan.topology, hosts=plan.hosts, prefer=real.plan.connects, own=own)
+        )
+    except InfeasibleError:  # with cables exchanged as they are
+        repair = None
+    if repair is None:
+        nothing = Change(built, built, (), (), at_least=0)
+        return WiringCheck(findings, built, to_plan, nothing, nothing, decided=False, cabled=False)
     if not repair.made:
         return WiringCheck(findings, built, to_plan, repair, repair, decided=True)
     found = isomorphism(topology, without_loops(plan.topology))
@@ -235,7 +266,7 @@ def check_wiring(
         order = tuple(plan.hosts[place] for place in found.place)
         same = fewest_moves(built, plan.topology, hosts=order)
         return WiringCheck(findings, built, to_plan, repair, same, decided=True)
-    other = fewest_moves(built, plan.topology, seed=seed)
+    other = fewest_moves(built, plan.topology, seed=seed, own=repair.after)
     other = other if other.moves < repair.moves else repair
     return WiringCheck(findings, built, to_plan, repair, other, found.decided or not other.made)
 
@@ -254,13 +285,14 @@ def _one_of(plan: WiringPlan, observed: Observed | None, **paths: str | Path | N
 
 
 class _View:
-    """A plan and what was seen of it, receiver by receiver."""
+    """A plan with the fixed cabling that there is and what was seen of it, receiver by receiver."""
 
-    def __init__(self, plan: WiringPlan, observed: Observed) -> None:
-        self.plan = plan
-        self.observed = observed
+    def __init__(self, real: AsCabled) -> None:
+        self.plan = plan = real.plan
+        self.observed = observed = real.observed
+        self.real = real
         self.end = {Lane(end.host, end.port, end.lane): end for end in plan.end.values()}
-        self.field = {panel.name: panel.field for panel in plan.inventory.panels}
+        self.ways = Ways(plan, observed.circuits)
         self.wanted: dict[Lane, tuple[Lane, str]] = {}
         for connect in plan.connects:
             a, b = _lane(connect.a), _lane(connect.b)
@@ -270,6 +302,11 @@ class _View:
         self.receiver = {sender: receiver for receiver, (sender, _) in self.wanted.items()}
         self.heard_by = {sender: receiver for receiver, sender in observed.heard.items()}
         self.sides = ("A", "B") if plan.mode == "simplex" else ("AB", "AB")
+        self.astray = {
+            receiver: sender
+            for receiver, sender in observed.heard.items()
+            if {receiver.host, sender.host} <= plan.node.keys() and not self.ways.open(sender, receiver)
+        }
 
     def findings(self) -> Iterator[Finding]:
         """Yield what is wrong: first what no patch does, then rings of swapped patches, then the rest."""
@@ -285,15 +322,20 @@ class _View:
         for words in self.observed.faults:
             yield Finding("cable", (), words)
         yield from self._once(list(self._circuits()))
+        yield from self._exchanged()
+        doubtful = {lane for doubt in self.real.doubts for one in doubt for lane in one.lanes}
+        yield from (
+            self._impossible(receiver, sender)
+            for receiver, sender in self.astray.items()
+            if not doubtful & {receiver, sender}
+        )
         wrong = {
             receiver: sender
             for receiver, sender in self.observed.heard.items()
-            if self.wanted.get(receiver, (None, ""))[0] != sender and receiver.host in self.plan.node
+            if self.wanted.get(receiver, (None, ""))[0] != sender
+            and receiver.host in self.plan.node
+            and receiver not in self.astray
         }
-        for receiver, sender in list(wrong.items()):
-            if sender.host in self.plan.node and not self._possible(sender, receiver):
-                del wrong[receiver]
-                yield self._impossible(receiver, sender)
         rings = list(self._rings(wrong))
         apart: dict[frozenset[str], list[Lane]] = {}
         for ring in sorted(rings, key=self._backward):  # duplex patches tell in both directions, so of two rings one
@@ -316,7 +358,7 @@ class _View:
 
     def built(self) -> tuple[CrossConnect, ...]:
         """Return the patches that are there, each with the name of the planned one that begins there."""
-        heard = {r: s for r, s in self.observed.heard.items() if self._possible(s, r)}
+        heard = {r: s for r, s in self.observed.heard.items() if self.ways.open(s, r)}
         taken = set(heard.values())
         for receiver, (sender, _) in self.wanted.items():
             unknown = receiver.host in self.observed.unseen or receiver in self.observed.unclear
@@ -337,13 +379,6 @@ class _View:
             link = self.plan.node[sender.host], self.plan.node[receiver.host]
             connects.append(CrossConnect(name, self.plan.mode, link, self.end[sender], self.end[receiver]))
         return tuple(connects)
-
-    def _possible(self, sender: Lane, receiver: Lane) -> bool:
-        """Return whether a patch can join the two lanes of nodes, by the fixed cabling."""
-        a, b = self.end.get(sender), self.end.get(receiver)
-        if a is None or b is None or not {a.host, b.host} <= self.plan.node.keys():
-            return False
-        return self.field[a.panel] == self.field[b.panel]
 
     def _rings(self, wrong: dict[Lane, Lane]) -> Iterator[list[Lane]]:
         """Yield receivers each of which hears what the next should hear, the last what the first should."""
@@ -378,7 +413,17 @@ class _View:
         places = " and ".join(place_name(self.end[receiver], self.sides[1]) for receiver in ring)
         act = "exchange the two" if len(ring) == 2 else "each end belongs where the one before it in this list is now"
         seen = tuple(self._hears(receiver, self.observed.heard[receiver]) for receiver in ring)
-        return Finding("swapped", cables, f"the ends in {places} are swapped ({act})", seen)
+        return Finding("swapped", cables, f"the ends in {places} are swapped ({act}){self._or_else(ring)}", seen)
+
+    def _or_else(self, ring: list[Lane]) -> str:
+        """Return the fixed cables that look the same if they are exchanged, as two of a ring may in a duplex plan."""
+        switch = self.plan.inventory.panel[self.end[ring[0]].panel].kind == "ocs"
+        if self.plan.mode == "simplex" or len(ring) > 2 or (switch and self.observed.circuits is not None):
+            return ""
+        sides = ring, [self.wanted[receiver][0] for receiver in ring]
+        options = " or ".join(filter(None, map(self.names.likely, sides)))
+        ask = "; its circuits tell which (--dumps)" if switch else ""
+        return f", or else {options} are{ask}" if options else ""
 
     def _misled(self, receiver: Lane, sender: Lane) -> Finding:
         if receiver not in self.wanted:
@@ -389,9 +434,6 @@ class _View:
         same = sender.host == self.wanted[receiver][0].host
         note = ": the right host, another lane" if same else ""
         place = place_name(self.end[receiver], self.sides[1])
-        circuits = self.observed.circuits
-        if circuits is not None and circuits.get(receiver) == self.wanted[receiver][0]:
-            note += "; its circuit is as planned, so a fixed cable is not"
         words = f"wrong fibre in {place}: {self._hears(receiver, sender)}{note}"
         return Finding("wrong port", self._cables(receiver), words)
 
@@ -440,8 +482,37 @@ class _View:
         return Finding("dark", (cable,), words + self._light(receiver, sender))
 
     def _impossible(self, receiver: Lane, sender: Lane) -> Finding:
-        words = f"{self._hears(receiver, sender)}; no patch can do that, so the fixed cabling is not as recorded"
+        circuit = self.ways.patchable(sender, receiver)
+        why = "the switch says another circuit" if circuit else "no patch can do that"
+        words = f"{self._hears(receiver, sender)}; {why}, so the fixed cabling is not as recorded"
         return Finding("cabling", self._cables(receiver), words)
+
+    @cached_property
+    def names(self) -> FixedNames:
+        """Names of fixed cables."""
+        return FixedNames(self.plan)
+
+    def _exchanged(self) -> Iterator[Finding]:
+        """Yield the fixed cables that are in each other's places."""
+        for doubt in self.real.doubts:
+            names = dict.fromkeys(name for one in doubt for name in one.cables)
+            words = " or ".join(one.words for one in doubt)
+            seen = tuple(
+                self._hears(receiver, sender)
+                for receiver, sender in self.astray.items()
+                if any({receiver, sender} & set(one.lanes) for one in doubt)
+            )
+            yield Finding("cabling", tuple(names), f"{words} are exchanged, as hosts hear what no patch brings", seen)
+        for one in self.real.exchanges:
+            advice = "exchange them back, or leave them: all else that is said here counts with them as they are"
+            ends = (end for lane in one.lanes for end in (lane, self.receiver.get(lane)))
+            patches = dict.fromkeys(name for end in ends for name in self._cables(end))
+            seen = tuple(
+                f"{self._name(lane)} hears {self._name(self.observed.heard[lane])}"
+                for lane in one.lanes
+                if lane in self.observed.heard
+            )
+            yield Finding("cabling", (*one.cables, *patches), f"{one.words} ({advice})", seen)
 
     def _cables(self, receiver: Lane | None) -> tuple[str, ...]:
         return (self.wanted[receiver][1],) if receiver in self.wanted else ()
@@ -461,3 +532,7 @@ class _View:
 
 def _lane(end: End) -> Lane:
     return Lane(end.host, end.port, end.lane)
+
+
+def _places(a: End, b: End) -> tuple[tuple[str, str], tuple[str, str]]:
+    return (a.panel, a.panel_port), (b.panel, b.panel_port)

@@ -28,6 +28,7 @@ from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import named_columns
 from topodesign.base.text_files import naming, read_text
 from topodesign.wiring.exports.switch import TABLE, ports_of
+from topodesign.wiring.inventory import mistaken
 from topodesign.wiring.inventory.inventory import Inventory, Panel, interface_name, lanes_of
 from topodesign.wiring.plan.cross_connects import End
 from topodesign.wiring.plan.plan import WiringPlan
@@ -38,6 +39,7 @@ LIGHT_FILE = "light.csv"
 DARK = -30.0
 """Power in dBm below which no light arrives; without any, transceivers tell -40 or minus infinity."""
 
+_HEARD = f"what hosts hear: HOST.json as 'lldpctl -f json' prints it, or a CSV with {','.join(COLUMNS)}"
 _MOST_LIGHT = 30.0  # dBm; a watt
 _NUMBERS = r"\(@\s*((?:[0-9]{1,9}(?:\s*,\s*[0-9]{1,9})*)?)\s*\)"
 _SCPI_LISTS = re.compile(rf"{_NUMBERS}\s*,\s*{_NUMBERS}")
@@ -76,6 +78,8 @@ class Observed:
         Why a lane hears nothing, in words, where that is known of its cables.
     faults
         What else is wrong, in words.
+    supposed
+        Lanes of ``heard`` that tell nothing themselves: they hear what the circuits bring by the fixed cabling.
     """
 
     heard: dict[Lane, Lane]
@@ -87,6 +91,7 @@ class Observed:
     circuits: dict[Lane, Lane] | None = None
     unbuilt: dict[Lane, str] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
+    supposed: frozenset[Lane] = frozenset()
 
 
 class Neighbour(NamedTuple):
@@ -131,6 +136,11 @@ def read_neighbours(path: Path) -> tuple[list[Neighbour], list[str]]:
     FileFormatError
         If it cannot be read, or there is nothing in it.
     """
+    with mistaken.wanted(path, _HEARD, mistaken.HEARD):
+        return _neighbours(path)
+
+
+def _neighbours(path: Path) -> tuple[list[Neighbour], list[str]]:
     if path.suffix.lower() == ".csv":
         entries = list(_from_csv(path))
         names = [entry.host for entry in entries]
@@ -213,7 +223,8 @@ def read_dumps(path: str | Path, plan: WiringPlan) -> Observed:
         circuits = _circuits_heard(path, told, plan)
         taken = set(seen.heard.values())
         fill = {lane: one for lane, one in circuits.items() if lane.host in seen.unseen and one not in taken}
-        seen = replace(seen, circuits=circuits, heard=fill | seen.heard, unseen=frozenset())
+        supposed = frozenset(fill.keys() - seen.heard.keys())
+        seen = replace(seen, circuits=circuits, heard=fill | seen.heard, unseen=frozenset(), supposed=supposed)
     light = path / LIGHT_FILE
     return replace(seen, light=read_light(light, plan)) if light.exists() else seen
 

@@ -37,10 +37,13 @@ class Format(NamedTuple):
         Makes its content of a plan.
     read
         Returns the links that a file (or directory) says, its nodes numbered as in the plan; None if it is not read.
+        Called with the path and the plan, and the :class:`PortLabels` of the plan's inventory if it reads labels.
     commands
         Makes the content instead where a style of commands is asked for; None if it has no commands.
     linked
         Make the content instead where it shall lead to the address of a work package, by the ending of the path.
+    reads_labels
+        Whether it is read with the labels of panel ports as spreadsheets save them.
     notes
         Says in words what of the plan is not in it; None if there is never anything to say.
     others
@@ -49,20 +52,22 @@ class Format(NamedTuple):
 
     summary: str
     write: Callable[[WiringPlan], Content]
-    read: Callable[[Path, WiringPlan], Topology] | None = None
+    read: Callable[..., Topology] | None = None
     commands: Callable[[WiringPlan, SwitchStyle], Content] | None = None
     others: Mapping[str, Callable[[WiringPlan], Content]] = {}
     linked: Mapping[str, Callable[[WiringPlan, str], Content]] = {}
     notes: Callable[[WiringPlan], tuple[str, ...]] | None = None
+    reads_labels: bool = False
 
 
 FORMATS: dict[str, Format] = {
-    "patches": Format("list of all cables and circuits (CSV)", to_patches, from_patches),
+    "patches": Format("list of all cables and circuits (CSV)", to_patches, from_patches, reads_labels=True),
     "netbox": Format(
         "files that fill NetBox, in order (or its cables alone, CSV)",
         to_netbox,
         from_netbox,
         others={".csv": to_netbox_cables},
+        reads_labels=True,
     ),
     "sonic": Format(
         "cross-connects of SONiC circuit switches: CONFIG_DB (JSON) and commands",

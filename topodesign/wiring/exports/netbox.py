@@ -23,6 +23,7 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import COLOURS, Cable, cables
 from topodesign.wiring.inventory.inventory import Fixed, Mode, interface_name, lanes_of
 from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.inventory.port_labels import PortLabels
 from topodesign.wiring.netbox.model import CONNECTED, as_objects, cable_ends, front_ports, site_of
 from topodesign.wiring.netbox.objects import FRONT, INTERFACE, REAR, CableEnd, NetboxCable
 from topodesign.wiring.netbox.tables import cable_file, cable_table, import_files
@@ -83,8 +84,10 @@ def _patch_ends(plan: WiringPlan, cable: Cable) -> tuple[CableEnd, CableEnd]:
     return a, b
 
 
-def from_netbox(path: Path, plan: WiringPlan) -> Topology:
+def from_netbox(path: Path, plan: WiringPlan, labels: PortLabels | None = None) -> Topology:
     """Return the links that the cables make by those of them that are fixed.
+
+    Names of panel ports may have lost their zeros; ``labels`` takes note.
 
     Raises
     ------
@@ -93,6 +96,7 @@ def from_netbox(path: Path, plan: WiringPlan) -> Topology:
     TopologyError, InventoryError
         If what it says cannot be cabled so.
     """
+    labels = labels or PortLabels(plan.inventory)
     fixed: list[Fixed] = []
     made: list[Circuit] = []
     lanes = {
@@ -102,7 +106,9 @@ def from_netbox(path: Path, plan: WiringPlan) -> Topology:
     }
     fibres = dict(front_port_sides(plan))
     for line, row in named_columns(read_text(cable_file(path), (".csv",)), COLUMNS):
-        a, b = (row["side_a_device"], row["side_a_name"]), (row["side_b_device"], row["side_b_name"])
+        a, b = (
+            (row[f"side_{end}_device"], labels.read(row[f"side_{end}_device"], row[f"side_{end}_name"])) for end in "ab"
+        )
         types = row["side_a_type"], row["side_b_type"]
         if types == (INTERFACE, REAR) and a in lanes:
             fixed.append(Fixed(a[0], *lanes[a], *b))

@@ -16,6 +16,7 @@ from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import Termination, cables
 from topodesign.wiring.inventory.inventory import Fixed
 from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.inventory.port_labels import PortLabels
 from topodesign.wiring.plan.circuits import Circuit, recabled, topology_of
 from topodesign.wiring.plan.plan import WiringPlan
 
@@ -56,8 +57,10 @@ def _cells(end: Termination) -> tuple[str | int, ...]:
     return end.label, *end.place, end.device, end.port, lane, end.side
 
 
-def from_patches(path: Path, plan: WiringPlan) -> Topology:
+def from_patches(path: Path, plan: WiringPlan, labels: PortLabels | None = None) -> Topology:
     """Return the links that a patch list makes by the fixed cabling in it.
+
+    Labels of panel ports may have lost their zeros; ``labels`` takes note.
 
     Raises
     ------
@@ -66,11 +69,12 @@ def from_patches(path: Path, plan: WiringPlan) -> Topology:
     TopologyError, InventoryError
         If what it says cannot be cabled so.
     """
+    labels = labels or PortLabels(plan.inventory)
     fixed: list[Fixed] = []
     led: dict[tuple[str, str], tuple[str, str]] = {}
     made: list[Circuit] = []
     for line, row in named_columns(read_text(path, (".csv",)), COLUMNS):
-        a, b = (row["a_device"], row["a_port"]), (row["b_device"], row["b_port"])
+        a, b = ((row[f"{end}_device"], labels.read(row[f"{end}_device"], row[f"{end}_port"])) for end in "ab")
         sides = row["a_side"], row["b_side"]
         if row["kind"] == "fixed" and _is_number(row["a_lane"]):
             fixed.append(Fixed(*a, int(row["a_lane"]), *b))

@@ -15,9 +15,19 @@ from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
 from topodesign.base.records import Result
 from topodesign.topology.topology import Topology
-from topodesign.wiring.exports.formats import READERS
+from topodesign.wiring.exports.formats import FORMATS, READERS
+from topodesign.wiring.inventory import mistaken
+from topodesign.wiring.inventory.port_labels import PortLabels
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 
+_OWN = {
+    "patches": (mistaken.PATCHES,),
+    "netbox": (mistaken.NETBOX,),
+    "sonic": (mistaken.CIRCUITS,),
+    "scpi": (),
+    "graphml": (),
+    "json": (mistaken.TOPOLOGY,),
+}
 Link = tuple[int, int, int]
 """A link from and to these nodes, and how many there are of it."""
 
@@ -34,12 +44,15 @@ class ReadBack(Result):
         The name of the host that is each node.
     missing, extra
         Links of the plan that it lacks, and those beyond the plan; self-loops do not count.
+    notes
+        Labels that were taken for others, in words.
     """
 
     topology: Topology
     hosts: tuple[str, ...]
     missing: tuple[Link, ...]
     extra: tuple[Link, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def same(self) -> bool:
@@ -63,14 +76,13 @@ class ReadBack(Result):
     def record(self) -> dict[str, Any]:
         """Return it for JSON."""
         links = {"links": self.topology.links(), "missing": list(self.missing), "extra": list(self.extra)}
-        return {"same": self.same, "nodes": self.topology.nodes, **links}
+        return {"same": self.same, "nodes": self.topology.nodes, **links, "notes": list(self.notes)}
 
     def __str__(self) -> str:
-        """Return a line for every link that differs."""
-        if self.same:
-            return self.heading()
+        """Return a line for every link that differs, and what labels were taken for others."""
         rows = self.to_records()
-        return "\n".join(f"{row['difference']}: {row['links']} x {row['from']} -> {row['to']}" for row in rows)
+        lines = [f"{row['difference']}: {row['links']} x {row['from']} -> {row['to']}" for row in rows]
+        return "\n".join([*(lines or [self.heading()]), *self.notes])
 
 
 def import_wiring(plan: WiringLike, file_format: str, path: str | Path) -> ReadBack:
@@ -105,13 +117,14 @@ def import_wiring(plan: WiringLike, file_format: str, path: str | Path) -> ReadB
     <ReadBack: it makes the links of the plan>
     """
     wiring, source = as_wiring(plan), as_path(path)
-    read = READERS[as_choice("format", file_format, READERS)]
-    try:
-        found = read(source, wiring)
-    except (FileFormatError, ParameterError, TopologyError) as error:
-        raise FileFormatError(f"{source}: {str(error).removeprefix(f'{source}: ')}") from None
+    name, labels = as_choice("format", file_format, READERS), PortLabels(wiring.inventory)
+    with mistaken.wanted(source, f"what 'topodesign wire export --format {name}' writes", *_OWN[name]):
+        try:
+            found = READERS[name](source, wiring, *([labels] if FORMATS[name].reads_labels else []))
+        except (FileFormatError, ParameterError, TopologyError) as error:
+            raise FileFormatError(f"{source}: {str(error).removeprefix(f'{source}: ')}") from None
     want, have = (Counter({(u, v): c for u, v, c in one.links() if u != v}) for one in (wiring.topology, found))
-    return ReadBack(found, wiring.hosts, _links(want - have), _links(have - want))
+    return ReadBack(found, wiring.hosts, _links(want - have), _links(have - want), labels.notes)
 
 
 def _links(count: Counter[tuple[int, int]]) -> tuple[Link, ...]:

@@ -17,6 +17,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result, Table, table_of
 from topodesign.wiring.exports.cables import Cable, breakout_of, cables
 from topodesign.wiring.inventory.lengths import format_metres
+from topodesign.wiring.inventory.port_labels import PortLabels
 from topodesign.wiring.plan.cross_connects import End, Fibre, fibres
 from topodesign.wiring.plan.files import WiringLike, as_wiring
 from topodesign.wiring.plan.plan import WiringPlan
@@ -112,14 +113,15 @@ def trace_wiring(plan: WiringLike, name: str) -> WiringTrace:
         A plan, or the path of its file.
     name
         A cable as ``C11``, ``F1`` or ``F1-2``; a host; a port as ``host01:eth0`` or ``host01:eth0/2``, of a panel as
-        ``panel:4`` or one side of it as ``panel:4B``; or what is printed on a label.
+        ``panel:4`` or one side of it as ``panel:4B``, where zeros before a number may lack; or what is printed on a
+        label.
 
     Raises
     ------
     ParameterError
         If the plan has nothing of that name; the message names what is near.
     FileFormatError
-        If the plan cannot be read.
+        If the plan cannot be read, or the number of a port may be that of several.
 
     Examples
     --------
@@ -133,6 +135,12 @@ def trace_wiring(plan: WiringLike, name: str) -> WiringTrace:
     known = _index(wiring)
     found = known.get(wanted)
     if found is None:
+        panel, _, said = wanted.rpartition(":")
+        label = said.rstrip("AB")
+        wanted = f"{panel}:{PortLabels(wiring.inventory).read(panel, label)}{said[len(label) :]}"
+        found = known.get(wanted)
+    if found is None:
+        wanted = as_text("name", name).strip()
         near = get_close_matches(wanted, known, n=3, cutoff=0.5)
         advice = f"; did you mean {' or '.join(near)}?" if near else ""
         raise ParameterError(f"the plan has no host, port or cable '{wanted[:60]}'{advice}")

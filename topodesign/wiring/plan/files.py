@@ -44,6 +44,7 @@ from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import read_text
 from topodesign.expand.library import build
 from topodesign.topology.topology import Topology
+from topodesign.wiring.inventory import mistaken
 from topodesign.wiring.inventory.inventory import (
     LANES,
     MODES,
@@ -143,10 +144,11 @@ def load_wiring(path: str | Path) -> WiringPlan:
     True
     """
     source = as_path(path)
-    try:
-        return _plan(_document(read_text(source, (ENDING,))))
-    except (FileFormatError, ParameterError, TopologyError, SpecError) as error:
-        raise FileFormatError(f"{source}: {error}") from None
+    with mistaken.wanted(source, "a wiring plan (.json), which 'topodesign wire plan' writes", mistaken.PLAN):
+        try:
+            return _plan(_document(read_text(source, (ENDING,))))
+        except (FileFormatError, ParameterError, TopologyError, SpecError) as error:
+            raise FileFormatError(f"{source}: {error}") from None
 
 
 def as_wiring(value: WiringLike) -> WiringPlan:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from topodesign.base.claims import NOT_PROVEN_NONE, PROVEN_NONE
 from topodesign.base.errors import InfeasibleError
 from topodesign.solve.program import NO_BOUND, Entries
 from topodesign.solve.whole import find_whole
@@ -332,8 +333,8 @@ def _why_not(inventory: Inventory, hosts: Sequence[str] | None, seconds: float, 
         ways.append("no cabling of the hosts")
     listed = " and ".join([", ".join(ways[:-1]), ways[-1]] if len(ways) > 1 else ways)
     if proven:
-        return f"impossible: {listed} makes this topology, which is proven"
+        return f"impossible: {listed} makes this topology ({PROVEN_NONE})"
     return (
-        f"no plan was found in {seconds:g} seconds, which does not prove that there is none; search longer, or give "
-        "all hosts the same even number of lanes on each panel, which always does"
+        f"no plan was found in {seconds:g} seconds ({NOT_PROVEN_NONE}); search longer, or give all hosts "
+        "the same even number of lanes on each panel, which always does"
     )

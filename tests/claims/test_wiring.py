@@ -1,0 +1,234 @@
+"""Oracles for what changes and repairs of wirings claim: all orders of the hosts, and all links, by counting.
+
+They share no code with the search: patches are pairs of hosts, and what has to be moved is the difference of two bags
+of them. Where a wiring has one field of panels, so many moves suffice as well.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests import floors
+from tests.samples.wirings import bare, wired
+from topodesign.base.claims import PROVEN_NONE, Among, Claim, Of
+from topodesign.base.errors import InfeasibleError
+from topodesign.topology.topology import Topology
+from topodesign.wiring.change.rewire import Rewiring, rewire
+from topodesign.wiring.check.check import check_wiring
+from topodesign.wiring.check.observed import Lane, Observed
+from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode, Panel, PanelPort, Port
+from topodesign.wiring.plan.joint import choose_together
+from topodesign.wiring.plan.plan import WiringPlan
+
+Links = Counter[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Room:
+    """Two topologies with at most as many links at a node as there are lanes."""
+
+    mode: Mode
+    lanes: int
+    fields: int
+    have: Topology
+    want: Topology
+
+
+@st.composite
+def topologies(draw: st.DrawFn, nodes: int, lanes: int, mode: Mode) -> Topology:
+    """Any with at most so many links out of and into a node; duplex ones if the mode is."""
+    out, into, links = Counter[int](), Counter[int](), []
+    pairs = [(u, v) for u in range(nodes) for v in range(nodes) if u != v]
+    for u, v in draw(st.lists(st.sampled_from(pairs), max_size=nodes * lanes)):
+        if out[u] < lanes and into[v] < lanes and (mode == "simplex" or (out[v] < lanes and into[u] < lanes)):
+            added = [(u, v)] if mode == "simplex" else [(u, v), (v, u)]
+            links += added
+            out.update(a for a, _ in added)
+            into.update(b for _, b in added)
+    return Topology.from_links(nodes, links)
+
+
+@st.composite
+def rooms(draw: st.DrawFn) -> Room:
+    mode: Mode = draw(st.sampled_from(["simplex", "duplex"]))
+    nodes, lanes, fields = draw(st.integers(2, 6)), draw(st.integers(1, 4)), draw(st.integers(1, 2))
+    lanes += lanes % fields
+    have = draw(topologies(nodes, lanes, mode))
+    return Room(mode, lanes, fields, have, draw(topologies(draw(st.integers(2, nodes)), lanes, mode)))
+
+
+def plan_of(room: Room) -> WiringPlan | None:
+    """The wiring that exists, None if lanes do not do for it in two fields."""
+    try:
+        return wired(room.have, room.lanes, room.fields, mode=room.mode)
+    except InfeasibleError:
+        return None
+
+
+def changed(plan: WiringPlan, want: Topology, *, keep_hosts: bool = False) -> Rewiring | None:
+    """The change, None if the two fields of the room cannot be wired so."""
+    try:
+        return rewire(plan, want, downtime=True, throughput=False, keep_hosts=keep_hosts)
+    except InfeasibleError:
+        return None
+
+
+def patched(plan: WiringPlan) -> Links:
+    """The patches of a plan by their hosts; duplex ones have no direction."""
+    pairs = ((connect.a.host, connect.b.host) for connect in plan.connects)
+    return Counter(pairs if plan.mode == "simplex" else ((min(pair), max(pair)) for pair in pairs))
+
+
+def placed(topology: Topology, hosts: tuple[str, ...], mode: Mode) -> Links:
+    links: Links = Counter()
+    for u, v, capacity in topology.links():
+        if u < v or (u > v and mode == "simplex"):
+            pair = hosts[u], hosts[v]
+            links[pair if mode == "simplex" else (min(pair), max(pair))] += capacity
+    return links
+
+
+def needed(have: Links, want: Links) -> int:
+    """Moves that no change can do without: a patch that comes may be one that goes."""
+    return max((have - want).total(), (want - have).total())
+
+
+def refuted(claim: Claim, least: int) -> bool:
+    """Whether a claim is not so, where so many would do; its bound has to hold, too, proven or not."""
+    assert claim.bound is not None
+    return claim.bound > least or (claim.proven and claim.value > least)
+
+
+@pytest.mark.floor(changes=30, proven=30)
+@settings(max_examples=120, deadline=None)
+@given(rooms())
+def test_no_order_of_the_hosts_needs_fewer_moves(room: Room) -> None:
+    plan = plan_of(room)
+    found = None if plan is None else changed(plan, room.want)
+    if plan is None or found is None:
+        return
+    (claim,) = found.claims
+    orders = itertools.permutations(plan.hosts, room.want.nodes)
+    least = min(needed(patched(plan), placed(room.want, order, room.mode)) for order in orders)
+    floors.reached("changes")
+    assert (claim.of, claim.among, claim.value) == (Of.MOVES, Among.CHANGES, found.moves)
+    assert claim.value >= least
+    assert not refuted(claim, least)
+    if room.fields == 1:
+        assert claim.value == least
+        assert claim.proven
+        floors.reached("proven")
+
+
+@pytest.mark.floor(changes=30, proven=30)
+@settings(max_examples=120, deadline=None)
+@given(rooms())
+def test_hosts_that_stay_need_no_fewer_moves(room: Room) -> None:
+    plan = plan_of(room)
+    if plan is None or room.want.nodes < len(plan.hosts):
+        return
+    free, found = changed(plan, room.want), changed(plan, room.want, keep_hosts=True)
+    if found is None:
+        return
+    (claim,) = found.claims
+    least = needed(patched(plan), placed(room.want, plan.hosts, room.mode))
+    floors.reached("changes")
+    assert claim.among is Among.PLACED_CHANGES
+    assert claim.value >= least
+    assert not refuted(claim, least)
+    assert free is not None
+    assert free.moves <= found.moves
+    if claim.proven:
+        floors.reached("proven")
+
+
+@pytest.mark.floor(repairs=30)
+@settings(max_examples=250, deadline=None)
+@given(rooms(), st.data())
+def test_no_repair_needs_fewer_patches(room: Room, data: st.DataObject) -> None:
+    plan = plan_of(room)
+    if plan is None or not plan.connects:
+        return
+    lane = {end: Lane(end.host, end.port, end.lane) for end in plan.end.values()}
+    order = data.draw(st.permutations(range(len(plan.connects))))
+    heard: dict[Lane, Lane] = {}
+    for connect, number in zip(plan.connects, order, strict=True):
+        other = plan.connects[number].b
+        if plan.inventory.panel[other.panel].field != plan.inventory.panel[connect.a.panel].field:
+            continue  # that patch is out
+        heard[lane[other]] = lane[connect.a]
+        if room.mode == "duplex":
+            heard[lane[connect.a]] = lane[other]
+    found = check_wiring(plan, Observed(heard, {}, frozenset()))
+    links = Counter((s.host, r.host) for r, s in heard.items() if room.mode == "simplex" or s < r)
+    have = links if room.mode == "simplex" else Counter((min(pair), max(pair)) for pair in links.elements())
+    least = needed(have, placed(plan.topology, plan.hosts, room.mode))
+    if found.repair.made:
+        floors.reached("repairs")
+        (claim,) = found.claims
+        assert (claim.of, claim.among, claim.value) == (Of.PATCHES, Among.REPAIRS, found.repair.moves)
+        assert claim.value >= least
+        assert not refuted(claim, least)
+    assert bool(found.claims) == bool(found.repair.moves)
+
+
+def why_none(topology: Topology, inventory: Inventory, hosts: tuple[str, ...]) -> str:
+    try:
+        choose_together(topology, inventory, mode="simplex", hosts=hosts, seconds=10, seed=0)
+    except InfeasibleError as error:
+        return PROVEN_NONE if f"({PROVEN_NONE})" in str(error) else str(error)
+    return ""
+
+
+@pytest.mark.floor(none=10, some=10)
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 4), st.integers(2, 3), st.data())
+def test_where_no_plan_is_proven_to_be_there_is_none(nodes: int, lanes: int, data: st.DataObject) -> None:
+    """Hosts cabled at random to two panels: each link goes to a panel, and all splits of them over these are tried."""
+    port = Port("p0", "MPO-12", Fraction(25 * 10**9))
+    hosts = tuple(Host(f"h{number}", "lab", "r1", number + 1, (port,)) for number in range(nodes))
+    fixed, labels = [], {"a": 0, "b": 0}
+    for host in hosts:
+        for lane in range(1, lanes + 1):
+            panel = data.draw(st.sampled_from("ab"))
+            labels[panel] += 1
+            fixed.append(Fixed(host.name, "p0", lane, panel, str(labels[panel])))
+    panels = tuple(
+        Panel(name, "lab", "r2", row, "ocs", tuple(PanelPort(str(k + 1), "simplex") for k in range(count + 1)), name)
+        for row, (name, count) in enumerate(labels.items())
+    )
+    topology = data.draw(topologies(nodes, lanes, "simplex"))
+    names = tuple(host.name for host in hosts)
+    links = [(u, v) for u, v, capacity in topology.links() for _ in range(capacity)]
+    room = {(one.host, one.panel): 0 for one in fixed}
+    for one in fixed:
+        room[one.host, one.panel] += 1
+    possible = any(
+        all(
+            count <= room.get((names[node], panel), 0)
+            for ends in (0, 1)
+            for (node, panel), count in Counter((link[ends], p) for link, p in zip(links, split, strict=True)).items()
+        )
+        for split in itertools.product("ab", repeat=len(links))
+    )
+    told = why_none(topology, Inventory(hosts, panels, tuple(fixed)), names)
+    floors.reached("some" if possible else "none")
+    assert told == ("" if possible else "proven: there is none")
+
+
+def test_a_random_wiring_has_the_links_that_it_should() -> None:
+    """The oracle itself, at a case that can be counted by hand."""
+    plan = wired(Topology.from_links(3, [(0, 1), (1, 2), (2, 0)]), 1)
+    assert patched(plan) == Counter({("h0", "h1"): 1, ("h1", "h2"): 1, ("h2", "h0"): 1})
+    assert needed(patched(plan), placed(Topology.from_links(3, [(1, 0), (0, 2), (2, 1)]), plan.hosts, "simplex")) == 3
+    assert rewire(plan, Topology.from_links(3, [(1, 0), (0, 2), (2, 1)]), downtime=True).moves == 0
+    assert not patched(bare(3, 1))
+    assert np.array_equal(plan.topology.src, [0, 1, 2])

@@ -1,0 +1,378 @@
+"""Which lane really ends at which panel port, as far as it can be told from what hosts hear.
+
+Light that no patch can carry (from one field of panels to another, or past the circuit that a switch says it has)
+tells that a fixed cable is not where it was planned. Mostly two of them have been exchanged: two legs of a breakout,
+or two trunks. So exchanges are looked for with which all light goes by the panels again, or with which clearly fewer
+patches are other than planned; what several exchanges explain alike is left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from topodesign.wiring.check.observed import Lane, Observed
+from topodesign.wiring.exports.cables import cables
+from topodesign.wiring.inventory.inventory import Fixed, Trunk, interface_name, lanes_of
+from topodesign.wiring.plan.plan import WiringPlan
+
+_MOST_OPTIONS = 4
+"""Exchanges that a doubt may be between; what more would explain, none of them tells."""
+
+_NOBODY = Lane("", "", 0), Lane("", "", 0)
+
+_Gain = tuple[int, int]
+"""By how much an exchange changes the receivers that hear what no patch brings, and those not as planned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Fixed cables in each other's places.
+
+    Attributes
+    ----------
+    cables
+        Their names: legs of breakouts, and the trunks behind them where each has one.
+    lanes
+        Their lanes: each is where the next was planned, the last where the first was.
+    words
+        What is where.
+    """
+
+    cables: tuple[str, ...]
+    lanes: tuple[Lane, ...]
+    words: str
+
+
+@dataclass(frozen=True)
+class AsCabled:
+    """A plan with the fixed cabling that there is, as far as that is known.
+
+    Attributes
+    ----------
+    plan
+        The patches at the panel ports of the plan, with the lanes that really end there; its topology is that wanted.
+    observed
+        What was seen, as far as it rests on the fixed cabling told anew.
+    exchanges
+        What is not as in the plan.
+    doubts
+        Exchanges of which one or the other must have been made; the plan is without them.
+    """
+
+    plan: WiringPlan
+    observed: Observed
+    exchanges: tuple[Exchange, ...]
+    doubts: tuple[tuple[Exchange, ...], ...] = ()
+
+
+def as_cabled(plan: WiringPlan, observed: Observed) -> AsCabled:
+    """Return a plan with the fixed cabling with which what was seen can be."""
+    search = _Search(plan, observed)
+    search.run()
+    return search.result()
+
+
+class Ways:
+    """Where light can go from lane to lane by a plan's fixed cabling, whatever its patches.
+
+    Parameters
+    ----------
+    plan
+        Where lanes end.
+    circuits
+        What lanes hear by the circuits that switches say they have; None if they say nothing.
+    """
+
+    def __init__(self, plan: WiringPlan, circuits: Mapping[Lane, Lane] | None) -> None:
+        self.port = {_lane(fixed): (fixed.panel, fixed.panel_port) for fixed in plan.fixed}
+        self.circuits = circuits
+        self._nodes = plan.node.keys()
+        self._field = {panel.name: panel.field for panel in plan.inventory.panels}
+        self._switches = {panel.name for panel in plan.inventory.panels if panel.kind == "ocs"}
+
+    def patchable(self, sender: Lane, receiver: Lane) -> bool:
+        """Return whether two lanes of nodes end in one field of panels."""
+        a, b = self.port.get(sender), self.port.get(receiver)
+        if a is None or b is None or not {sender.host, receiver.host} <= self._nodes:
+            return False
+        return self._field[a[0]] == self._field[b[0]]
+
+    def open(self, sender: Lane, receiver: Lane) -> bool:
+        """Return whether there may be a way: they can be patched, and no circuit is known to be another."""
+        known = self.circuits is not None and receiver in self.port and self.port[receiver][0] in self._switches
+        said = self.circuits.get(receiver) if self.circuits is not None and known else sender
+        return said == sender and self.patchable(sender, receiver)
+
+
+class FixedNames:
+    """What the fixed cables of lanes are called, and the trunks behind them."""
+
+    def __init__(self, plan: WiringPlan) -> None:
+        self._plan = plan
+        self._port = {_lane(fixed): (fixed.panel, fixed.panel_port) for fixed in plan.fixed}
+        listed = list(cables(plan))
+        self._cable = {(c.a.device, c.a.port): c.name.partition("-")[0] for c in listed if c.kind == "fixed"}
+        self._trunk = {(c.b.device, c.b.port): c.name for c in listed if c.kind == "trunk"}
+
+    def fixed(self, lanes: Sequence[Lane]) -> tuple[str, ...]:
+        """Return the names of legs and cables, of those lanes that have one."""
+        there = [lane for lane in lanes if lane[:2] in self._cable]
+        return tuple(
+            f"{self._cable[lane[:2]]}-{lane.lane}" if lanes_at(self._plan, lane) > 1 else self._cable[lane[:2]]
+            for lane in there
+        )
+
+    def trunks(self, lanes: Sequence[Lane]) -> tuple[str, ...]:
+        """Return the trunks behind lanes if each has one."""
+        found = tuple(self._trunk[port] for lane in lanes if (port := self._port.get(lane)) in self._trunk)
+        return found if len(found) == len(lanes) else ()
+
+    def all(self, lanes: Sequence[Lane]) -> tuple[str, ...]:
+        """Return the names of both."""
+        return (*self.fixed(lanes), *self.trunks(lanes))
+
+    def likely(self, lanes: Sequence[Lane]) -> str | None:
+        """Return what may have been exchanged: legs of one breakout, or else trunks."""
+        trunks = self.trunks(lanes)
+        if is_one_breakout(lanes):
+            return f"the legs {_and(self.fixed(lanes))} of {' '.join(lanes[0][:2])}"
+        return f"the trunks {_and(trunks)}" if trunks else None
+
+    def words(self, lanes: Sequence[Lane]) -> str:
+        """Return what has been exchanged, and what looks the same."""
+        behind, cables_ = self.trunks(lanes), f"the cables {_and(self.fixed(lanes))}"
+        if is_one_breakout(lanes):
+            return f"{self.likely(lanes)}{f' (or the trunks {_and(behind)})' if behind else ''}"
+        return f"{self.likely(lanes)} (or {cables_})" if behind else cables_
+
+
+class _Search:
+    """Lanes by their slots: a slot is named by the lane that is planned there."""
+
+    def __init__(self, plan: WiringPlan, observed: Observed) -> None:
+        self.plan = plan
+        self.observed = observed
+        self.ways = Ways(plan, observed.circuits)
+        self.port = self.ways.port
+        self.wanted = dict(_wanted(plan))
+        self.heard = {
+            receiver: sender
+            for receiver, sender in observed.heard.items()
+            if receiver not in observed.supposed and {receiver.host, sender.host} <= plan.node.keys()
+        }
+        self.heard_by = {sender: receiver for receiver, sender in self.heard.items()}
+        self.wanted_by = {sender: receiver for receiver, sender in self.wanted.items()}
+        self.joined_by = {sender: receiver for receiver, sender in (observed.circuits or {}).items()}
+        self.slot: dict[Lane, Lane] = {}
+        self.occupant: dict[Lane, Lane] = {}
+        self.disordered: set[tuple[str, str]] = set()
+        self.instead: dict[frozenset[Lane], list[tuple[Lane, Lane]]] = {}
+
+    def run(self) -> None:
+        """Exchange lanes as long as that explains more."""
+        odd = [receiver for receiver in self.heard if self._odd(receiver)[0]]
+        left = len(odd) + 1
+        while left > len(odd):  # every exchange leaves fewer
+            left = len(odd)
+            for receiver in odd:
+                options = self._options(receiver) if self._odd(receiver)[0] else []
+                likelier = [pair for pair in options if self._unlikely(pair) == self._unlikely(options[0])]
+                if len(likelier) == 1:
+                    self._exchange(*options[0])
+                    self.disordered |= {lane[:2] for lane in options[0]}
+                    self.instead[frozenset(options[0])] = options[1:]
+            odd = [receiver for receiver in odd if self._odd(receiver)[0]]
+        for port in dict.fromkeys(receiver[:2] for receiver in self.heard):
+            self._sort_legs(port)
+
+    def _sort_legs(self, port: tuple[str, str]) -> None:
+        """Exchange legs of a breakout where that leaves clearly fewer patches other than planned."""
+        while True:
+            legs = [Lane(*port, number) for number in self._numbers(port)]
+            wrong = [lane for lane in legs if lane in self.heard and self._odd(lane)[1]]
+            gains = [(self._gain(a, b), a, b) for a in wrong for b in wrong if a < b]
+            least, a, b = min(((gain[1], a, b) for gain, a, b in gains if not gain[0]), default=(0, *_NOBODY))
+            # one exchange of legs against as many of patches: these are easier, unless legs have been mixed up anyway
+            enough = 4 if port in self.disordered else 6
+            if least * (1 if self.plan.mode == "duplex" else 2) > -enough:
+                return
+            far = min(self.heard[a], self.heard[b]), max(self.heard[a], self.heard[b])
+            alike = is_one_breakout(far) and self._gain(*far) == (0, least)
+            self._exchange(a, b)
+            self.disordered.add(port)
+            self.instead[frozenset((a, b))] = [far] if alike else []
+
+    def _numbers(self, port: tuple[str, str]) -> range:
+        return range(1, lanes_at(self.plan, Lane(*port, 1)) + 1)
+
+    def _options(self, receiver: Lane) -> list[tuple[Lane, Lane]]:
+        """Return the exchanges that explain best what a receiver hears, the likelier first."""
+        pairs = dict.fromkeys(self._candidates(receiver))
+        ranked = sorted((self._gain(*pair), self._unlikely(pair), pair) for pair in pairs)
+        return [pair for gain, _, pair in ranked if gain[0] < 0 and gain == ranked[0][0]]
+
+    def _doubts(self) -> Iterator[tuple[tuple[Lane, Lane], ...]]:
+        """Yield exchanges that explain alike what some receivers hear."""
+        found: list[dict[tuple[Lane, Lane], None]] = []
+        for receiver in (receiver for receiver in self.heard if self._odd(receiver)[0]):
+            options = dict.fromkeys(self._options(receiver))
+            near = [some for some in found if some.keys() & options.keys()]
+            found = [some for some in found if some not in near]
+            found.append({pair: None for some in (*near, options) for pair in some})
+        yield from (tuple(sorted(options)) for options in found if 0 < len(options) <= _MOST_OPTIONS)
+
+    def _unlikely(self, pair: tuple[Lane, Lane]) -> int:
+        """Return how unlikely it is that two lanes are exchanged: least for legs that hang from one plug."""
+        trunks = self.plan.inventory.trunk_at
+        return 0 if is_one_breakout(pair) else 1 if all(self.port.get(lane) in trunks for lane in pair) else 2
+
+    def _candidates(self, receiver: Lane) -> Iterator[tuple[Lane, Lane]]:
+        sender = self.heard[receiver]
+        here, there = self._slot(receiver), self._slot(sender)
+        circuits = self.observed.circuits or {}
+        slots = [
+            *((receiver, source.get(there)) for source in (self.wanted_by, self.joined_by)),
+            *((sender, source.get(here)) for source in (self.wanted, circuits)),
+        ]
+        pairs = [(lane, self._occupant(slot)) for lane, slot in slots if slot is not None]
+        for lane in (receiver, sender):
+            pairs += [(lane, Lane(lane.host, lane.port, number)) for number in self._numbers(lane[:2])]
+        for a, b in pairs:
+            if a != b and self._reach(a, self._slot(b)) and self._reach(b, self._slot(a)):
+                yield min(a, b), max(a, b)
+
+    def _reach(self, lane: Lane, slot: Lane) -> bool:
+        """Return whether a lane can be at a slot: its host can be cabled there, or both are behind trunks."""
+        if slot not in self.port or lane[:2] == slot[:2]:
+            return True
+        room = self.plan.inventory
+        pods = room.pods_of(*self.port[slot])
+        led = self.port[slot] in room.trunk_at and self.port.get(self._slot(lane)) in room.trunk_at
+        return led or not pods or room.host[lane.host].pod in pods
+
+    def _gain(self, a: Lane, b: Lane) -> _Gain:
+        touched = {lane for lane in (a, b) if lane in self.heard}
+        touched |= {self.heard_by[lane] for lane in (a, b) if lane in self.heard_by}
+        before = [self._odd(lane) for lane in touched]
+        self._exchange(a, b)
+        after = [self._odd(lane) for lane in touched]
+        self._exchange(a, b)
+        impossible, other = (sum(one[i] for one in after) - sum(one[i] for one in before) for i in (0, 1))
+        return impossible, other
+
+    def _odd(self, receiver: Lane) -> tuple[bool, bool]:
+        """Return whether no patch brings what a receiver hears, and whether it is not as planned."""
+        sender, there = self._slot(self.heard[receiver]), self._slot(receiver)
+        return not self.ways.open(sender, there), self.wanted.get(there) != sender
+
+    def _slot(self, lane: Lane) -> Lane:
+        return self.slot.get(lane, lane)
+
+    def _occupant(self, slot: Lane) -> Lane:
+        return self.occupant.get(slot, slot)
+
+    def _exchange(self, a: Lane, b: Lane) -> None:
+        for lane, slot in ((a, self._slot(b)), (b, self._slot(a))):
+            self.slot[lane] = slot
+            self.occupant[slot] = lane
+
+    def result(self) -> AsCabled:
+        """Return the plan with each lane at its slot, and what was exchanged in words."""
+        names, cycles = FixedNames(self.plan), list(_cycles(self.slot))
+        doubts = tuple(
+            tuple(Exchange(names.all(pair), pair, names.words(pair)) for pair in options) for options in self._doubts()
+        )
+        if not cycles:
+            return AsCabled(self.plan, self.observed, (), doubts)
+        room, trunks = self.plan.inventory, dict(self.plan.inventory.trunk_at)
+        exchanges = []
+        for lanes in cycles:
+            if names.trunks(lanes) and not is_one_breakout(lanes):  # hosts plug in where they did
+                for lane in lanes:
+                    old, new = room.trunk_at[self.port[lane]], self.port[self.slot[lane]]
+                    trunks[new] = Trunk(*new, old.near, old.near_port, old.loss_db)
+            where = ", ".join(f"{self._name(lane)} is at {self._place(self.slot[lane])}" for lane in lanes)
+            others = self.instead.get(frozenset(lanes), [])[:_MOST_OPTIONS]
+            instead = "".join(f", or else {names.words(pair)}" for pair in others)
+            known = dict.fromkeys(name for some in (lanes, *others) for name in names.all(some))
+            words = f"{names.words(lanes)} are exchanged{instead}: {where}"
+            exchanges.append(Exchange(tuple(known), lanes, words))
+        order = {Lane(h.name, port.name, lane): n for h in room.hosts for n, (port, lane) in enumerate(lanes_of(h))}
+        rank = {host.name: row for row, host in enumerate(room.hosts)}
+        rows = [Fixed(*self._occupant(lane), *port) for lane, port in self.port.items()]
+        rows.sort(key=lambda one: (rank[one.host], order[_lane(one)]))
+        room = replace(
+            room,
+            cabling=tuple(rows) if room.cabling else (),
+            trunks=tuple(trunks[one.panel, one.panel_port] for one in room.trunks),
+        )
+        plan = replace(self.plan, inventory=room, fixed=tuple(rows))
+        connects = []
+        for connect in self.plan.connects:
+            a, b = (plan.end[end.panel, end.panel_port] for end in (connect.a, connect.b))
+            connects.append(replace(connect, link=(plan.node[a.host], plan.node[b.host]), a=a, b=b))
+        observed = replace(self.observed, heard=self._heard(), circuits=self._moved(self.observed.circuits))
+        return AsCabled(replace(plan, connects=tuple(connects)), observed, tuple(exchanges), doubts)
+
+    def _heard(self) -> dict[Lane, Lane]:
+        """Return what is heard, with what circuits bring to hosts that told nothing by the cabling that there is."""
+        supposed = self.observed.supposed
+        heard = {receiver: one for receiver, one in self.observed.heard.items() if receiver not in supposed}
+        taken = set(heard.values())
+        fill = self._moved({receiver: self.observed.heard[receiver] for receiver in supposed}) or {}
+        return {r: s for r, s in fill.items() if r not in heard and s not in taken} | heard
+
+    def _moved(self, heard: Mapping[Lane, Lane] | None) -> dict[Lane, Lane] | None:
+        """Return what is told of slots, told of the lanes in them."""
+        return None if heard is None else {self._occupant(r): self._occupant(s) for r, s in heard.items()}
+
+    def _name(self, lane: Lane) -> str:
+        return f"{lane.host} {interface_name(lane.port, lane.lane, lanes_at(self.plan, lane))}"
+
+    def _place(self, slot: Lane) -> str:
+        if slot not in self.port:
+            return "no panel"
+        near = self.plan.inventory.plugged_at(*self.port[slot])
+        return " ".join(near) if near == self.port[slot] else f"{' '.join(near)}, {' '.join(self.port[slot])}"
+
+
+def is_one_breakout(lanes: Sequence[Lane]) -> bool:
+    """Return whether lanes are of one port."""
+    return len({lane[:2] for lane in lanes}) == 1
+
+
+def lanes_at(plan: WiringPlan, lane: Lane) -> int:
+    """Return how many lanes the port of a lane has."""
+    return next(port.lanes for port in plan.inventory.host[lane.host].ports if port.name == lane.port)
+
+
+def _cycles(slot: Mapping[Lane, Lane]) -> Iterator[tuple[Lane, ...]]:
+    """Yield the lanes that are not at their own slots, each with those that it is exchanged with."""
+    done: set[Lane] = set()
+    for start in sorted(slot):
+        cycle: list[Lane] = []
+        lane = start
+        while lane not in done and slot[lane] != lane:
+            done.add(lane)
+            cycle.append(lane)
+            lane = slot[lane]
+        if cycle:
+            yield tuple(cycle)
+
+
+def _wanted(plan: WiringPlan) -> Iterator[tuple[Lane, Lane]]:
+    """Yield receivers with the transmitters that they should hear."""
+    for connect in plan.connects:
+        a, b = (Lane(end.host, end.port, end.lane) for end in (connect.a, connect.b))
+        yield b, a
+        if connect.mode == "duplex":
+            yield a, b
+
+
+def _lane(fixed: Fixed) -> Lane:
+    return Lane(fixed.host, fixed.port, fixed.lane)
+
+
+def _and(names: tuple[str, ...]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
