@@ -215,8 +215,8 @@ def all_to_all(
         if progress is not None:
             progress(1.0)
         return AllToAll(graph, moore, None, "distances of any topology", moore, None, None, None)
-    bounds = AllToAll(graph, own_distances(small), equal_split(small), "equal split", moore, None, None, None)
-    bounds = replace(bounds, distances=bounds.lower, equal_split=bounds.upper)
+    near, split = own_distances(small), equal_split(small)
+    bounds = AllToAll(graph, max(near, moore), split, "equal split", moore, near, split, None)
     ways: dict[str, Callable[[], ConcurrentFlow | None]] = {
         "exact": lambda: tree_flow(small, seconds=limit, progress=progress),
         "linear-program": lambda: arc_flow(small),
