@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -216,3 +217,39 @@ def test_kinds_are_those_of_the_samples() -> None:
 def test_a_claim_is_exact(tmp_path: Path) -> None:
     third = replace(rounds_plan(), claim={"steps": Fraction(3), "bandwidth": Fraction(1, 3)})
     assert load_plan(save_plan(tmp_path / "x.npz", third)).claim == third.claim
+
+
+def _places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield where the values of a document are: of lists the first two entries alone."""
+    yield at
+    for key in value if isinstance(value, dict) else range(min(2, len(value))) if isinstance(value, list) else ():
+        yield from _places(value[key], (*at, key))
+
+
+def _put(document: Any, at: tuple[Any, ...], value: Any) -> Any:
+    if not at:
+        return value
+    changed_one = copy.copy(document)
+    changed_one[at[0]] = _put(document[at[0]], at[1:], value)
+    return changed_one
+
+
+@pytest.mark.parametrize("kind", PLANS)
+def test_values_of_wrong_types_are_refused_or_read(kind: str, tmp_path: Path) -> None:
+    source, target = save_plan(tmp_path / "right.npz", PLANS[kind]()), tmp_path / "wrong.npz"
+    with zipfile.ZipFile(source) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    header, tried, refused = json.loads(members["header.json"]), 0, 0
+    for at in _places(header):
+        for wrong in ({}, [], "x", True, None, 1.5, 10**30, [[]], [{}], {"a": []}):
+            members["header.json"] = json.dumps(_put(header, at, wrong)).encode()
+            with zipfile.ZipFile(target, "w") as archive:
+                for name, data in members.items():
+                    archive.writestr(name, data)
+            tried += 1
+            try:
+                _ = load_plan(target).claim
+            except TopodesignError:
+                refused += 1
+            assert is_plan(target) or at in {(), ("format",)}
+    assert refused > tried / 2

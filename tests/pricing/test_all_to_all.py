@@ -45,6 +45,20 @@ def test_bounds_alone() -> None:
     assert all_to_all("hypercube(4)", effort="bounds").exact
 
 
+@pytest.mark.parametrize("text", ["debruijn(32,3)", "debruijn(16,3)", "hypercube(14)", "torus(100,100)"])
+def test_loads_of_millions_are_counted(text: str) -> None:
+    """Large orbits of nodes and links: more than 64 bits, or the solver's digits, where they are counted carelessly."""
+    found = all_to_all(text, effort="quick")
+    assert found.moore <= found.lower
+    assert found.upper is not None
+    assert found.lower <= found.upper
+
+
+@pytest.mark.thorough
+def test_a_program_of_large_numbers_is_solved() -> None:
+    assert all_to_all("debruijn(16,4)", effort="exact").bandwidth == Fraction(383701099, 96022528)
+
+
 def test_quick_is_quick() -> None:
     """What takes long is bounded only, and of what is too large for that the distances of any topology are told."""
     assert all_to_all("genkautz(4,1001)", effort="quick").method == "equal split"

@@ -160,6 +160,8 @@ def least_steps(nodes: int, degree: int, *, duplex: bool = False) -> LeastSteps:
     LeastSteps(steps=3, moore=2, why="no digraph reaches Moore's bound (Plesnik and Znam 1974; Bridges and Toueg 1980)")
     >>> least_steps(10, 3, duplex=True).steps  # Petersen's graph
     2
+    >>> least_steps(23, 5).steps, least_steps(23, 5, duplex=True).steps
+    (2, 3)
     """
     moore = moore_bound(nodes, degree, duplex=duplex)
     if degree == 1 or (degree == 2 and duplex):
@@ -248,31 +250,41 @@ def moore_distances(nodes: int, degree: int, *, duplex: bool = False) -> Fractio
     """Return the bandwidth factor that no all-to-all among so many nodes of a degree undercuts.
 
     A node reaches d others at distance 1 at most, d**2 at distance 2 and so on; each link more on the way of a shard
-    takes a share of the links. In a duplex topology a path of two links leads d - 1 ways on from every node.
+    takes a share of the links. In a duplex topology a path of two links leads d - 1 ways on from every node; where N
+    and d are odd, one node has a link less, and so have all of them together.
 
     Raises
     ------
     ParameterError
-        If there are fewer than two nodes, or links.
+        If there are fewer than two nodes, or links, or too few links to connect the nodes.
 
     Examples
     --------
     >>> from topodesign.base.cost import moore_distances
-    >>> moore_distances(6, 2)
-    Fraction(4, 3)
+    >>> moore_distances(6, 2), moore_distances(23, 5), moore_distances(23, 5, duplex=True)
+    (Fraction(4, 3), Fraction(39, 23), Fraction(750, 437))
     """
-    check_size(nodes, degree)
-    left, layer, distance, total = nodes - 1, degree, 1, 0
+    direct = lower_bound(nodes, degree, duplex=duplex).bandwidth
     onward = degree - 1 if duplex else degree
+    each = _least_distances(nodes, degree, onward)
+    if not keeps_port_free(nodes, degree, duplex=duplex):
+        return Fraction(each, nodes)
+    alone = _least_distances(nodes, onward, onward)
+    together = Fraction((nodes - 1) * each + alone, nodes * degree - 1) * Fraction(degree, nodes)
+    return max(direct, together)
+
+
+def _least_distances(nodes: int, first: int, onward: int) -> int:
+    """Return the least sum of the distances from a node with so many links, of which each leads on so many ways."""
+    left, layer, distance, total = nodes - 1, first, 1, 0
     while left > 0:
         if onward <= 1:  # layers of one size, all alike: sum them at once
             full, rest = divmod(left, layer)
-            total += layer * sum(range(distance, distance + full)) + rest * (distance + full)
-            break
+            return total + layer * sum(range(distance, distance + full)) + rest * (distance + full)
         met = min(left, layer)
         total += distance * met
         left, layer, distance = left - met, layer * onward, distance + 1
-    return Fraction(total, nodes)
+    return total
 
 
 def check_size(nodes: int, degree: int) -> None:

@@ -3,9 +3,14 @@
 A digraph of degree d and diameter k has at most M = 1 + d + ... + d^k nodes, a graph whose links are all in pairs at
 most M = 1 + d (1 + (d-1) + ... + (d-1)^(k-1)). What it has less is its defect. The theorems are of digraphs of largest
 out-degree d and graphs of largest degree d, whether regular or not; loops and parallel links only lead to fewer nodes.
+
+Where nodes and degree are odd, a graph is never regular: its links take an even number of ports, so that some node has
+d-1 at most, and reaches 1 + (d-1) + ... + (d-1)^k nodes at most. As all of them are near it, there are no more.
 """
 
 from __future__ import annotations
+
+from topodesign.base.wording import counted
 
 
 def moore_order(degree: int, steps: int, *, duplex: bool = False) -> int:
@@ -20,6 +25,19 @@ def moore_order(degree: int, steps: int, *, duplex: bool = False) -> int:
     for _ in range(steps):
         order, layer = order + layer, layer * onward
     return order
+
+
+def free_port_order(degree: int, steps: int) -> int:
+    """Return the number of nodes that a graph has at most if some node has a port free.
+
+    That node has d-1 links; from each of its neighbours, as from all others, d-1 lead on.
+
+    Examples
+    --------
+    >>> free_port_order(5, 2), moore_order(5, 2, duplex=True)
+    (21, 26)
+    """
+    return moore_order(degree - 1, steps)
 
 
 def why_impossible(nodes: int, degree: int, steps: int, *, duplex: bool = False) -> str | None:
@@ -51,7 +69,8 @@ def why_impossible(nodes: int, degree: int, steps: int, *, duplex: bool = False)
     k = 4, at most 38 nodes, Buset, Maximal cubic graphs with diameter 4 (2000); k >= 4, defect below 4, Jorgensen,
     Diameters of cubic graphs (1992); k >= 5, defect 4, Miller and Pineda-Villavicencio, Complete catalogue of graphs of
     maximum degree 3 and defect at most 4 (2009), and odd defects as cubic graphs have even orders. d = 6, k = 2: at
-    most 32 nodes, Molodtsov, Largest graphs of diameter 2 and maximum degree 6 (2006).
+    most 32 nodes, Molodtsov, Largest graphs of diameter 2 and maximum degree 6 (2006). N and d odd:
+    :func:`free_port_order`, by the handshaking lemma.
 
     Examples
     --------
@@ -62,12 +81,15 @@ def why_impossible(nodes: int, degree: int, steps: int, *, duplex: bool = False)
     defect = moore_order(degree, steps, duplex=duplex) - nodes
     if defect < 0:
         return "more nodes than Moore's bound allows"
+    if duplex and nodes * degree % 2 and nodes > (most := free_port_order(degree, steps)):
+        return f"{_PORT_FREE}, and reaches {most} nodes at most in {counted(steps, 'step')}"
     if duplex and degree >= 3 and (reason := _of_graphs(defect, degree, steps)) is not None:
         return reason
     defect = moore_order(degree, steps) - nodes
     return _of_digraphs(defect, degree, steps) if degree >= 2 and steps >= 2 else None
 
 
+_PORT_FREE = "of an odd number of nodes with an odd number of ports some node has a port free"
 _ONE_LESS = "no digraph has one node less than Moore's bound, if"
 
 

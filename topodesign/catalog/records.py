@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 
-from topodesign.base.cost import Cost, lower_bounds, moore_bound
+from topodesign.base.cost import Cost, least_steps, lower_bounds
 
 GRAPHS: dict[int, tuple[int, ...]] = {
     3: (10, 20, 38, 70, 132, 196, 360, 600, 1250),
@@ -49,10 +49,11 @@ def record_steps(nodes: int, degree: int, *, duplex: bool = False) -> int:
     Returns
     -------
     int
-        That diameter; one more than the largest in the table where that ends, as it does at 2048 nodes; Moore's bound
-        where the degree has no table. Degrees are two or more.
+        That diameter; one more than the largest in the table where that ends, as it does at 2048 nodes; the bound of
+        :func:`topodesign.least_steps` where the degree has no table, or no graph of a size is regular. Degrees are two
+        or more.
     """
-    least = moore_bound(nodes, degree, duplex=duplex)
+    least = least_steps(nodes, degree, duplex=duplex).steps
     if nodes <= degree + 1 or (duplex and degree not in GRAPHS):
         return least
     if duplex:

@@ -236,7 +236,7 @@ def _header(archive: ZipFile) -> dict[str, Any]:
         fields = parse_json(read_member(archive, "header.json", MAX_HEADER))
     except FileFormatError as error:
         raise FileFormatError(f"header.json: {error}") from None
-    if not isinstance(fields, dict) or fields.get("format") not in READERS:
+    if not isinstance(fields, dict) or fields.get("format") not in tuple(READERS):  # which may be what has no hash
         raise FileFormatError(f"header.json does not say {FORMAT!r}")
     return fields
 

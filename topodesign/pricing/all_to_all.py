@@ -29,9 +29,12 @@ from topodesign.topology.topology import Topology
 EXACT_ROWS = 520
 """Orbits of sources and links up to which ``auto`` is exact: 100 nodes of degree 4 without symmetry."""
 
-QUICK_ROWS = 120
-"""The same for ``quick``, which takes about a second at most."""
+QUICK_ROWS = 160
+"""The same for ``quick``, which takes a second or two at most: 32 nodes of degree 4 without symmetry."""
 
+_QUICK_NODES = 2**13
+_QUICK_TREES = 2**26
+"""Nodes, and sources times links times rows, up to which ``quick`` is exact."""
 _QUICK_FLOW = 2**20
 _QUICK_BOUNDS = 2**24
 """Sources times links up to which ``quick`` balances flows, and looks at distances."""
@@ -215,8 +218,8 @@ def all_to_all(
         if progress is not None:
             progress(1.0)
         return AllToAll(graph, moore, None, "distances of any topology", moore, None, None, None)
-    bounds = AllToAll(graph, own_distances(small), equal_split(small), "equal split", moore, None, None, None)
-    bounds = replace(bounds, distances=bounds.lower, equal_split=bounds.upper)
+    near, split = own_distances(small), equal_split(small)
+    bounds = AllToAll(graph, max(near, moore), split, "equal split", moore, near, split, None)
     ways: dict[str, Callable[[], ConcurrentFlow | None]] = {
         "exact": lambda: tree_flow(small, seconds=limit, progress=progress),
         "linear-program": lambda: arc_flow(small),
@@ -224,7 +227,8 @@ def all_to_all(
         "bounds": lambda: None,
     }
     if wanted == "quick":
-        wanted = "exact" if rows <= QUICK_ROWS else "approximate" if size <= _QUICK_FLOW else "bounds"
+        few = rows <= QUICK_ROWS and graph.nodes <= _QUICK_NODES and size * rows <= _QUICK_TREES
+        wanted = "exact" if few else "approximate" if size <= _QUICK_FLOW else "bounds"
     if wanted == "auto":
         wanted = "exact" if rows <= EXACT_ROWS else "approximate"
     flow = ways[wanted]()

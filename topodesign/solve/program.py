@@ -78,7 +78,7 @@ class Program:
         self._solver = highspy.Highs()
         self._solver.silent()
         self._columns = _Table("cost", "lower", "upper", "whole")
-        self._rows = _Table("lower", "upper")
+        self._rows = _Table("lower", "upper", "size")
         self._entries = _Table("row", "column", "value")
         self._point: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
@@ -113,7 +113,14 @@ class Program:
         cost_, low, high = self._columns["cost"][new], self._columns["lower"][new], self._columns["upper"][new]
         self._check(
             self._solver.addCols(
-                count, cost_.astype(float), self._floats(low), self._floats(high), len(row), starts[:-1], row, value
+                count,
+                cost_.astype(float),
+                self._floats(low),
+                self._floats(high),
+                len(row),
+                starts[:-1],
+                row,
+                value / self._rows["size"][row],
             )
         )
         if whole:
@@ -121,7 +128,13 @@ class Program:
         return new
 
     def add_rows(
-        self, count: int, entries: Entries, *, lower: ArrayLike = -NO_BOUND, upper: ArrayLike = NO_BOUND
+        self,
+        count: int,
+        entries: Entries,
+        *,
+        lower: ArrayLike = -NO_BOUND,
+        upper: ArrayLike = NO_BOUND,
+        size: ArrayLike = 1,
     ) -> IntArray:
         """Add rows and return their numbers.
 
@@ -133,16 +146,19 @@ class Program:
             Theirs in the columns that there are; rows are counted from the first new one.
         lower, upper
             Of each, or one number for all.
+        size
+            By what the solver sees each divided, as it goes astray if numbers are of millions and more.
         """
         self._point = None
         first = self._rows.size
-        new = self._rows.add(count, lower=lower, upper=upper)
+        new = self._rows.add(count, lower=lower, upper=upper, size=size)
         starts, column, value = _compressed(entries.row, entries.column, entries.value, count)
         self._entries.add(
             len(column), row=first + np.repeat(np.arange(count), np.diff(starts)), column=column, value=value
         )
-        low, high = (self._floats(self._rows[name][new]) for name in ("lower", "upper"))
-        self._check(self._solver.addRows(count, low, high, len(column), starts[:-1], column, value))
+        low, high = self._row_bounds(new)
+        scaled = value / np.repeat(self._rows["size"][new], np.diff(starts))
+        self._check(self._solver.addRows(count, low, high, len(column), starts[:-1], column, scaled))
         return new
 
     def change_columns(
@@ -166,7 +182,7 @@ class Program:
         """Change bounds of rows; what is None stays."""
         self._point = None
         self._rows.change(rows, lower=lower, upper=upper)
-        low, high = (self._floats(self._rows[name][rows]) for name in ("lower", "upper"))
+        low, high = self._row_bounds(rows)
         self._check(self._solver.changeRowsBounds(len(rows), _numbers(rows), low, high))
 
     def solve(
@@ -209,11 +225,14 @@ class Program:
             with deadline.undisturbed():
                 _run_until(solver, lambda: asked() or deadline.passed())
         status = solver.getModelStatus()
-        found = solver.getInfo().primal_solution_status == highspy.kSolutionStatusFeasible
+        # Of large numbers the solver says that a solution is optimal, but not to its tolerance, which is absolute.
+        optimal = status == highspy.HighsModelStatus.kOptimal
+        found = optimal or solver.getInfo().primal_solution_status == highspy.kSolutionStatusFeasible
         self._point = None
         if found:
             solution = solver.getSolution()
             prices = np.array(solution.row_dual) if solution.dual_valid else np.zeros(self._rows.size)
+            prices /= self._rows["size"]
             self._point = np.array(solution.col_value) * self._unit, prices
         said: dict[Any, Status] = {
             highspy.HighsModelStatus.kOptimal: "optimal",
@@ -287,6 +306,10 @@ class Program:
         result: NDArray[np.float64] = bounds / self._unit
         result[bounds <= -NO_BOUND], result[bounds >= NO_BOUND] = -np.inf, np.inf
         return result
+
+    def _row_bounds(self, rows: IntArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        low, high = (self._floats(self._rows[name][rows]) for name in ("lower", "upper"))
+        return low / self._rows["size"][rows], high / self._rows["size"][rows]
 
     def _check(self, status: Any) -> None:
         import highspy  # noqa: PLC0415  heavy

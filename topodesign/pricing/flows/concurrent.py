@@ -192,10 +192,10 @@ def trees(quotient: Quotient, lengths: Amounts) -> tuple[Amounts, list[int]]:
     """
     nodes, many = quotient.topology.nodes, len(quotient.sources)
     loads = np.zeros((many, len(quotient.room)), dtype=np.int64)
-    if int(lengths.max()) * nodes * nodes * int(quotient.weight.max()) < _SAFE:
+    if int(lengths.max()) * nodes * nodes < _SAFE:
         far = np.zeros(many, dtype=np.int64)
         tree_loads(*quotient.graph, lengths.astype(np.int64), loads, far)
-        return loads, far.tolist()
+        return loads, [weight * total for weight, total in zip(quotient.weight.tolist(), far.tolist(), strict=True)]
     sums = []
     for row, (source, weight) in enumerate(zip(quotient.sources.tolist(), quotient.weight.tolist(), strict=True)):
         distance, via, order = tree(quotient, source, lengths)

@@ -115,7 +115,7 @@ def tree_loads(
     loads
         Shape ``(sources, kinds)``, written in place: the shards on every kind of arcs, times the weight.
     far
-        Shape ``(sources,)``, written in place: the sum of all distances, times the weight.
+        Shape ``(sources,)``, written in place: the sum of all distances.
     """
     nodes = len(indptr) - 1
     distance, via, order = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64)
@@ -133,7 +133,7 @@ def tree_loads(
             arc = via[node]
             count[src[arc]] += count[node]
             loads[i, kind[arc]] += count[node] * weight[i]
-        far[i] = total * weight[i]
+        far[i] = total
 
 
 @compiled

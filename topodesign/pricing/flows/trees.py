@@ -19,6 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from topodesign.base.errors import InfeasibleError
 from topodesign.base.pieces import Progress
 from topodesign.pricing.flows.concurrent import (
     Amounts,
@@ -35,6 +36,7 @@ from topodesign.solve.program import Entries, Program
 from topodesign.topology.topology import IntArray
 
 _FINE = 2**20  # prices of links are whole multiples of the mean one over this
+_LARGE = 2**20  # loads of links, above which the solver is told of parts
 _CLOSE = Fraction(1, 10**9)  # bounds that are so near are looked at exactly
 _NEAR = (Fraction(7, 10), Fraction(0))  # how much of the best prices goes into those that are tried, one after another
 
@@ -61,6 +63,11 @@ def tree_flow(
         Time after which the best flow and prices so far are returned.
     progress
         Told the proven ratio of the bounds every now and then.
+
+    Raises
+    ------
+    InfeasibleError
+        If the solver fails, as of numbers that are too large for it.
     """
     return _Master(quotient, shortest, start).run(math.inf if seconds is None else time.monotonic() + seconds, progress)
 
@@ -77,7 +84,10 @@ class _Master:
         self.program.add_columns(1, cost=1)
         self.program.add_rows(many, Entries((), (), ()), lower=1, upper=1)
         rows = np.arange(kinds)
-        self.program.add_rows(kinds, Entries(rows, np.zeros(kinds, dtype=np.int64), -self.room), upper=0)
+        none = np.zeros(kinds, dtype=np.int64)
+        far = trees(quotient, np.ones(len(quotient.arcs), dtype=np.int64))[1]
+        size = np.maximum(1, self.room * (sum(far) // paid(self.room, none + 1)) // _LARGE)
+        self.program.add_rows(kinds, Entries(rows, none, -self.room), upper=0, size=size)
         self.owner: list[int] = []  # source of every tree
         self.lengths: list[IntArray] = []  # of which it is one
         self.met: set[tuple[int, bytes]] = set()
@@ -89,6 +99,8 @@ class _Master:
         self._add_trees(self.best_prices + 1)
         while True:
             self.program.solve()
+            if not self.program.solved:
+                raise InfeasibleError("the solver finds no mixture of trees; ask for approximate flows, or for bounds")
             reached = Fraction(int(self.program.values(2**40)[0]), 2**40)
             late = time.monotonic() > until
             if progress is not None:
