@@ -12,6 +12,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.compiler.backends.backend import Backend, Files, Options
 from topodesign.compiler.ir import Buffer, Program
 from topodesign.compiler.limits import HELP, Limits
+from topodesign.runtime.mscclpp.contexts import PACKET
 from topodesign.runtime.mscclpp.limits import EXECUTOR
 from topodesign.runtime.mscclpp.parse import ExecutionPlan, parse_plan
 
@@ -80,7 +81,17 @@ def _one_sided(program: Program, options: Options) -> tuple[list[int], OneSided]
 
     actions = messages_of(program, _apart(len(program.ranks), options))
     made = one_sided(program, actions, longest=EXECUTOR.operations)
-    return actions.scratch, made
+    return _halved(actions.scratch) if made.double else actions.scratch, made
+
+
+def _halved(scratch: list[int]) -> list[int]:
+    """Return scratch chunks of which all ranks have a half at the same place, and one where a packet may begin.
+
+    A rank adds half of its own scratch to the addresses of others. How large a chunk is there follows from the
+    allocation that the input lies in and may be any number of bytes; a chunk of packets has two for each.
+    """
+    unit = PACKET // 2
+    return [-(-max(scratch) // unit) * unit] * len(scratch)
 
 
 def _apart(ranks: int, options: Options) -> Callable[[int, int], bool]:
@@ -149,6 +160,9 @@ def _misplaced(program: Program, made: OneSided) -> Iterator[str]:
 def largest_call(program: Program, scratch: int, *, packets: bool, double: bool) -> int:
     """Return the most bytes of the whole collective with which every buffer of a rank has less than 2^32 bytes.
 
+    With two halves, scratch is as large as for an input of all that a call may have: inputs lie in allocations that may
+    be larger, and those of an allgather are parts of outputs.
+
     Parameters
     ----------
     program
@@ -158,8 +172,14 @@ def largest_call(program: Program, scratch: int, *, packets: bool, double: bool)
     packets, double
         Whether scratch holds packets, which are twice as large, and two halves.
     """
-    widest = max(program.input_chunks, program.output_chunks, scratch * (1 + packets) * (1 + double))
+    wide = (1 + packets) * (2 * -(-_compared(program) // program.input_chunks) if double else 1)
+    widest = max(program.input_chunks, program.output_chunks, scratch * wide)
     return EXECUTOR.buffer_bytes // widest // _ALIGNMENT * _ALIGNMENT * program.chunks
+
+
+def _compared(program: Program) -> int:
+    """Return the chunks of what MSCCL++ compares with its range of sizes."""
+    return program.output_chunks if program.collective.name == "allgather" else program.input_chunks
 
 
 def _document(program: Program, made: OneSided, scratch: list[int], options: Options) -> dict[str, Any]:
@@ -172,8 +192,7 @@ def _document(program: Program, made: OneSided, scratch: list[int], options: Opt
             f"calls up to {largest} bytes need a buffer of 2^32 bytes or more, which MSCCL++ cannot address; the plan "
             f"can be for up to {most} bytes (--max-size)"
         )
-    # what MSCCL++ compares is the output of an allgather and the input of others
-    compared = program.output_chunks if program.collective.name == "allgather" else program.input_chunks
+    compared = _compared(program)
     channels = _channels(made)
     return {
         "name": "",

@@ -216,6 +216,7 @@ _PLAN_CHECK: Keys = {
                 "largest": nullable(integer("Bytes; null without a limit.")),
                 "multiple": integer("Bytes that every size is a multiple of."),
                 "scratch_share": fraction("Scratch memory of a rank over the size of a call."),
+                "allocations": text("What must hold for the allocations that inputs lie in; empty if nothing."),
             },
             "What it can be used for; null where the plan is illegal.",
         )

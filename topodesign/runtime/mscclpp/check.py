@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from itertools import islice
@@ -14,6 +15,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.collectives import COLLECTIVES, Collective
 from topodesign.runtime.execute import MAX_FINDINGS
 from topodesign.runtime.memory import Layout, buffer_chunks, distinct_blocks
+from topodesign.runtime.mscclpp.contexts import PACKET, allocation_multiple, contexts
 from topodesign.runtime.mscclpp.interleave import interleave
 from topodesign.runtime.mscclpp.limits import EXECUTOR, ExecutorLimits, illegal, warnings
 from topodesign.runtime.mscclpp.memory import Memory
@@ -50,18 +52,22 @@ class PlanCalls:
         What every size is a multiple of; the executor throws at others.
     scratch_share
         Scratch memory of a rank over the size of a call, ``p/q``.
+    allocations
+        What must hold for the allocations that the inputs lie in, in words; empty if nothing.
     """
 
     smallest: int
     largest: int | None
     multiple: int
     scratch_share: str
+    allocations: str = ""
 
     def __str__(self) -> str:
         """Return both for people."""
         sizes = f"from {self.smallest} bytes on" if self.largest is None else f"{self.smallest} to {self.largest} bytes"
         scratch = "no scratch memory" if self.scratch_share == "0" else f"scratch memory: {self.scratch_share} of it"
-        return f"calls: {sizes}, in multiples of {self.multiple}; {scratch}"
+        said = f"calls: {sizes}, in multiples of {self.multiple}; {scratch}"
+        return f"{said}; inputs lie in allocations {self.allocations}" if self.allocations else said
 
 
 @dataclass(frozen=True)
@@ -161,6 +167,7 @@ def check_plan(
     interleavings: int = 20,
     seed: int = 0,
     root: int | None = None,
+    allocations: Sequence[int] | None = None,
     limits: ExecutorLimits = EXECUTOR,
 ) -> PlanReport:
     """Decide whether a plan is correct, for every order of execution, every size of data and repeated launches.
@@ -175,6 +182,9 @@ def check_plan(
         Seed of the first of them.
     root
         Root of a collective that has one; None finds it out.
+    allocations
+        Bytes of the allocation that the input of each rank lies in, for a call of the least chunks; None for the input
+        and no more. They decide where the second half of a double scratch buffer begins.
     limits
         What the executor holds.
 
@@ -215,7 +225,7 @@ def check_plan(
         )
     if findings or collective is None:
         return report(findings)
-    run = prepare(plan, root)
+    run = prepare(plan, root, allocations)
     findings = run.findings or prove(run.program, run.memory, run.launches)
     for number in range(interleavings if not findings else 0):
         wrong = interleave(run.program, lambda: run.memory(tracks=False), run.launches, seed + number)
@@ -254,17 +264,28 @@ class Prepared:
     ----------
     layout, program, launches
         What it runs on, what runs, and how often to decide for any number of launches.
+    cell, contexts
+        Bytes of a cell, and what every rank sets up for a call of the least chunks.
     findings
         What is wrong with its operands.
     """
 
-    def __init__(self, plan: ExecutionPlan, collective: Collective, chunks: int, root: int | None) -> None:
+    def __init__(
+        self,
+        plan: ExecutionPlan,
+        collective: Collective,
+        chunks: int,
+        root: int | None,
+        allocations: Sequence[int] | None = None,
+    ) -> None:
         self.plan = plan
         scratch = [gpu.scratch for gpu in plan.gpus]
         self.layout = Layout(collective, chunks, scratch, inplace=plan.inplace, root=root)
         self.program: Program = lower(plan, self.layout)
         self.launches = 3 if plan.double_scratch else 2
-        self.findings = self.program.findings[:MAX_FINDINGS] or self._beyond()
+        self.cell = math.lcm(plan.alignment, PACKET)
+        self.contexts = contexts(plan, self.cell * self.program.cells, allocations)
+        self.findings = self.program.findings[:MAX_FINDINGS] or self._unaligned() or self._beyond()
 
     def memory(self, *, tracks: bool = True) -> Memory:
         """Return memory as it is before the first launch."""
@@ -272,10 +293,19 @@ class Prepared:
             self.layout,
             self.program,
             packets=self.plan.protocol == "LL",
-            double=self.plan.double_scratch,
+            scratch=[one.scratch // self.cell for one in self.contexts],
+            halves=[one.half // self.cell for one in self.contexts],
             semaphores=[gpu.semaphores for gpu in self.plan.gpus],
             tracks=tracks,
         )
+
+    def _unaligned(self) -> list[Finding]:
+        said = "the second half of scratch begins at byte {}, which is no multiple of {}"
+        return [
+            Finding("illegal", said.format(one.half, self.cell), rank)
+            for rank, one in enumerate(self.contexts)
+            if one.half % self.cell
+        ][:MAX_FINDINGS]
 
     def _beyond(self) -> list[Finding]:
         memory = self.memory(tracks=False)
@@ -293,8 +323,10 @@ class Prepared:
         return found
 
 
-def prepare(plan: ExecutionPlan, root: int | None = None) -> Prepared:
+def prepare(plan: ExecutionPlan, root: int | None = None, allocations: Sequence[int] | None = None) -> Prepared:
     """Return a plan ready to run, of a collective that is known and with buffers that fit it.
+
+    ``allocations`` are as in :func:`check_plan`.
 
     Raises
     ------
@@ -305,7 +337,7 @@ def prepare(plan: ExecutionPlan, root: int | None = None) -> Prepared:
     chunks = _chunks(plan, collective)
     if collective.rooted and root is None:
         root = _root(plan, collective, chunks)
-    return Prepared(plan, collective, chunks, root)
+    return Prepared(plan, collective, chunks, root, allocations)
 
 
 def _root(plan: ExecutionPlan, collective: Collective, chunks: int) -> int:
@@ -349,7 +381,11 @@ def _calls(plan: ExecutionPlan) -> PlanCalls:
     gpu = plan.gpus[0]
     chunks = gpu.outputs if plan.collective == "allgather" else gpu.inputs
     scratch = max(gpu.scratch for gpu in plan.gpus) * (1 + (plan.protocol == "LL")) * (1 + plan.double_scratch)
-    return PlanCalls(plan.min_size, plan.max_size, chunks * plan.alignment, str(Fraction(scratch, chunks)))
+    where = ""
+    if plan.double_scratch and plan.protocol == "LL" and scratch and not plan.reuse:
+        multiple = allocation_multiple(plan)
+        where = "of one size on all ranks" + (f", a multiple of {multiple} bytes" if multiple > 1 else "")
+    return PlanCalls(plan.min_size, plan.max_size, chunks * plan.alignment, str(Fraction(scratch, chunks)), where)
 
 
 def _advice(root: int | None) -> Iterable[str]:

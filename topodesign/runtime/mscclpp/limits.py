@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from topodesign.runtime.mscclpp.contexts import addressed
 from topodesign.runtime.mscclpp.parse import PACKETS, SWITCHED, ExecutionPlan, Gpu, Operation, Threadblock
 from topodesign.runtime.operations import Finding
 
@@ -30,7 +31,7 @@ class ExecutorLimits:
     threadblocks
         Threadblocks of a rank that run at once, one on a multiprocessor: they wait for each other. 108 on an A100.
     buffer_bytes
-        Bytes of a buffer: offsets and sizes have 32 bits.
+        Bytes of a buffer, of scratch both halves: offsets and sizes have 32 bits.
     """
 
     operations: int = 64
@@ -63,6 +64,11 @@ def illegal(plan: ExecutionPlan, limits: ExecutorLimits = EXECUTOR) -> Iterator[
     if plan.max_size is not None and plan.max_size < max(1, plan.min_size):
         said = f"min_message_size {plan.min_size} and max_message_size {plan.max_size}"
         yield Finding("illegal", f"{said} are no range: no call is of such a size")
+    elif plan.max_size is not None and addressed(plan, plan.max_size) > limits.buffer_bytes:
+        bytes_ = addressed(plan, plan.max_size)
+        message = f"with max_message_size {plan.max_size} a buffer has {bytes_} bytes; addresses in it have 32 bits"
+        yield Finding("illegal", message)
+    yield from _halves(plan)
     for rank, gpu in enumerate(plan.gpus):
         if not gpu.threadblocks:
             yield Finding("illegal", "no threadblocks: a kernel of none cannot be launched", rank)
@@ -75,6 +81,32 @@ def illegal(plan: ExecutionPlan, limits: ExecutorLimits = EXECUTOR) -> Iterator[
                 for one in (op, *op.inner):
                     found = _of_operation(one, gpu, plan.protocol, limits)
                     yield from (Finding("illegal", message, rank, number, at) for message in found)
+
+
+def _halves(plan: ExecutionPlan) -> Iterator[Finding]:
+    """Yield the ranks whose packets land where their receivers do not look in launches of even number."""
+    if not plan.double_scratch or plan.reuse:
+        return
+    for rank, gpu in enumerate(plan.gpus):
+        for number, block in enumerate(gpu.threadblocks):
+            for other in sorted({gpu.buffers[to].rank for to in _packets_to(block)}):
+                if plan.gpus[other].scratch != gpu.scratch:
+                    yield Finding(
+                        "illegal",
+                        f"puts packets into the second half of the scratch of rank {other} at half of its own, of "
+                        f"{gpu.scratch} chunks and not {plan.gpus[other].scratch}; scratch_chunks must be the same",
+                        rank,
+                        number,
+                    )
+
+
+def _packets_to(block: Threadblock) -> Iterator[int]:
+    """Yield the remote buffers, by number, into which a threadblock puts packets."""
+    for op in block.operations:
+        for one in (op, *op.inner):
+            known = block.buffers.get(one.channel_type, ())
+            if one.name in PACKETS:
+                yield from (known[to.remote] for to in one.targets if 0 <= to.remote < len(known))
 
 
 def _of_block(block: Threadblock, limits: ExecutorLimits) -> Iterator[str]:
@@ -161,5 +193,9 @@ def warnings(plan: ExecutionPlan) -> Iterator[str]:
                         yield f"{where}: ppkt on a port channel finds its source in the first plan of a process alone"
         if rank in gpu.channels["memory"] or rank in gpu.channels["port"]:
             yield f"rank {rank} has a channel to itself, which does nothing"
+    if plan.max_size is None:
+        yield f"no max_message_size: calls that need a buffer of more than {EXECUTOR.buffer_bytes} bytes go wrong"
+    if plan.reuse:
+        yield "reuse_resources: larger calls go round in scratch, which is not executed here"
     if plan.double_scratch and plan.protocol != "LL":
         yield "a double scratch buffer is for packets; other puts into scratch go to its first half"

@@ -69,8 +69,10 @@ class Memory:
         The buffers.
     program
         What runs.
-    packets, double
-        Whether scratch holds packets, and whether there are two halves of it that launches use in turn.
+    packets
+        Whether scratch holds packets.
+    scratch, halves
+        Of each rank the cells of its scratch, and how many it adds to addresses in scratch in every other launch.
     semaphores
         Initial values, by rank.
     seed
@@ -85,7 +87,8 @@ class Memory:
         program: Program,
         *,
         packets: bool,
-        double: bool,
+        scratch: Sequence[int],
+        halves: Sequence[int],
         semaphores: Sequence[Sequence[int]],
         seed: int = 0,
         tracks: bool = True,
@@ -100,20 +103,20 @@ class Memory:
         self._base: list[dict[str, tuple[int, int]]] = []
         sizes = []
         for rank in range(self.ranks):
-            (i, i_size), (o, o_size), (_, scratch) = (layout.segment(rank, name) for name in "ios")
+            (i, i_size), (o, o_size), (_, chunks) = (layout.segment(rank, name) for name in "ios")
             if not layout.inplace:
                 o = i_size
             end = max(i + i_size, o + o_size)
-            half = scratch * self._wide * self.cells
             self._base.append(
                 {
                     "i": (i * self.cells, i_size * self.cells),
                     "o": (o * self.cells, o_size * self.cells),
-                    "s": (end * self.cells, half),
+                    "s": (end * self.cells, chunks * self._wide * self.cells),
                 }
             )
-            sizes.append(end * self.cells + half * (2 if double else 1))
-        self._double = double
+            sizes.append(end * self.cells + scratch[rank])
+        self._scratch = scratch
+        self._halves = halves
         given = sum(self._base[rank]["i"][1] for rank in range(self.ranks))
         check_memory((_PER_CELL if tracks else 40) * sum(sizes) + 32 * given, f"{sum(sizes)} cells of memory")
         self.sizes = sizes
@@ -136,11 +139,14 @@ class Memory:
 
     def span(self, place: Place, size: int, launch: int) -> Span:
         """Return the cells of some elements in a launch."""
-        base, half = self._base[place.rank][place.buffer]
-        start = base + place.start + place.shift
-        if place.buffer == "s" and self._double and not place.fixed and launch % 2:
-            start += half
+        start = self._base[place.rank][place.buffer][0] + place.start + place.shift
+        if launch % 2:
+            start += self._added(place)
         return place.rank, slice(start, start + size * (1 + place.packets))
+
+    def _added(self, place: Place) -> int:
+        """Return the cells that are added to an address in every other launch."""
+        return self._halves[place.half] if place.buffer == "s" and place.half >= 0 else 0
 
     def beyond(self, place: Place, size: int) -> str | None:
         """Return why some elements are not within their buffer, None if they are."""
@@ -151,6 +157,9 @@ class Memory:
         if place.start + size * (1 + place.packets) > length:
             had = length // (self.cells * (1 + place.packets))
             return f"{name} and what follows goes beyond the {had} chunks of the buffer"
+        added = self._added(place)
+        if added and added + place.start + size * (1 + place.packets) > self._scratch[place.rank]:
+            return f"{name} and what follows goes beyond the buffer by the half that rank {place.half} adds"
         if place.shift:
             return (
                 f"{name} is {place.shift // self.cells:+d} chunks from where the executor looks, which takes the "
@@ -160,12 +169,13 @@ class Memory:
 
     def name(self, rank: int, cell: int) -> str:
         """Return what people call a cell."""
-        for buffer in "ois":
+        for buffer in "oi":
             base, size = self._base[rank][buffer]
-            if base <= cell < base + size * (1 + (buffer == "s" and self._double)):
-                at = (cell - base) // (self.cells * (self._wide if buffer == "s" else 1))
-                return f"{buffer}[{at}]"
-        return f"cell {cell}"
+            if base <= cell < base + size:
+                return f"{buffer}[{(cell - base) // self.cells}]"
+        half, at = self._halves[rank], cell - self._base[rank]["s"][0]
+        second = 0 < half <= at
+        return f"s[{(at - half * second) // (self.cells * self._wide)}]{' in its second half' if second else ''}"
 
     def callers(self, rank: int) -> list[slice]:
         """Return the cells that the caller uses between launches: input and output."""

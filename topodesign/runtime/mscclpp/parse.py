@@ -164,7 +164,7 @@ class ExecutionPlan:
 
     Attributes
     ----------
-    name, collective, protocol, inplace, double_scratch, alignment, threads, min_size, max_size
+    name, collective, protocol, inplace, reuse, double_scratch, alignment, threads, min_size, max_size
         The fields of the document; ``max_size`` is None where it is any.
     gpus
         One for every rank.
@@ -176,6 +176,7 @@ class ExecutionPlan:
     collective: str
     protocol: str
     inplace: bool
+    reuse: bool
     double_scratch: bool
     alignment: int
     threads: int
@@ -320,6 +321,7 @@ class _Reader:
             collective=collective,
             protocol=protocol if protocol in PROTOCOLS else "Simple",
             inplace=inplace,
+            reuse=_optional(top, "reuse_resources", False, _Value.flag),
             double_scratch=_optional(top, "use_double_scratch_buffer", False, _Value.flag),
             alignment=_optional(top, "buffer_alignment", 16, lambda one: one.integer(1, 2**16)),
             threads=_optional(top, "num_threads_per_block", 1024, lambda one: one.integer(1, 1024)),

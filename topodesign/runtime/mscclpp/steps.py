@@ -56,8 +56,9 @@ class Place:
         Whether these are packets; ``start`` then counts two cells for each element.
     shift
         Cells by which the address is off, where the executor adds the offset of one rank to the buffer of another.
-    fixed
-        Whether it is in the first half of a double scratch buffer whatever the launch.
+    half
+        Rank of whose scratch half is added to the address in every other launch, -1 where none is: where the executor
+        of this rank finds the address itself, it adds its own, also to that of another rank.
     """
 
     rank: int
@@ -65,7 +66,7 @@ class Place:
     start: int
     packets: bool = False
     shift: int = 0
-    fixed: bool = False
+    half: int = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -284,7 +285,7 @@ class _Lowering:
             source = op.sources[0 if op.name == "rppkt" else thread]
             # neither the buffer's offset in its allocation nor a second half of scratch is added on this side
             lost = 0 if packets else -self._offset(source.buffer)
-            here = self._local(source, packets=packets, shift=lost, fixed=not packets)
+            here = self._local(source, packets=packets, shift=lost, turns=packets)
             work = self._cut(op, _Move([here], [self._remote(target, packets=packets)], target.size), turn)
             signals, flushes = op.name in {"pws", "pwsf"}, op.name == "pwsf"
             control = Control("trigger", self._at, op.name, channel, work=work, signals=signals, flushes=flushes)
@@ -326,11 +327,12 @@ class _Lowering:
             kept += [self._remote(one, packets=packets) for one in op.targets[copies:]]
         return _Move([self._local(first), *added], kept, first.size)
 
-    def _local(self, operand: Operand, *, packets: bool = False, shift: int = 0, fixed: bool = False) -> Place:
+    def _local(self, operand: Operand, *, packets: bool = False, shift: int = 0, turns: bool = True) -> Place:
         if not operand.buffer:
             self._find(f"operation {self._at[2]} takes a buffer of another rank for one of its own")
         buffer = "s" if packets else operand.buffer or "s"
-        return Place(self.rank, buffer, operand.index * self.cells * (1 + packets), packets, shift, fixed)
+        half = self.rank if turns else -1
+        return Place(self.rank, buffer, operand.index * self.cells * (1 + packets), packets, shift, half)
 
     def _remote(self, operand: Operand, *, packets: bool = False) -> Place:
         if operand.remote < 0:
@@ -338,7 +340,8 @@ class _Lowering:
             return Place(self.rank, "s", 0)
         one = self.plan.gpus[self.rank].buffers[self.block.buffers[self._kind][operand.remote]]
         off = self._offset(one.buffer) - self._offset(one.buffer, one.rank)  # this rank's, where the other's is meant
-        return Place(one.rank, one.buffer, operand.index * self.cells * (1 + packets), packets, off, not packets)
+        half = self.rank if packets else -1
+        return Place(one.rank, one.buffer, operand.index * self.cells * (1 + packets), packets, off, half)
 
     def _offset(self, buffer: str, rank: int | None = None) -> int:
         """Return how many cells into its allocation a buffer begins: in place, into the longer one of the two."""
