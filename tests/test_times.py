@@ -95,7 +95,9 @@ def expected(shown: Shown, row: dict[str, list[str]], place: int, size: Fraction
     note = shown.notes.get((row.get("row") or [""])[-1], " ".join(row.get("topology", [])))
     if not row["steps"]:
         if trees := TREES.search(" ".join(note.split())):
-            return double_tree(*map(int, trees.groups()), given["alpha"], transmit, shown)
+            ports = Fraction(re.search(r"degree (\d+)", shown.text).group(1))  # type: ignore[union-attr]
+            pairs, depth = map(int, trees.groups())
+            return double_tree(depth, given["alpha"], transmit * ports / (2 * pairs))
         return None
     count, y = Fraction(row["steps"][-1]), Fraction(row["y"][-1])
     chunks = row.get("chunks") or []
@@ -125,10 +127,8 @@ def phases_of(shown: Shown, row: dict[str, list[str]], note: str) -> int:
     return 1 if any(name in re.split(r", | and ", names) for names in single) else 2
 
 
-def double_tree(pairs: int, depth: int, alpha: Fraction, transmit: Fraction, shown: Shown) -> Fraction:
-    """NCCL's trees with the best number of chunks: all ports of a node, four for each pair."""
-    ports = Fraction(re.search(r"degree (\d+)", shown.text).group(1))  # type: ignore[union-attr]
-    whole = transmit * ports / (2 * pairs)
+def double_tree(depth: int, alpha: Fraction, whole: Fraction) -> Fraction:
+    """NCCL's trees with the best number of chunks; ``whole`` is the time of one tree's data on its links."""
     return min(2 * (depth + k - 1) * (alpha + whole / k) for k in range(1, 1000))
 
 

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective
 from topodesign.base.errors import InfeasibleError
-from topodesign.base.units import parse_size, parse_time
+from topodesign.base.units import parse_size
 from topodesign.cli.main import run
 from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.fabrics.latencies import as_latency
 from topodesign.fabrics.presets import build_fabric
 from topodesign.fabrics.shards import read_shards
 from topodesign.forest.bottleneck import bottleneck_in_words
@@ -423,7 +424,7 @@ def test_counts_and_slow_links_are_readable(call: Call, tmp_path: Path) -> None:
 
 def test_times_are_those_of_the_simulator() -> None:
     fabric = build_fabric("mi250(1)")
-    alpha, size = parse_time("7us"), parse_size("3MB")
-    (row,) = limited(fabric, [2], "allgather", alpha=alpha, sizes=[size])
+    latency, size = as_latency("7us"), parse_size("3MB")
+    (row,) = limited(fabric, [2], "allgather", latency=latency, sizes=[size])
     schedule = forest_schedule(fabric.topology, "allgather", k=2)
-    assert row.times == (simulate_trees(schedule, alpha=alpha, size=size, unit=8 * fabric.unit).time,)
+    assert row.times == (simulate_trees(schedule, latency=latency, size=size, unit=8 * fabric.unit).time,)

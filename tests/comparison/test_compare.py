@@ -204,5 +204,6 @@ def test_pareto_compares_its_answer(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_plan_of_one_wiring_is_the_one_that_is_faster_for_the_size(size: str) -> None:
     found = compare(["best"], nodes=8, degree=12, sizes=size)
     (one,) = found.contenders
-    assert (one.steps, one.times) == (1 if size == "1KiB" else 2, found.workload.fastest(found.bounds))
+    assert one.steps == (1 if size == "1KiB" else 2)
+    assert one.times == found.workload.fastest(found.bounds)
     assert one.times == pareto(8, 12, sizes=size).best.allreduce

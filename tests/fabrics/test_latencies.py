@@ -24,7 +24,8 @@ def test_what_is_not_given_is_the_usual() -> None:
 
 def test_links_with_latencies_of_their_own_have_no_hops_beside() -> None:
     own = as_latency("fabric")
-    assert (own.alpha, own.gap, own.hop) == (None, USUAL.gap, 0)
+    assert own.alpha is None
+    assert (own.gap, own.hop) == (USUAL.gap, Fraction(0))
     assert as_latency("fabric", hop=HOP).hop == HOP
 
 

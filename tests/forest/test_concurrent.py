@@ -21,9 +21,10 @@ from tests.forest.test_tree_multicast import check_flow
 from tests.samples.forest import a100, fabrics
 from tests.samples.old_files import load_trees, save_trees
 from tests.samples.trees import fabric, tree_schedule
-from tests.simulation.test_trees import ALPHA, by_events, run
+from tests.simulation.test_trees import by_events, run
 from topodesign import build
 from topodesign.base.errors import InfeasibleError, ScheduleError
+from topodesign.base.latency import USUAL
 from topodesign.cli.main import run as cli
 from topodesign.compiler.frontends.trees import program_of_trees
 from topodesign.compiler.ir import PROTOCOLS, Program
@@ -165,7 +166,7 @@ def test_form() -> None:
 def test_simulated_as_by_events(seed: int, nodes: int, chunks: int, size: int) -> None:
     schedule = sample(seed, nodes)
     result = run(schedule, size, chunks)
-    assert result.time == by_events(schedule, size, chunks, ALPHA)
+    assert result.time == by_events(schedule, size, chunks, USUAL)
     assert result.phase_ends == (result.time,)
     assert [len(way) - 1 for way in result.critical] == [schedule.height]
     assert run(schedule, size).time <= result.time or chunks > size / int(schedule.weight.sum())

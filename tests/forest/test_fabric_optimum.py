@@ -13,6 +13,7 @@ from topodesign.cli.main import run
 from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.presets import build_fabric
+from topodesign.fluid.fluid_optimum import FluidOptimum
 from topodesign.forest import fabric_optimum
 from topodesign.forest.fabric_optimum import FabricOptimum, optimum
 from topodesign.forest.throughput import throughput
@@ -94,6 +95,7 @@ def test_no_allreduce_exceeds_the_bound_of_one(spec: str, options: dict[str, Any
         options = {"shards": "box0/gpu0=2"}
     found = trees(spec, "allreduce", **options)
     best = optimum(spec, "allreduce", method="fluid")
+    assert isinstance(best, FluidOptimum)
     assert found.best.bandwidth <= best.bandwidth <= found.bound
     record = found.record()
     assert record["proven"] == (found.best.bandwidth == found.bound)

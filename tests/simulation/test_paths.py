@@ -36,12 +36,13 @@ def drawn(seed: int, collective: str = "all-to-all") -> Paths:
 @settings(max_examples=40)
 def test_the_best_number_of_chunks_is_the_best(seed: int, collective: str, latency: int) -> None:
     paths = drawn(seed, collective)
-    messages = Latency(Fraction(latency, 10**6))
+    alpha = Fraction(latency, 10**6)
+    messages = Latency(alpha)
     asked: dict[str, Any] = {"latency": messages, "size": Fraction(2**16), "unit": UNIT}
     best = simulate_paths(paths, **asked)
     starts, switches = sends(paths)
     assert [(one.starts, one.switches) for one in best.phases] == [(starts, switches)]
-    step = messages.alpha + (starts - 1) * GAP + switches * HOP if messages.alpha is not None else None
+    step = alpha + (starts - 1) * GAP + switches * HOP
     assert best.time >= best.optimum
     for chunks in (1, 2, 3, 5, 8, 30):
         given_ = simulate_paths(paths, **asked, chunks=chunks)

@@ -99,17 +99,16 @@ class _Told(NamedTuple):
 
 def _of_trees(found: FabricOptimum) -> _Told:
     best = found.best
-    bound = "the bottleneck" if found.proven else "proven"
-    proof = "nothing exceeds it" if found.proven else f"none is proven to reach more than {format_rate(best.bound)}"
+    own = found.claims[0]
+    bound = "the bottleneck" if found.proven else "cuts, in whole numbers"
     how = "max-flows in whole numbers find what binds; no schedule gets around it"
     return _Told(
-        f"{format_rate(best.bandwidth)}, and {proof} ({found.proof_covers}). "
-        f"{counted(found.trees, 'tree')} per root are enough for it.",
+        f"{format_rate(best.bandwidth)}; {own}. {counted(found.trees, 'tree')} per root are enough for it.",
         (
             Fact("Throughput", f"{best.bandwidth} B/s", format_rate(best.bandwidth), how),
             Fact("1/x*", f"{best.inverse_rate} s", "for a byte of every shard", "the same, the other way round"),
-            Fact("Bound", f"{best.bound} B/s", format_rate(best.bound), bound),
-            Fact("Trees per root", str(found.trees), "the fewest that reach it", "Proposition 3 of ForestColl"),
+            Fact("Bound", f"{found.bound} B/s", format_rate(found.bound), bound),
+            Fact("Trees per root", str(found.trees), "so many reach it", "Proposition 3 of ForestColl"),
         ),
         (Section("Throughput", (_collectives(found),)),),
     )  # fmt: skip
@@ -118,8 +117,7 @@ def _of_trees(found: FabricOptimum) -> _Told:
 def _of_flow(found: FlowOptimum) -> _Told:
     proof = "a cut that all blocks have to cross" if found.cut else "prices of links, which no flow gets around"
     return _Told(
-        f"{format_rate(found.bandwidth)}, and nothing exceeds it (all ways over nodes and switches, in parts of any "
-        "size).",
+        f"{format_rate(found.bandwidth)}; {found.claims[0]}.",
         (
             Fact("Throughput", f"{found.bandwidth} B/s", format_rate(found.bandwidth), f"a flow, and {proof}"),
             Fact("1/x*", f"{found.inverse_rate} s", "for a byte of every block", "the same, the other way round"),
