@@ -117,7 +117,7 @@ def test_exchanged_legs_of_a_breakout(
     free = [p for p in sorted(plant.patches) if one[:2] not in {plant.lane[end][:2] for end in p}]
     plant.exchange(ports[one], ports[other])
     pairs = [(p, q) for p in free for q in free if p < q and p[1][0] == q[1][0]]
-    if pairs and data.draw(st.booleans()):
+    if pairs and one.lane % 2:
         plant.swap(*data.draw(st.sampled_from(pairs)))
     found = check_wiring(plan, seen(plant))
     if not found.cabled:

@@ -305,7 +305,7 @@ class _View:
         self.astray = {
             receiver: sender
             for receiver, sender in observed.heard.items()
-            if {receiver.host, sender.host} <= plan.node.keys() and not self.ways.open(sender, receiver)
+            if {receiver.host, sender.host} <= plan.node.keys() and not self.ways.carries(sender, receiver)
         }
 
     def findings(self) -> Iterator[Finding]:
@@ -358,7 +358,7 @@ class _View:
 
     def built(self) -> tuple[CrossConnect, ...]:
         """Return the patches that are there, each with the name of the planned one that begins there."""
-        heard = {r: s for r, s in self.observed.heard.items() if self.ways.open(s, r)}
+        heard = {r: s for r, s in self.observed.heard.items() if self.ways.carries(s, r)}
         taken = set(heard.values())
         for receiver, (sender, _) in self.wanted.items():
             unknown = receiver.host in self.observed.unseen or receiver in self.observed.unclear
