@@ -17,8 +17,15 @@ from tests.fuzz.table import tried
 
 ROOT = Path(topodesign.__file__).parent
 OPENS = re.compile(r"\b(read_text|read_bytes|read_head|open_input|open_archive)\((?!encoding|\))")
-SHIPPED = {"base/shipped", "base/text_files", "schedulers/stored", "catalog/budgets", "wiring/exports/formats"}
-"""What reads only files of the package, or is what the others read by."""
+SHIPPED = {
+    "base/shipped",
+    "base/text_files",
+    "schedulers/stored",
+    "catalog/budgets",
+    "wiring/exports/formats",
+    "wiring/inventory/mistaken",
+}
+"""What reads only files of the package, or is what the others read by, or tell by what they could not read."""
 
 WRONG = {
     "empty": b"",

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from topodesign.topology.topology import Topology
 from topodesign.wiring.change.change import fewest_moves
-from topodesign.wiring.inventory.inventory import Fixed, Host, Inventory, Mode, Panel, PanelKind, PanelPort, Port
+from topodesign.wiring.inventory.inventory import (
+    Fixed,
+    Host,
+    Inventory,
+    Mode,
+    Panel,
+    PanelKind,
+    PanelPort,
+    Port,
+    Trunk,
+)
 from topodesign.wiring.plan.plan import WiringPlan
 
 
@@ -34,3 +45,22 @@ def wired(topology: Topology, lanes: int, panels: int = 1, mode: Mode = "simplex
     """A wiring of a topology, node i on host i."""
     plan = bare(topology.nodes, lanes, panels, mode, **kind)
     return fewest_moves(plan, topology, hosts=plan.hosts).after
+
+
+def behind_trunks(plan: WiringPlan, pods: bool) -> WiringPlan:
+    """The same with every panel reached through a patch panel of its own, or one a pod."""
+    room, near, trunks = plan.inventory, [], []
+    pod = {host.name: f"pod{number % 2}" if pods else "" for number, host in enumerate(room.hosts)}
+    labels: dict[str, list[str]] = {}
+    for panel in room.panels:
+        for port in panel.ports:
+            end = plan.end.get((panel.name, port.label))
+            name = f"near{pod[end.host] if end is not None else ''}"
+            labels.setdefault(name, []).append(str(len(labels.get(name, ())) + 1))
+            trunks.append(Trunk(panel.name, port.label, name, labels[name][-1]))
+    for row, (name, some) in enumerate(labels.items()):
+        ports = tuple(PanelPort(label, plan.mode) for label in some)
+        reach = (name.removeprefix("near"),) if pods else ()
+        near.append(Panel(name, "lab", "r3", row + 1, "patch panel", ports, name, reach))
+    hosts = tuple(replace(host, pod=pod[host.name]) for host in room.hosts)
+    return replace(plan, inventory=replace(room, hosts=hosts, panels=(*room.panels, *near), trunks=tuple(trunks)))

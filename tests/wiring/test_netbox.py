@@ -14,11 +14,14 @@ from hypothesis import strategies as st
 from tests.samples.inventories import inventory_of as room_of
 from tests.samples.netbox import PROFILES, NetboxDouble
 from tests.samples.plans import plan_of, plans
+from tests.samples.wirings import behind_trunks, wired
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.expand.library import build
+from topodesign.wiring.check.check import check_wiring
 from topodesign.wiring.exports.formats import export_wiring
 from topodesign.wiring.exports.netbox import to_netbox, to_netbox_cables
 from topodesign.wiring.exports.read_back import import_wiring
+from topodesign.wiring.inventory.files import read_inventory
 from topodesign.wiring.inventory.inventory import (
     POLARITIES,
     Connector,
@@ -38,6 +41,8 @@ from topodesign.wiring.inventory.inventory import (
 from topodesign.wiring.netbox.model import as_objects, exact, inventory_of
 from topodesign.wiring.netbox.tables import import_files, read_tables
 from topodesign.wiring.plan.plan import WiringPlan
+from topodesign.wiring.plan.planner import make_plan
+from topodesign.wiring.start.text import inventory_text
 
 few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -132,6 +137,54 @@ def test_netbox_takes_every_row_and_traces_every_link(plan: WiringPlan, tmp_path
     path = written(tmp_path, files)
     assert import_wiring(plan, "netbox", path).same
     assert inventory_of(read_tables(path)) == plan.inventory
+
+
+@pytest.mark.parametrize("mode", ["simplex", "duplex"])
+@pytest.mark.parametrize("pods", [False, True])
+@pytest.mark.parametrize("there", [False, True])
+def test_rooms_with_trunks_go_to_netbox_and_back(mode: Mode, pods: bool, there: bool, tmp_path: Path) -> None:
+    plan = behind_trunks(wired(build("circulant(6,1,2)"), 4, 2, mode=mode, kind="ocs"), pods)
+    room = replace(plan.inventory, trunks=tuple(replace(one, loss_db=Fraction(3, 10)) for one in plan.inventory.trunks))
+    plan = replace(plan, inventory=replace(room, cabling=plan.fixed if there else ()))
+    files = to_netbox(plan)
+    box = NetboxDouble()
+    box.load(files)
+    for connect in plan.connects:
+        a, b = ((end.host, interface_name(end.port, end.lane, 4)) for end in (connect.a, connect.b))
+        assert box.trace(*a) == b
+        assert mode == "simplex" or box.trace(*b) == a
+    path = written(tmp_path, files)
+    assert import_wiring(plan, "netbox", path).same
+    assert inventory_of(read_tables(path)) == plan.inventory
+    for other in (mode, None):
+        assert inventory_of(read_tables(written(tmp_path, import_files(as_objects(room, other))))) == room
+
+
+@pytest.mark.parametrize("mode", ["simplex", "duplex"])
+def test_a_trunk_that_netbox_has_not_as_connected_is_named(mode: Mode, tmp_path: Path) -> None:
+    plan = behind_trunks(wired(build("circulant(6,1,2)"), 4, 2, mode=mode, kind="ocs"), pods=True)
+    cables = to_netbox_cables(plan).replace(",planned,", ",connected,")
+    path = tmp_path / "cables.csv"
+    path.write_text(cables)
+    assert check_wiring(plan, netbox=path).ok
+    first = next(line for line in cables.splitlines() if ",T1" in line)
+    path.write_text(cables.replace(first, first.replace(",connected,", ",planned,")))
+    found = check_wiring(plan, netbox=path)
+    assert {one.fault for one in found.findings} == {"unbuilt"}
+    assert all("T1 is planned" in one.words for one in found.findings)
+
+
+def test_the_shipped_room_with_trunks_goes_to_netbox_and_back(tmp_path: Path) -> None:
+    room = read_inventory(Path(__file__).parents[2] / "configs" / "inventory_pods.yaml")
+    plan = make_plan(build("circulant(32,3,4,5)"), room, mode="simplex")
+    path = written(tmp_path, to_netbox(plan))
+    assert import_wiring(plan, "netbox", path).same
+    found = inventory_of(read_tables(path))
+    assert found.trunks == plan.inventory.trunks
+    assert found == plan.inventory
+    again = tmp_path / "again.yaml"
+    again.write_text(inventory_text(found))
+    assert read_inventory(again) == found
 
 
 def test_without_profiles_netbox_traces_no_simplex_panel() -> None:

@@ -13,7 +13,7 @@ from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError
 from topodesign.base.text_files import naming
 from topodesign.wiring.check.observed import Lane, Observed
-from topodesign.wiring.exports.netbox import front_port_sides, netbox_cables
+from topodesign.wiring.exports.netbox import front_port_sides, netbox_cables, rear_port_labels
 from topodesign.wiring.inventory import mistaken
 from topodesign.wiring.inventory.inventory import interface_name, lanes_of
 from topodesign.wiring.netbox.model import CONNECTED
@@ -74,11 +74,13 @@ class _Built:
                 if port.lanes > 1:  # or one interface for all lanes, on a breakout cable
                     self.lanes.setdefault(CableEnd(host.name, INTERFACE, port.name), []).append(one)
         self.sides = {CableEnd(panel, FRONT, name): side for (panel, name), side in front_port_sides(plan)}
+        self.rears = dict(rear_port_labels(plan))
+        self.trunks: dict[_Port, dict[str, tuple[_Port, str]]] = {}
         self.fixed: dict[tuple[Lane, _Port], str] = {}
         self.patches: dict[frozenset[_Side], str] = {}
         for cable in cables:
             self._add(cable)
-        self.lane_at = {port: lane for (lane, port), status in self.fixed.items() if status == CONNECTED}
+        self.lane_at = {self._behind(port): lane for (lane, port), status in self.fixed.items() if status == CONNECTED}
 
     def _add(self, cable: NetboxCable) -> None:
         for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
@@ -86,10 +88,30 @@ class _Built:
             ports = [(end.device, end.name) for end in far if end.kind == REAR]
             for lane, port in zip(lanes, ports, strict=False):
                 self.fixed[lane, port] = cable.status
+            for end, other in zip(near, far, strict=False):  # an export does not tell rear from front ports
+                panel, label, side = self.sides.get(end, ("", "", ""))
+                if (panel, label) in self.plan.inventory.leads_to and end.kind == FRONT:
+                    there = self.rears.get((other.device, other.name), (other.device, other.name))
+                    self.trunks.setdefault((panel, label), {})[side] = there, cable.status
+                    return
         sides = [self.sides[end] for end in (*cable.a, *cable.b) if end in self.sides]
         if len(sides) == len(cable.a) + len(cable.b) and len(cable.a) == len(cable.b):
             half = len(cable.a)
             self.patches |= {frozenset(pair): cable.status for pair in zip(sides[:half], sides[half:], strict=True)}
+
+    def _behind(self, port: _Port) -> _Port:
+        """Return the port that a lane reaches from where it is plugged in: that of a trunk that is whole."""
+        if port not in self.plan.inventory.leads_to:
+            return port
+        ends = {there for there, _ in self.trunks.get(port, {}).values()}
+        return next(iter(ends)) if len(ends) == 1 and self._trunk_status(port) == CONNECTED else port
+
+    def _trunk_status(self, port: _Port) -> str | None:
+        """Return that of the cables of a trunk, by the port where hosts plug in; None if they are not there."""
+        cables = self.trunks.get(port, {})
+        if cables.keys() not in ({"A", "B"}, {"AB"}):
+            return None
+        return next((status for _, status in cables.values() if status != CONNECTED), CONNECTED)
 
     def observed(self) -> Observed:
         """Return what receivers hear, and why others hear nothing."""
@@ -110,17 +132,21 @@ class _Built:
     def _unbuilt(self, heard: Collection[Lane]) -> Iterator[tuple[Lane, str]]:
         """Yield the receivers that should hear something and do not, with the cables on the way that are not there."""
         names = {(cable.a[0], cable.b[0]): cable.label for cable in netbox_cables(self.plan)}
+        room = self.plan.inventory
         fixed = {
             (end.device, end.name): (self.lanes[lane][0], name)
             for (lane, end), name in names.items()
-            if end.kind == REAR
+            if lane.kind == INTERFACE
         }
+        trunk = {place: f"T{row}" for row, place in enumerate(room.leads_to, start=1)}
         for (a, b), name in names.items():
-            if a not in self.sides:
+            if a not in self.sides or b not in self.sides:
                 continue
             ends = [self.sides[end] for end in (a, b)]
-            ways = [(*fixed[end[:2]], end[:2]) for end in ends]
+            plugged = [room.plugged_at(*end[:2]) for end in ends]
+            ways = [(*fixed[place], place) for place in plugged]
             told = [(label, self.fixed.get((lane, port))) for lane, label, port in ways]
+            told += [(trunk[place], self._trunk_status(place)) for place in plugged if place in trunk]
             told.insert(1, (name, self.patches.get(frozenset(ends))))
             lacking = [
                 f"{label} is {'not there' if status is None else status}"

@@ -98,7 +98,7 @@ class Ways:
             return False
         return self._field[a[0]] == self._field[b[0]]
 
-    def open(self, sender: Lane, receiver: Lane) -> bool:
+    def carries(self, sender: Lane, receiver: Lane) -> bool:
         """Return whether there may be a way: they can be patched, and no circuit is known to be another."""
         known = self.circuits is not None and receiver in self.port and self.port[receiver][0] in self._switches
         said = self.circuits.get(receiver) if self.circuits is not None and known else sender
@@ -264,7 +264,7 @@ class _Search:
     def _odd(self, receiver: Lane) -> tuple[bool, bool]:
         """Return whether no patch brings what a receiver hears, and whether it is not as planned."""
         sender, there = self._slot(self.heard[receiver]), self._slot(receiver)
-        return not self.ways.open(sender, there), self.wanted.get(there) != sender
+        return not self.ways.carries(sender, there), self.wanted.get(there) != sender
 
     def _slot(self, lane: Lane) -> Lane:
         return self.slot.get(lane, lane)

@@ -173,7 +173,7 @@ class WiringCheck(Result):
         if not other.moves:
             return [f"nothing has to move {places}", order, "otherwise:", *moves, *exact]
         (claim,) = self.claims
-        lines = [f"these patches make the links of the plan between its hosts ({claim.verdict}):", *moves, *exact]
+        lines = [f"these patches make the links of the plan ({claim.verdict}):", *moves, *exact]
         if other.moves < repair.moves:
             lines += [f"{other.moves} would do {places}", order, *(f"  {line}" for line in other.instructions())]
         if not self.decided:
@@ -305,7 +305,7 @@ class _View:
         self.astray = {
             receiver: sender
             for receiver, sender in observed.heard.items()
-            if {receiver.host, sender.host} <= plan.node.keys() and not self.ways.open(sender, receiver)
+            if {receiver.host, sender.host} <= plan.node.keys() and not self.ways.carries(sender, receiver)
         }
 
     def findings(self) -> Iterator[Finding]:
@@ -358,7 +358,7 @@ class _View:
 
     def built(self) -> tuple[CrossConnect, ...]:
         """Return the patches that are there, each with the name of the planned one that begins there."""
-        heard = {r: s for r, s in self.observed.heard.items() if self.ways.open(s, r)}
+        heard = {r: s for r, s in self.observed.heard.items() if self.ways.carries(s, r)}
         taken = set(heard.values())
         for receiver, (sender, _) in self.wanted.items():
             unknown = receiver.host in self.observed.unseen or receiver in self.observed.unclear

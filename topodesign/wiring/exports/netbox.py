@@ -6,14 +6,14 @@ Devices and ports are as :mod:`topodesign.wiring.netbox.model` has them. Beyond 
   plan, in which a panel port has one front port, it is one cable, too, so that its length counts once.
 * A circuit is a cable as well, since NetBox has nothing else that its traces follow.
 
-Fixed cabling that the inventory has is ``connected``, all else ``planned``. Every cable has a profile, without which
-NetBox 4.5 and later trace none through a rear port of two positions.
+Fixed cabling that the inventory has and trunks are ``connected``, all else ``planned``. Every cable has a profile,
+without which NetBox 4.5 and later trace none through a rear port of two positions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 
 from topodesign.base.errors import FileFormatError
@@ -21,17 +21,26 @@ from topodesign.base.tables import named_columns
 from topodesign.base.text_files import read_text
 from topodesign.topology.topology import Topology
 from topodesign.wiring.exports.cables import COLOURS, Cable, cables
-from topodesign.wiring.inventory.inventory import Fixed, Mode, interface_name, lanes_of
+from topodesign.wiring.inventory.inventory import MODES, Fixed, Mode, interface_name, lanes_of
 from topodesign.wiring.inventory.lengths import format_metres
 from topodesign.wiring.inventory.port_labels import PortLabels
-from topodesign.wiring.netbox.model import CONNECTED, as_objects, cable_ends, front_ports, site_of
+from topodesign.wiring.netbox.model import (
+    CONNECTED,
+    PROFILES,
+    as_objects,
+    cable_ends,
+    front_ports,
+    rear_names,
+    sides_of,
+    site_of,
+    trunk_cables,
+)
 from topodesign.wiring.netbox.objects import FRONT, INTERFACE, REAR, CableEnd, NetboxCable
 from topodesign.wiring.netbox.tables import cable_file, cable_table, import_files
 from topodesign.wiring.plan.circuits import Circuit, recabled, topology_of
 from topodesign.wiring.plan.plan import WiringPlan
 
 COLUMNS = ("side_a_device", "side_a_type", "side_a_name", "side_b_device", "side_b_type", "side_b_name")
-_PROFILES = {1: "single-1c1p", 2: "single-1c2p"}
 
 
 def to_netbox(plan: WiringPlan) -> dict[str, str]:
@@ -61,19 +70,22 @@ def to_netbox_cables(plan: WiringPlan) -> str:
 def netbox_cables(plan: WiringPlan) -> Iterator[NetboxCable]:
     """Yield the cables of a plan as NetBox has them."""
     lanes = {(host.name, port.name): port.lanes for host in plan.inventory.hosts for port in host.ports}
-    there = set(plan.inventory.cabling)
+    room = plan.inventory
+    there = {one[:3] for one in map(astuple, room.cabling)}
     for cable in cables(plan):
+        if cable.kind == "trunk":
+            continue
         status, positions = "planned", 1
         if cable.a.lane is not None:
             fixed = Fixed(cable.a.device, cable.a.port, cable.a.lane, cable.b.device, cable.b.port)
             a, b = cable_ends(fixed, lanes[fixed.host, fixed.port])
-            status = CONNECTED if fixed in there else status
-            port = plan.inventory.panel_port[fixed.panel, fixed.panel_port]
-            positions = len(front_ports(fixed.panel, port, plan.mode))
+            status = CONNECTED if (fixed.host, fixed.port, fixed.lane) in there else status
+            positions = len(sides_of(room, fixed.panel, fixed.panel_port, plan.mode))
         else:
             a, b = _patch_ends(plan, cable)
-        profile, colour, metres = _PROFILES[positions], COLOURS[cable.colour], format_metres(cable.length)
+        profile, colour, metres = PROFILES[positions], COLOURS[cable.colour], format_metres(cable.length)
         yield NetboxCable(cable.name, status, (a,), (b,), profile, colour, metres)
+    yield from trunk_cables(room, plan.mode)
 
 
 def _patch_ends(plan: WiringPlan, cable: Cable) -> tuple[CableEnd, CableEnd]:
@@ -104,7 +116,8 @@ def from_netbox(path: Path, plan: WiringPlan, labels: PortLabels | None = None) 
         for host in plan.inventory.hosts
         for port, lane in lanes_of(host)
     }
-    fibres = dict(front_port_sides(plan))
+    fibres, rears = dict(front_port_sides(plan)), dict(rear_port_labels(plan))
+    led: dict[tuple[str, str], tuple[str, str]] = {}
     for line, row in named_columns(read_text(cable_file(path), (".csv",)), COLUMNS):
         a, b = (
             (row[f"side_{end}_device"], labels.read(row[f"side_{end}_device"], row[f"side_{end}_name"])) for end in "ab"
@@ -112,24 +125,33 @@ def from_netbox(path: Path, plan: WiringPlan, labels: PortLabels | None = None) 
         types = row["side_a_type"], row["side_b_type"]
         if types == (INTERFACE, REAR) and a in lanes:
             fixed.append(Fixed(a[0], *lanes[a], *b))
+        elif types == (FRONT, REAR) and a in fibres and b in rears:
+            led[fibres[a][:2]] = rears[b]
         elif types == (FRONT, FRONT) and a in fibres and b in fibres:
             made += _made(fibres[a], fibres[b], line)
         else:
             raise FileFormatError(
                 f"line {line}: {' '.join(a)} and {' '.join(b)} are no interface and rear port, or front ports"
             )
-    return topology_of(made, recabled(plan, fixed))
+    behind = [Fixed(*one[:3], *led.get(one[3:], one[3:])) for one in map(astuple, fixed)]
+    return topology_of(made, recabled(plan, behind))
 
 
 def front_port_sides(plan: WiringPlan) -> Iterator[tuple[tuple[str, str], tuple[str, str, str]]]:
     """Yield panel and name of every front port that there may be, with panel, label and sides; the plan's own last."""
     modes: tuple[Mode, ...] = ("duplex", "simplex") if plan.mode == "simplex" else ("simplex", "duplex")
     for mode in modes:
-        for panel in plan.inventory.panels:
-            for port in panel.ports:
-                ends = front_ports(panel.name, port, mode)
-                for front, side in zip(ends, "AB" if len(ends) > 1 else ["AB"], strict=True):
-                    yield (panel.name, front.name), (panel.name, port.label, side)
+        for panel, label in plan.inventory.panel_port:
+            ends = front_ports(plan.inventory, panel, label, mode)
+            for front, side in zip(ends, "AB" if len(ends) > 1 else ["AB"], strict=True):
+                yield (panel, front.name), (panel, label, side)
+
+
+def rear_port_labels(plan: WiringPlan) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    """Yield panel and name of every rear port that there may be, with panel and label."""
+    for mode in MODES:
+        for key in plan.inventory.panel_port:
+            yield from (((key[0], name), key) for name in rear_names(plan.inventory, *key, mode))
 
 
 def _made(a: tuple[str, str, str], b: tuple[str, str, str], line: int) -> list[Circuit]:

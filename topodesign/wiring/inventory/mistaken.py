@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from topodesign.base.errors import FileFormatError, TopodesignError
+from topodesign.base.text_files import open_input
 
 INVENTORY = "an inventory of hosts and panels"
 PLAN = "a wiring plan"
@@ -44,9 +45,9 @@ _KEY = re.compile(r"^([A-Za-z_]\w*):", re.MULTILINE)
 def kind_of(path: Path) -> str | None:
     """Return what a file is by how it begins and what it is called, in words; None if that is not known."""
     try:
-        with path.open("rb") as file:
+        with open_input(path) as file:
             head = file.read(_HEAD)
-    except (OSError, ValueError):
+    except (FileFormatError, OSError):
         return None
     if head.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         return "a spreadsheet or an archive (save spreadsheets as CSV)"

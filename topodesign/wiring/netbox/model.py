@@ -9,12 +9,16 @@ How things are modelled:
   ``B`` after the label; else it has one position and one front port of the same name. A blocked port is marked as
   connected.
 * Fixed cabling that exists is a connected cable from interface to rear port.
+* A trunk is a connected cable from the front port where hosts plug in behind it to the rear port of the port that it
+  leads to. Of a simplex port it is two, a fibre each, between ``01A`` and ``1A`` and between ``01B`` and ``1B``; the
+  port that it leads to has two rear ports then, each with the front port of its name. So no port needs more than one
+  cable, and import forms take them all.
 
 What NetBox has no field for is in lines ``key: value`` of comments: pods, units that a rack has twice, and field, spare
 ports and circuit loss of a panel at the device, coordinates at the rack, name, slack, stock and losses of the inventory
 at the sites; polarity and budget of a host's port in the description of its interfaces; whether a panel port is
-simplex, and its loss, in that of its rear port. Trunks between panels are refused: no import form has a front port of
-two fibres.
+simplex, its loss, which side of which port it is, and whether a trunk leads on, with its loss, in that of its rear
+port.
 
 A room that was entered by others is read, too: a device with rear ports is a panel, any other with optical interfaces a
 host. An interface is a port with an MPO connector if its type has lanes on parallel fibres, or if its cable ends
@@ -33,6 +37,7 @@ from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.units import Quantity, as_bandwidth, format_bandwidth
 from topodesign.wiring.inventory.inventory import (
     LANES,
+    MODES,
     PANEL_KINDS,
     POLARITIES,
     Fixed,
@@ -46,6 +51,7 @@ from topodesign.wiring.inventory.inventory import (
     PanelPort,
     Place,
     Port,
+    Trunk,
     interface_name,
     lanes_of,
 )
@@ -73,6 +79,12 @@ ROLES: dict[str, str] = {"host": "00bcd4", "patch panel": "9e9e9e", "ocs": "673a
 """The roles of devices that are made here, with a colour each."""
 
 CONNECTED = "connected"
+PROFILES = {1: "single-1c1p", 2: "single-1c2p"}
+"""Of a cable to a rear port of so many positions."""
+
+_LOSS = "loss "
+_TRUNK = "trunk"
+_PART = "side of "
 MOST_UNITS = 100
 """Units of the tallest rack that NetBox knows."""
 
@@ -119,13 +131,50 @@ def site_of(site: str) -> str:
     return site or NO_SITE
 
 
-def front_ports(panel: str, port: PanelPort, mode: Mode | None) -> list[FrontPort]:
+def sides_of(inventory: Inventory, panel: str, label: str, mode: Mode | None) -> tuple[str, ...]:
+    """Return the sides that a panel port has apart in a plan of a mode; None where there is none yet.
+
+    Where a trunk leads on, those of the port that it leads to.
+    """
+    port = inventory.panel_port[inventory.leads_to.get((panel, label), (panel, label))]
+    return ("A", "B") if port.mode == "simplex" and mode != "duplex" else ("",)
+
+
+def rear_names(inventory: Inventory, panel: str, label: str, mode: Mode | None) -> tuple[str, ...]:
+    """Return the names of the rear ports of a panel port: one, or one a side where a trunk arrives fibre by fibre."""
+    sides = sides_of(inventory, panel, label, mode)
+    return tuple(f"{label}{side}" for side in sides) if (panel, label) in inventory.trunk_at else (label,)
+
+
+def front_ports(inventory: Inventory, panel: str, label: str, mode: Mode | None) -> list[FrontPort]:
     """Return the front ports of a panel port in a plan of a mode; None where there is none yet."""
-    sides = "AB" if port.mode == "simplex" and mode != "duplex" else ""
-    return [
-        FrontPort(panel, f"{port.label}{side}", ((port.label, position),), port.blocked)
-        for position, side in enumerate(sides or [""], start=1)
-    ]
+    sides, rears = sides_of(inventory, panel, label, mode), rear_names(inventory, panel, label, mode)
+    behind = [(name, 1) for name in rears] if len(rears) > 1 else [(label, n + 1) for n in range(len(sides))]
+    blocked = inventory.panel_port[panel, label].blocked
+    return [FrontPort(panel, f"{label}{side}", (there,), blocked) for side, there in zip(sides, behind, strict=True)]
+
+
+def _rear_ports(inventory: Inventory, panel: str, label: str, mode: Mode | None) -> Iterator[RearPort]:
+    port, trunk = inventory.panel_port[panel, label], inventory.leads_to.get((panel, label))
+    words = [port.mode] + ([] if port.loss_db is None else [f"{_LOSS}{exact(port.loss_db)}dB"])
+    if trunk is not None:
+        loss = inventory.trunk_at[trunk].loss_db
+        words.append(_TRUNK if loss is None else f"{_TRUNK} {exact(loss)}dB")
+    names = rear_names(inventory, panel, label, mode)
+    positions = 1 if len(names) > 1 else len(sides_of(inventory, panel, label, mode))
+    for name in names:
+        part = [f"{_PART}{label}"] if name != label else []
+        yield RearPort(panel, name, positions, port.blocked, ", ".join([*words, *part]))
+
+
+def trunk_cables(inventory: Inventory, mode: Mode | None) -> Iterator[NetboxCable]:
+    """Yield the cables of trunks, which are there: one a trunk, or one a fibre."""
+    for row, one in enumerate(inventory.trunks, start=1):
+        sides = sides_of(inventory, one.near, one.near_port, mode)
+        far = rear_names(inventory, one.panel, one.panel_port, mode)
+        for side, name in zip(sides, far, strict=True):
+            a, b = CableEnd(one.near, FRONT, f"{one.near_port}{side}"), CableEnd(one.panel, REAR, name)
+            yield NetboxCable(f"T{row}{f'-{side}' if side else ''}", CONNECTED, (a,), (b,), PROFILES[1])
 
 
 def as_objects(inventory: Inventory, mode: Mode | None = None) -> NetboxObjects:
@@ -144,10 +193,6 @@ def as_objects(inventory: Inventory, mode: Mode | None = None) -> NetboxObjects:
         If NetBox cannot hold it: names that it takes for others, or speeds that are no whole kilobits per second.
     """
     stands = [inventory.place(name) for name in (*inventory.host, *inventory.panel)]
-    if inventory.trunks:
-        raise ParameterError(
-            "NetBox's import files cannot say trunks between panels; leave them out and enter them there"
-        )
     sites = dict.fromkeys(site_of(place.site) for place in stands)
     sites |= dict.fromkeys(map(site_of, inventory.racks))
     racks = dict.fromkeys((site_of(place.site), place.rack) for place in stands)
@@ -156,22 +201,18 @@ def as_objects(inventory: Inventory, mode: Mode | None = None) -> NetboxObjects:
         for site, racks_there in inventory.racks.items()
         for rack, (x, y) in racks_there.items()
     }
-    rears, fronts = [], []
-    for panel in inventory.panels:
-        for port in panel.ports:
-            ends = front_ports(panel.name, port, mode)
-            loss = "" if port.loss_db is None else f", loss {exact(port.loss_db)}dB"
-            rears.append(RearPort(panel.name, port.label, len(ends), port.blocked, f"{port.mode}{loss}"))
-            fronts += ends
     lanes = {(host.name, port.name): port.lanes for host in inventory.hosts for port in host.ports}
     found = NetboxObjects(
         dict.fromkeys(sites, _about(inventory)),
         {rack: places.get(rack, "") for rack in racks | places},
         tuple(_devices(inventory)),
         tuple(_interface(host, port, lane) for host in inventory.hosts for port, lane in lanes_of(host)),
-        tuple(rears),
-        tuple(fronts),
-        tuple(_fixed_cable(fixed, lanes[fixed.host, fixed.port]) for fixed in inventory.cabling),
+        tuple(rear for key in inventory.panel_port for rear in _rear_ports(inventory, *key, mode)),
+        tuple(front for key in inventory.panel_port for front in front_ports(inventory, *key, mode)),
+        (
+            *(_fixed_cable(inventory, fixed, lanes[fixed.host, fixed.port]) for fixed in inventory.cabling),
+            *trunk_cables(inventory, mode),
+        ),
     )
     _check_names(found)
     return found
@@ -220,8 +261,10 @@ def _interface(host: Host, port: Port, lane: int) -> Interface:
     return Interface(host.name, name, label, sort, kbps.numerator, description=", ".join(words))
 
 
-def _fixed_cable(fixed: Fixed, lanes: int) -> NetboxCable:
+def _fixed_cable(inventory: Inventory, fixed: Fixed, lanes: int) -> NetboxCable:
+    panel, label = inventory.plugged_at(fixed.panel, fixed.panel_port)
     a, b = cable_ends(fixed, lanes)
+    b = b._replace(device=panel, name=label)
     return NetboxCable("", CONNECTED, (a,), (b,))
 
 
@@ -316,6 +359,7 @@ def inventory_of(objects: NetboxObjects, *, roles: Collection[str] = (), speed: 
             dict(racks),
             _quantity(about.get("slack", "0m"), "m"),
             about.get("inventory", ""),
+            tuple(room.trunks()),
             losses=Losses(connector, fibre, splice, int(_quantity(about.get("splices", "0"), ""))),
         )
     except InventoryError as error:
@@ -341,6 +385,11 @@ class _Room:
         for cable in self.cables:
             self.far |= dict.fromkeys(cable.a, cable.b) | dict.fromkeys(cable.b, cable.a)
         self.lanes: dict[CableEnd, list[tuple[str, int]]] = {}
+        words = {(one.device, one.name): one.description.split(", ") for one in objects.rear_ports}
+        self.label = {key: _label(key[1], said) for key, said in words.items()}
+        self.leading = {key: said for key, said in words.items() if any(_is_trunk(word) for word in said)}
+        self.trunk_fronts = {(one.device, one.name): key for key in self.leading for one in self.fronts.get(key, ())}
+        self.led = dict(self._led())
 
     def hosts(self) -> Iterator[Host]:
         """Yield the hosts, and note which lanes their interfaces are."""
@@ -356,7 +405,10 @@ class _Room:
             role = device.role.lower().replace("-", " ")
             kind: PanelKind = "ocs" if role in _SWITCHES else "patch panel"
             said = _said(device.comments)
-            ports = tuple(map(self._panel_port, self.rears[device.name]))
+            parts: dict[str, list[RearPort]] = {}
+            for rear in self.rears[device.name]:
+                parts.setdefault(self.label[device.name, rear.name], []).append(rear)
+            ports = tuple(self._panel_port(label, some) for label, some in parts.items())
             pods = tuple(line[5:].strip() for line in device.comments.splitlines() if line.startswith("pod: "))
             circuit = _quantity(said["circuit"], "dB") if "circuit" in said else None
             field, spare = said.get("field", device.name), int(_quantity(said.get("spare", "0"), ""))
@@ -369,7 +421,27 @@ class _Room:
                 lanes = [lane for end in near for lane in self.lanes.get(end, ())]
                 if lanes and self._at_panels(far):
                     for (port, lane), end in zip(lanes, far, strict=False):
-                        yield Fixed(near[0].device, port, lane, end.device, end.name)
+                        there = self.led.get((end.device, self.label.get((end.device, end.name), end.name)))
+                        panel, label = (end.device, end.name) if there is None else (there.panel, there.panel_port)
+                        yield Fixed(near[0].device, port, lane, panel, label)
+
+    def trunks(self) -> Iterator[Trunk]:
+        """Yield the trunks, in the order of their cables."""
+        yield from self.led.values()
+
+    def _led(self) -> Iterator[tuple[tuple[str, str], Trunk]]:
+        """Yield what ports lead to, once for each cable: the port where hosts plug in, and the trunk."""
+        for cable in self.cables:
+            for near, far in ((cable.a, cable.b), (cable.b, cable.a)):
+                place = self._trunk_end(near[0]) if near else None
+                if place is not None and far and far[0].device in self.devices:
+                    there = self.label.get(far[0][::2], far[0].name)
+                    loss = next(_decibels([word], f"{_TRUNK} ") for word in self.leading[place] if _is_trunk(word))
+                    yield place, Trunk(far[0].device, there, *place, loss)
+
+    def _trunk_end(self, end: CableEnd) -> tuple[str, str] | None:
+        """Return the port from which a trunk leads on, if a front port is of one."""
+        return self.trunk_fronts.get(end[::2]) if end.kind == FRONT else None
 
     def _is_panel(self, device: Device) -> bool:
         return device.role in PANEL_KINDS or (device.role != HOST and device.name in self.rears)
@@ -407,17 +479,32 @@ class _Room:
         match = _PARALLEL.search(one.sort)
         return len(far) or (1 if match is None else int(match[1]))
 
-    def _panel_port(self, rear: RearPort) -> PanelPort:
-        fronts = self.fronts[rear.device, rear.name]
-        words = rear.description.split(", ")
-        mode: Mode = "simplex" if words[0] == "simplex" or len(fronts) > 1 else "duplex"
-        foreign = not all(end in self.lanes for end in self.far.get(CableEnd(rear.device, REAR, rear.name), ()))
+    def _panel_port(self, label: str, rears: Sequence[RearPort]) -> PanelPort:
+        first = rears[0]
+        fronts = [front for rear in rears for front in self.fronts[rear.device, rear.name]]
+        words = first.description.split(", ")
+        mode: Mode = "simplex" if words[0] == "simplex" or (words[0] not in MODES and len(fronts) > 1) else "duplex"
+        ends = [end for rear in rears for end in self.far.get(CableEnd(rear.device, REAR, rear.name), ())]
+        foreign = not all(end in self.lanes or self._leads_here(end, first.device, label) for end in ends)
+        leads = (first.device, label) in self.led
         for front in fronts:
             far = self.far.get(CableEnd(front.device, FRONT, front.name), ())
-            foreign |= not all(end.kind == FRONT and end.device in self.devices for end in far)
-        return PanelPort(
-            rear.name, mode, foreign or rear.marked or any(front.marked for front in fronts), _decibels(words, "loss ")
-        )
+            foreign |= not leads and not all(end.kind == FRONT and end.device in self.devices for end in far)
+        marked = any(rear.marked for rear in rears) or any(front.marked for front in fronts)
+        return PanelPort(label, mode, foreign or marked, _decibels(words, _LOSS))
+
+    def _leads_here(self, end: CableEnd, panel: str, label: str) -> bool:
+        near = self._trunk_end(end)
+        return near is not None and (self.led[near].panel, self.led[near].panel_port) == (panel, label)
+
+
+def _is_trunk(word: str) -> bool:
+    return word.partition(" ")[0] == _TRUNK
+
+
+def _label(name: str, words: Sequence[str]) -> str:
+    """Return the label of the panel port that a rear port is, or is a side of."""
+    return next((word.removeprefix(_PART) for word in words if word.startswith(_PART)), name)
 
 
 _Component = TypeVar("_Component", Interface, RearPort)

@@ -123,7 +123,7 @@ def _ports(ports: Sequence[Port]) -> Iterator[str]:
 
 
 def _trunks(trunks: Iterable[Trunk]) -> Iterator[str]:
-    names = ("panel", "port", "near", "near_port")
+    names = ("panel", "panel_port", "near", "near_port")
     for loss, group in groupby(trunks, key=lambda trunk: trunk.loss_db):
         more = "" if loss is None else f", loss: {_decimal(loss)}dB"
         for row in _runs([(one.panel, one.panel_port, one.near, one.near_port) for one in group]):
