@@ -412,6 +412,7 @@ DOCTOR = record(
             "ran nothing",
             "loaded",
             "refused",
+            "not connected",
             "not loaded",
             "no log",
             about="What became.",
