@@ -14,7 +14,7 @@ from topodesign.base.atomic import write_directory, write_whole
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopodesignError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
-from topodesign.base.wording import listed
+from topodesign.base.wording import listed, with_article
 from topodesign.collectives import Collective
 from topodesign.compiler.backends import BACKENDS
 from topodesign.compiler.backends.backend import Backend, Checked, Files, Options
@@ -383,7 +383,9 @@ def _front_end(plan: Plan) -> FrontEnd:
     collective, topology = plan.collective, plan.topology
     if not collective.like(*front_end.collectives):
         known = ", ".join(one.name for one in front_end.collectives)
-        raise InfeasibleError(f"{front_end.name} of a {collective} cannot be compiled yet; of {known} they can")
+        raise InfeasibleError(
+            f"{front_end.name} of {with_article(collective)} cannot be compiled yet; of {known} they can"
+        )
     some = len(collective.group or ()) not in {0, topology.nodes - len(topology.switches)}
     if some or collective.groups is not None:
         raise InfeasibleError(

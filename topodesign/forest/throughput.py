@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import ParameterError
+from topodesign.base.wording import with_article
 from topodesign.collectives import ALLGATHER, Collective
 from topodesign.expand.places import PlaceLike, as_fabric
 from topodesign.fabrics.fabric import Fabric, FabricLink
@@ -402,7 +403,7 @@ def _phases(fabric: Fabric, collective: Collective | str, root: str | None, shar
         weights = shard_sizes(fabric.topology, shards).tolist()
     else:
         if shards is not None:
-            raise ParameterError(f"the only shard of a {collective} is its root's; leave shard sizes out")
+            raise ParameterError(f"the only shard of {with_article(collective)} is its root's; leave shard sizes out")
         number = compute_node(fabric, root)
         weights = [int(node == number) for node in fabric.compute]
     topology = fabric.topology

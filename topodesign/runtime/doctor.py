@@ -19,7 +19,7 @@ from topodesign.base.errors import FileFormatError
 from topodesign.base.records import Result
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import naming, open_input, read_bytes
-from topodesign.base.wording import counted
+from topodesign.base.wording import counted, with_article
 from topodesign.runtime.connections import CONNECTIONS, TREES, TREES_JOIN
 from topodesign.runtime.parse import parse_xml, read_text
 from topodesign.runtime.profiles import PROFILES, RuntimeProfile, get_profile
@@ -555,7 +555,7 @@ def _reasons(about: About, name: str, size: int | None, ranks: int | None, *, in
     """Yield why a program cannot run a call, the plainest first."""
     collective, _, more = name.partition(" ")
     if collective and collective != about.collective:
-        yield f"it is {'an' if about.collective.startswith('a') else 'a'} {about.collective}"
+        yield f"it is {with_article(about.collective)}"
     if more:
         yield "programs add, multiply, or take the least or largest"
     if ranks is not None and about.ranks is not None and ranks != about.ranks:
