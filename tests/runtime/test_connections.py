@@ -46,7 +46,7 @@ def test_pairs_are_a_ring_and_two_trees(ranks: int) -> None:
 
 @given(st.integers(4, 300))
 def test_a_ring_of_four_and_more_has_no_cable_for_some_pair_of_a_tree(ranks: int) -> None:
-    assert set(tree_pairs(ranks)) - set(ring_pairs(ranks))
+    assert set(tree_pairs(ranks)) - {(min(pair), max(pair)) for pair in ring_pairs(ranks)}
 
 
 # -- logs of real issues --------------------------------------------------------------------------------------------
@@ -68,8 +68,8 @@ ISSUES: dict[str, tuple[str, str, str]] = {
     ),
     "NVIDIA/nccl#2013": (
         (
-            f"[2026-03-13 22:26:02] host-01.example.com:XXXXXX [5] ibvwrap.c:262 NCCL WARN {MODIFY} 110 Connection timed "
-            "out, on dev mlx_x:1, curr state INIT, next state RTR, local GID index 3, local GID ::ffff:10.0.0.1, "
+            f"[2026-03-13 22:26:02] host-01.example.com:XXXXXX [5] ibvwrap.c:262 NCCL WARN {MODIFY} 110 Connection "
+            "timed out, on dev mlx_x:1, curr state INIT, next state RTR, local GID index 3, local GID ::ffff:10.0.0.1, "
             "remote GID ::ffff:10.0.1.2\n"
         ),
         "port mlx_x:1 (::ffff:10.0.0.1) has no way to ::ffff:10.0.1.2",
@@ -142,16 +142,16 @@ ISSUES: dict[str, tuple[str, str, str]] = {
     ),
     "microsoft/mscclpp#431": (
         (
-            'C++ exception with description "ibv_modify_qp failed (errno 19) (Ib failure: No such device)" thrown in the '
-            "test body.\n"
+            'C++ exception with description "ibv_modify_qp failed (errno 19) (Ib failure: No such device)" thrown in '
+            "the test body.\n"
         ),
         "the NIC of a rank has no way",
         "one NIC for all other hosts",
     ),
     "exo-explore/exo#1390": (
         (
-            "[ 05:21:08.2359AM | WARNING ] Runner 66b6189d crashed with critical exception [jaccl] Changing queue pair to "
-            "RTR failed with errno 22\nTraceback (most recent call last):\n"
+            "[ 05:21:08.2359AM | WARNING ] Runner 66b6189d crashed with critical exception [jaccl] Changing queue pair "
+            "to RTR failed with errno 22\nTraceback (most recent call last):\n"
         ),
         "Thunderbolt Bridge",
         "IPv4 address",

@@ -21,6 +21,7 @@ from topodesign.compiler.backends.backend import Backend, Checked, Files, Option
 from topodesign.compiler.frontends import exchange, rounds, trees
 from topodesign.compiler.ir import PROTOCOLS, THREADBLOCKS, Program, Protocol, Threadblocks
 from topodesign.compiler.limits import Limits
+from topodesign.compiler.wires import wiring_notes
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.files import as_plan
 from topodesign.plans.orbit import OrbitRounds
@@ -164,7 +165,9 @@ class Compiled(Result):
     report
         What an independent reading of the files found; None if it was not asked for.
     notes
-        What there is to say about how it came about.
+        What there is to say about how it came about, and of what its runtime wants beside it.
+    fewer_trees
+        Why its trees are fewer than the best; None where they are not. It is among the notes.
     """
 
     plan: Plan
@@ -174,6 +177,7 @@ class Compiled(Result):
     files: Files
     report: Checked | None = None
     notes: tuple[str, ...] = ()
+    fewer_trees: str | None = None
 
     @property
     def text(self) -> str:
@@ -365,7 +369,9 @@ def compile_plan(
     program = backend.lower(plan, options)
     if program is None:
         program = front_end.program(plan.topology, plan.movement, options, backend.limits(options))
-    return Compiled(plan, program, backend, options, backend.emit(program, options))
+    files = backend.emit(program, options)
+    notes = (*backend.notes(plan, options, files), *wiring_notes(backend.name, plan.place, options))
+    return Compiled(plan, program, backend, options, files, notes=notes)
 
 
 def _front_end(plan: Plan) -> FrontEnd:

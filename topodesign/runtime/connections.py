@@ -7,8 +7,6 @@ to one another directly, two ranks of the ring or of a tree may share no cable, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from topodesign.runtime.signs import MSCCL, MSCCLPP, NCCL, RCCL, Sign, sign_of
 
 MLX = "ml-explore/mlx 846d176"
@@ -23,9 +21,9 @@ def ring_pairs(ranks: int) -> list[Pair]:
     Examples
     --------
     >>> ring_pairs(4)
-    [(0, 1), (0, 3), (1, 2), (2, 3)]
+    [(0, 1), (1, 2), (2, 3), (3, 0)]
     """
-    return _sorted((rank, (rank + 1) % ranks) for rank in range(ranks))
+    return [(rank, (rank + 1) % ranks) for rank in range(ranks)]
 
 
 def tree_pairs(ranks: int) -> list[Pair]:
@@ -51,14 +49,26 @@ def tree_pairs(ranks: int) -> list[Pair]:
     return _sorted([*first, *second])
 
 
+def pat_pairs(ranks: int) -> list[Pair]:
+    """Return what NCCL's parallel aggregated trees join, both ways, of ranks in hosts of their own.
+
+    Examples
+    --------
+    >>> pat_pairs(4)
+    [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3), (2, 0), (3, 1)]
+    """
+    powers = [1 << at for at in range((ranks - 1).bit_length())]
+    return [(rank, (rank + power) % ranks) for power in powers for rank in range(ranks)]
+
+
 def _parent(rank: int, ranks: int) -> int:
     bit = rank & -rank
     above = rank ^ bit | bit << 1
     return above if above < ranks else rank ^ bit
 
 
-def _sorted(pairs: Iterator[Pair] | list[Pair]) -> list[Pair]:
-    return sorted({(min(pair), max(pair)) for pair in pairs if pair[0] != pair[1]})
+def _sorted(pairs: list[Pair]) -> list[Pair]:
+    return sorted({(min(pair), max(pair)) for pair in pairs})
 
 
 RELAY = "let a net plugin relay between ranks that share no cable, or join all hosts by a switch"

@@ -339,6 +339,7 @@ COMPILE = either(
             **_CHECK,
             "fewer_trees?": nullable(text("What fewer trees cost, where the runtime takes no more; else null.")),
             "allreduce?": nullable(text("What is known of a better allreduce; else null.")),
+            "notes": texts("How it came about, and what its runtime wants beside it."),
             "threadblocks": record(
                 {
                     "asked": text("`auto`, `merged` or `separate`."),
@@ -357,6 +358,7 @@ COMPILE = either(
             **_PLAN_CHECK,
             "fewer_trees?": nullable(text("As above.")),
             "allreduce?": nullable(text("As above.")),
+            "notes": texts("As above."),
             "file": text("What was written."),
         },
         "an execution plan",
@@ -366,6 +368,7 @@ COMPILE = either(
             **_TRACES,
             "fewer_trees?": nullable(text("As above.")),
             "allreduce?": nullable(text("As above.")),
+            "notes": texts("As above."),
             "file": text("The directory that was written."),
         },
         "traces",
