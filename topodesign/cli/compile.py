@@ -215,6 +215,7 @@ def command(
     else:
         with progress_bar("scheduling and compiling") as progress:
             first = None
+            _refuse_early(source, collective, target, options, settings)
             if options["group"] or options["only"]:
                 first = topodesign.schedule(source, collective, progress=progress, **options)
                 if _is_of_groups(first):
@@ -239,6 +240,25 @@ def command(
     made.save(output)
     tell_of_names(made.plan.topology)
     _print(made, output, as_json)
+
+
+def _refuse_early(
+    source: str, collective: Collective, target: str, options: dict[str, Any], settings: Settings
+) -> None:
+    """Refuse what no schedule makes small enough before one is made; groups are smaller than the place."""
+    from topodesign.compiler.beforehand import require_compilable  # noqa: PLC0415  NumPy, which help does without
+
+    if options["group"] or options["only"]:
+        return
+    require_compilable(
+        source,
+        collective,
+        target,
+        method=options["method"],
+        runtime=settings["runtime"],
+        channels=settings["channels"],
+        parts=settings["parts"],
+    )
 
 
 def _is_of_groups(plan: Plan) -> bool:

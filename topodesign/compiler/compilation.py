@@ -368,7 +368,9 @@ def compile_plan(
         options = replace(options, threadblocks="separate")
     program = backend.lower(plan, options)
     if program is None:
-        program = front_end.program(plan.topology, plan.movement, options, backend.limits(options))
+        limits = backend.limits(options)
+        limits.check_ranks(plan.topology.nodes - len(plan.topology.switches))
+        program = front_end.program(plan.topology, plan.movement, options, limits)
     files = backend.emit(program, options)
     notes = (*backend.notes(plan, options, files), *wiring_notes(backend.name, plan.place, options))
     return Compiled(plan, program, backend, options, files, notes=notes)
