@@ -44,6 +44,8 @@ class Limits:
         Bytes of the largest call that the program is for.
     ranks
         Ranks.
+    of
+        Whose they are, for messages.
     """
 
     chunks_per_instruction: int = ANY
@@ -56,6 +58,7 @@ class Limits:
     slot_bytes: int = 1
     largest_call: int = 2**63
     ranks: int = ANY
+    of: str = "the target"
 
     def __post_init__(self) -> None:
         """Check that every limit is at least one.
@@ -66,7 +69,8 @@ class Limits:
             If one is not.
         """
         for limit in fields(self):
-            require_at_least(limit.name, getattr(self, limit.name), int(limit.name != "slots"))
+            if limit.name != "of":
+                require_at_least(limit.name, getattr(self, limit.name), int(limit.name != "slots"))
 
     def check_ranks(self, ranks: int) -> None:
         """Refuse more ranks than there may be.
@@ -77,7 +81,7 @@ class Limits:
             If there are.
         """
         if ranks > self.ranks:
-            raise InfeasibleError(f"a program of {ranks} ranks is too large: {self.ranks} are allowed; use a smaller N")
+            raise InfeasibleError(f"{self.of} allows {self.ranks} ranks, and there are {ranks}; use a smaller N")
 
     def check_threadblock(self, rank: int, peer: int, instructions: int) -> None:
         """Refuse more instructions than a threadblock may have, where one rank sends to another in so many steps.
@@ -89,8 +93,8 @@ class Limits:
         """
         if instructions > self.instructions_per_block:
             raise InfeasibleError(
-                f"rank {rank} sends to rank {peer} in {instructions} steps, which is as many steps of a threadblock or "
-                f"more, and {self.instructions_per_block} are allowed; {HELP}"
+                f"{self.of} allows {self.instructions_per_block} steps per threadblock, and rank {rank} needs "
+                f"{instructions} or more: in so many it sends to rank {peer}; {HELP}"
             )
 
     def piece(self, chunks: int) -> int:
