@@ -96,7 +96,7 @@ def test_mscclpp_says_what_ran() -> None:
 
 
 def test_lines_of_plans_alone_are_not_told_of_xml() -> None:
-    """Of both forms: that of MSCCL++ 0.9 (logger.hpp:202) and the one before (debug.cc:195)."""
+    """Of both forms: those of MSCCLPP_LOG_LEVEL (logger.hpp:202) and of MSCCLPP_DEBUG (debug.cc:195)."""
     for line in (plus("Initializing NCCL communicator for rank 0, world_size=12"), "h:1:2 [0] MSCCLPP INFO started\n"):
         found = of(line)
         assert (found.verdict, found.runtime) == ("not loaded", "mscclpp")

@@ -605,8 +605,8 @@ def _advice(reading: _Reading, runtime: str, verdict: Verdict, calls: tuple[Call
     if verdict == "not loaded" and runtime == "mscclpp":
         yield (
             "nothing in the log is about plans: give the plan to the library by its Python or C++ interface (of "
-            "MSCCLPP_CACHE_DIR/default it reads four names of its own), and run with MSCCLPP_LOG_LEVEL=INFO (before "
-            "MSCCL++ 0.9 MSCCLPP_DEBUG=INFO)"
+            "MSCCLPP_CACHE_DIR/default it reads four names of its own), and run with MSCCLPP_LOG_LEVEL=INFO, which "
+            "says plans; MSCCLPP_DEBUG says other lines"
         )
     elif verdict == "not loaded":
         yield (
