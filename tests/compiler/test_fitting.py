@@ -37,7 +37,7 @@ def test_the_best_ones_are_taken_where_they_fit() -> None:
     made = compile_fitting(recorded(asked), inplace=True)
     assert asked == [None]
     assert made.plan == plan(None)
-    assert made.notes == ()
+    assert made.fewer_trees is None
     assert made.program.inplace
 
 
@@ -50,7 +50,8 @@ def test_trees_are_halved_until_they_fit() -> None:
     made = compile_fitting(recorded(asked), runtime=narrow)
     assert asked == [None, *(BEST // 2**turn for turn in range(1, len(asked)))]
     assert len(asked) > 1
-    (note,) = made.notes
+    note, *_ = made.notes
+    assert note == made.fewer_trees
     assert note.startswith(f"with {asked[-1]} tree")
     assert "since of the best ones" in note
     assert made.checked().report is not None

@@ -95,6 +95,32 @@ def test_mscclpp_says_what_ran() -> None:
     assert fallen.verdict == "not loaded"
 
 
+def test_lines_of_plans_alone_are_not_told_of_xml() -> None:
+    """Of both forms: those of MSCCLPP_LOG_LEVEL (logger.hpp:202) and of MSCCLPP_DEBUG (debug.cc:195)."""
+    for line in (plus("Initializing NCCL communicator for rank 0, world_size=12"), "h:1:2 [0] MSCCLPP INFO started\n"):
+        found = of(line)
+        assert (found.verdict, found.runtime) == ("not loaded", "mscclpp")
+        assert "Python or C++ interface" in str(found)
+        assert "MSCCL_XML_FILES" not in str(found)
+    assert "MSCCL_XML_FILES" in str(of(logs.NOISE))
+
+
+def test_lines_of_tuning_are_calls() -> None:
+    """They say what ran a call, and may be all that is said of it: rank 0 says them, other lines need COLL."""
+    tuned = info("805306368 Bytes -> Algo 1 proto 2 time 9.1")
+    found = of(logs.NOISE + 3 * tuned, None)
+    assert [(one.size, one.by, one.count) for one in found.calls] == [(805306368, "built-in", 3)]
+    assert "3 calls of 805306368 bytes: a built-in algorithm" in str(found)
+    named = info("AllReduce: 96 Bytes -> Algo 1 proto 2 time 9.1")
+    traced = named + trace("96 Bytes -> Algo 1 proto 2 time 9.1")
+    assert [(one.collective, one.count) for one in of(2 * traced).calls] == [("allreduce", 2)]
+    with_call = info(call(count=THREE)) + tuned + tuned
+    assert sum(one.count for one in of(logs.NOISE + with_call).calls) == 1
+    assert of(logs.MSCCL + logs.ALGO + tuned).verdict == "ran nothing"
+    part = info("AllGather: 96 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}")
+    assert [one.size for one in of(part).calls] == [None]  # of a rank, and the line does not say how many there are
+
+
 def test_processes_do_not_mix() -> None:
     """What ran a call is said by the process that made it."""
     start = plus("Starting execution with plan: ours, collective: allreduce", subsystem="EXEC", pid=98)

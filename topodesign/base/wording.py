@@ -1,4 +1,4 @@
-"""Words in messages: lists with commas, and counts with their nouns."""
+"""Words in messages: lists with commas, counts with their nouns, and nouns with their article."""
 
 from __future__ import annotations
 
@@ -16,3 +16,8 @@ def listed(words: list[str]) -> str:
 def counted(number: int, one: str, several: str | None = None) -> str:
     """Say how many: ``1 switch``, ``4 switches``; the plural of most words has an s."""
     return f"{number} {one if number == 1 else several or f'{one}s'}"
+
+
+def with_article(noun: object) -> str:
+    """Return a noun with its indefinite article: ``an all-to-all``, ``a reduce-scatter``."""
+    return f"{'an' if str(noun)[:1] in 'aeiou' else 'a'} {noun}"

@@ -215,6 +215,7 @@ def command(
     else:
         with progress_bar("scheduling and compiling") as progress:
             first = None
+            _refuse_early(source, collective, target, options, settings)
             if options["group"] or options["only"]:
                 first = topodesign.schedule(source, collective, progress=progress, **options)
                 if _is_of_groups(first):
@@ -239,6 +240,25 @@ def command(
     made.save(output)
     tell_of_names(made.plan.topology)
     _print(made, output, as_json)
+
+
+def _refuse_early(
+    source: str, collective: Collective, target: str, options: dict[str, Any], settings: Settings
+) -> None:
+    """Refuse what no schedule makes small enough before one is made; groups are smaller than the place."""
+    from topodesign.compiler.beforehand import require_compilable  # noqa: PLC0415  NumPy, which help does without
+
+    if options["group"] or options["only"]:
+        return
+    require_compilable(
+        source,
+        collective,
+        target,
+        method=options["method"],
+        runtime=settings["runtime"],
+        channels=settings["channels"],
+        parts=settings["parts"],
+    )
 
 
 def _is_of_groups(plan: Plan) -> bool:
@@ -284,7 +304,8 @@ def _write_all(programs: tuple[Part, ...], output: Path, as_json: bool) -> None:
     if as_json:
         print_json({"programs": records}, records)
     else:
-        say("\n".join(f"{one['file']}: {one['program']}" for one in records))
+        common = [note for note in checked[0][1].notes if all(note in made.notes for _, made in checked)]
+        say("\n".join([*(f"{one['file']}: {one['program']}" for one in records), *common]))
 
 
 def _make_directory(output: Path) -> None:
@@ -311,16 +332,16 @@ def _check_parts(plan: Plan, parts: int) -> None:
 def _print(made: Compiled, output: Path, as_json: bool) -> None:
     """Print what was found out about the program, and where it is."""
     trees = isinstance(made.plan.movement, topodesign.Trees)
-    notes = made.notes or (made.plan.notes if trees else ())
+    best = made.plan.notes if trees and made.fewer_trees is None else ()
     if not as_json:
         found = made.heading() if made.report is None else str(made.report)
         shares = [f"  {made.sharing}"] if "threadblocks" in made.backend.takes else []
-        say("\n".join([found, *shares, *notes, f"written to {output}"]))
+        say("\n".join([found, *shares, *best, *made.notes, f"written to {output}"]))
         return
     about: dict[str, Any] = {"program": made.heading()} if made.report is None else made.report.record()
     if trees:
-        about["fewer_trees"] = made.notes[0] if made.notes else None
-        about["allreduce"] = made.plan.notes[0] if made.plan.notes and not made.notes else None
+        about["fewer_trees"] = made.fewer_trees
+        about["allreduce"] = best[0] if best else None
     if "threadblocks" in made.backend.takes:
         about["threadblocks"] = asdict(made.sharing)
-    print_json({**about, "file": str(output)})
+    print_json({**about, "notes": list(made.notes), "file": str(output)})

@@ -39,6 +39,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from topodesign.base.errors import ParameterError
+from topodesign.base.wording import with_article
 
 if TYPE_CHECKING:
     import numpy as np
@@ -167,7 +168,7 @@ class Collective:
         if root is not None and not self.rooted:
             raise ParameterError(f"{self.name} has no root; leave it out")
         if root is not None and self.groups is not None:
-            raise ParameterError(f"a {self.name} in several groups has a root in each of them")
+            raise ParameterError(f"{with_article(self.name)} in several groups has a root in each of them")
         return self if root == self.root else replace(self, root=root)
 
     def among(self, group: Collection[int] | None) -> Collective:

@@ -14,13 +14,14 @@ from topodesign.base.atomic import write_directory, write_whole
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopodesignError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
-from topodesign.base.wording import listed
+from topodesign.base.wording import listed, with_article
 from topodesign.collectives import Collective
 from topodesign.compiler.backends import BACKENDS
 from topodesign.compiler.backends.backend import Backend, Checked, Files, Options
 from topodesign.compiler.frontends import exchange, rounds, trees
 from topodesign.compiler.ir import PROTOCOLS, THREADBLOCKS, Program, Protocol, Threadblocks
 from topodesign.compiler.limits import Limits
+from topodesign.compiler.wires import wiring_notes
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.files import as_plan
 from topodesign.plans.orbit import OrbitRounds
@@ -164,7 +165,9 @@ class Compiled(Result):
     report
         What an independent reading of the files found; None if it was not asked for.
     notes
-        What there is to say about how it came about.
+        What there is to say about how it came about, and of what its runtime wants beside it.
+    fewer_trees
+        Why its trees are fewer than the best; None where they are not. It is among the notes.
     """
 
     plan: Plan
@@ -174,6 +177,7 @@ class Compiled(Result):
     files: Files
     report: Checked | None = None
     notes: tuple[str, ...] = ()
+    fewer_trees: str | None = None
 
     @property
     def text(self) -> str:
@@ -364,8 +368,12 @@ def compile_plan(
         options = replace(options, threadblocks="separate")
     program = backend.lower(plan, options)
     if program is None:
-        program = front_end.program(plan.topology, plan.movement, options, backend.limits(options))
-    return Compiled(plan, program, backend, options, backend.emit(program, options))
+        limits = backend.limits(options)
+        limits.check_ranks(plan.topology.nodes - len(plan.topology.switches))
+        program = front_end.program(plan.topology, plan.movement, options, limits)
+    files = backend.emit(program, options)
+    notes = (*backend.notes(plan, options, files), *wiring_notes(backend.name, plan.place, options))
+    return Compiled(plan, program, backend, options, files, notes=notes)
 
 
 def _front_end(plan: Plan) -> FrontEnd:
@@ -383,7 +391,9 @@ def _front_end(plan: Plan) -> FrontEnd:
     collective, topology = plan.collective, plan.topology
     if not collective.like(*front_end.collectives):
         known = ", ".join(one.name for one in front_end.collectives)
-        raise InfeasibleError(f"{front_end.name} of a {collective} cannot be compiled yet; of {known} they can")
+        raise InfeasibleError(
+            f"{front_end.name} of {with_article(collective)} cannot be compiled yet; of {known} they can"
+        )
     some = len(collective.group or ()) not in {0, topology.nodes - len(topology.switches)}
     if some or collective.groups is not None:
         raise InfeasibleError(

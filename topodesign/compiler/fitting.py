@@ -85,7 +85,7 @@ def compile_fitting(
                 return made
             turn = ", one phase after the other" if _concurrent(best) else ""
             note = f"with {per_root(plan.fabric, plan.movement)}{turn}, since of the best ones {why}"
-            return replace(made, notes=(*made.notes, note))
+            return replace(made, notes=(note, *made.notes), fewer_trees=note)
 
 
 def _fewer(plan: Plan) -> int:

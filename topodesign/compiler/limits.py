@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from topodesign.base.arguments import require_at_least
+from topodesign.base.errors import InfeasibleError
 
 ANY = 2**31
 """A limit that nothing reaches."""
@@ -41,6 +42,10 @@ class Limits:
         Bytes of a piece: as many whole chunks as fit, at least one.
     largest_call
         Bytes of the largest call that the program is for.
+    ranks
+        Ranks.
+    of
+        Whose they are, for messages.
     """
 
     chunks_per_instruction: int = ANY
@@ -52,6 +57,8 @@ class Limits:
     slots: int = 2
     slot_bytes: int = 1
     largest_call: int = 2**63
+    ranks: int = ANY
+    of: str = "the target"
 
     def __post_init__(self) -> None:
         """Check that every limit is at least one.
@@ -62,7 +69,33 @@ class Limits:
             If one is not.
         """
         for limit in fields(self):
-            require_at_least(limit.name, getattr(self, limit.name), int(limit.name != "slots"))
+            if limit.name != "of":
+                require_at_least(limit.name, getattr(self, limit.name), int(limit.name != "slots"))
+
+    def check_ranks(self, ranks: int) -> None:
+        """Refuse more ranks than there may be.
+
+        Raises
+        ------
+        InfeasibleError
+            If there are.
+        """
+        if ranks > self.ranks:
+            raise InfeasibleError(f"{self.of} allows {self.ranks} ranks, and there are {ranks}; use a smaller N")
+
+    def check_threadblock(self, rank: int, peer: int, instructions: int) -> None:
+        """Refuse more instructions than a threadblock may have, where one rank sends to another in so many steps.
+
+        Raises
+        ------
+        InfeasibleError
+            If there are.
+        """
+        if instructions > self.instructions_per_block:
+            raise InfeasibleError(
+                f"{self.of} allows {self.instructions_per_block} steps per threadblock, and rank {rank} needs "
+                f"{instructions} or more: in so many it sends to rank {peer}; {HELP}"
+            )
 
     def piece(self, chunks: int) -> int:
         """Return how many chunks a full piece has at least, of as many in all."""

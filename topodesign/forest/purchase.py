@@ -15,7 +15,7 @@ from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, UnitError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, format_rate
-from topodesign.base.wording import counted
+from topodesign.base.wording import counted, with_article
 from topodesign.collectives import Collective
 from topodesign.expand.places import PlaceLike, as_fabric
 from topodesign.fabrics.fabric import MAX_PRICE, Fabric, Price
@@ -204,8 +204,8 @@ class _Shop:
         halves = len(before.collective.movements)
         if halves > 1 and not fabric.topology.is_duplex:
             raise ParameterError(
-                f"what an {before.collective} gains is only known where all links go both ways; ask for one of "
-                f"{', '.join(part.name for part in before.collective.parts)}"
+                f"what {with_article(before.collective)} gains is only known where all links go both ways; ask for "
+                f"one of {', '.join(part.name for part in before.collective.parts)}"
             )
         if fabric.shared:
             raise ParameterError("what to buy is not known for fabrics with limits that links share")

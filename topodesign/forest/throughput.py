@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import ParameterError
 from topodesign.base.latency import USUAL, Latency
+from topodesign.base.wording import with_article
 from topodesign.collectives import ALLGATHER, Collective
 from topodesign.expand.places import PlaceLike, as_fabric
 from topodesign.fabrics.fabric import Fabric, FabricLink
@@ -453,7 +454,7 @@ def _phases(fabric: Fabric, collective: Collective | str, root: str | None, shar
         weights = shard_sizes(fabric.topology, shards).tolist()
     else:
         if shards is not None:
-            raise ParameterError(f"the only shard of a {collective} is its root's; leave shard sizes out")
+            raise ParameterError(f"the only shard of {with_article(collective)} is its root's; leave shard sizes out")
         number = compute_node(fabric, root)
         weights = [int(node == number) for node in fabric.compute]
     topology = fabric.topology

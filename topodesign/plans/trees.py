@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.arrays import owned
 from topodesign.base.errors import ScheduleError
+from topodesign.base.wording import with_article
 from topodesign.collectives import ALLREDUCE, COLLECTIVES, Collective
 from topodesign.plans.rounds import reduce_steps_fit
 from topodesign.topology.topology import IntArray, Topology
@@ -100,7 +101,7 @@ class Trees:
             known = ", ".join(map(str, TREE_COLLECTIVES))
             raise ScheduleError(f"spanning trees are for {known}, not for {self.collective}")
         if self.collective.rooted and self.collective.root is None:
-            raise ScheduleError(f"the trees of a {self.collective} need to know its root")
+            raise ScheduleError(f"the trees of {with_article(self.collective)} need to know its root")
         if self.rate <= 0:
             raise ScheduleError(f"the rate of a tree must be positive, not {self.rate}")
         self._check_columns()

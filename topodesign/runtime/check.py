@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import ParameterError
 from topodesign.base.text_files import begins_as_json
+from topodesign.base.wording import with_article
 from topodesign.runtime.execute import MAX_FINDINGS, analyse, find_root, interleave, shortest_piece
 from topodesign.runtime.flat import Flat
 from topodesign.runtime.legal import limits, links, mismatches, out_of_bounds, xml_nodes
@@ -341,9 +342,9 @@ def _advice(program: Program, profile: RuntimeProfile, threads: Sequence[Thread]
     """Yield what works but is likely not meant."""
     if program.collective.rooted:
         yield (
-            f"{profile.name} uses it for a {program.collective} of every root, with wrong data wherever that is not "
-            f"{root}: load it only where all calls of its sizes have root {root} (a narrow minBytes and maxBytes "
-            "helps), or use an allgather or allreduce, which has no root"
+            f"{profile.name} uses it for {with_article(program.collective)} of every root, with wrong data wherever "
+            f"that is not {root}: load it only where all calls of its sizes have root {root} (a narrow minBytes and "
+            "maxBytes helps), or use an allgather or allreduce, which has no root"
         )
     calls = _calls(program, profile)
     if calls.scratch_at_start and (calls.largest or 0) * Fraction(calls.scratch_share) > SCRATCH_COMFORT:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -19,12 +19,17 @@ from topodesign.base.errors import FileFormatError
 from topodesign.base.records import Result
 from topodesign.base.strict_json import parse_json
 from topodesign.base.text_files import naming, open_input, read_bytes
+from topodesign.base.wording import counted, with_article
+from topodesign.runtime.connections import CONNECTIONS, TREES, TREES_JOIN
 from topodesign.runtime.parse import parse_xml, read_text
 from topodesign.runtime.profiles import PROFILES, RuntimeProfile, get_profile
 from topodesign.runtime.signs import SIGNS, Sign
 
-Verdict = Literal["ran", "ran for some calls", "ran nothing", "loaded", "refused", "not loaded", "no log"]
-"""What became of the program; ``loaded`` is where the log does not say what ran the calls."""
+Verdict = Literal[
+    "ran", "ran for some calls", "ran nothing", "loaded", "refused", "not connected", "not loaded", "no log"
+]
+"""What became of the program; ``loaded`` is where the log does not say what ran the calls, and ``not connected`` where
+some ranks could not be joined, so that nothing ran."""
 
 LONGEST_LINE = 4096
 """Bytes of a line that are looked at; loggers cut at 1024."""
@@ -40,11 +45,14 @@ _PROCESS = re.compile(r"(?P<host>[^\s:]{1,100}):(?P<pid>\d{1,9}):\d{1,9} |MSCCLP
 _BYTES = {0: 1, 1: 1, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 8, 9: 2, 10: 1, 11: 1}
 _WORDS = re.compile(
     r"MSCCL|XML|Attribute|[Pp]lan\b|Bytes -> Algo|opCount|set by environment|context cache|fallback|FallBack|sendbuff|"
-    r"recvcount|size is not|does not match|NCHANNELS|SKU"
+    r"recvcount|size is not|does not match|NCHANNELS|SKU|Connected all|Trees \[|ibv_modify_qp|TreeConnect|RingConnect|"
+    r"\[jaccl\]|No local NIC|operation[= ]Connect|No interface found|PollConnect|unhandled system error|ncclSystemError"
 )
 """What a line has that means something; others are not looked at any closer."""
 _SUMS = 4  # reduction operations from here on are averages or one's own, which no program does
-_SAYS_WHAT_RAN = frozenset({"msccl-executor", "rccl", "mscclpp"})
+_JOINED = re.compile(r"(-?\d+)/(-?\d+)/(-?\d+)->(\d+)->(-?\d+)")  # children, rank, parent
+_WHOLE = frozenset({"", "allreduce", "broadcast", "reduce"})
+"""Collectives of which a count is that of the whole data; nothing where a line does not say which it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +200,7 @@ class Diagnosis(Result):
             "ran nothing": "the program is loaded, and ran nothing",
             "loaded": "a program is loaded; the log does not say what ran the calls",
             "refused": "the runtime refused the program",
+            "not connected": "some ranks could not be connected",
             "not loaded": "no program was loaded",
             "no log": "there is no line of NCCL, RCCL or MSCCL++ in it",
         }[self.verdict]
@@ -201,14 +210,19 @@ class Diagnosis(Result):
         """Return the report for people."""
         lines = [self.heading()]
         for call in self.calls[:_SHOWN]:
+            name = f" of {call.collective}" if call.collective else ""
             size = "" if call.size is None else f" of {call.size} bytes"
             place = {True: " in place", False: " out of place", None: ""}[call.inplace]
             by = f": {_BY.get(call.by, call.by)}" if call.by else ""
             why = f"; the program cannot: {call.why}" if call.why else ""
-            lines.append(f"  {call.count} calls of {call.collective}{size}{place}{by}{why}")
+            lines.append(f"  {counted(call.count, 'call')}{name}{size}{place}{by}{why}")
         if len(self.calls) > _SHOWN:
             lines.append(f"  and {len(self.calls) - _SHOWN} more kinds of calls")
-        lines += [f"  line {one.line}: {'; '.join(filter(None, (one.means, one.remedy)))}" for one in self.symptoms]
+        said: set[str] = set()
+        for one in self.symptoms:
+            remedy = "" if one.remedy in said else one.remedy
+            lines.append(f"  line {one.line}: {'; '.join(filter(None, (one.means, remedy)))}")
+            said.add(remedy)
         return "\n".join([*lines, *(f"  {text}" for text in self.advice)])
 
 
@@ -315,7 +329,8 @@ class _Reading:
 
     about: About | None
     lines: int = 0
-    seen: bool = False
+    nccl: bool = False
+    plus: bool = False
     runtimes: Counter[str] = field(default_factory=Counter)
     events: Counter[str] = field(default_factory=Counter)
     processes: set[str] = field(default_factory=set)
@@ -324,6 +339,17 @@ class _Reading:
     symptoms: dict[tuple[str, str], Symptom] = field(default_factory=dict)
     calls: Counter[tuple[str, int | None, int | None, bool | None, str]] = field(default_factory=Counter)
     pending: dict[str, tuple[str, int | None, int | None, bool | None]] = field(default_factory=dict)
+    callers: set[str] = field(default_factory=set)
+    tuned: dict[str, str] = field(default_factory=dict)
+    rings: set[str] = field(default_factory=set)
+    joined: set[tuple[int, int]] = field(default_factory=set)
+
+    @property
+    def runtime(self) -> str:
+        """Whose log it is: by the lines that tell, else by how they begin."""
+        if self.runtimes:
+            return self.runtimes.most_common(1)[0][0]
+        return "mscclpp" if self.plus and not self.nccl else ""
 
 
 def diagnose(lines: Iterable[str], about: About | None = None) -> Diagnosis:
@@ -332,11 +358,13 @@ def diagnose(lines: Iterable[str], about: About | None = None) -> Diagnosis:
     for line in lines:
         reading.lines += 1
         found = _OURS.search(line)
-        reading.seen |= found is not None
+        if found is not None:
+            reading.plus |= "MSCCLPP" in found.group()
+            reading.nccl |= "MSCCLPP" not in found.group()
         if _WORDS.search(line) is None:
             continue
         message = line if found is None else line[found.end() :]
-        for sign in SIGNS:
+        for sign in _ALL:
             match = sign.pattern.search(message)
             if match is not None and not _is_foreign(sign, reading):
                 _note(reading, sign, match, line)
@@ -344,6 +372,9 @@ def diagnose(lines: Iterable[str], about: About | None = None) -> Diagnosis:
     for process in list(reading.pending):
         _settle(reading, process, "")
     return _diagnosis(reading)
+
+
+_ALL = (*SIGNS, *CONNECTIONS)
 
 
 def _is_foreign(sign: Sign, reading: _Reading) -> bool:
@@ -367,8 +398,31 @@ def _note(reading: _Reading, sign: Sign, match: re.Match[str], line: str) -> Non
             reading.environment[groups["name"]] = groups["value"]
     elif sign.role in {"call", "ran", "built-in"}:
         _note_call(reading, sign, groups, process)
-    elif sign.role in {"trouble", "refused"}:
+    elif sign.role in {"trouble", "refused", "connection"}:
         _note_symptom(reading, sign, groups)
+    if sign.role in {"rings", "trees", "joined", "connection", "failed"}:
+        _note_start(reading, sign, groups, process)
+
+
+def _note_start(reading: _Reading, sign: Sign, groups: dict[str, str], process: str) -> None:
+    """Follow how ranks are joined: what fails between rings and trees fails because of the trees."""
+    if sign.role == "rings" and len(reading.rings) < 10**6:
+        reading.rings.add(process)
+    elif sign.role == "trees":
+        reading.rings.discard(process)
+    elif sign.role == "joined":
+        if len(reading.joined) < MOST_CALLS:
+            for *children, rank, parent in _JOINED.findall(groups["trees"]):
+                pairs = [(int(rank), int(other)) for other in (*children, parent)]
+                reading.joined.update((min(pair), max(pair)) for pair in pairs if pair[1] >= 0)
+    elif process in reading.rings or (not process and reading.rings):
+        far = sorted(pair for pair in reading.joined if pair[1] > pair[0] + 1)
+        which = f", such as {far[0][0]} and {far[0][1]}" if far else ""
+        reading.events["connection"] += 1
+        _note_symptom(reading, replace(_UNJOINED, means=f"{TREES_JOIN}{which}"), {})
+
+
+_UNJOINED = next(one for one in CONNECTIONS if one.remedy == TREES)
 
 
 def _note_symptom(reading: _Reading, sign: Sign, groups: dict[str, str]) -> None:
@@ -387,6 +441,7 @@ def _note_call(reading: _Reading, sign: Sign, groups: dict[str, str], process: s
         _note_symptom(reading, sign, groups)
     if sign.role == "call":
         _settle(reading, process, "")
+        reading.callers.add(process)
         reading.pending[process] = _kind_of_call(groups)
         if sign.runtime == "" and _fell_back(reading):
             _settle(reading, process, "built-in")
@@ -396,8 +451,21 @@ def _note_call(reading: _Reading, sign: Sign, groups: dict[str, str], process: s
         by = "another program"
     if process in reading.pending:
         _settle(reading, process, by)
-    elif sign.role == "ran" or "send" in groups:
+    elif sign.role == "ran" or "send" in groups or _is_call(reading, groups, process):
         _count(reading, _kind_of_call(groups), by)
+
+
+def _is_call(reading: _Reading, groups: dict[str, str], process: str) -> bool:
+    """Whether a line that says what is used for some bytes is all that is said of a call.
+
+    It is not where the process says its calls in lines of their own, and where a build with tracing says it again.
+    """
+    before = reading.tuned.pop(process, "")
+    if "bytes" not in groups or process in reading.callers:
+        return False
+    if groups.get("name") and len(reading.tuned) < MOST_CALLS:
+        reading.tuned[process] = groups["bytes"]
+    return bool(groups.get("name")) or before != groups["bytes"]
 
 
 def _fell_back(reading: _Reading) -> bool:
@@ -423,7 +491,8 @@ def _kind_of_call(groups: dict[str, str]) -> tuple[str, int | None, int | None, 
     name = groups.get("name", "").rstrip(": ").lower()
     ranks = int(groups["ranks"]) if groups.get("ranks") else None
     if not groups.get("count"):
-        return name, int(groups["bytes"]) if groups.get("bytes") else None, ranks, None
+        partial = name not in _WHOLE and not groups.get("algorithm", "").isdigit()
+        return name, int(groups["bytes"]) if groups.get("bytes") and not partial else None, ranks, None
     wide = _BYTES.get(int(groups.get("datatype") or 7))
     part = None if wide is None else int(groups["count"]) * wide
     if part is not None and int(groups.get("op") or 0) >= _SUMS:
@@ -454,7 +523,7 @@ def _process(line: str) -> str:
 
 
 def _diagnosis(reading: _Reading) -> Diagnosis:
-    runtime = reading.runtimes.most_common(1)[0][0] if reading.runtimes else ""
+    runtime = reading.runtime
     calls = tuple(
         Call(name, size, ranks, inplace, by, count, _why_not(reading.about, name, size, ranks, inplace))
         for (name, size, ranks, inplace, by), count in sorted(
@@ -486,7 +555,7 @@ def _reasons(about: About, name: str, size: int | None, ranks: int | None, *, in
     """Yield why a program cannot run a call, the plainest first."""
     collective, _, more = name.partition(" ")
     if collective and collective != about.collective:
-        yield f"it is {'an' if about.collective.startswith('a') else 'a'} {about.collective}"
+        yield f"it is {with_article(about.collective)}"
     if more:
         yield "programs add, multiply, or take the least or largest"
     if ranks is not None and about.ranks is not None and ranks != about.ranks:
@@ -509,13 +578,15 @@ def _verdict(reading: _Reading, runtime: str, calls: tuple[Call, ...]) -> Verdic
         others = [call for call in meant if call.by == "built-in"]
         return "ran for some calls" if others else "ran"
     events = reading.events
+    if events["connection"]:
+        return "not connected"
     if events["loaded"] or events["ready"]:
-        return "ran nothing" if by["built-in"] and runtime in _SAYS_WHAT_RAN else "loaded"
+        return "ran nothing" if by["built-in"] else "loaded"
     if events["refused"] or (events["loading"] and reading.symptoms and runtime != "mscclpp"):
         return "refused"
     if events["loading"] and runtime != "mscclpp":
         return "loaded"
-    return "not loaded" if reading.seen or events else "no log"
+    return "not loaded" if reading.nccl or reading.plus or events else "no log"
 
 
 def _advice(reading: _Reading, runtime: str, verdict: Verdict, calls: tuple[Call, ...]) -> Iterator[str]:
@@ -531,7 +602,13 @@ def _advice(reading: _Reading, runtime: str, verdict: Verdict, calls: tuple[Call
     if runtime == "msccl" and (algorithms is None or "MSCCL" not in algorithms.upper()):
         said = "the log does not say that NCCL_ALGO is set" if algorithms is None else f"NCCL_ALGO is {algorithms}"
         yield f"{said}: without MSCCL in it programs are loaded and never used; set NCCL_ALGO=MSCCL,RING,TREE"
-    if verdict == "not loaded":
+    if verdict == "not loaded" and runtime == "mscclpp":
+        yield (
+            "nothing in the log is about plans: give the plan to the library by its Python or C++ interface (of "
+            "MSCCLPP_CACHE_DIR/default it reads four names of its own), and run with MSCCLPP_LOG_LEVEL=INFO, which "
+            "says plans; MSCCLPP_DEBUG says other lines"
+        )
+    elif verdict == "not loaded":
         yield (
             "nothing in the log is about programs: set MSCCL_XML_FILES (microsoft/msccl) or MSCCL_ALGO_DIR "
             "(msccl-executor, RCCL up to ROCm 7.12), be sure that the program links that library and not the stock "

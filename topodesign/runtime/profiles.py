@@ -87,6 +87,9 @@ class RuntimeProfile:
     scratch_at_start
         Whether scratch for a call of ``maxBytes`` is allocated when the communicator starts. Other runtimes allocate
         for a call what it needs, and keep the largest.
+    joins_late
+        Whether, with cuMem on at every rank, a communicator joins ranks in rings and trees of its own only when a
+        built-in algorithm needs them. Others do it at the start, whatever program is loaded.
     ll_send_barrier
         Whether the threads of a threadblock meet after an LL send. Where they do not, a flag set by that step, or the
         next step itself, may overtake the reading of what is sent (Simple and LL128 always meet).
@@ -113,6 +116,7 @@ class RuntimeProfile:
     ll_send_barrier: bool = True
     strict_sizes: bool = False
     scratch_at_start: bool = False
+    joins_late: bool = False
 
     def smallest_piece(self, proto: str, largest: int | None, chunks: int) -> int:
         """Return the fewest chunks that a full piece has in a program of ``chunks`` for calls up to ``largest`` bytes.
@@ -218,8 +222,10 @@ PROFILES: Mapping[str, RuntimeProfile] = MappingProxyType(
                 strict_sizes=True,
                 scratch_at_start=True,
             ),
-            RuntimeProfile("msccl-executor", steps_per_threadblock=64, optional=frozenset({"name"})),
-            RuntimeProfile("msccl-executor-256", dialect="msccl-executor", optional=frozenset({"name"})),
+            RuntimeProfile("msccl-executor", steps_per_threadblock=64, optional=frozenset({"name"}), joins_late=True),
+            RuntimeProfile(
+                "msccl-executor-256", dialect="msccl-executor", optional=frozenset({"name"}), joins_late=True
+            ),
             RuntimeProfile(
                 "rccl",
                 steps_per_threadblock=64,

@@ -157,6 +157,11 @@ _NUMBERS: tuple[tuple[str, _Number, tuple[str, str, str]], ...] = (
         ("src/init.cc:814", f"{_SETUP}:69", f"{_SETUP}:442"),
     ),
     (
+        "joins ranks in a ring and trees",
+        lambda one: "at the start, unless cuMem is on at every rank" if one.joins_late else "at the start, always",
+        ("src/init.cc:761-779", "src/init.cc:1211-1229", "src/init.cc:1690-1714"),
+    ),
+    (
         "reduce-scatter is called",
         lambda one: next(word for word, value in one.collectives.items() if value.name == "reduce-scatter"),
         ("src/graph/topo.cc:837", f"{_PARSER}:347", f"{_PARSER}:347"),
@@ -231,6 +236,10 @@ _RULES: tuple[tuple[str, Mapping[str, tuple[str, str]]], ...] = (
             "mscclpp": ("Starting execution with plan", "src/core/executor/executor.cc:551"),
             "astra-sim": ("sys[RANK] finished, T cycles", "astra-sim/workload/Workload.cc:571"),
         },
+    ),
+    (
+        "NICs of a rank",
+        {"mscclpp": ("one, by its number in its host, for all other hosts", "src/core/executor/executor.cc:292")},
     ),
     (
         "operations of a threadblock",

@@ -101,7 +101,7 @@ class TraceReport:
             right = "right data" if self.data else "the data are not said"
             lines.append(f"  no deadlock, {right}; {self.interleavings} random orders agree")
         if self.times is not None and self.network is not None:
-            said = f"{self.network.shape}, {self.network.bandwidth:.6g} GB/s, {self.network.latency:.6g} ns"
+            said = f"{self.network.shape}, {self.network.bandwidth:.6g} GiB/s, {self.network.latency:.6g} ns"
             lines.append(f"  {self.times.simulator_ns} ns in ASTRA-sim ({said})")
         return "\n".join([*lines, *(f"  warning: {warning}" for warning in self.warnings)])
 

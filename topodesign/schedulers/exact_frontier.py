@@ -22,6 +22,7 @@ from topodesign.base.arguments import as_integer, as_seed
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.records import Result, Table
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time, rounded_size
+from topodesign.base.wording import with_article
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective, as_collective
 from topodesign.expand.places import PlaceLike
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
@@ -289,7 +290,9 @@ def exact_frontier(
     asked = as_collective(collective)
     if not asked.like(*METHOD.collectives):
         known = ", ".join(map(str, METHOD.collectives))
-        raise ParameterError(f"frontiers are of {known}; an {asked} is a reduce-scatter and then an allgather")
+        raise ParameterError(
+            f"frontiers are of {known}; {with_article(asked)} is a reduce-scatter and then an allgather"
+        )
     root = asked.root if root is None else root
     if (root is None) == asked.rooted:
         raise ParameterError(f"{asked} {'needs a' if asked.rooted else 'has no'} root")

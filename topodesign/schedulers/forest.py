@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from topodesign.base.errors import ParameterError
+from topodesign.base.wording import with_article
 from topodesign.expand.places import named_preset
 from topodesign.fabrics.shards import as_shards
 from topodesign.plans.measure import tree_figures
@@ -20,7 +21,7 @@ def _make(request: Request) -> list[Plan]:
     root = None if request.root_name is None else compute_node(fabric, request.root_name)
     shard = None if request.shards is None else as_shards(fabric, request.shards)
     if root is not None and shard is not None:
-        raise ParameterError(f"the only shard of a {collective} is its root's; leave --shards out")
+        raise ParameterError(f"the only shard of {with_article(collective)} is its root's; leave --shards out")
     notes: tuple[str, ...] = ()
     fixed = " and ".join(f"--{name.replace('_', '-')}" for name in request.given() if name in {"fixed_k", "shards"})
     if len(collective.parts) > 1 and not fixed:

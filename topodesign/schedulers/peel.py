@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from topodesign.base.arrays import sealed
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
+from topodesign.base.wording import with_article
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective, as_collective
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
@@ -154,7 +155,7 @@ class _Maker:
             known = ", ".join(map(str, COLLECTIVES))
             raise ParameterError(f"ways through time are for {known}, not for {self.collective}")
         if self.topology.switches:
-            raise TopologyError(f"a {self.collective} in rounds needs a topology without switches")
+            raise TopologyError(f"{with_article(self.collective)} in rounds needs a topology without switches")
         self.collective.members(self.topology.nodes)
 
     @cached_property

@@ -23,6 +23,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from topodesign.base.wording import with_article
 from topodesign.collectives import Collective
 from topodesign.plans.trees import Trees
 from topodesign.topology.topology import IntArray
@@ -266,7 +267,7 @@ def _share_problems(schedule: Trees, compute: NDArray[np.bool_], called: Sequenc
     if schedule.collective.rooted:
         roots = np.flatnonzero(totals[used[0]]).tolist()
         if len(roots) != 1:
-            yield f"a {schedule.collective} has one root, but the trees have {len(roots)}"
+            yield f"{with_article(schedule.collective)} has one root, but the trees have {len(roots)}"
         elif roots[0] != schedule.collective.root:
             root = called[schedule.collective.root or 0]
             yield f"the root of the {schedule.collective} is {root}, but that of the trees is {called[roots[0]]}"

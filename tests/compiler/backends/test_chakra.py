@@ -11,6 +11,7 @@ import pytest
 from tests.floors import reached
 from tests.samples.traces import compiled, read
 from topodesign.base.errors import InfeasibleError, ParameterError, UnitError
+from topodesign.base.units import format_time
 from topodesign.compiler.backends import BACKENDS
 from topodesign.compiler.backends.backend import Options
 from topodesign.compiler.backends.links import network_of
@@ -23,6 +24,7 @@ from topodesign.plans.timed_ops import timed_of
 from topodesign.runtime.trace_check import TraceReport
 from topodesign.runtime.traces import COLLECTIVE_NODE, parse_trace
 from topodesign.schedulers.scheduling import schedule
+from topodesign.simulation.plans import simulate
 
 SIMULATED = {
     ("circulant(8,1,3)", "allreduce", "auto"): 186_802,
@@ -146,6 +148,22 @@ def test_a_star_is_a_switch_and_other_fabrics_are_not() -> None:
         assert expected["network"]["topology"] == shape
         assert expected["notes"]
         assert expected["closed_form_ns"] is None or shape == "FullyConnected"
+
+
+def test_what_the_network_does_not_tell_is_said_with_both_times() -> None:
+    plan = schedule("dgx_a100(2)", "allgather")
+    made = compile_plan(plan, "chakra", size="64MiB")
+    expected = json.loads(made.files["expected.json"])
+    said = "\n".join(made.notes)
+    assert set(expected["notes"]) <= set(made.notes)
+    times = [Fraction(expected["simulator_ns"], 10**9)]
+    times += [simulate(plan, size="64MiB", alpha=alpha).time for alpha in ("10us", "fabric")]
+    for time in times:
+        assert format_time(time) in said
+    assert len(set(times)) == 3
+    assert compile_plan(schedule("torus(3,3)", "allgather"), "chakra").notes == ()
+    star = compile_plan(schedule("dgx_a100(1)", "broadcast", root=0, fixed_k=1), "chakra")
+    assert any("takes no broadcast from traces" in note for note in star.notes)
 
 
 def test_links_that_differ_are_told() -> None:

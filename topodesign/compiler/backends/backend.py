@@ -168,6 +168,10 @@ class Backend(ABC):
             If an option is out of range.
         """
 
+    def notes(self, plan: Plan, options: Options, files: Files) -> Iterator[str]:  # noqa: ARG002
+        """Yield what has to be known of the files beside what their check finds."""
+        yield from ()
+
     @abstractmethod
     def parse(self, files: Files, options: Options) -> object:
         """Return what the reader of the target, which shares no code with :meth:`emit`, makes of the files.

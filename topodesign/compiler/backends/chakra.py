@@ -23,11 +23,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from topodesign.base.errors import FileFormatError, InfeasibleError, MissingLibraryError, ParameterError
-from topodesign.base.units import format_size
+from topodesign.base.units import format_size, format_time
 from topodesign.compiler.backends.backend import Backend, Files, Options
 from topodesign.compiler.ir import Program
 from topodesign.compiler.limits import NO_LIMITS, Limits
@@ -45,6 +45,7 @@ VERSION = "0.0.4"
 USUAL_SIZE = Fraction(2**20)
 """Bytes of a call where nobody says them."""
 LARGEST_TAG = 2**31 - 1
+_FEW = 5000  # messages of a plan that is timed in an instant
 
 _COMPUTE, _SEND, _RECEIVE, _COLLECTIVE = 4, 5, 6, 7
 _TYPES = {Act.SEND: _SEND, Act.RECEIVE: _RECEIVE, Act.ADD: _COMPUTE}
@@ -135,6 +136,16 @@ class Chakra(Backend):
         files["README.txt"] = text.encode()
         return files
 
+    def notes(self, plan: Plan, options: Options, files: Files) -> Iterator[str]:
+        """Yield what the simulator's network does not tell of the links that there are, and what that does to times."""
+        expected = json.loads(files["expected.json"])
+        yield from expected["notes"]
+        yield from _names(plan.collective, _call(plan.collective))
+        if expected["notes"]:
+            time = format_time(Fraction(expected["simulator_ns"], 10**9))
+            other = _simulated(plan, options, expected)
+            yield f"so {time} is of that network, and not of the links that there are{other}"
+
     def parse(self, files: Files, options: Options) -> tuple[Trace, ...]:  # noqa: ARG002
         """Read the traces as simulators do; those of the collective are returned."""
         from topodesign.runtime.replay import load_job  # noqa: PLC0415  not for help
@@ -157,6 +168,27 @@ class Chakra(Backend):
         return check_job(
             self.parse(files, options), network=network, expected=expected["simulator_ns"], interleavings=interleavings
         )
+
+
+def _simulated(plan: Plan, options: Options, expected: dict[str, Any]) -> str:
+    """Return what ``simulate`` says of the links that there are, where that is cheap and it knows them."""
+    from topodesign.compiler.backends.links import USUAL_ALPHA  # noqa: PLC0415  NumPy, which help does without
+    from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric  # noqa: PLC0415
+    from topodesign.plans.timed import Timed  # noqa: PLC0415
+    from topodesign.simulation.plans import simulate  # noqa: PLC0415
+
+    place = plan.place
+    if expected["messages"] > _FEW or (isinstance(place, Fabric) and place.shared):
+        return ""
+    timed = partial(simulate, plan, size=Fraction(expected["size_bytes"]), bandwidth=options.bandwidth)
+    if isinstance(plan.movement, Timed):
+        return f"; 'topodesign simulate' says {format_time(timed().time)} there"
+    alpha = USUAL_ALPHA if options.alpha is None else options.alpha
+    said = f"; 'topodesign simulate' says {format_time(timed(alpha=alpha).time)} there with a latency of "
+    said += format_time(alpha)
+    if isinstance(place, Fabric) and place.latency:
+        said += f", and {format_time(timed(alpha=OWN_LATENCIES).time)} with those of the fabric"
+    return said
 
 
 def _size(program: Messages, options: Options) -> Fraction:

@@ -70,6 +70,8 @@ class Msccl(Backend):
             slots=profile.slots[options.protocol],
             slot_bytes=profile.slot_bytes[options.protocol],
             largest_call=LARGEST_SIZE if options.max_size is None else max(1, options.max_size),
+            ranks=profile.children_per_node,
+            of=f"the runtime {profile.name}",
         )
 
     def lint(self, program: Program, options: Options) -> Iterator[str]:

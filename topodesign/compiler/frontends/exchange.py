@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from topodesign.base.errors import ScheduleError, TooLargeError
+from topodesign.base.wording import counted
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.compiler.frontends.emit import Emitter, Part, contiguous
 from topodesign.compiler.frontends.layout import Message
@@ -26,7 +27,8 @@ from topodesign.plans.rounds import Rounds
 COLLECTIVES = (ALL_TO_ALL, SCATTER, GATHER)
 """What this module can do."""
 
-_MOST_HOPS = 2**19  # chunks times links that they go over: about a minute
+MOST_HOPS = 2**19
+"""Chunks times links that they go over: about a minute."""
 
 Route = tuple[Message, ...]
 """The hops of a part: step, sender and receiver of each."""
@@ -110,10 +112,15 @@ def _check_size(schedule: Rounds, split: int) -> None:
     """Raise TooLargeError if it would take minutes, before any work."""
     width = schedule.hi - schedule.lo
     chunk = math.gcd(schedule.units, int(np.gcd.reduce(width)) if len(width) else 0)
-    if int((width // chunk).sum()) * split > _MOST_HOPS:
+    check_hops(schedule.nodes, schedule.units // chunk * split, int((width // chunk).sum()) * split)
+
+
+def check_hops(nodes: int, chunks: int, hops: int) -> None:
+    """Raise TooLargeError if blocks of so many chunks or more, which go over so many links, would take minutes."""
+    if hops > MOST_HOPS:
         raise TooLargeError(
-            f"{schedule.nodes} nodes with {schedule.units // chunk * split} chunks per block are too many to compile; "
-            "use fewer channels, a schedule with fewer --chunks, or a smaller N"
+            f"{nodes} nodes with {counted(chunks, 'chunk')} per block or more are too many to compile; use fewer "
+            "channels, a schedule with fewer --chunks, or a smaller N"
         )
 
 

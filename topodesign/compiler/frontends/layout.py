@@ -12,6 +12,7 @@ from operator import sub
 import numpy as np
 
 from topodesign.base.errors import ScheduleError, TooLargeError
+from topodesign.base.wording import counted
 from topodesign.plans.rounds import Rounds
 
 Message = tuple[int, int, int]
@@ -64,12 +65,12 @@ def layout(schedule: Rounds, split: int) -> Layout:
     -----
     What a receiver of an allgather already has is left out.
     """
-    _check_size(schedule.nodes, split)  # before any work: a shard is at least one piece
+    check_size(schedule.nodes, split)  # before any work: a shard is at least one piece
     sizes, messages = _pieces(schedule)
     messages = _reduces(schedule, sizes, messages) | _gathers(schedule, sizes, messages)
     chunk = math.gcd(*(size for shard in sizes for size in shard))
     shard = schedule.units // chunk * split
-    _check_size(schedule.nodes, shard)
+    check_size(schedule.nodes, shard)
     order = _arrange(sizes, messages)
     start: dict[Piece, range] = {}
     for owner, pieces in enumerate(order):
@@ -81,11 +82,11 @@ def layout(schedule: Rounds, split: int) -> Layout:
     return Layout(shard, {m: sorted(x for piece in pieces for x in start[piece]) for m, pieces in messages.items()})
 
 
-def _check_size(nodes: int, shard: int) -> None:
+def check_size(nodes: int, shard: int) -> None:
     """Raise TooLargeError if so many chunks per shard would take minutes."""
     if nodes * (nodes - 1) * shard > _MOVES:
         raise TooLargeError(
-            f"{nodes} nodes with {shard} chunks per shard or more are too many to compile; "
+            f"{nodes} nodes with {counted(shard, 'chunk')} per shard or more are too many to compile; "
             "use fewer channels, a schedule with fewer --chunks, or a smaller N"
         )
 

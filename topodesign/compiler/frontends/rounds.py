@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -18,6 +18,7 @@ from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.ir import Kind, Program, Protocol, Threadblocks
 from topodesign.compiler.limits import NO_LIMITS, Limits
 from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import is_lean
 from topodesign.topology.topology import Topology
 
 COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, *exchange.COLLECTIVES)
@@ -91,9 +92,14 @@ def program_of_rounds(
     collective, nodes, longest = schedule.collective, schedule.nodes, limits.chunks_per_instruction
     if collective.like(*exchange.COLLECTIVES):
         journey = exchange.journeys(schedule, channels)
+        hops = {hop for piece in journey.pieces for hop in piece.route}
+        _check_steps(Counter((src, dst) for _, src, dst in hops), limits)
         chunks = journey.chunks
         operations = exchange.Writer(collective, nodes, journey, inplace, channels, longest).operations()
     else:
+        if schedule.steps > limits.instructions_per_block and is_lean(schedule):
+            hops = set(zip(*(getattr(schedule, name).tolist() for name in ("step", "src", "dst")), strict=True))
+            _check_steps(Counter((src, dst) for _, src, dst in hops), limits)
         plan = layout(schedule, channels)
         chunks = plan.shard
         operations = _Writer(schedule, plan, inplace, channels, longest).operations()
@@ -111,6 +117,13 @@ def _check_links(topology: Topology, schedule: Rounds) -> None:
     if used - links:
         src, dst = min(used - links)
         raise ScheduleError(f"the schedule sends from node {src} to node {dst}, where the topology has no link")
+
+
+def _check_steps(uses: Counter[tuple[int, int]], limits: Limits) -> None:
+    """Refuse, before most of the work, what uses a link in more steps than a threadblock may have instructions."""
+    if uses:
+        (src, dst), most = max(uses.items(), key=lambda item: (item[1], -item[0][0], -item[0][1]))
+        limits.check_threadblock(src, dst, most)
 
 
 def _ordered(chunks: list[int], views: list[Callable[[int], Place]]) -> list[int]:

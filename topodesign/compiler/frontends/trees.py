@@ -160,12 +160,17 @@ def _layout(schedule: Trees, collective: Collective, parts: int) -> list[int]:
         pieces = ends[-1] // math.gcd(*ends)
         chunk = math.lcm(chunk, pieces // math.gcd(pieces, share[rank]))
     start = list(itertools.accumulate((size * chunk * parts for size in share), initial=0))
-    if start[-1] * (ranks - 1) * len(collective.movements) > _MOVES:
-        raise TooLargeError(
-            f"{ranks} nodes and {start[-1]} chunks are too many to compile; use fewer trees (--fixed-k), fewer parts "
-            "of each, or a smaller N"
-        )
+    check_moves(ranks, start[-1], len(collective.movements))
     return start
+
+
+def check_moves(ranks: int, chunks: int, halves: int) -> None:
+    """Raise TooLargeError if so many chunks, which all ranks receive in each half, would take minutes."""
+    if chunks * (ranks - 1) * halves > _MOVES:
+        raise TooLargeError(
+            f"{ranks} nodes and {chunks} chunks or more are too many to compile; use fewer trees (--fixed-k), fewer "
+            "parts of each, or a smaller N"
+        )
 
 
 def _by_root(schedule: Trees) -> dict[tuple[bool, int], list[int]]:

@@ -16,6 +16,7 @@ from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import TextResult
 from topodesign.base.units import format_rate, format_time
+from topodesign.base.wording import with_article
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.wording import (
@@ -340,7 +341,7 @@ def best_flow(
     InfeasibleError, TooLargeError
         As :func:`flow_optimum`.
     """
-    fabric.check_unshared(f"the flow of a {collective}")
+    fabric.check_unshared(f"the flow of {with_article(collective)}")
     topology, nodes = fabric.topology, len(fabric.names)
     members = collective.members(nodes, topology.switches)
     blocks = collective.blocks(members, nodes)

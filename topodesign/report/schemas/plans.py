@@ -340,6 +340,7 @@ COMPILE = either(
             **_CHECK,
             "fewer_trees?": nullable(text("What fewer trees cost, where the runtime takes no more; else null.")),
             "allreduce?": nullable(text("What is known of a better allreduce; else null.")),
+            "notes": texts("How it came about, and what its runtime wants beside it."),
             "threadblocks": record(
                 {
                     "asked": text("`auto`, `merged` or `separate`."),
@@ -358,6 +359,7 @@ COMPILE = either(
             **_PLAN_CHECK,
             "fewer_trees?": nullable(text("As above.")),
             "allreduce?": nullable(text("As above.")),
+            "notes": texts("As above."),
             "file": text("What was written."),
         },
         "an execution plan",
@@ -367,6 +369,7 @@ COMPILE = either(
             **_TRACES,
             "fewer_trees?": nullable(text("As above.")),
             "allreduce?": nullable(text("As above.")),
+            "notes": texts("As above."),
             "file": text("The directory that was written."),
         },
         "traces",
@@ -413,6 +416,7 @@ DOCTOR = record(
             "ran nothing",
             "loaded",
             "refused",
+            "not connected",
             "not loaded",
             "no log",
             about="What became.",

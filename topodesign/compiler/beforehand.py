@@ -1,0 +1,90 @@
+"""What is too large for a target whatever the schedule: said before one is made."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from topodesign.base.errors import ParameterError
+from topodesign.collectives import Collective, as_collective
+from topodesign.compiler.backends import BACKENDS
+from topodesign.compiler.backends.backend import Backend, Options
+from topodesign.compiler.frontends import exchange, layout, trees
+from topodesign.expand.places import PlaceLike, as_place
+from topodesign.fabrics.fabric import Fabric
+from topodesign.pricing.closed_form import distances
+from topodesign.runtime.profiles import RuntimeProfile
+from topodesign.topology.topology import Topology
+
+_OVER_TREES = frozenset({"forest", "in-network", "fluid"})
+"""Methods whose plans may be trees also where there are no switches."""
+
+
+def require_compilable(
+    place: PlaceLike,
+    collective: Collective | str,
+    target: str = "msccl",
+    *,
+    method: str = "auto",
+    runtime: str | RuntimeProfile | None = None,
+    channels: int = 1,
+    parts: int = 1,
+) -> None:
+    """Refuse what no schedule makes small enough, from counts that take no time.
+
+    Parameters
+    ----------
+    place
+        A topology or a fabric, the spec of one, a file, or a networkx graph.
+    collective
+        What is to be done by all of its nodes.
+    target, runtime, channels, parts
+        As for :func:`~topodesign.compiler.compilation.compile_plan`.
+    method
+        As for :func:`~topodesign.schedulers.scheduling.schedule`.
+
+    Raises
+    ------
+    InfeasibleError, TooLargeError
+        If the runtime does not take so many ranks, or the front end so much work: that every rank gets every shard, or
+        that every part of a block goes at least the distance from its source to its destination.
+    TopodesignError
+        If the place cannot be read, or there is no such collective, target or runtime.
+
+    Examples
+    --------
+    >>> require_compilable("torus(4,4)", "all-to-all")
+    >>> require_compilable("torus(9,9,9)", "all-to-all")
+    Traceback (most recent call last):
+    topodesign.base.errors.TooLargeError: 729 nodes with 1 chunk per block or more are too many to compile; ...
+    """
+    found, asked = as_place(place), as_collective(collective)
+    if target not in BACKENDS:
+        raise ParameterError(f"unknown target {target!r}; known are {', '.join(BACKENDS)}")
+    backend = BACKENDS[target]
+    topology = found.topology if isinstance(found, Fabric) else found
+    ranks = topology.nodes - len(topology.switches)
+    backend.limits(Options(runtime or backend.runtimes[0], "", channels=channels)).check_ranks(ranks)
+    if type(backend).lower is not Backend.lower:
+        return  # it has messages of its own, and no front end
+    if asked.like(*exchange.COLLECTIVES):
+        if not asked.rooted:
+            exchange.check_hops(ranks, channels, channels * _hops(topology, ranks))
+    elif asked.like(*trees.COLLECTIVES) and not asked.rooted:
+        if topology.switches or method in _OVER_TREES:
+            trees.check_moves(ranks, parts * ranks, len(asked.movements))
+        else:
+            layout.check_size(ranks, channels)
+
+
+def _hops(topology: Topology, ranks: int) -> int:
+    """Return over how many links the blocks of an all-to-all go, at least: the distances, where that is cheap."""
+    least = ranks * (ranks - 1)
+    if topology.switches or least > exchange.MOST_HOPS:
+        return least
+    nodes = np.arange(ranks)
+    stand = nodes if topology.symmetry is None else topology.symmetry.represented_by
+    if np.any(stand < 0):
+        stand = nodes
+    sources, times = np.unique(stand, return_counts=True)
+    pairs = zip(sources.tolist(), times.tolist(), strict=True)
+    return sum(many * int(np.maximum(distances(topology, source), 0).sum()) for source, many in pairs)

@@ -1,0 +1,158 @@
+"""What a runtime joins that a wiring has no links for: said when a program for it is compiled.
+
+Programs use the links that there are. Runtimes do more: those of MSCCL join ranks in a ring and in trees of their own
+before any program runs, and MSCCL++ has one NIC for a rank, wherever its cables go. Behind switches neither matters.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from topodesign.base.wording import counted
+from topodesign.compiler.backends.backend import Options
+from topodesign.fabrics.fabric import Fabric
+from topodesign.runtime.connections import LAZY, RELAY, Pair, pat_pairs, ring_pairs, tree_pairs
+from topodesign.runtime.profiles import get_profile
+from topodesign.topology.topology import Topology
+
+
+def wiring_notes(target: str, place: Topology | Fabric, options: Options) -> Iterator[str]:
+    """Yield what the runtime of a target wants of a wiring that it does not have.
+
+    Parameters
+    ----------
+    target
+        Name of the back end; of ``msccl`` and ``mscclpp`` there may be something to say.
+    place
+        Where the program runs.
+    options
+        What it is compiled for: the runtime, and how many ranks a box has.
+    """
+    if target == "msccl":
+        yield from _unjoined(place, options)
+    elif target == "mscclpp":
+        yield from _single_nic(place, options)
+
+
+def boxes_of(place: Topology | Fabric, box: int | None = None) -> list[object] | None:
+    """Return the box of every vertex, switches included; None where nothing tells which vertices share one.
+
+    By the number of ranks of a box, or by the names of a fabric's nodes, such as ``box0/gpu3``. A switch of no box has
+    None for its own.
+    """
+    topology = _topology(place)
+    ranks = [node for node in range(topology.nodes) if node not in topology.switches]
+    if box is not None:
+        number = {node: rank // box for rank, node in enumerate(ranks)}
+        return [number.get(node) for node in range(topology.nodes)]
+    if not isinstance(place, Fabric) or not all("/" in place.names[node] for node in ranks):
+        return None
+    named = [name.rsplit("/", 1)[0] if "/" in name else None for name in place.names]
+    known = {named[node] for node in ranks}
+    return [name if name in known else None for name in named]
+
+
+def _unjoined(place: Topology | Fabric, options: Options) -> Iterator[str]:
+    """Yield what NCCL joins without a link for it, host by host: a rank is one, unless names tell of boxes."""
+    profile = get_profile(options.runtime)
+    owner = boxes_of(place) or [
+        None if node in _topology(place).switches else node for node in range(_topology(place).nodes)
+    ]
+    hosts = list(dict.fromkeys(box for box in owner if box is not None))
+    linked = _linked(place, owner, hosts)
+    ring = ring_pairs(len(hosts))
+    trees = [(one, other) for pair in tree_pairs(len(hosts)) for one, other in (pair, pair[::-1])]
+    kinds = [("ring", ring), ("trees", trees)]
+    alone = sum(box is not None for box in owner) == len(hosts)
+    if profile.joins_late and alone:
+        kinds.append(("PAT", pat_pairs(len(hosts))))
+    lacking = {name: _apart(pairs, linked) for name, pairs in kinds}
+    if not any(lacking.values()):
+        return
+    said = [
+        f"{counted(len(pairs), 'pair')} of the {name} ({_shown(pairs)})" for name, pairs in lacking.items() if pairs
+    ]
+    word = "ranks" if alone else "boxes"
+    unless = ", unless cuMem is on at every rank," if profile.joins_late else ","
+    joins = "a ring in the order of their numbers and two trees"
+    yield (
+        f"{profile.name} joins {word} in {joins} when a communicator starts{unless} whatever program is loaded, and no "
+        f"link is there for {' and '.join(said)}: where {word} are hosts that nothing else joins, the start fails"
+    )
+    remedy = f"{LAZY}; or {RELAY}" if profile.joins_late else RELAY
+    number = f"number the {word} along a ring of links, if there is one; and " if lacking["ring"] else ""
+    yield f"what to do: {number}{remedy}"
+
+
+def _single_nic(place: Topology | Fabric, options: Options) -> Iterator[str]:
+    """Yield that MSCCL++ uses one NIC of a rank, where links to other boxes need several."""
+    owner = boxes_of(place, options.box)
+    if owner is None:
+        return  # one box: no NIC at all
+    topology = _topology(place)
+    ways: dict[int, set[object]] = defaultdict(set)
+    for src, dst, _ in topology.links():
+        if owner[src] is not None and src not in topology.switches and owner[dst] != owner[src]:
+            ways[src].add(dst)
+    busiest = max(ways, key=lambda node: len(ways[node]), default=None)
+    if busiest is None or len(ways[busiest]) < 2:
+        return
+    ranks = [node for node in range(topology.nodes) if node not in topology.switches]
+    yield (
+        f"MSCCL++ gives a rank one NIC for all other boxes, by its number in its box, and rank {ranks.index(busiest)} "
+        f"has links to {counted(len(ways[busiest]), 'place')} outside its box: what does not hang on that NIC is not "
+        "reached"
+    )
+    yield "what to do: join the boxes by a switch, or give each rank links to one place outside its box"
+
+
+def _topology(place: Topology | Fabric) -> Topology:
+    return place.topology if isinstance(place, Fabric) else place
+
+
+def _linked(place: Topology | Fabric, owner: Sequence[object], hosts: Sequence[object]) -> _Linked:
+    """Return which hosts have links, by their places in the order of ranks; a network of switches joins all on it."""
+    at = {host: number for number, host in enumerate(hosts)}
+    topology = _topology(place)
+    root = list(range(topology.nodes))
+
+    def find(node: int) -> int:
+        while root[node] != node:
+            root[node] = node = root[root[node]]
+        return node
+
+    direct: set[Pair] = set()
+    on: dict[int, set[int]] = defaultdict(set)  # by host, switches of no box
+    for src, dst, _ in topology.links():
+        ends = owner[src], owner[dst]
+        if ends == (None, None):
+            root[find(src)] = find(dst)
+        elif None not in ends:
+            direct.add((at[ends[0]], at[ends[1]]))
+        else:
+            host, switch = (ends[0], dst) if ends[1] is None else (ends[1], src)
+            on[at[host]].add(switch)
+    return _Linked(direct, {host: {find(switch) for switch in switches} for host, switches in on.items()})
+
+
+class _Linked:
+    """Which hosts have a link, or are on the same network of switches."""
+
+    def __init__(self, direct: set[Pair], on: dict[int, set[int]]) -> None:
+        self.direct, self.on = direct, on
+
+    def __contains__(self, pair: Pair) -> bool:
+        """Whether data goes from one to the other without a third."""
+        one, other = pair
+        return one == other or pair in self.direct or not self.on.get(one, set()).isdisjoint(self.on.get(other, set()))
+
+
+def _apart(pairs: Iterable[Pair], linked: _Linked) -> list[Pair]:
+    """Return the pairs without a link, each once."""
+    return list(dict.fromkeys((min(pair), max(pair)) for pair in pairs if pair not in linked))
+
+
+def _shown(pairs: list[Pair]) -> str:
+    first = ", ".join(f"{one}-{other}" for one, other in pairs[:3])
+    return first if len(pairs) <= 3 else f"such as {first}"
