@@ -17,6 +17,7 @@ from topodesign.base.errors import SpecError
 LONGEST_SPEC = 10_000
 DEEPEST_SPEC = 40
 LARGEST_INTEGER = 10**15
+_BLANKS = str.maketrans("\t\r\n", "   ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def parse(text: str) -> Spec:
     Parameters
     ----------
     text
-        Such as ``degree(biring(2,6),2)``. Blanks are allowed between tokens.
+        Such as ``degree(biring(2,6),2)``. Blanks and line ends are allowed between tokens.
 
     Returns
     -------
@@ -65,7 +66,7 @@ def parse(text: str) -> Spec:
     >>> print(parse("degree( biring(2, 6), 2 )"))
     degree(biring(2,6),2)
     """
-    as_text("a spec", text)
+    text = as_text("a spec", text).translate(_BLANKS)  # as many letters as before
     if len(text) > LONGEST_SPEC:
         raise SpecError(f"spec is longer than {LONGEST_SPEC} characters", text[:100], 0)
     if not text.strip():
