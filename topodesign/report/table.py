@@ -11,7 +11,7 @@ from rich.console import Console, OverflowMethod
 from rich.measure import Measurement
 from rich.text import Text
 
-from topodesign.base.fitted import columns_of, fitted, wrapped
+from topodesign.base.fitted import columns_of, wrapped
 from topodesign.base.records import Result, Table
 from topodesign.base.wording import counted
 
@@ -47,7 +47,8 @@ def print_table(table: Table, console: Console) -> None:
         console.width = columns_of(console.file) or _PLAIN_WIDTH
     if table.heading:
         style = "" if table.titled else "bold"
-        console.print(fitted(table.heading, console.width), style=style, highlight=False, markup=False, soft_wrap=True)
+        heading = "\n".join(wrapped(table.heading, console.width))
+        console.print(heading, style=style, highlight=False, markup=False, soft_wrap=True)
     names = [cells[-1] for cells in table.rows]
     longest = max(map(len, names), default=0)
     whole = max((min(len(name), _NAME_WIDTH) if " " in name else len(name) for name in names), default=0)
