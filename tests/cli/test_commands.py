@@ -284,7 +284,7 @@ BAD_SPECS = [
     ("genkautz(4)", "wrong number of arguments"),
     ("genkautz(4,9,9)", "wrong number of arguments"),
     ("genkautz()", "wrong number of arguments"),
-    ("genkauts(4,9)", "did you mean genkautz"),
+    ("genkauts(4,9)", "did you mean 'genkautz"),
     ("nonsense(1)", "unknown topology"),
     ("cyclic(5)", "is a group, not a topology"),
     ("genkautz(-4,9)", "at least"),
@@ -571,9 +571,9 @@ def test_full_disk_is_one_message(args: list[str]) -> None:
 @pytest.mark.parametrize(
     ("line", "meant"),
     [
-        ("evalute torus(4,4)", "did you mean evaluate?"),
+        ("evalute torus(4,4)", "did you mean 'evaluate'?"),
         ("catalog shw -n 4 -d 2", "Did you mean 'show'?"),
-        ("wire exprot plan.json", "did you mean export?"),
+        ("wire exprot plan.json", "did you mean 'export'?"),
         ("schedule torus(4,4) --collective all-reduce -o x.npz", "Did you mean 'allreduce'?"),
         ("schedule torus(4,4) --method forrest -o x.npz", "Did you mean 'forest'?"),
     ],

@@ -356,8 +356,8 @@ def test_disconnected_fabric(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("dgx_a10(2)",), "did you mean dgx_a100"),
-        (("torsu(8)",), "did you mean torus"),
+        (("dgx_a10(2)",), "did you mean 'dgx_a100'"),
+        (("torsu(8)",), "did you mean 'torus"),
         (("nowhere.yaml",), "nowhere.yaml: No such file"),
         (("complete(1)",), "n must be at least 2"),
         (("dgx_a100(1)", "--only", "box0/gpu0"), "only one node"),
@@ -365,7 +365,7 @@ def test_disconnected_fabric(cli: Cli, tmp_path: Path) -> None:
         (("dgx_a100(1)", "--only", "box1/*"), "no node or switch is named 'box1/*'"),
         (("dgx_a100(1)", "--only", ""), "no node or switch is named ''"),
         (("dgx_a100(1)", "--without", "box0/gpu9"), "write a link as A-B"),
-        (("dgx_a100(1)", "--without", "box0/gpu0-box0/gpu9"), "named 'box0/gpu9'; there are box0/gpu"),
+        (("dgx_a100(1)", "--without", "box0/gpu0-box0/gpu9"), "named 'box0/gpu9'; did you mean 'box0/gpu"),
         (("dgx_a100(1)", "--without", "box0/gpu0-box0/gpu1"), "no link between"),
         (("dgx_a100(1)", "--without", "box0/nvswitch"), "cannot be reached"),
         (("dgx_a100(1)", "--bandwidth", "1GB/s"), "has bandwidths of its own"),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
+from topodesign.base.wording import suggest
 from topodesign.cli.answers import complete
 
 
@@ -54,7 +54,5 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Refuse unknown commands with the list of known ones."""
         if args and args[0] not in self.table and not args[0].startswith("-"):
-            close = difflib.get_close_matches(args[0][:50].lower(), self.table, n=2)
-            said = f"did you mean {' or '.join(close)}?" if close else f"commands are {', '.join(self.table)}."
-            ctx.fail(f"No command '{args[0][:50]}'; {said}")
+            ctx.fail(f"No command '{args[0][:50]}'; {suggest(args[0], self.table, most=2, like=0.6)}")
         return super().resolve_command(ctx, args)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import io
 import os
 import re
@@ -15,6 +14,7 @@ import click
 
 from topodesign.base.errors import InfeasibleError, TopodesignError
 from topodesign.base.version import __version__
+from topodesign.base.wording import nearest
 from topodesign.cli.interrupt import Ended, will_tell
 from topodesign.cli.lazy import LazyGroup
 
@@ -132,5 +132,5 @@ def _words(error: BaseException) -> str:
 def _meant(said: str) -> str:
     """Return which of the words that an option takes was meant, where the message says them all."""
     match = re.search(r": '(.{1,50})' is not one of (.*)\.$", said)
-    close = difflib.get_close_matches(match[1].lower(), re.findall("'([^']*)'", match[2]), n=1) if match else []
-    return f" Did you mean '{close[0]}'?" if close else ""
+    near = nearest(match[1], re.findall("'([^']*)'", match[2]), most=1) if match else []
+    return f" Did you mean '{near[0]}'?" if near else ""

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.base.wording import suggest
 from topodesign.collectives import ALLREDUCE
 from topodesign.comparison.everyday import EVERYDAY, Found, everyday
 from topodesign.comparison.measures import Counts, counts, widest_known
@@ -226,7 +227,7 @@ def _found(what: ContenderLike, work: Workload, nodes: int | None, degree: int |
     if not at:
         text, method = what, "auto"
     elif method not in METHODS:
-        raise ParameterError(f"{method!r} in {what!r} is no method; known are {', '.join(METHODS)}")
+        raise ParameterError(f"{method!r} in {what!r} is no method; {suggest(method, METHODS)}")
     if text.strip() in EVERYDAY:
         if nodes is None or degree is None:
             raise ParameterError(f"'{text}' is a kind, not a size; say how many nodes and ports (-n, -d)")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from topodesign.algebra.groups import GROUPS
 from topodesign.base.errors import ParameterError, SpecError, TopologyError
 from topodesign.base.spec import Spec, parse
+from topodesign.base.wording import nearest
 from topodesign.expand import EXPANSIONS, lift
 from topodesign.expand.everyday import SPOKEN, spelled_out
 from topodesign.expand.expansion import Expansion
@@ -173,7 +173,7 @@ def _unknown(name: str) -> str:
     if name in FABRICS or name in FABRICS_SPOKEN:
         return f"'{name}' is a fabric, not a topology that others can be made of"
     known = [*LIBRARY, *SPOKEN, *CATALOG_NAMES]
-    close = difflib.get_close_matches(name.lower(), [*known, *FABRICS, *FABRICS_SPOKEN], n=3, cutoff=0.5)
-    words = [one if one in known else f"{one} (a fabric)" for one in close]
-    hint = f"did you mean {' or '.join(words)}?" if close else "'topodesign families' lists all that there are"
+    near = nearest(name, [*known, *FABRICS, *FABRICS_SPOKEN])
+    words = [repr(one) if one in known else f"{one!r} (a fabric)" for one in near]
+    hint = f"did you mean {' or '.join(words)}?" if near else "'topodesign families' lists all that there are"
     return f"unknown topology '{name}'; {hint}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +14,7 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.base.units import exact_rate
-from topodesign.base.wording import counted
+from topodesign.base.wording import counted, suggest
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import MAX_CAPACITY, Topology
 
@@ -364,8 +363,8 @@ class Fabric:
         """
         if name in self._numbers:
             return self._numbers[name]
-        close = difflib.get_close_matches(name[:LONGEST_NAME], self.names, n=3) or self.names[:3]
-        raise ParameterError(f"no node or switch is named {name[:LONGEST_NAME]!r}; there are {', '.join(close)}, ...")
+        there = f"there are {', '.join(self.names[:3])}, ..."
+        raise ParameterError(f"no node or switch is named {name[:LONGEST_NAME]!r}; {suggest(name, self.names, there)}")
 
     def links(self) -> list[FabricLink]:
         """Return all links with names and bandwidths, in the order of ``topology.links()``."""

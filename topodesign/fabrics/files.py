@@ -24,7 +24,6 @@ Where no link has a bandwidth, ``capacity`` (an integer, 1 if missing) says how 
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from dataclasses import replace
@@ -38,6 +37,7 @@ from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
 from topodesign.base.units import exact_rate, parse_bandwidth, parse_time
+from topodesign.base.wording import suggest
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric, FabricLink, Price, Shared
 from topodesign.fabrics.price import FRACTION, format_price, parse_price, parse_rate
 from topodesign.topology.files import graphml_graph, node_link_graph, read_topology
@@ -318,8 +318,7 @@ def _fields(value: Any, where: str, required: tuple[str, ...], optional: tuple[s
         raise FileFormatError(f"{before}expected fields {', '.join(required)}, not {_shown(value)}")
     for field in value:
         if field not in required + optional:
-            close = difflib.get_close_matches(field[:50], required + optional, n=1)
-            hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(required + optional)}"
+            hint = suggest(field, required + optional, most=1, like=0.6)
             raise FileFormatError(f"{before}unknown field {field[:50]!r}; {hint}")
     for field in required:
         if field not in value:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -15,6 +14,7 @@ from topodesign.base.memory import check_memory
 from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import fixed_columns, unexpected_row
 from topodesign.base.text_files import read_text
+from topodesign.base.wording import suggest
 from topodesign.topology.topology import Topology
 
 if TYPE_CHECKING:
@@ -169,9 +169,9 @@ def _check_attributes(graph: nx.Graph) -> None:
 
 def _check_names(names: set[Any], known: tuple[str, ...], where: str) -> None:
     for name in sorted(map(str, names - set(known))):
-        close = get_close_matches(name[:50].lower(), known, n=1, cutoff=_SIMILAR)
-        if close:
-            raise FileFormatError(f"unknown attribute {name[:50]!r} of {where}; did you mean {close[0]!r}?")
+        hint = suggest(name, known, "", most=1, like=_SIMILAR)
+        if hint:
+            raise FileFormatError(f"unknown attribute {name[:50]!r} of {where}; {hint}")
 
 
 def _from_graphml(text: str) -> Topology:
