@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from topodesign.base.fitted import columns_of, fitted
 from topodesign.base.spec import parse
 
-LINES = st.lists(st.text(alphabet="ab1.,-(/ ", max_size=90), max_size=6).map("\n".join)
+LINES = st.lists(st.text(alphabet="ab1.,-(/| ", max_size=90), max_size=6).map("\n".join)
 
 
 @given(LINES, st.integers(1, 90))
@@ -20,7 +20,7 @@ def test_words_that_fit_stay_whole_and_all_stay_in_order(text: str, width: int) 
     assert "".join(found.split()) == "".join(text.split())
     assert {word for word in text.split() if len(word) <= width // 2} <= set(found.split())
     for line in found.split("\n"):
-        assert len(line) <= width or (len(line.split()) == 1 and not set(",/") & set(line.strip()[:-1]))
+        assert len(line) <= width or (len(line.split()) == 1 and not set(",/|") & set(line.strip()[:-1]))
 
 
 @given(LINES)

@@ -58,14 +58,14 @@ def fitted(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int, indent: int = 0) -> list[str]:
-    """Return a text in lines, broken at blanks; a word too long for one, as a spec or a path, at commas and slashes.
+    """Return a text in lines, broken at blanks; a word too long for one, such as a spec, at commas, slashes and bars.
 
     Parameters
     ----------
     text
         Without line ends.
     width
-        Letters that a line may have; only a word with neither makes one longer.
+        Letters that a line may have; only a word with none of them makes one longer.
     indent
         Blanks before all lines but the first.
 
@@ -84,12 +84,12 @@ def wrapped(text: str, width: int, indent: int = 0) -> list[str]:
 
 
 class _Wrapper(textwrap.TextWrapper):
-    """Breaks words that have no room in a line behind commas and slashes."""
+    """Breaks words that have no room in a line behind commas, slashes and bars."""
 
     def _split(self, text: str) -> list[str]:
         room = self.width - len(self.subsequent_indent)
         return [
             part
             for chunk in super()._split(text)
-            for part in (re.findall(r"[^,/]*[,/]|[^,/]+", chunk) if len(chunk) > room else [chunk])
+            for part in (re.findall(r"[^,/|]*[,/|]|[^,/|]+", chunk) if len(chunk) > room else [chunk])
         ]

@@ -17,6 +17,7 @@ from topodesign.base.errors import SpecError
 LONGEST_SPEC = 10_000
 DEEPEST_SPEC = 40
 LARGEST_INTEGER = 10**15
+_LONGEST_NAME = 64
 _BLANKS = str.maketrans("\t\r\n", "   ")
 
 
@@ -41,6 +42,18 @@ class Spec:
     def __str__(self) -> str:
         """Return the canonical text: no blanks, arguments in order."""
         return f"{self.name}({','.join(map(str, self.args))})"
+
+
+def name_alone(text: str) -> str:
+    """Return a name without brackets, of which whoever knows names can say more than the parser; else nothing.
+
+    Examples
+    --------
+    >>> name_alone(" torus "), name_alone("torus(4,4)")
+    ('torus', '')
+    """
+    name = text.strip()
+    return name if len(name) <= _LONGEST_NAME and name.isidentifier() else ""
 
 
 def parse(text: str) -> Spec:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from topodesign.algebra.groups import GROUPS
-from topodesign.base.errors import ParameterError, SpecError, TopologyError
-from topodesign.base.spec import Spec, parse
+from topodesign.base.errors import FileFormatError, ParameterError, SpecError, TopologyError
+from topodesign.base.file_kinds import FileKind, kind_of
+from topodesign.base.spec import Spec, name_alone, parse
 from topodesign.base.wording import nearest
 from topodesign.expand import EXPANSIONS, lift
 from topodesign.expand.everyday import SPOKEN, spelled_out
@@ -61,6 +62,8 @@ def build(spec: Spec | str) -> Topology:
     <Topology line(diamond()), 16 nodes, degree 2, simplex>
     """
     text = spec if isinstance(spec, str) else str(spec)
+    if name_alone(text):
+        raise _bare(text)
     return _build(parse(text), text)
 
 
@@ -119,7 +122,7 @@ def names_fabric(text: str) -> bool:
 
 
 def _refuse_fabric(text: str, path: Path) -> None:
-    if path.suffix.lower() in {".yaml", ".yml"} or names_fabric(text):
+    if names_fabric(text) or kind_of(path) is FileKind.FABRIC:
         raise ParameterError(
             f"{text[:100]} is a fabric, with switches or bandwidths of its own; this is for plain topologies, whose "
             "nodes are linked directly. optimum, schedule, groups, compare and plot take fabrics, see 'topodesign "
@@ -165,6 +168,17 @@ def _of_catalog(spec: Spec) -> Topology:
     catalog = topodesign.Catalog()
     row = catalog.row(nodes, degree, place, duplex=spec.name == CATALOG_NAMES[1])
     return replace(build(row.spec), alias=f"{spec} of catalog {catalog.version(degree)}")
+
+
+def _bare(text: str) -> SpecError | FileFormatError:
+    """Return what is wrong with a name alone."""
+    name = text.strip()
+    if name in LIBRARY or name in SPOKEN or name in CATALOG_NAMES:
+        return SpecError(f"'{name}' needs brackets: {name}(...), see 'topodesign families {name}'", text, 0)
+    kind = kind_of(Path(name))
+    if kind is None:
+        return SpecError(_unknown(name), text, 0)
+    return FileFormatError(f"{name}: this is {kind.one}, and no spec; a file needs an ending, or a slash before it")
 
 
 def _unknown(name: str) -> str:

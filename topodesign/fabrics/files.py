@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError, UnitError
+from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
@@ -80,11 +81,12 @@ def read_fabric(path: str | Path, node_bandwidth: Fraction | None = None) -> Fab
     32
     """
     path = as_path(path)
-    try:
-        text = read_text(path, FABRIC_ENDINGS, LARGEST_FABRIC)
-        return _READERS[path.suffix.lower()](path, text, node_bandwidth)
-    except (FileFormatError, TopologyError, ParameterError, UnitError) as error:
-        raise FileFormatError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from None
+    with expecting(path, FileKind.FABRIC, FileKind.LINKS):
+        try:
+            text = read_text(path, FABRIC_ENDINGS, LARGEST_FABRIC)
+            return _READERS[path.suffix.lower()](path, text, node_bandwidth)
+        except (TopologyError, ParameterError, UnitError) as error:
+            raise FileFormatError(str(error)) from None
 
 
 def fabric_from_graph(graph: nx.Graph, name: str = "graph", node_bandwidth: Fraction | None = None) -> Fabric:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from topodesign.base.arguments import require_at_least
+from topodesign.base.arguments import as_text, require_at_least
 from topodesign.base.errors import ParameterError, SpecError, TopologyError
-from topodesign.base.spec import parse
+from topodesign.base.spec import Spec, name_alone, parse
 from topodesign.base.wording import nearest, suggest
 from topodesign.fabrics.drawing import GB, check_boxes, drawn, duplex, members, mesh, rails
 from topodesign.fabrics.fabric import Fabric, FabricLink
@@ -45,11 +45,14 @@ def build_fabric(text: str) -> Fabric:
     >>> print(build_fabric("mi250(2)").names[:3])
     ('box0/gcd0', 'box0/gcd1', 'box0/gcd2')
     """
-    spec = parse(text)
+    name = name_alone(as_text("a spec", text))
+    spec = Spec(name) if name else parse(text)
     generator = FABRICS.get(SPOKEN.get(spec.name, spec.name))
     if generator is None:
         near = nearest(spec.name, [*FABRICS, *SPOKEN])
         raise SpecError(f"unknown fabric '{spec.name}'; {suggest(spec.name, near or FABRICS)}", text, spec.position)
+    if name:
+        raise SpecError(f"'{name}' needs brackets: {call_signature(generator)}", text, 0)
     if not all(isinstance(argument, int) for argument in spec.args):
         raise SpecError(f"{call_signature(generator)} takes integers", text, spec.position)
     try:

@@ -10,6 +10,7 @@ from typing import Any
 
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError, UnitError
+from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
 from topodesign.base.units import as_size, format_size, parse_size, plain_number
@@ -83,7 +84,7 @@ def read_mix(path: str | Path) -> Mix:
         the message names the file and the line.
     """
     path = as_path(path)
-    try:
+    with expecting(path, FileKind.COLLECTIVES):
         document = _fields(
             parse_yaml(read_text(path, (".yaml", ".yml", ".json"), _LARGEST_FILE)),
             "workload",
@@ -91,10 +92,7 @@ def read_mix(path: str | Path) -> Mix:
             ("name",),
         )
         shares = _shares(document["collectives"])
-        name = _text(document["name"], "name") if "name" in document else path.stem
-    except FileFormatError as error:
-        raise FileFormatError(f"{path}: {error}") from None
-    return Mix(name, shares)
+        return Mix(_text(document["name"], "name") if "name" in document else path.stem, shares)
 
 
 def single(collective: str, size: Fraction) -> Mix:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from topodesign.base.arguments import as_choice
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
+from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.memory import check_memory
 from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import fixed_columns, unexpected_row
@@ -52,11 +53,12 @@ def read_topology(path: Path) -> Topology:
     FileFormatError
         If the file is missing, too large, not of its format, or its links do not make a topology.
     """
-    try:
-        text = read_text(path, READERS)
-        return READERS[path.suffix.lower()](text)
-    except (FileFormatError, TopologyError, ParameterError) as error:
-        raise FileFormatError(f"{path}: {error}") from None
+    with expecting(path, FileKind.LINKS):
+        try:
+            text = read_text(path, READERS)
+            return READERS[path.suffix.lower()](text)
+        except (TopologyError, ParameterError) as error:
+            raise FileFormatError(str(error)) from None
 
 
 def write_links(topology: Topology, file_format: LinkFormat) -> str:
