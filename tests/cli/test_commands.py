@@ -411,7 +411,7 @@ def test_bad_files(cli: Cli, tmp_path: Path, command: str) -> None:
     assert "No such file" in cli(command, tmp_path / "missing.json").message()
     assert "No such file" in cli(command, "missing.json").message()
     assert "this is a directory" in cli(command, tmp_path).message()
-    assert "this is a directory" in cli(command, "nul\0.json").message()
+    assert "not a file" in cli(command, "nul\0.json").message()
     assert "too long" in cli(command, "x" * 500 + ".json").message()
 
 

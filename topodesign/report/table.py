@@ -18,6 +18,8 @@ from topodesign.base.wording import counted
 _PLAIN_WIDTH = 160
 _NAME_WIDTH = 40
 """Columns that a name of fair length takes."""
+_LIST_WIDTH = 24
+"""Columns that a list of words takes where there is little room."""
 _SHORT_NAME = 12
 """Columns that a name may take and stay in its row."""
 
@@ -53,6 +55,9 @@ def print_table(table: Table, console: Console) -> None:
     longest = max(map(len, names), default=0)
     whole = max((min(len(name), _NAME_WIDTH) if " " in name else len(name) for name in names), default=0)
     others = _width(table, console) - longest
+    if table.titled and whole + others > console.width:
+        table = _folded(table)
+        others = _width(table, console) - longest
     left_out = ""
     if not table.titled or whole + others <= console.width:
         console.print(_drawn(table, console.width - others), highlight=False)
@@ -67,6 +72,16 @@ def print_table(table: Table, console: Console) -> None:
         console.print(table.foot(console.width), highlight=False, markup=False, soft_wrap=True)
     if left_out:
         console.print(replace(table, footnote=left_out).foot(console.width), highlight=False, soft_wrap=True)
+
+
+def _folded(table: Table) -> Table:
+    """Return the table with long lists of words, other than in the last column, in several lines."""
+
+    def folded(title: str, cell: str) -> str:
+        return "\n".join(wrapped(cell, _LIST_WIDTH)) if title in table.words else cell
+
+    rows = ((*map(folded, table.columns[:-1], cells), cells[-1]) for cells in table.rows)
+    return replace(table, rows=tuple(rows))
 
 
 def _left_out(table: Table, shown: Table, width: int) -> str:
