@@ -155,8 +155,8 @@ class RunnersUp(Result):
             rows,
             words=frozenset(("next by", "topology")),
             footnote="percentages are over the fastest; (2) is the second place by a wish. wiring: fewest patches (a "
-            "cord for two opposite links, one for a link of one way), then fewest lengths of cable where nodes stand in "
-            "a circle by number; less than twice the fastest time.",
+            "cord for two opposite links, one for a link of one way), then fewest lengths of cable where nodes stand "
+            "in a circle by number; less than twice the fastest time.",
         )
 
 
