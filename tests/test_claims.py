@@ -4,7 +4,7 @@ Looked at are all texts in the code, f-strings as a whole, other than
 
 * docstrings, and texts that stand alone below an attribute, as its description;
 * ``base/claims.py``, where the words are, and the descriptions of JSON in ``report/schemas``;
-* help texts: ``help=``, ``short_help=`` and ``epilog=`` of options and commands, and the tables of commands in ``cli``;
+* help texts in ``cli``: arguments by the name of ``help``, ``short_help``, ``epilog``, and the tables of commands;
 * messages of errors that say what is wrong with the input. An answer of "no" (``InfeasibleError``) is looked at;
 * names in code: keys of dictionaries, subscripts, and what is compared with ``==`` or ``in``.
 """
@@ -25,7 +25,6 @@ WORDS = re.compile(
     r"|of no help|optimal|unbeatable|no fewer)\b",
     re.IGNORECASE,
 )
-HELP = frozenset(("help", "short_help", "epilog"))
 TABLES = frozenset(("COMMANDS", "SECTIONS"))
 """Names of what commands are and do, in ``cli``."""
 EXEMPT = ("base/claims.py", "report/schemas/")
@@ -38,7 +37,6 @@ ALLOWED = {
     "catalog/runners_up.py": 2,
     "catalog/survey.py": 3,
     "catalog/verdict.py": 6,
-    "cli/plot.py": 3,
     "comparison/compare.py": 1,
     "comparison/everyday.py": 1,
     "compiler/backends/links.py": 1,
@@ -58,7 +56,7 @@ ALLOWED = {
     "report/page/answer.py": 1,
     "report/page/fabric.py": 3,
     "report/page/markup.py": 1,
-    "report/page/topology.py": 7,
+    "report/page/topology.py": 8,
     "runtime/doctor.py": 1,
     "schedulers/__init__.py": 3,
     "schedulers/choice.py": 1,
@@ -104,7 +102,7 @@ def _looked_at(node: ast.AST, *, in_cli: bool) -> Iterator[ast.AST]:
         return
     if isinstance(node, ast.Call) and _is_error(node.func):
         return
-    if isinstance(node, ast.keyword) and in_cli and node.arg in HELP:
+    if isinstance(node, ast.keyword) and in_cli and (node.arg or "").endswith(("help", "epilog")):
         return
     if isinstance(node, ast.Assign) and in_cli and any(getattr(one, "id", "") in TABLES for one in node.targets):
         return

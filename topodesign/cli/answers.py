@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ _TEXT = frozenset(("", ".txt", ".md", ".log", ".out"))
 class FittedHelp(click.HelpFormatter):
     """Help texts in which long lists of words that an option takes are broken, too."""
 
-    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         """Write options or commands and what they are."""
         room, indent = self.width - self.current_indent, f"\n{'':{self.current_indent}}"
         super().write_dl([(indent.join(wrapped(one, room, 4)), about) for one, about in rows], col_max, col_spacing)
