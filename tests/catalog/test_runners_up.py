@@ -83,10 +83,20 @@ def test_none_unless_asked_for() -> None:
     assert pareto(24, 4).runners_up is None
     assert pareto(24, 4).record()["runners_up"] == []
     shown = found(24, 4, 1)
-    assert len(shown.table().rows) == len(shown) + 1
+    assert len(shown.table().rows) == len({one.spec for one in shown}) + 1
     assert len(shown.to_records()) == len(shown)
     assert shown.fastest.over == Fraction(1)
     assert found(24, 4, 1, duplex=True).fastest.duplex
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_table_names_each_topology_once_with_all_that_it_is_next_by(count: int) -> None:
+    shown = found(24, 4, count)
+    rows = shown.table().rows
+    assert len({row[-1] for row in rows}) == len(rows)
+    assert rows[0][0] == "fastest"
+    told = {(wish, row[-1]) for row in rows[1:] for wish in row[0].split(", ")}
+    assert told == {(one.wish if one.place == 1 else f"{one.wish} ({one.place})", str(one.spec)) for one in shown}
 
 
 def test_the_fastest_must_be_of_that_size() -> None:

@@ -8,12 +8,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import click
 import networkx as nx
 import pytest
 
@@ -21,7 +22,8 @@ import topodesign
 from topodesign.base.cost import moore_bound
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.spec import LONGEST_SPEC
-from topodesign.cli.main import COMMANDS, run
+from topodesign.cli.main import COMMANDS, SECTIONS, run
+from topodesign.cli.main import program as program_group
 from topodesign.expand.library import build
 from topodesign.schedulers import SCHEDULERS
 from topodesign.schedulers.scheduling import METHODS
@@ -284,7 +286,7 @@ BAD_SPECS = [
     ("genkautz(4)", "wrong number of arguments"),
     ("genkautz(4,9,9)", "wrong number of arguments"),
     ("genkautz()", "wrong number of arguments"),
-    ("genkauts(4,9)", "did you mean genkautz"),
+    ("genkauts(4,9)", "did you mean 'genkautz"),
     ("nonsense(1)", "unknown topology"),
     ("cyclic(5)", "is a group, not a topology"),
     ("genkautz(-4,9)", "at least"),
@@ -398,7 +400,7 @@ def test_bad_files(cli: Cli, tmp_path: Path, command: str) -> None:
         ("broken.csv", "hello", "expected the header"),
         ("broken.graphml", "<graphml", "not GraphML"),
         ("binary.json", "\udcff\udcfe", "not a text file"),
-        ("empty.json", "", "not JSON"),
+        ("empty.json", "", "this is an empty file"),
         ("list.txt", "0 1", "unknown ending '.txt'"),
     ):
         path = tmp_path / name
@@ -408,7 +410,7 @@ def test_bad_files(cli: Cli, tmp_path: Path, command: str) -> None:
         assert words in message
     assert "No such file" in cli(command, tmp_path / "missing.json").message()
     assert "No such file" in cli(command, "missing.json").message()
-    assert "not a file" in cli(command, tmp_path).message()
+    assert "this is a directory" in cli(command, tmp_path).message()
     assert "not a file" in cli(command, "nul\0.json").message()
     assert "too long" in cli(command, "x" * 500 + ".json").message()
 
@@ -481,6 +483,46 @@ def test_help_and_version(cli: Cli) -> None:
     assert (bare.status, bare.out) == (2, "")
     assert bare.err.startswith("Usage: topodesign")
     assert "No such option '--nonsense'" in cli("--nonsense").message()
+
+
+@pytest.mark.parametrize("words", [[], ["pareto"], ["wire"], ["wire", "plan"], ["plot", "times"], ["catalog", "show"]])
+def test_help_of_a_command_is_its_help_option(cli: Cli, words: list[str]) -> None:
+    assert cli("help", *words) == cli(*words, "--help")
+    assert cli("help", *words).status == 0
+
+
+def test_help_of_no_command_names_the_nearest(cli: Cli) -> None:
+    assert "did you mean 'pareto'?" in cli("help", "paretto").message()
+    assert "did you mean 'plan'?" in cli("help", "wire", "paln").message()
+
+
+def test_every_command_is_in_one_section(cli: Cli) -> None:
+    assert [name for section in SECTIONS.values() for name in section] == list(COMMANDS)
+    assert sum(map(len, SECTIONS.values())) == len(COMMANDS)
+    for title in SECTIONS:
+        assert f"\n{title}:\n" in cli("--help").out
+
+
+def commands_of(group: click.Group, *names: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Words and help texts of all commands."""
+    yield names, group.help or ""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if not isinstance(command, click.Group):
+            yield (*names, name), command.help or ""
+        if isinstance(command, click.Group):
+            yield from commands_of(command, *names, name)
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_help_texts_fit(cli: Cli, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    for words, said in commands_of(program_group):
+        verbatim = set(map(str.strip, said.splitlines()))
+        lines = cli(*words, "--help").out.splitlines()
+        assert [line for line in lines if len(line) > width and line.strip() not in verbatim] == [], words
 
 
 HEAVY = ["numpy", "scipy", "numba", "networkx", "sympy", "lxml", "rich", "pandas"]
@@ -571,15 +613,53 @@ def test_full_disk_is_one_message(args: list[str]) -> None:
 @pytest.mark.parametrize(
     ("line", "meant"),
     [
-        ("evalute torus(4,4)", "did you mean evaluate?"),
+        ("evalute torus(4,4)", "did you mean 'evaluate'?"),
         ("catalog shw -n 4 -d 2", "Did you mean 'show'?"),
-        ("wire exprot plan.json", "did you mean export?"),
+        ("wire exprot plan.json", "did you mean 'export'?"),
         ("schedule torus(4,4) --collective all-reduce -o x.npz", "Did you mean 'allreduce'?"),
         ("schedule torus(4,4) --method forrest -o x.npz", "Did you mean 'forest'?"),
+        ("plot frontir -n 4 -d 2", "Did you mean 'frontier'?"),
+        ("plot plan.npz", "Commands are cut, distances, frontier"),
+        ("compare best tors -n 24 -d 4", "neither an everyday name nor a spec; did you mean 'torus'"),
+        ("compare best tors(4,6) -n 24 -d 4", "neither an everyday name nor a spec; did you mean 'torus'"),
+        ("compare best@rng -n 24 -d 4", "no method; did you mean 'ring'?"),
+        ("optimum dgx_a100(2) --without box9/gpu0", "did you mean 'box1/gpu0' or 'box0/gpu0'"),
+        ("optimum dgx_a100(2) --without box0/gpu0-box9/gpu0", "is named 'box9/gpu0'; did you mean 'box1/gpu0'"),
+        ("optimum torus(4,4) --without 0-5", "no link between '0' and '5'; those of '0' go to 1, 3, 4 and 12"),
+        ("optimum dgx_a100(2) --collective all-to-all --cost Infiniband=3", "did you mean 'InfiniBand'?"),
+        ("examples fabric_mi25.yaml", "did you mean 'fabric_mi250.yaml'"),
+        ("compile torus(3,3) -o x.xml --runtime msccel", "Did you mean 'msccl'?"),
     ],
 )
 def test_mistyped_words_are_put_right(cli: Cli, line: str, meant: str) -> None:
     assert meant in cli(*line.split()).message()
+
+
+@pytest.mark.parametrize("bare", ["tors", "torsu", "dgx_a10"])
+@pytest.mark.parametrize("command", ["evaluate", "optimum", "links", "methods"])
+def test_a_name_alone_is_put_right(cli: Cli, command: str, bare: str) -> None:
+    said = cli(command, bare)
+    assert (said.status, said.out) == (2, "")
+    assert "did you mean 'torus'" in said.err or "did you mean 'dgx_a100'" in said.err
+    assert "needs brackets" in cli("evaluate", "torus").err
+    assert "needs brackets: dgx_a100(boxes)" in cli("optimum", "dgx_a100").err
+
+
+def test_a_folder_is_no_spec_and_no_catalog(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    assert "folder: this is a directory, and no spec" in cli("evaluate", "folder").message()
+    said = cli("catalog", "show", "-n", "12", "-d", "4", "--catalog", "folder").message()
+    assert "the directory is no catalog" in said
+
+
+@pytest.mark.parametrize(
+    "line", ["verify {}", "simulate {}", "evaluate {}", "optimum {}", "compile {} -o x.xml", "run {}"]
+)
+def test_an_inventory_is_told_by_name(cli: Cli, line: str, tmp_path: Path) -> None:
+    cli("examples", "inventory_testbed.yaml", "-o", tmp_path)
+    path = str(tmp_path / "inventory_testbed.yaml")
+    assert f"{path}: this is an inventory, not a" in cli(*line.format(path).split()).message()
 
 
 def test_a_schedule_is_not_written_as_something_else(cli: Cli, tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_graphs_with_any_names() -> None:
         (Path("circulant(12,2,3)"), FileFormatError),
         ("a\0.json", FileFormatError),
         ("dgx_a100(2)", ParameterError),
-        (Path("fabric.yaml"), ParameterError),
+        (Path("fabric.yaml"), FileFormatError),
         (nx.DiGraph(), TopologyError),
         (nx.DiGraph([(0, 1, {"capacity": 0.5})]), TopologyError),
         (None, ParameterError),

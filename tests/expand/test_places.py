@@ -58,7 +58,7 @@ def test_switches_and_bandwidths_make_a_fabric() -> None:
 
 
 def test_wrong_ones_are_our_errors() -> None:
-    with pytest.raises(SpecError, match="did you mean dgx_a100"):
+    with pytest.raises(SpecError, match="did you mean 'dgx_a100'"):
         as_place("dgx_a10(2)")
     with pytest.raises(ParameterError, match="bandwidths of its own"):
         as_fabric("mi250(2)", "1GB/s")

@@ -160,7 +160,7 @@ def test_links_may_fail_in_one_direction() -> None:
 @pytest.mark.parametrize(
     ("vertices", "links", "message"),
     [
-        (["box0/gpu9"], [], "no node or switch is named 'box0/gpu9'; there are box0/gpu"),
+        (["box0/gpu9"], [], "no node or switch is named 'box0/gpu9'; did you mean 'box0/gpu"),
         ([], [("box0/gpu0", "box0/gpu1")], "no link between"),
         ([], [("box0/gpu0", "x")], "named 'x'"),
     ],
@@ -320,7 +320,7 @@ def test_in_network_computation_is_where_it_is() -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("dgx_a10(2)", "did you mean dgx_a100"),
+        ("dgx_a10(2)", "did you mean 'dgx_a100'"),
         ("zzz(2)", "known are dgx_a100"),
         ("dgx_a100(0)", "boxes must be at least 1"),
         ("dgx_a100()", "write dgx_a100.boxes."),

@@ -309,8 +309,8 @@ def test_refused_content(tmp_path: Path, content: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt", "", "unknown ending '.txt'; known are .yaml"),
-        ("a.yaml", "", "the file is empty"),
+        ("a.txt", "x", "unknown ending '.txt'; known are .yaml"),
+        ("a.yaml", "", "this is an empty file"),
         ("a.yaml", "nodes: [a\nlinks: []\n", "line 2: not YAML"),
         ("a.yaml", "nodes:\n\t- a\n", "line 2: not YAML"),
         ("a.yaml", "nodes: [a]\nnodes: [b]\n", "line 2: the field 'nodes' is there twice"),
@@ -321,7 +321,7 @@ def test_refused_content(tmp_path: Path, content: Any, message: str) -> None:
         ("a.yaml", "nodes: " + "[" * 100 + "]" * 100, "line 1: nested more than"),
         ("a.yaml", "\x01", "not YAML"),
         ("a.yaml", b"\xff\xfe\x00\xd8", "not a text file"),
-        ("a.json", "", "not JSON"),
+        ("a.json", "[", "not JSON"),
         ("a.json", '{"nodes": ["a", "b"], "nodes": []}', "the field 'nodes' is there twice"),
         ("a.json", "[" * 100_000, "not JSON"),
         ("a.json", '{"nodes": ' + "9" * 5000 + "}", "not JSON"),
@@ -386,4 +386,4 @@ def test_no_text_breaks_the_reader(tmp_path: Path, text: str) -> None:
 
 def test_what_is_no_file(tmp_path: Path) -> None:
     assert refused(tmp_path / "missing.yaml") == "No such file or directory"
-    assert refused(tmp_path) == "not a file"
+    assert refused(tmp_path).startswith("this is a directory, not a fabric")

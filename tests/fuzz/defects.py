@@ -40,7 +40,7 @@ FRAGMENTS = (
 )
 DOES_WITHOUT = {"catalog/verify", "catalog/journal", "catalog/all_to_all"}
 """What is missing, these readers make, or take for empty."""
-LOOKS_AT_THE_HEAD = {"cli/sources"}
+LOOKS_AT_THE_HEAD = {"base/file_kinds"}
 Broken = Iterator[bool]
 Defect = Callable[[Reader, Path, bytes, Random, int], Broken]
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.samples.plans import plan_of
+from topodesign.base.errors import FileFormatError
+from topodesign.base.file_kinds import FileKind, kind_of
 from topodesign.base.shipped import shipped_folder
 from topodesign.catalog.all_to_all import Bounds, prices_file, read_prices, write_prices
 from topodesign.catalog.budgets import Effort
@@ -20,7 +22,6 @@ from topodesign.catalog.files import file_check, packed_file, read_rows, write_r
 from topodesign.catalog.journal import Journal
 from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.verify import _Progress
-from topodesign.cli.sources import kind_of
 from topodesign.compiler.compilation import compile_plan
 from topodesign.expand.library import build
 from topodesign.fabrics.fabric import Shared
@@ -119,6 +120,12 @@ def packed_rows() -> bytes:
         return packed_file(target, 2).read_bytes()
 
 
+def known_kind(path: Path) -> None:
+    """Refuse what does not begin as a plan does."""
+    if kind_of(path) is not FileKind.PLAN:
+        raise FileFormatError("no plan")
+
+
 def read_packed(path: Path) -> None:
     file_check(path.parent, 2)
     read_rows(path.parent, 2, 30, 30)
@@ -202,7 +209,7 @@ READERS = (
     Reader("runtime/trace_check", "expected.json", lambda: traces()["expected.json"], expected_time),
     Reader("runtime/mscclpp/parse", "p.json", execution_plan, parse_plan),
     Reader("runtime/mscclpp/parse", "c.json", execution_plan, lambda path: check_plan_file(path, interleavings=1).ok),
-    Reader("cli/sources", "k.npz", plan_bytes, kind_of),
+    Reader("base/file_kinds", "k.npz", plan_bytes, known_kind),
     Reader("catalog/files", "degree_02.tsv", rows, lambda path: read_rows(path.parent, 2)),
     Reader("catalog/packed", "degree_02.zip", packed_rows, read_packed),
     Reader("catalog/all_to_all", PRICES.name, prices, lambda path: read_prices(path.parent, 2, 3, 40)),

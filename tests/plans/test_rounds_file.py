@@ -182,7 +182,7 @@ def test_truncated_anywhere(saved: Path) -> None:
     data = saved.read_bytes()
     for size in range(0, len(data), 7):
         saved.write_bytes(data[:size])
-        refused(saved, "damaged")
+        refused(saved, "damaged|an empty file")
 
 
 def test_a_flipped_bit_is_noticed_or_harmless(saved: Path) -> None:
@@ -207,7 +207,7 @@ def test_a_flipped_bit_is_noticed_or_harmless(saved: Path) -> None:
 def test_no_zip_at_all(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "noise.npz"
     path.write_bytes(data)
-    refused(path, "damaged")
+    refused(path, "damaged|an empty file")
 
 
 def test_missing_extra_and_repeated_members(saved: Path) -> None:
@@ -325,7 +325,7 @@ def test_zip_bombs(saved: Path) -> None:
     tracemalloc.start()
     rewrite(saved, content | {"step.npy": bomb}, "step.npy", file_size=200)
     tracemalloc.reset_peak()
-    refused(saved, "damaged")
+    refused(saved, "damaged|an empty file")
     assert tracemalloc.get_traced_memory()[1] < 10**7
     tracemalloc.stop()
     rewrite(saved, content | {"header.json": b" " * 10**7}, "header.json")

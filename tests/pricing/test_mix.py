@@ -34,7 +34,7 @@ def test_json_is_read_and_what_is_left_out_has_a_default(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "the file is empty"),
+        ("", "this is an empty file, not a list of collectives"),
         ("[1, 2]", "line 1: workload: expected the fields"),
         ("name: x", "the field 'collectives' is missing"),
         ("collectives: []", "at least one"),

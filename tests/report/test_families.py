@@ -116,7 +116,7 @@ def test_a_spec_is_the_example() -> None:
 def test_names_that_are_none(name: str, error: type[TopodesignError]) -> None:
     with pytest.raises(error):
         families(name)
-    with pytest.raises(ParameterError, match="did you mean kautz"):
+    with pytest.raises(ParameterError, match="did you mean 'kautz"):
         families("kauz")
 
 

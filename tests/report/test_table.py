@@ -56,13 +56,27 @@ def wide() -> list[Result]:
 def test_no_table_breaks_numbers_or_specs_or_is_too_wide(wide: list[Result], width: int) -> None:
     for result in wide:
         text, table = printed(result, width, terminal=True), result.table()
-        names = [row[-1] for row in table.rows]
         for row in table.rows:
             for title, cell in zip(table.columns, row, strict=True):
-                if " " not in cell.strip():
+                if " " not in cell.strip() and len(cell) < width - 5:
                     assert title in table.spare or cell.strip() in text
-        for line in text.removesuffix(table.footnote + "\n").splitlines():
-            assert len(line.rstrip()) <= width or any(" " not in name and name in line for name in names)
+        assert max(len(line.rstrip()) for line in text.splitlines()) <= width
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_columns_that_are_left_out_are_said_to_be(wide: list[Result], width: int) -> None:
+    for result in wide:
+        table, text = result.table(), printed(result, width, terminal=True)
+        said = " ".join(text.split()).partition("no room for ")[2]
+        shown = {word for line in text.splitlines() for word in line.split("  ")}
+        missing = [title for title in table.columns[:-1] if title not in {word.strip() for word in shown}]
+        assert bool(said) == bool(missing)
+        assert said.startswith(f"{len(missing)} column") or not missing
+        assert all(title in said for title in missing)
+        if missing:  # as wide as it says, nothing is missing
+            told = int(said.partition("COLUMNS=")[2].partition(")")[0])
+            assert "no room" not in printed(result, told, terminal=True)
+            assert "no room" in printed(result, told - 1, terminal=True)
 
 
 def test_a_pipe_is_as_wide_as_is_told(monkeypatch: pytest.MonkeyPatch, wide: list[Result]) -> None:

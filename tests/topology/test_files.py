@@ -279,7 +279,7 @@ HOSTILE: list[tuple[str, str | bytes, str]] = [
     ("a.csv", "src,dst\n0,1048576\n", "too many to build"),
     ("a.csv", "src,dst,capacity\n0,1,0\n", "capacities"),
     ("a.graphml", "<graphml", "not GraphML"),
-    ("a.graphml", "<html></html>", "not GraphML"),
+    ("a.graphml", "<html></html>", "this is a page or a picture, not a list of links"),
     ("a.graphml", "<a>" * 10**5, "not GraphML"),
     ("a.graphml", "<a>" * 10**5 + "</a>" * 10**5, "not GraphML"),
     ("a.graphml", GRAPHML.format(""), "at least one node"),
@@ -322,7 +322,7 @@ def test_what_is_not_a_file(tmp_path: Path, ending: str) -> None:
     assert refused(Path(f"nul\0.{ending}")) == "not a file"
     folder = tmp_path / f"folder.{ending}"
     folder.mkdir()
-    assert refused(folder) == "not a file"
+    assert refused(folder).startswith("this is a directory, not a list of links")
     inside = write(tmp_path, f"plain.{ending}", "") / f"a.{ending}"
     assert refused(inside) == "Not a directory"
     loop = tmp_path / f"loop.{ending}"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
 from topodesign.base.errors import ParameterError
+from topodesign.base.wording import suggest
 
 _Word = TypeVar("_Word", bound=str)
 
@@ -53,9 +53,7 @@ def as_choice(name: str, value: object, known: Iterable[_Word]) -> _Word:
     for word in words:
         if word == value:
             return word
-    close = get_close_matches(value, words, n=1) if isinstance(value, str) else []
-    hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(words)}"
-    raise ParameterError(f"{name} {value!r:.60} is not known; {hint}")
+    raise ParameterError(f"{name} {value!r:.60} is not known; {suggest(value, words, most=1)}")
 
 
 def as_path(value: object) -> Path:

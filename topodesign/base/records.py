@@ -25,7 +25,6 @@ A result whose table is not its records (units, marks, rows to compare with) giv
 from __future__ import annotations
 
 import html
-import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from topodesign.base.errors import MissingLibraryError
+from topodesign.base.fitted import wrapped
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,10 +98,7 @@ class Table:
     def foot(self, width: int = MOST_WIDE) -> str:
         """Return the line below the table in lines of so many letters at most, and no more than read well."""
         lines = self.footnote.splitlines()
-        return "\n".join(
-            textwrap.fill(line, max(20, min(width, MOST_WIDE)), break_long_words=False, break_on_hyphens=False)
-            for line in lines
-        )
+        return "\n".join("\n".join(wrapped(line, min(width, MOST_WIDE))) for line in lines)
 
     def html(self) -> str:
         """Return it as one HTML table, everything escaped."""

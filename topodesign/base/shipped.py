@@ -16,6 +16,7 @@ from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.base.records import Result, ResultList
 from topodesign.base.tables import parse_csv
+from topodesign.base.wording import suggest
 
 _PACKAGE = Path(__file__).parents[1]
 _INDEX = "index.csv"
@@ -101,7 +102,7 @@ def copy_examples(names: str | Iterable[str], directory: str | Path) -> list[Pat
     chosen = [names] if isinstance(names, str) else list(dict.fromkeys(map(str, as_several("names", names))))
     for name in chosen:
         if name not in known:
-            raise ParameterError(f"there is no example {name[:100]!r}; there are {', '.join(known)}")
+            raise ParameterError(f"there is no example {name[:100]!r}; {suggest(name, known)}")
         if (directory / name).exists() or (directory / name).is_symlink():
             raise FileFormatError(f"{directory / name} is there already; name another directory")
     try:

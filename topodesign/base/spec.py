@@ -17,6 +17,8 @@ from topodesign.base.errors import SpecError
 LONGEST_SPEC = 10_000
 DEEPEST_SPEC = 40
 LARGEST_INTEGER = 10**15
+_LONGEST_NAME = 64
+_BLANKS = str.maketrans("\t\r\n", "   ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +44,25 @@ class Spec:
         return f"{self.name}({','.join(map(str, self.args))})"
 
 
+def name_alone(text: str) -> str:
+    """Return a name without brackets, of which whoever knows names can say more than the parser; else nothing.
+
+    Examples
+    --------
+    >>> name_alone(" torus "), name_alone("torus(4,4)")
+    ('torus', '')
+    """
+    name = text.strip()
+    return name if len(name) <= _LONGEST_NAME and name.isidentifier() else ""
+
+
 def parse(text: str) -> Spec:
     """Read a spec.
 
     Parameters
     ----------
     text
-        Such as ``degree(biring(2,6),2)``. Blanks are allowed between tokens.
+        Such as ``degree(biring(2,6),2)``. Blanks and line ends are allowed between tokens.
 
     Returns
     -------
@@ -65,7 +79,7 @@ def parse(text: str) -> Spec:
     >>> print(parse("degree( biring(2, 6), 2 )"))
     degree(biring(2,6),2)
     """
-    as_text("a spec", text)
+    text = as_text("a spec", text).translate(_BLANKS)  # as many letters as before
     if len(text) > LONGEST_SPEC:
         raise SpecError(f"spec is longer than {LONGEST_SPEC} characters", text[:100], 0)
     if not text.strip():

@@ -10,15 +10,21 @@ import os
 import stat
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
 from topodesign.base.errors import FileFormatError
 from topodesign.base.shipped import shipped_folder
+from topodesign.base.wording import suggest
 
 LARGEST_FILE = 256 * 2**20
 """Bytes of a file that is read, where the reader says no other limit."""
-_HEAD = 4096
+_HEAD = 2**16
+_LIKE = 0.75
+"""How like the name of a missing file that of another is that may have been meant, from 0 to 1."""
+_MOST_FILES = 2000
+"""Files of a folder whose names are looked through for that."""
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -41,7 +47,7 @@ def open_input(path: Path, largest: int = LARGEST_FILE) -> IO[bytes]:
         regular = stat.S_ISREG(path.stat().st_mode)  # opening a device can do something
         stream = os.fdopen(os.open(path, _FLAGS), "rb") if regular else None
     except FileNotFoundError as error:
-        raise FileFormatError(f"{error.strerror}{_copy_first(path.name)}") from None
+        raise FileFormatError(f"{error.strerror}{_instead(path)}") from None
     except OSError as error:
         raise FileFormatError(error.strerror or str(error)) from None
     except ValueError:  # a null byte in the name
@@ -102,11 +108,16 @@ def read_text(path: Path, endings: Collection[str] | None = None, largest: int =
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _copy_first(name: str) -> str:
-    """Say how to get a missing file that has the name of an example."""
-    if not name or not (shipped_folder("configs") / name).is_file():
+def _instead(path: Path) -> str:
+    """Say how to get a missing file that has the name of an example, or which files have a name like it."""
+    if path.name and (shipped_folder("configs") / path.name).is_file():
+        return f"; it is an example, so copy it first: topodesign examples {path.name}"
+    try:
+        there = [one.name for one in islice(path.parent.iterdir(), _MOST_FILES)]
+    except (OSError, ValueError):
         return ""
-    return f"; it is an example, so copy it first: topodesign examples {name}"
+    said = suggest(path.name, there, "", like=_LIKE)
+    return f"; {said}" if said else ""
 
 
 @contextmanager
@@ -115,7 +126,8 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except FileFormatError as error:
-        raise FileFormatError(f"{path}: {error}") from None
+        said = str(error)
+        raise FileFormatError(said if str(path) in said else f"{path}: {said}") from None
 
 
 def read_head(path: Path) -> bytes:

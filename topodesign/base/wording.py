@@ -1,9 +1,18 @@
-"""Words in messages: lists with commas, counts with their nouns, and nouns with their article."""
+"""Words in messages: lists with commas, counts with their nouns, articles, and which of the known words was meant."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 MOST_LISTED = 4
 """Words that a list in a sentence shows."""
+_MOST_KNOWN = 32
+"""Known words that a message lists where none is near."""
+_LONGEST_WORD = 64
+"""Letters of a word that are looked at: more take long, and are no slip."""
+_LIKE = 0.5
+"""How like a known word is to one that may stand for it, from 0 to 1."""
 
 
 def listed(words: list[str]) -> str:
@@ -21,3 +30,52 @@ def counted(number: int, one: str, several: str | None = None) -> str:
 def with_article(noun: object) -> str:
     """Return a noun with its indefinite article: ``an all-to-all``, ``a reduce-scatter``."""
     return f"{'an' if str(noun)[:1] in 'aeiou' else 'a'} {noun}"
+
+
+def nearest(word: object, known: Iterable[str], most: int = 3, like: float = _LIKE) -> list[str]:
+    """Return the known words that are most like one, the likest first; capital letters make no difference.
+
+    Examples
+    --------
+    >>> nearest("Tors", ["ring", "torus", "torus3d"])
+    ['torus', 'torus3d']
+    """
+    if not isinstance(word, str):
+        return []
+    words = {one.lower(): one for one in reversed(list(known))}
+    return [words[one] for one in get_close_matches(word[:_LONGEST_WORD].lower(), words, n=most, cutoff=like)]
+
+
+def suggest(
+    word: object, known: Iterable[str], otherwise: str | None = None, *, most: int = 3, like: float = _LIKE
+) -> str:
+    """Return which of the known words may have been meant by one that is none of them, for the end of a message.
+
+    Parameters
+    ----------
+    word
+        The unknown one.
+    known
+        Those that would have done.
+    otherwise
+        What to say if none is like it; all known ones, or of very many the first, if None.
+    most
+        How many to name.
+    like
+        How like it they have to be, from 0 to 1.
+
+    Examples
+    --------
+    >>> suggest("tors", ["ring", "torus", "torus3d"])
+    "did you mean 'torus' or 'torus3d'?"
+    >>> suggest("qqq", ["ring", "torus"])
+    'known are ring, torus'
+    """
+    words = list(known)
+    near = nearest(word, words, most, like)
+    if near:
+        return f"did you mean {' or '.join(map(repr, near))}?"
+    if otherwise is not None:
+        return otherwise
+    more = len(words) - _MOST_KNOWN
+    return f"known are {', '.join(words[:_MOST_KNOWN])}{f' and {more} more' if more > 0 else ''}"

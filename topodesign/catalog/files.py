@@ -18,6 +18,7 @@ from typing import NamedTuple, NoReturn
 
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import CatalogError, FileFormatError
+from topodesign.base.file_kinds import FileKind, kind_of
 from topodesign.base.shipped import shipped_folder
 from topodesign.base.text_files import open_input
 from topodesign.catalog.packed import open_packed
@@ -177,7 +178,8 @@ def _mapped(path: Path) -> Iterator[mmap.mmap]:
     try:
         stream = open_input(path)
     except FileFormatError as error:
-        raise CatalogError(f"{path}: {error}") from None
+        other = "; the directory is no catalog" if kind_of(path.parent) is FileKind.DIRECTORY else ""
+        raise CatalogError(f"{path}: {error}{other}") from None
     with stream:
         if not os.fstat(stream.fileno()).st_size:
             raise CatalogError(f"{path}:1: the file is empty")

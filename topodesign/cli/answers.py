@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from topodesign.base.atomic import write_whole
+from topodesign.base.fitted import wrapped
 
 CSV = "topodesign.csv"
 """Key in the ``meta`` of a context: whether documents are printed as comma-separated values."""
@@ -26,8 +28,22 @@ _TEXT = frozenset(("", ".txt", ".md", ".log", ".out"))
 """Endings of files of text."""
 
 
+class FittedHelp(click.HelpFormatter):
+    """Help texts in which long lists of words that an option takes are broken, too."""
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        """Write options or commands and what they are."""
+        room, indent = self.width - self.current_indent, f"\n{'':{self.current_indent}}"
+        super().write_dl([(indent.join(wrapped(one, room, 4)), about) for one, about in rows], col_max, col_spacing)
+
+
+class _Context(click.Context):
+    formatter_class = FittedHelp
+
+
 def complete(command: click.Command) -> click.Command:
     """Add ``--csv`` and ``-o`` to a command, or to those of a group, where they have ``--json`` and not these."""
+    command.context_class = _Context
     if isinstance(command, click.Group):
         if "commands" in vars(command):  # a group that imports later completes its commands then
             for one in command.commands.values():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
+from topodesign.base.wording import suggest
 from topodesign.cli.answers import complete
 
 
@@ -22,12 +22,22 @@ class LazyGroup(click.Group):
     table
         Commands in the order of the help text, with what it says of them. The module of a command has its name, or that
         and an underscore where the name alone is a word of the language.
+    sections
+        The same under headings; all under one if None.
     """
 
-    def __init__(self, *args: Any, package: str, table: Mapping[str, str], **options: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        package: str,
+        table: Mapping[str, str],
+        sections: Mapping[str, Mapping[str, str]] | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__(*args, **options)
         self.package = package
         self.table = table
+        self.sections = {"Commands": table} if sections is None else sections
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the table."""
@@ -44,17 +54,22 @@ class LazyGroup(click.Group):
         return complete(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without importing any."""
+        """Write the lists of commands without importing any, all as wide."""
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl(list(self.table.items()))
+        width = max(map(len, self.table))
+        for title, commands in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), about) for name, about in commands.items()])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take ``help COMMAND`` for ``COMMAND --help``."""
+        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Refuse unknown commands with the list of known ones."""
         if args and args[0] not in self.table and not args[0].startswith("-"):
-            close = difflib.get_close_matches(args[0][:50].lower(), self.table, n=2)
-            said = f"did you mean {' or '.join(close)}?" if close else f"commands are {', '.join(self.table)}."
-            ctx.fail(f"No command '{args[0][:50]}'; {said}")
+            said = suggest(args[0], self.table, most=2, like=0.6)
+            ctx.fail(f"No command '{args[0][:50]}'; {said}{'' if said.endswith('?') else '.'}")
         return super().resolve_command(ctx, args)

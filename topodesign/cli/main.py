@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import io
 import os
 import re
@@ -15,38 +14,52 @@ import click
 
 from topodesign.base.errors import InfeasibleError, TopodesignError
 from topodesign.base.version import __version__
+from topodesign.base.wording import nearest
 from topodesign.cli.interrupt import Ended, will_tell
 from topodesign.cli.lazy import LazyGroup
 
-COMMANDS = {
-    "pareto": "Find every topology worth wiring for N nodes of degree d.",
-    "synthesize": "Make a small topology link by link, with a proof.",
-    "catalog": "Look up, list and verify the best known topologies.",
-    "evaluate": "Price one topology and set it against the bounds.",
-    "compare": "Put designs side by side: yours, tori, fat trees, rings.",
-    "families": "Describe what specs are made of: families, expansions, names.",
-    "links": "Print the links of a topology.",
-    "optimum": "Find the best throughput of a fabric, and what limits it.",
-    "fabric": "Write a fabric, or what is left of it, as a file.",
-    "schedule": "Write the explicit schedule of a collective.",
-    "frontier": "List the best chunks, steps and rounds, with proofs.",
-    "pipeline": "Show what every number of steps buys a broadcast in bandwidth.",
-    "groups": "Price a collective in several groups that share links.",
-    "layout": "Place ranks on nodes so that their groups sit well.",
-    "methods": "Compare all methods that schedule a collective.",
-    "verify": "Check a schedule, a program or traces.",
-    "simulate": "Time a schedule, with failed links or a training step.",
-    "compile": "Compile a schedule to a program or to traces.",
-    "runtimes": "List limits and rules of runtimes, and where they stand.",
-    "doctor": "Read the log of a run: was the program used.",
-    "run": "Run a schedule with real data, by threads or MPI.",
-    "plot": "Draw frontiers, times, topologies, plans and bottlenecks.",
-    "report": "Write one page with an answer, its reasons and plots.",
-    "examples": "List and copy example fabrics, inventories and workloads.",
-    "schema": "Describe what --json prints, as JSON Schema too.",
-    "wire": "Plan, export, check and change the wiring of a topology.",
+SECTIONS = {
+    "Find": {
+        "pareto": "Find every topology worth wiring for N nodes of degree d.",
+        "synthesize": "Make a small topology link by link, with a proof.",
+        "catalog": "Look up, list and verify the best known topologies.",
+        "evaluate": "Price one topology and set it against the bounds.",
+        "compare": "Put designs side by side: yours, tori, fat trees, rings.",
+        "families": "Describe what specs are made of: families, expansions, names.",
+        "links": "Print the links of a topology.",
+    },
+    "Schedule": {
+        "optimum": "Find the best throughput of a fabric, and what limits it.",
+        "fabric": "Write a fabric, or what is left of it, as a file.",
+        "schedule": "Write the explicit schedule of a collective.",
+        "frontier": "List the best chunks, steps and rounds, with proofs.",
+        "pipeline": "Show what every number of steps buys a broadcast in bandwidth.",
+        "groups": "Price a collective in several groups that share links.",
+        "layout": "Place ranks on nodes so that their groups sit well.",
+        "methods": "Compare all methods that schedule a collective.",
+        "verify": "Check a schedule, a program or traces.",
+        "simulate": "Time a schedule, with failed links or a training step.",
+    },
+    "Run": {
+        "compile": "Compile a schedule to a program or to traces.",
+        "run": "Run a schedule with real data, by threads or MPI.",
+        "doctor": "Read the log of a run: was the program used.",
+        "runtimes": "List limits and rules of runtimes, and where they stand.",
+    },
+    "Wire": {
+        "wire": "Plan, export, check and change the wiring of a topology.",
+    },
+    "Look": {
+        "plot": "Draw frontiers, times, topologies, plans and bottlenecks.",
+        "report": "Write one page with an answer, its reasons and plots.",
+        "examples": "List and copy example fabrics, inventories and workloads.",
+        "schema": "Describe what --json prints, as JSON Schema too.",
+    },
 }
-"""Commands in the order of the help text; the function is ``command`` in the module of that name in this folder."""
+"""Commands by section in the order of the help text; the function is ``command`` in the module of that name in this
+folder."""
+COMMANDS = {name: about for section in SECTIONS.values() for name, about in section.items()}
+"""All of them, with what the help text says."""
 
 
 _NO_THREAD = "can't start new thread"
@@ -54,7 +67,12 @@ _NO_THREAD = "can't start new thread"
 
 
 @click.group(
-    cls=LazyGroup, package="topodesign.cli", table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=LazyGroup,
+    package="topodesign.cli",
+    table=COMMANDS,
+    sections=SECTIONS,
+    epilog="'help COMMAND' says what a command does, as its --help.",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="topodesign")
 def program() -> None:
@@ -125,12 +143,14 @@ def _words(error: BaseException) -> str:
         return "the machine lets no more threads be started; free memory, or raise its limits (ulimit -u, ulimit -v)"
     if isinstance(error, click.UsageError) and error.ctx is not None:
         said = " ".join(error.format_message().split())
-        return f"{said}{_meant(said)} See '{error.ctx.command_path} --help'."
+        return f"{said}{_meant(said, error.ctx)} See '{error.ctx.command_path} --help'."
     return str(error)
 
 
-def _meant(said: str) -> str:
-    """Return which of the words that an option takes was meant, where the message says them all."""
+def _meant(said: str, context: click.Context) -> str:
+    """Return which of the words that there are was meant, where the message does not say it."""
+    if said.startswith("No such command") and "Did you mean" not in said and isinstance(context.command, click.Group):
+        return f" Commands are {', '.join(context.command.list_commands(context))}."
     match = re.search(r": '(.{1,50})' is not one of (.*)\.$", said)
-    close = difflib.get_close_matches(match[1].lower(), re.findall("'([^']*)'", match[2]), n=1) if match else []
-    return f" Did you mean '{close[0]}'?" if close else ""
+    near = nearest(match[1], re.findall("'([^']*)'", match[2]), most=1) if match else []
+    return f" Did you mean '{near[0]}'?" if near else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 import threading
 import time
@@ -16,7 +15,7 @@ import click
 
 from topodesign import collectives
 from topodesign.base.arguments import MOST_SEED
-from topodesign.base.fitted import fitted
+from topodesign.base.fitted import columns_of, fitted
 from topodesign.base.records import Result
 from topodesign.base.tables import write_csv
 from topodesign.cli.answers import CSV, flat
@@ -328,10 +327,9 @@ def print_json(document: dict[str, Any], rows: Iterable[Mapping[str, Any]] | Non
 
 
 def say(text: str) -> None:
-    """Print text: on a terminal in lines that fit it, elsewhere as it is, for programs that read lines."""
-    if sys.stdout.isatty():
-        text = fitted(text, shutil.get_terminal_size().columns)
-    click.echo(text)
+    """Print text in lines that fit a terminal or COLUMNS; elsewhere as it is, for programs that read lines."""
+    width = columns_of(sys.stdout)
+    click.echo(text if width is None else fitted(text, width))
 
 
 def print_for_people(result: Result) -> None:

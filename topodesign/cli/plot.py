@@ -84,8 +84,8 @@ def _timed_options(function: _Function) -> _Function:
     return alpha_option(size(bandwidth_option(function)))
 
 
-def _of_a_question(name: str, short: str, text: str) -> None:
-    @command.command(name=name, help=text, short_help=short)
+def _of_a_question(name: str, short_help: str, its_help: str) -> None:
+    @command.command(name=name, help=its_help, short_help=short_help)
     @click.option("-n", "--nodes", type=int, required=True, help="Number of nodes N.")
     @click.option("-d", "--degree", type=int, required=True, help="Ports out of (and into) each node.")
     @alpha_option
@@ -101,8 +101,10 @@ def _of_a_question(name: str, short: str, text: str) -> None:
         _give(topodesign.plot(found, name), output, as_csv, as_json)
 
 
-def _of_sizes(name: str, short: str, text: str, options: Callable[[Any], Any] = lambda function: function) -> None:
-    @command.command(name=name, help=text, short_help=short)
+def _of_sizes(
+    name: str, short_help: str, its_help: str, options: Callable[[Any], Any] = lambda function: function
+) -> None:
+    @command.command(name=name, help=its_help, short_help=short_help)
     @options
     @click.option(
         "-n", "--nodes", callback=number_range, metavar="RANGE", required=True, help="Numbers of nodes, as 5..2000."
@@ -121,8 +123,8 @@ def _of_sizes(name: str, short: str, text: str, options: Callable[[Any], Any] = 
         _give(topodesign.plot(known, name, **extra), output, as_csv, as_json)
 
 
-def _of_a_place(name: str, short: str, text: str) -> None:
-    @command.command(name=name, help=text, short_help=short)
+def _of_a_place(name: str, short_help: str, its_help: str) -> None:
+    @command.command(name=name, help=its_help, short_help=short_help)
     @click.argument("place", type=SPEC)
     @_output
     def draw(place: str, output: Path | None, as_csv: bool, as_json: bool) -> None:
@@ -130,8 +132,8 @@ def _of_a_place(name: str, short: str, text: str) -> None:
         _give(topodesign.plot(place, name), output, as_csv, as_json)
 
 
-def _of_a_plan(name: str, short: str, text: str, options: Callable[[Any], Any]) -> None:
-    @command.command(name=name, help=text, short_help=short)
+def _of_a_plan(name: str, short_help: str, its_help: str, options: Callable[[Any], Any]) -> None:
+    @command.command(name=name, help=its_help, short_help=short_help)
     @click.argument("plan", type=SPEC)
     @collective_option
     @options
@@ -144,61 +146,64 @@ def _of_a_plan(name: str, short: str, text: str, options: Callable[[Any], Any]) 
 
 _of_a_question(
     "frontier",
-    "Steps against bandwidth factor, with bounds.",
-    "Steps against bandwidth factor of all topologies worth wiring, with the bounds.\n\n"
+    short_help="Steps against bandwidth factor, with bounds.",
+    its_help="Steps against bandwidth factor of all topologies worth wiring, with the bounds.\n\n"
     "Example: topodesign plot frontier -n 200 -d 6 -o frontier.svg",
 )
 _of_a_question(
     "times",
-    "Time over message size.",
-    "Time of an allreduce over message size, 1 KiB to 1 GiB, with the sizes at which another topology becomes the "
-    "fastest, the lower bound, and what rings and trees take.\n\n"
+    short_help="Time over message size.",
+    its_help="Time of an allreduce over message size, 1 KiB to 1 GiB, with the sizes at which another topology becomes "
+    "the fastest, the lower bound, and what rings and trees take.\n\n"
     "Example: topodesign plot times -n 200 -d 6 --alpha 5us -o times.svg",
 )
 _of_sizes(
     "sizes",
-    "Time over the number of nodes.",
-    "Time of an allreduce over the number of nodes, from the catalog, with the lower bound, rings and trees.\n\n"
+    short_help="Time over the number of nodes.",
+    its_help="Time of an allreduce over the number of nodes, from the catalog, with the lower bound, rings and "
+    "trees.\n\n"
     "Example: topodesign plot sizes -n 5..2000 -d 4 --paper -o sizes.svg",
-    click.option("--paper", is_flag=True, help="Add what the finder of the paper would have, at up to 64 sizes."),
+    options=click.option(
+        "--paper", is_flag=True, help="Add what the finder of the paper would have, at up to 64 sizes."
+    ),
 )
 _of_sizes(
     "winners",
-    "The fastest construction at each size.",
-    "Which kind of construction is the fastest at each number of nodes, from the catalog.\n\n"
+    short_help="The fastest construction at each size.",
+    its_help="Which kind of construction is the fastest at each number of nodes, from the catalog.\n\n"
     "Example: topodesign plot winners -n 5..2000 -d 4 --size 100MiB -o winners.png",
 )
 _of_a_place(
     "structure",
-    "A topology or fabric as it is built.",
-    "A topology or fabric, its nodes where their structure puts them. PLACE is a spec or a file.\n\n"
+    short_help="A topology or fabric as it is built.",
+    its_help="A topology or fabric, its nodes where their structure puts them. PLACE is a spec or a file.\n\n"
     "Example: topodesign plot structure 'torus(6,6)' -o torus.svg",
 )
 _of_a_place(
     "distances",
-    "How far nodes are from each other.",
-    "How far nodes are from each other, beside the best that any topology could do.\n\n"
+    short_help="How far nodes are from each other.",
+    its_help="How far nodes are from each other, beside the best that any topology could do.\n\n"
     "Example: topodesign plot distances 'genkautz(4,300)' -o distances.svg",
 )
 _of_a_place(
     "loads",
-    "The fullest link by distance.",
-    "What the fullest link carries of the shards at each distance.\n\n"
+    short_help="The fullest link by distance.",
+    its_help="What the fullest link carries of the shards at each distance.\n\n"
     "Example: topodesign plot loads 'genkautz(4,300)' --csv",
 )
 _of_a_plan(
     "timeline",
-    "When each link is busy with what.",
-    "When each link is busy with what. PLAN is a schedule file, or a spec that is scheduled.\n\n"
+    short_help="When each link is busy with what.",
+    its_help="When each link is busy with what. PLAN is a schedule file, or a spec that is scheduled.\n\n"
     "Example: topodesign plot timeline 'circulant(12,2,3)' --size 1MiB -o timeline.svg",
-    _timed_options,
+    options=_timed_options,
 )
 _of_a_plan(
     "use",
-    "How full links are at each step.",
-    "How full links are at each step. PLAN is a schedule file, or a spec that is scheduled.\n\n"
+    short_help="How full links are at each step.",
+    its_help="How full links are at each step. PLAN is a schedule file, or a spec that is scheduled.\n\n"
     "Example: topodesign plot use 'circulant(12,2,3)' -o use.svg",
-    lambda function: function,
+    options=lambda function: function,
 )
 
 

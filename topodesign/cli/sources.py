@@ -7,28 +7,14 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.base.text_files import read_head
+from topodesign.base.errors import ParameterError
+from topodesign.base.file_kinds import FileKind, kind_of
 
 if TYPE_CHECKING:
     from topodesign.topology.topology import Topology
 
 Kind = Literal["schedule", "program"]
 _ENDING: dict[Kind, str] = {"schedule": ".npz", "program": ".xml"}
-
-
-def kind_of(path: Path) -> Kind | None:
-    """Return whether a file begins like a schedule file (a zip archive) or a program (XML), whatever its name is.
-
-    Raises
-    ------
-    FileFormatError
-        If it cannot be read, or is a directory, a pipe or a device.
-    """
-    head = read_head(path)
-    if head.startswith(b"PK"):
-        return "schedule"
-    return "program" if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<") else None
 
 
 def tell_of_names(topology: Topology) -> None:
@@ -46,10 +32,7 @@ def tell_of_names(topology: Topology) -> None:
 def names_schedule(text: str) -> bool:
     """Return whether the text names a schedule file, by its ending or by how the file begins."""
     path = Path(text)
-    try:
-        return path.suffix.lower() == _ENDING["schedule"] or kind_of(path) == "schedule"
-    except FileFormatError:
-        return False
+    return path.suffix.lower() == _ENDING["schedule"] or kind_of(path) is FileKind.PLAN
 
 
 def check_ending(output: Path, kind: Kind) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 import topodesign
+from topodesign.base.file_kinds import FileKind, refuse_others
 from topodesign.base.text_files import begins_as_json, begins_as_xml
 from topodesign.cli.options import json_option, print_json, progress_bar, runtime_option, say
 from topodesign.runtime.traces import is_trace_name
@@ -40,6 +41,8 @@ def command(file: Path, runtime: str, interleavings: int, seed: int, as_json: bo
 
     Example: topodesign verify ring.npz
     """
+    if not is_trace_name(file):
+        refuse_others(file, FileKind.PLAN, FileKind.PROGRAM)
     if is_trace_name(file):
         with progress_bar("replaying"):
             replayed = topodesign.check_traces(file, interleavings=interleavings, seed=seed)

@@ -7,11 +7,11 @@ simulator and the files of plans take it from there, and schedulers and compiler
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
 from topodesign.base.errors import ParameterError
+from topodesign.base.wording import suggest
 from topodesign.collectives.all_to_all import ALL_TO_ALL
 from topodesign.collectives.allgather import ALLGATHER
 from topodesign.collectives.allreduce import ALLREDUCE
@@ -62,9 +62,7 @@ def as_collective(value: Collective | str) -> Collective:
         return value
     found = COLLECTIVES.get(value) if isinstance(value, str) else None
     if found is None:
-        near = get_close_matches(value, COLLECTIVES, 1, 0.5) if isinstance(value, str) else []
-        hint = f"did you mean {near[0]!r}" if near else f"known are {', '.join(COLLECTIVES)}"
-        raise ParameterError(f"unknown collective {value!r}; {hint}")
+        raise ParameterError(f"unknown collective {value!r}; {suggest(value, COLLECTIVES, most=1)}")
     return found
 
 

@@ -284,7 +284,7 @@ class Collective:
         if wrong is not None:
             raise ParameterError(f"the group names node {wrong}, which is {'a switch' if wrong < nodes else 'no node'}")
         if self.rooted and self.root is None and self.roots is None:
-            raise ParameterError(f"{self.name} needs a root")
+            raise ParameterError(f"{self.name} needs a root (--root NODE)")
         if self.root is not None and self.root not in chosen:
             raise ParameterError(f"the root {self.root} of the {self.name} is none of its members")
         return np.array(chosen, dtype=np.int64)

@@ -8,12 +8,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.base.errors import InfeasibleError, ParameterError, SpecError, TooLargeError
 from topodesign.base.units import plain_number
+from topodesign.base.wording import suggest
 from topodesign.collectives import ALLREDUCE
 from topodesign.comparison.everyday import EVERYDAY, Found, everyday
 from topodesign.comparison.measures import Counts, counts, widest_known
 from topodesign.comparison.timing import Phase, Timing
+from topodesign.expand.library import LIBRARY
 from topodesign.expand.places import PlaceLike, as_place
 from topodesign.fabrics.fabric import Fabric
 from topodesign.forest.fabric_optimum import optimum
@@ -240,13 +242,19 @@ def _found(what: ContenderLike, work: Workload, nodes: int | None, degree: int |
     if not at:
         text, method = what, "auto"
     elif method not in METHODS:
-        raise ParameterError(f"{method!r} in {what!r} is no method; known are {', '.join(METHODS)}")
+        raise ParameterError(f"{method!r} in {what!r} is no method; {suggest(method, METHODS)}")
     if text.strip() in EVERYDAY:
         if nodes is None or degree is None:
             raise ParameterError(f"'{text}' is a kind, not a size; say how many nodes and ports (-n, -d)")
         found = everyday(text.strip(), nodes, degree, work)
         return what, found if method == "auto" else found._replace(method=method)
-    return what, Found(as_place(text), method)
+    try:
+        return what, Found(as_place(text), method)
+    except SpecError:
+        near = suggest(text.partition("(")[0].strip(), EVERYDAY, "")
+        if not near or text.partition("(")[0].strip() in LIBRARY:
+            raise
+        raise ParameterError(f"{text!r:.60} is neither an everyday name nor a spec; {near}") from None
 
 
 def with_node_bandwidth(fabric: Fabric, bandwidth: Fraction) -> Fabric:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.wording import suggest
 from topodesign.catalog.pareto import pareto
 from topodesign.expand.library import build
 from topodesign.fabrics.fabric import Fabric
@@ -49,7 +50,7 @@ def everyday(name: str, nodes: int, degree: int, work: Workload) -> Found:
         If there is none of that size; the message says which sizes there are.
     """
     if name not in EVERYDAY:
-        raise ParameterError(f"{name!r} is no everyday name; known are {', '.join(EVERYDAY)}")
+        raise ParameterError(f"{name!r} is no everyday name; {suggest(name, EVERYDAY)}")
     found = EVERYDAY[name].find(nodes, degree, work)
     if isinstance(found, str):
         raise InfeasibleError(f"there is no {name} of {nodes} nodes with {degree} ports: {found}")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from topodesign.algebra.groups import GROUPS
-from topodesign.base.errors import ParameterError, SpecError, TopologyError
-from topodesign.base.spec import Spec, parse
+from topodesign.base.errors import FileFormatError, ParameterError, SpecError, TopologyError
+from topodesign.base.file_kinds import FileKind, kind_of
+from topodesign.base.spec import Spec, name_alone, parse
+from topodesign.base.wording import nearest
 from topodesign.expand import EXPANSIONS, lift
 from topodesign.expand.everyday import SPOKEN, spelled_out
 from topodesign.expand.expansion import Expansion
@@ -61,6 +62,8 @@ def build(spec: Spec | str) -> Topology:
     <Topology line(diamond()), 16 nodes, degree 2, simplex>
     """
     text = spec if isinstance(spec, str) else str(spec)
+    if name_alone(text):
+        raise _bare(text)
     return _build(parse(text), text)
 
 
@@ -119,7 +122,7 @@ def names_fabric(text: str) -> bool:
 
 
 def _refuse_fabric(text: str, path: Path) -> None:
-    if path.suffix.lower() in {".yaml", ".yml"} or names_fabric(text):
+    if names_fabric(text) or kind_of(path) is FileKind.FABRIC:
         raise ParameterError(
             f"{text[:100]} is a fabric, with switches or bandwidths of its own; this is for plain topologies, whose "
             "nodes are linked directly. optimum, schedule, groups, compare and plot take fabrics, see 'topodesign "
@@ -167,13 +170,24 @@ def _of_catalog(spec: Spec) -> Topology:
     return replace(build(row.spec), alias=f"{spec} of catalog {catalog.version(degree)}")
 
 
+def _bare(text: str) -> SpecError | FileFormatError:
+    """Return what is wrong with a name alone."""
+    name = text.strip()
+    if name in LIBRARY or name in SPOKEN or name in CATALOG_NAMES:
+        return SpecError(f"'{name}' needs brackets: {name}(...), see 'topodesign families {name}'", text, 0)
+    kind = kind_of(Path(name))
+    if kind is None:
+        return SpecError(_unknown(name), text, 0)
+    return FileFormatError(f"{name}: this is {kind.one}, and no spec; a file needs an ending, or a slash before it")
+
+
 def _unknown(name: str) -> str:
     if name in GROUPS:
         return f"'{name}' is a group, not a topology; write cayley({name}(...),element,...)"
     if name in FABRICS or name in FABRICS_SPOKEN:
         return f"'{name}' is a fabric, not a topology that others can be made of"
     known = [*LIBRARY, *SPOKEN, *CATALOG_NAMES]
-    close = difflib.get_close_matches(name.lower(), [*known, *FABRICS, *FABRICS_SPOKEN], n=3, cutoff=0.5)
-    words = [one if one in known else f"{one} (a fabric)" for one in close]
-    hint = f"did you mean {' or '.join(words)}?" if close else "'topodesign families' lists all that there are"
+    near = nearest(name, [*known, *FABRICS, *FABRICS_SPOKEN])
+    words = [repr(one) if one in known else f"{one!r} (a fabric)" for one in near]
+    hint = f"did you mean {' or '.join(words)}?" if near else "'topodesign families' lists all that there are"
     return f"unknown topology '{name}'; {hint}"

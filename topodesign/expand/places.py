@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
 from topodesign.base.spec import Spec
 from topodesign.base.units import Quantity, as_bandwidth
+from topodesign.base.wording import nearest
 from topodesign.expand.everyday import SPOKEN
 from topodesign.expand.library import CATALOG_NAMES, LIBRARY, as_topology, build, names_fabric
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
@@ -135,7 +135,7 @@ def _is_fabric(text: str) -> bool:
     name = text.partition("(")[0].strip()
     if name in LIBRARY or name in SPOKEN or name in CATALOG_NAMES:
         return names_fabric(text)
-    return names_fabric(text) or bool(get_close_matches(name, FABRICS))
+    return names_fabric(text) or any(one in FABRICS for one in nearest(name, [*LIBRARY, *SPOKEN, *FABRICS], 1))
 
 
 def _graph(value: object) -> nx.Graph | None:

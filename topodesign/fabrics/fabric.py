@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +14,7 @@ import numpy as np
 
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.base.units import exact_rate
-from topodesign.base.wording import counted
+from topodesign.base.wording import counted, listed, suggest
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import MAX_CAPACITY, Topology
 
@@ -364,8 +363,8 @@ class Fabric:
         """
         if name in self._numbers:
             return self._numbers[name]
-        close = difflib.get_close_matches(name[:LONGEST_NAME], self.names, n=3) or self.names[:3]
-        raise ParameterError(f"no node or switch is named {name[:LONGEST_NAME]!r}; there are {', '.join(close)}, ...")
+        there = f"there are {', '.join(self.names[:3])}, ..."
+        raise ParameterError(f"no node or switch is named {name[:LONGEST_NAME]!r}; {suggest(name, self.names, there)}")
 
     def links(self) -> list[FabricLink]:
         """Return all links with names and bandwidths, in the order of ``topology.links()``."""
@@ -432,13 +431,14 @@ class Fabric:
         gone = {self.names[self.number(name)] for name in vertices}
         dead: set[tuple[str, str]] = set()
         present = {(link.src, link.dst) for link in self.links()}
-        asked = [({(a, b), (b, a)}, f"between '{a}' and '{b}'") for a, b in links]
-        asked += [({(a, b)}, f"from '{a}' to '{b}'") for a, b in one_way]
-        for pair, where in asked:
+        asked = [({(a, b), (b, a)}, f"between '{a}' and '{b}'", a) for a, b in links]
+        asked += [({(a, b)}, f"from '{a}' to '{b}'", a) for a, b in one_way]
+        for pair, where, first in asked:
             if not pair & present:
                 for end in next(iter(pair)):
                     self.number(end)
-                raise ParameterError(f"there is no link {where}")
+                ends = [link.dst for link in self.links() if link.src == first]
+                raise ParameterError(f"there is no link {where}; those of '{first}' go to {listed(ends)}")
             dead |= pair
         names = [name for name in self.names if name not in gone]
         rest = [k for k in self.links() if (k.src, k.dst) not in dead and not {k.src, k.dst} & gone]

@@ -24,7 +24,6 @@ Where no link has a bandwidth, ``capacity`` (an integer, 1 if missing) says how 
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from dataclasses import replace
@@ -34,10 +33,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from topodesign.base.arguments import as_choice, as_path
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError, UnitError
+from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
 from topodesign.base.units import exact_rate, parse_bandwidth, parse_time
+from topodesign.base.wording import suggest
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric, FabricLink, Price, Shared
 from topodesign.fabrics.price import FRACTION, format_price, parse_price, parse_rate
 from topodesign.topology.files import graphml_graph, node_link_graph, read_topology
@@ -80,11 +81,12 @@ def read_fabric(path: str | Path, node_bandwidth: Fraction | None = None) -> Fab
     32
     """
     path = as_path(path)
-    try:
-        text = read_text(path, FABRIC_ENDINGS, LARGEST_FABRIC)
-        return _READERS[path.suffix.lower()](path, text, node_bandwidth)
-    except (FileFormatError, TopologyError, ParameterError, UnitError) as error:
-        raise FileFormatError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from None
+    with expecting(path, FileKind.FABRIC, FileKind.LINKS):
+        try:
+            text = read_text(path, FABRIC_ENDINGS, LARGEST_FABRIC)
+            return _READERS[path.suffix.lower()](path, text, node_bandwidth)
+        except (TopologyError, ParameterError, UnitError) as error:
+            raise FileFormatError(str(error)) from None
 
 
 def fabric_from_graph(graph: nx.Graph, name: str = "graph", node_bandwidth: Fraction | None = None) -> Fabric:
@@ -318,8 +320,7 @@ def _fields(value: Any, where: str, required: tuple[str, ...], optional: tuple[s
         raise FileFormatError(f"{before}expected fields {', '.join(required)}, not {_shown(value)}")
     for field in value:
         if field not in required + optional:
-            close = difflib.get_close_matches(field[:50], required + optional, n=1)
-            hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(required + optional)}"
+            hint = suggest(field, required + optional, most=1, like=0.6)
             raise FileFormatError(f"{before}unknown field {field[:50]!r}; {hint}")
     for field in required:
         if field not in value:

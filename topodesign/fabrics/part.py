@@ -9,6 +9,7 @@ from typing import Literal
 
 from topodesign.base.arguments import as_choice
 from topodesign.base.errors import ParameterError
+from topodesign.base.wording import suggest
 from topodesign.fabrics.fabric import Fabric
 
 Others = Literal["vanish", "forward"]
@@ -86,8 +87,10 @@ def _ends(fabric: Fabric, text: str) -> tuple[str, str, str]:
     known = [split for split in splits if {split[0], split[2]} <= set(fabric.names)]
     if known:
         return known[0]
-    for first, _, last in splits[:1]:
-        fabric.number(first), fabric.number(last)
+    for first, _, last in splits:
+        if first in fabric.names or last in fabric.names:
+            fabric.number(first), fabric.number(last)
     raise ParameterError(
-        f"--without {text[:100]!r}: write a link as A-B, one direction of it as A>B, or the name of a node or switch"
+        f"--without {text[:100]!r}: write a link as A-B, one direction of it as A>B, or the name of a node or switch; "
+        f"{suggest(text, fabric.names)}"
     )

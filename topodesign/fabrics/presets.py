@@ -6,13 +6,13 @@ belongs together. Links of a sort carry its name, so that an answer can say "the
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from fractions import Fraction
 
-from topodesign.base.arguments import require_at_least
+from topodesign.base.arguments import as_text, require_at_least
 from topodesign.base.errors import ParameterError, SpecError, TopologyError
-from topodesign.base.spec import parse
+from topodesign.base.spec import Spec, name_alone, parse
+from topodesign.base.wording import nearest, suggest
 from topodesign.fabrics.drawing import GB, check_boxes, drawn, duplex, members, mesh, rails
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.networks import dragonfly_plus, fat_tree3, rail_spine
@@ -45,12 +45,14 @@ def build_fabric(text: str) -> Fabric:
     >>> print(build_fabric("mi250(2)").names[:3])
     ('box0/gcd0', 'box0/gcd1', 'box0/gcd2')
     """
-    spec = parse(text)
+    name = name_alone(as_text("a spec", text))
+    spec = Spec(name) if name else parse(text)
     generator = FABRICS.get(SPOKEN.get(spec.name, spec.name))
     if generator is None:
-        close = difflib.get_close_matches(spec.name.lower(), [*FABRICS, *SPOKEN], n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(close)}?" if close else f"known are {', '.join(FABRICS)}"
-        raise SpecError(f"unknown fabric '{spec.name}'; {hint}", text, spec.position)
+        near = nearest(spec.name, [*FABRICS, *SPOKEN])
+        raise SpecError(f"unknown fabric '{spec.name}'; {suggest(spec.name, near or FABRICS)}", text, spec.position)
+    if name:
+        raise SpecError(f"'{name}' needs brackets: {call_signature(generator)}", text, 0)
     if not all(isinstance(argument, int) for argument in spec.args):
         raise SpecError(f"{call_signature(generator)} takes integers", text, spec.position)
     try:

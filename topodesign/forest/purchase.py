@@ -15,7 +15,7 @@ from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, UnitError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, format_rate
-from topodesign.base.wording import counted, with_article
+from topodesign.base.wording import counted, suggest, with_article
 from topodesign.collectives import Collective
 from topodesign.expand.places import PlaceLike, as_fabric
 from topodesign.fabrics.fabric import MAX_PRICE, Fabric, Price
@@ -161,7 +161,7 @@ def as_prices(fabric: Fabric, prices: Prices | None) -> dict[str, Price]:
     for word, value in pairs:
         meant = [word] if word in known else [kind for kind in known if fnmatchcase(kind, word)]
         if not meant:
-            raise ParameterError(f"no link has the class {word!r}; there are {', '.join(map(repr, known))}")
+            raise ParameterError(f"no link has the class {word!r}; {suggest(word, known)}")
         try:
             price = Price(value) if isinstance(value, Fraction) else parse_price(str(value))
         except UnitError as error:

@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from topodesign.base.arrays import sealed
 from topodesign.base.atomic import write_whole
 from topodesign.base.errors import FileFormatError, ParameterError, ScheduleError, TopodesignError, TopologyError
+from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.memory import check_memory
-from topodesign.base.text_files import begins_as_xml, open_input
+from topodesign.base.text_files import open_input
 from topodesign.base.zips import member_info
 from topodesign.plans.rounds_ops import MAX_ROWS
 from topodesign.topology.topology import MAX_LINKS, MAX_NODES, Topology
@@ -83,21 +84,18 @@ def write_archive(target: Path, fields: Mapping[str, Any], arrays: Mapping[str, 
 @contextmanager
 def open_archive(source: Path) -> Iterator[zipfile.ZipFile]:
     """Open an archive to read it; whatever goes wrong with it inside the context becomes a FileFormatError."""
-    program = False
-    try:
-        program = begins_as_xml(source)  # which also refuses what may never end
-        with open_input(source, LARGEST_ARCHIVE) as stream, zipfile.ZipFile(stream) as archive:
-            yield archive
-    except FileFormatError as error:
-        named = str(source) in str(error)
-        raise FileFormatError(str(error) if named else f"{source}: {error}") from None
-    except (ParameterError, ScheduleError, TopologyError) as error:
-        raise FileFormatError(f"{source}: {error}") from None
-    except OSError as error:
-        raise FileFormatError(f"cannot read {source}: {error.strerror or error}") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, KeyError, ValueError) as error:
-        why = "it begins as an MSCCL program does" if program else error
-        raise FileFormatError(f"{source} is damaged or is no schedule file: {why}") from None
+    with expecting(source, FileKind.PLAN):
+        try:
+            with open_input(source, LARGEST_ARCHIVE) as stream, zipfile.ZipFile(stream) as archive:
+                yield archive
+        except FileFormatError:
+            raise
+        except (ParameterError, ScheduleError, TopologyError) as error:
+            raise FileFormatError(str(error)) from None
+        except OSError as error:
+            raise FileFormatError(f"cannot read {source}: {error.strerror or error}") from None
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, KeyError, ValueError) as error:
+            raise FileFormatError(f"{source} is damaged or is no schedule file: {error}") from None
 
 
 def _write_member(archive: zipfile.ZipFile, name: str, data: bytes) -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from topodesign.base.arguments import as_path
 from topodesign.base.errors import FileFormatError, UnitError
+from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
 from topodesign.base.units import as_size, format_size, parse_size, plain_number
+from topodesign.base.wording import suggest
 
 PRICED = ("allreduce", "allgather", "reduce-scatter", "all-to-all")
 """Collectives that every topology has a price of."""
@@ -83,7 +84,7 @@ def read_mix(path: str | Path) -> Mix:
         the message names the file and the line.
     """
     path = as_path(path)
-    try:
+    with expecting(path, FileKind.COLLECTIVES):
         document = _fields(
             parse_yaml(read_text(path, (".yaml", ".yml", ".json"), _LARGEST_FILE)),
             "workload",
@@ -91,10 +92,7 @@ def read_mix(path: str | Path) -> Mix:
             ("name",),
         )
         shares = _shares(document["collectives"])
-        name = _text(document["name"], "name") if "name" in document else path.stem
-    except FileFormatError as error:
-        raise FileFormatError(f"{path}: {error}") from None
-    return Mix(name, shares)
+        return Mix(_text(document["name"], "name") if "name" in document else path.stem, shares)
 
 
 def single(collective: str, size: Fraction) -> Mix:
@@ -112,8 +110,7 @@ def _share(entry: Located, where: str) -> Share:
     fields = _fields(entry, where, ("collective", "size"), ("count",))
     name = _text(fields["collective"], f"{where}: collective")
     if name not in PRICED:
-        close = get_close_matches(name, PRICED, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(PRICED)}"
+        hint = suggest(name, PRICED, most=1, like=0.6)
         raise FileFormatError(
             f"line {fields['collective'].line}: {where}: no collective {name[:50]!r} has a price; {hint}"
         )
@@ -133,7 +130,7 @@ def _fields(value: Located, where: str, required: tuple[str, ...], optional: tup
     for name, inner in value.value.items():
         if name not in known:
             raise FileFormatError(
-                f"line {inner.line}: {where}: unknown field {name[:50]!r}; known are {', '.join(known)}"
+                f"line {inner.line}: {where}: unknown field {name[:50]!r}; {suggest(name, known, like=0.6)}"
             )
     for name in required:
         if name not in value.value:

@@ -6,13 +6,13 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.base.spec import Spec, parse
+from topodesign.base.wording import suggest
 from topodesign.expand.everyday import SPOKEN
 from topodesign.expand.library import LIBRARY, build
 from topodesign.fabrics.presets import FABRICS, build_fabric
@@ -280,9 +280,7 @@ def families(name: str | None = None) -> Families:
     wanted = FABRICS_SPOKEN.get(str(name), str(name)) if spec is None else FABRICS_SPOKEN.get(spec.name, spec.name)
     found = Families(one for one in every if one.name == wanted)
     if not found:
-        known = [one.name for one in every]
-        close = get_close_matches(wanted.lower()[:50], known, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(close)}?" if close else "'topodesign families' lists all"
+        hint = suggest(wanted, (one.name for one in every), "'topodesign families' lists all")
         raise ParameterError(f"no spec begins with {wanted[:50]!r}; {hint}")
     return found if spec is None else Families(_with_example(one, spec) for one in found if _fits(one, spec))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,12 +11,15 @@ from rich.console import Console, OverflowMethod
 from rich.measure import Measurement
 from rich.text import Text
 
-from topodesign.base.fitted import fitted
+from topodesign.base.fitted import columns_of, wrapped
 from topodesign.base.records import Result, Table
+from topodesign.base.wording import counted
 
 _PLAIN_WIDTH = 160
 _NAME_WIDTH = 40
 """Columns that a name of fair length takes."""
+_LIST_WIDTH = 24
+"""Columns that a list of words takes where there is little room."""
 _SHORT_NAME = 12
 """Columns that a name may take and stay in its row."""
 
@@ -39,42 +40,59 @@ def print_result(result: Result, console: Console | None = None) -> None:
 def print_table(table: Table, console: Console) -> None:
     """Print a table: what is the best of its column is green, and what is there to compare with is dim.
 
-    Where there is too little room for all columns the figures stay whole: the spare columns are left out, and the texts
-    of the last one stand below, by number, unless they are short. What is too wide even then comes in several tables. A
-    name without blanks, such as a spec, is one line however long it is, so that it can be copied.
+    Where there is too little room for all columns the figures stay whole: the texts of the last one stand below, by
+    number, unless they are short; of the spare columns those are left out, and said to be, that have no room even then.
+    What is too wide without them comes in several tables. A name without blanks, such as a spec, is one line if it
+    fits, so that it can be copied, else it is broken at its commas.
     """
     if not console.is_terminal:
-        console.width = _piped_width()
+        console.width = columns_of(console.file) or _PLAIN_WIDTH
     if table.heading:
-        console.print(
-            table.heading if table.titled else fitted(table.heading, console.width),
-            style="" if table.titled else "bold",
-            highlight=False,
-            markup=False,
-            soft_wrap=not table.titled,
-        )
-    drawn = _drawn(table)
+        style = "" if table.titled else "bold"
+        heading = "\n".join(wrapped(table.heading, console.width))
+        console.print(heading, style=style, highlight=False, markup=False, soft_wrap=True)
     names = [cells[-1] for cells in table.rows]
     longest = max(map(len, names), default=0)
     whole = max((min(len(name), _NAME_WIDTH) if " " in name else len(name) for name in names), default=0)
-    narrow = table.titled and console.width < whole + _width(drawn, console) - longest
-    if not narrow:
-        console.print(drawn, highlight=False)
-    elif longest <= _SHORT_NAME:
-        _print_parts(_without_spare(table), console)
+    others = _width(table, console) - longest
+    if table.titled and whole + others > console.width:
+        table = _folded(table)
+        others = _width(table, console) - longest
+    left_out = ""
+    if not table.titled or whole + others <= console.width:
+        console.print(_drawn(table, console.width - others), highlight=False)
     else:
-        _print_parts(_without_names(table), console)
-        first = {name: place for place, name in reversed(list(enumerate(names)))}
-        for number, name in enumerate(dict.fromkeys(names), start=1):
-            _print_name(f"{number:<{len(str(len(first)))}}  ", name, _style(table, first[name]), console)
+        numbered = table if longest <= _SHORT_NAME else _numbered(table)
+        shown = _with_room(numbered, console)
+        left_out = _left_out(table, shown, min(whole + others, _width(numbered, console)))
+        _print_parts(shown, console)
+        if numbered is not table:
+            _print_names(table, console)
     if table.footnote:
         console.print(table.foot(console.width), highlight=False, markup=False, soft_wrap=True)
+    if left_out:
+        console.print(replace(table, footnote=left_out).foot(console.width), highlight=False, soft_wrap=True)
 
 
-def _piped_width() -> int:
-    """Return how wide tables are in a file or pipe, which has no width of its own."""
-    told = os.environ.get("COLUMNS", "")
-    return int(told) if told.isascii() and told.isdigit() and len(told) < 5 and int(told) else _PLAIN_WIDTH
+def _folded(table: Table) -> Table:
+    """Return the table with long lists of words, other than in the last column, in several lines."""
+
+    def folded(title: str, cell: str) -> str:
+        return "\n".join(wrapped(cell, _LIST_WIDTH)) if title in table.words else cell
+
+    rows = ((*map(folded, table.columns[:-1], cells), cells[-1]) for cells in table.rows)
+    return replace(table, rows=tuple(rows))
+
+
+def _left_out(table: Table, shown: Table, width: int) -> str:
+    """Say which columns are not shown, and how to see them; nothing if all are."""
+    titles = [title for title in table.columns[:-1] if title not in shown.columns]
+    if not titles:
+        return ""
+    return (
+        f"no room for {counted(len(titles), 'column')}: {', '.join(titles)}; a terminal of {width} columns "
+        f"(COLUMNS={width}) shows {'it' if len(titles) == 1 else 'them'}, and so does --json"
+    )
 
 
 def _print_parts(table: Table, console: Console) -> None:
@@ -82,22 +100,30 @@ def _print_parts(table: Table, console: Console) -> None:
     *others, last = range(len(table.columns))
     while others:
         count = len(others)
-        while count > 1 and _width(_drawn(_only(table, [*others[:count], last])), console) > console.width:
+        while count > 1 and _width(_only(table, [*others[:count], last]), console) > console.width:
             count -= 1
         console.print(_drawn(_only(table, [*others[:count], last])), highlight=False)
         others = others[count:]
 
 
-def _print_name(number: str, name: str, style: str, console: Console) -> None:
-    """Print what the last column of a row has: words with the lines after the first one set in, a spec in one line."""
-    lines = textwrap.wrap(name, max(20, console.width - len(number)), break_long_words=False, break_on_hyphens=False)
-    text = f"\n{' ' * len(number)}".join(lines)
-    console.print(Text(number + text, style), soft_wrap=True, highlight=False)
+def _print_names(table: Table, console: Console) -> None:
+    """Print the texts of the last column, each once, with the numbers that stand for them."""
+    names = [cells[-1] for cells in table.rows]
+    first = {name: place for place, name in reversed(list(enumerate(names)))}
+    indent = len(str(len(first))) + 2
+    for number, name in enumerate(dict.fromkeys(names), start=1):
+        text = "\n".join(wrapped(f"{number:<{indent}}{name}", console.width, indent))
+        console.print(Text(text, _style(table, first[name])), soft_wrap=True, highlight=False)
 
 
-def _without_spare(table: Table) -> Table:
-    """Return the table without its spare columns."""
-    return _only(table, [place for place, title in enumerate(table.columns) if title not in table.spare])
+def _with_room(table: Table, console: Console) -> Table:
+    """Return the table with those of its spare columns that there is room for, the first ones first."""
+    kept = [place for place, title in enumerate(table.columns) if title not in table.spare]
+    for place in range(len(table.columns)):
+        more = sorted({*kept, place})
+        if _width(_only(table, more), console) <= console.width:
+            kept = more
+    return _only(table, kept)
 
 
 def _only(table: Table, kept: Sequence[int]) -> Table:
@@ -106,16 +132,23 @@ def _only(table: Table, kept: Sequence[int]) -> Table:
     return replace(table, columns=tuple(table.columns[place] for place in kept), rows=rows)
 
 
-def _without_names(table: Table) -> Table:
-    """Return the table without its spare columns, and for the texts of the last one numbers, the same for the same."""
-    less = _without_spare(table)
-    number = {name: str(row) for row, name in enumerate(dict.fromkeys(cells[-1] for cells in less.rows), start=1)}
-    rows = tuple((*cells[:-1], number[cells[-1]]) for cells in less.rows)
-    return replace(less, columns=(*less.columns[:-1], "row"), rows=rows)
+def _numbered(table: Table) -> Table:
+    """Return the table with numbers for the texts of the last column, the same for the same."""
+    number = {name: str(row) for row, name in enumerate(dict.fromkeys(cells[-1] for cells in table.rows), start=1)}
+    rows = tuple((*cells[:-1], number[cells[-1]]) for cells in table.rows)
+    return replace(table, columns=(*table.columns[:-1], "row"), rows=rows)
 
 
-def _drawn(table: Table) -> rich.table.Table:
-    """Return rich's table: without titles it is one of names and what they stand for."""
+def _drawn(table: Table, room: int | None = None) -> rich.table.Table:
+    """Return rich's table: without titles it is one of names and what they stand for.
+
+    Parameters
+    ----------
+    table
+        The table.
+    room
+        Columns for the texts of the last one; as many as they take if None.
+    """
     if table.titled:
         drawn = rich.table.Table(box=box.SIMPLE, pad_edge=False, header_style="bold")
     else:
@@ -125,10 +158,11 @@ def _drawn(table: Table) -> rich.table.Table:
         style = "" if table.titled or place else "bold"
         overflow: OverflowMethod = "fold" if last else "ellipsis"
         drawn.add_column(title, justify="left" if left else "right", no_wrap=not last, overflow=overflow, style=style)
-    for place, cells in enumerate(table.rows):
+    for place, (*cells, name) in enumerate(table.rows):
         if place and place == table.compared:
             drawn.add_section()
-        texts = [Text(cell, "bold green" if cell.endswith("*") else "") for cell in cells]
+        lines = name if room is None or len(name) <= room else "\n".join(wrapped(name, room))
+        texts = [Text(cell, "bold green" if cell.endswith("*") else "") for cell in (*cells, lines)]
         drawn.add_row(*texts, style=_style(table, place))
     return drawn
 
@@ -137,6 +171,6 @@ def _style(table: Table, place: int) -> str:
     return "dim" if table.compared is not None and place >= table.compared else ""
 
 
-def _width(drawn: rich.table.Table, console: Console) -> int:
+def _width(table: Table, console: Console) -> int:
     """Return how wide a table is if nothing is cut."""
-    return Measurement.get(console, console.options.update(max_width=10_000), drawn).maximum
+    return Measurement.get(console, console.options.update(max_width=10_000), _drawn(table)).maximum

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from topodesign.base.errors import ParameterError
+from topodesign.base.wording import suggest
 from topodesign.collectives import COLLECTIVES, Collective
 
 PROTOCOLS = ("Simple", "LL", "LL128")
@@ -254,4 +255,4 @@ def get_profile(name: str | RuntimeProfile) -> RuntimeProfile:
     try:
         return PROFILES[name]
     except KeyError:
-        raise ParameterError(f"unknown runtime {name!r}; known are {', '.join(PROFILES)}") from None
+        raise ParameterError(f"unknown runtime {name!r}; {suggest(name, PROFILES)}") from None

@@ -11,8 +11,9 @@ from pathlib import Path
 from topodesign.base.arguments import as_path
 from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ParameterError, UnitError
+from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.tables import csv_rows
-from topodesign.base.text_files import naming, read_text
+from topodesign.base.text_files import read_text
 from topodesign.base.units import format_time, parse_size, parse_time, rounded_size
 
 COLUMNS = ("layer", "size", "ready")
@@ -176,12 +177,8 @@ def load_workload(path: str | Path) -> tuple[Layer, ...]:
         If the file cannot be read; names the line and the column.
     """
     source = as_path(path)
-    try:
-        text = read_text(source)
-    except FileFormatError as error:
-        raise FileFormatError(f"cannot read {source}: {error}") from None
-    with naming(source):
-        return tuple(_layers(text))
+    with expecting(source, FileKind.LAYERS):
+        return tuple(_layers(read_text(source)))
 
 
 def _layers(text: str) -> Iterator[Layer]:

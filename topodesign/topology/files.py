@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from topodesign.base.arguments import as_choice
 from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
+from topodesign.base.file_kinds import FileKind, expecting
 from topodesign.base.memory import check_memory
 from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import fixed_columns, unexpected_row
 from topodesign.base.text_files import read_text
+from topodesign.base.wording import suggest
 from topodesign.topology.topology import Topology
 
 if TYPE_CHECKING:
@@ -52,11 +53,12 @@ def read_topology(path: Path) -> Topology:
     FileFormatError
         If the file is missing, too large, not of its format, or its links do not make a topology.
     """
-    try:
-        text = read_text(path, READERS)
-        return READERS[path.suffix.lower()](text)
-    except (FileFormatError, TopologyError, ParameterError) as error:
-        raise FileFormatError(f"{path}: {error}") from None
+    with expecting(path, FileKind.LINKS):
+        try:
+            text = read_text(path, READERS)
+            return READERS[path.suffix.lower()](text)
+        except (TopologyError, ParameterError) as error:
+            raise FileFormatError(str(error)) from None
 
 
 def write_links(topology: Topology, file_format: LinkFormat) -> str:
@@ -169,9 +171,9 @@ def _check_attributes(graph: nx.Graph) -> None:
 
 def _check_names(names: set[Any], known: tuple[str, ...], where: str) -> None:
     for name in sorted(map(str, names - set(known))):
-        close = get_close_matches(name[:50].lower(), known, n=1, cutoff=_SIMILAR)
-        if close:
-            raise FileFormatError(f"unknown attribute {name[:50]!r} of {where}; did you mean {close[0]!r}?")
+        hint = suggest(name, known, "", most=1, like=_SIMILAR)
+        if hint:
+            raise FileFormatError(f"unknown attribute {name[:50]!r} of {where}; {hint}")
 
 
 def _from_graphml(text: str) -> Topology:

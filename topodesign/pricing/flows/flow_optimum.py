@@ -16,7 +16,7 @@ from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import TextResult
 from topodesign.base.units import format_rate, format_time
-from topodesign.base.wording import with_article
+from topodesign.base.wording import suggest, with_article
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.wording import (
@@ -105,8 +105,7 @@ def as_costs(fabric: Fabric, costs: Costs) -> dict[str, Fraction]:
     for word, value in pairs:
         meant = [word] if word in found else [kind for kind in found if fnmatchcase(kind, word)]
         if not meant:
-            known = ", ".join(repr(kind) for kind in found)
-            raise ParameterError(f"no link has the class {word!r}; there are {known}")
+            raise ParameterError(f"no link has the class {word!r}; {suggest(word, found)}")
         found |= dict.fromkeys(meant, _cost(word, value))
     return found
 

@@ -1,0 +1,167 @@
+"""Which of our kinds of file something is, by what it begins with, so that a wrong one can be told by name.
+
+Readers are strict and know one kind. Where one fails, :func:`expecting` looks at what the file is instead, and says so
+with how to get what is wanted: nothing is looked at where reading succeeds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from enum import Enum
+from pathlib import Path
+
+from topodesign.base.errors import FileFormatError
+from topodesign.base.text_files import naming, read_head
+
+
+class FileKind(Enum):
+    """A kind of file: what one is called, and how to get one; empty where there is no such way."""
+
+    PLAN = "a schedule", "'topodesign schedule' writes one"
+    PROGRAM = "a program", "'topodesign compile' writes one"
+    FABRIC = "a fabric", "'topodesign fabric' writes one"
+    LINKS = "a list of links", "'topodesign links' writes one"
+    INVENTORY = "an inventory", "'topodesign wire init' writes one"
+    WIRING = "a wiring plan", "'topodesign wire plan' writes one"
+    COLLECTIVES = "a list of collectives", "'topodesign examples workload_moe.yaml' copies one"
+    LAYERS = "a list of layers", "'topodesign examples workload_gpt2.csv' copies one"
+    NEIGHBOURS = "a list of neighbours", "'topodesign examples observed_testbed.csv' copies one"
+    CATALOG = "a catalog", "'topodesign catalog build' writes one"
+    TRACES = "traces", "'topodesign compile --target chakra' writes them"
+    ANSWER = "an answer of --json", ""
+    PICTURE = "a page or a picture", ""
+    DIRECTORY = "a directory", ""
+    EMPTY = "an empty file", ""
+
+    @property
+    def one(self) -> str:
+        """What one is called."""
+        return self.value[0]
+
+    @property
+    def maker(self) -> str:
+        """How to get one."""
+        return self.value[1]
+
+
+_HEADERS = {
+    "device,kind,rack": FileKind.INVENTORY,
+    "host,port,neighbour_host": FileKind.NEIGHBOURS,
+    "host,port,neighbor_host": FileKind.NEIGHBOURS,
+    "layer,size,ready": FileKind.LAYERS,
+    "src,dst": FileKind.LINKS,
+    "nodes\tdegree\tsteps": FileKind.CATALOG,
+}
+"""How the first line of a table begins that is no comment."""
+_NEAR = 1000
+"""Letters in which XML has said what it is."""
+_PLACES = frozenset(("hosts", "racks", "panels", "stock"))
+
+
+def kind_of(path: Path) -> FileKind | None:
+    """Return which kind of file something is by what it begins with, whatever its name is; None if none of ours.
+
+    What cannot be read is None, too.
+    """
+    if os.path.isdir(path):  # noqa: PTH112  which no name is too long for
+        return _of_directory(path)
+    try:
+        head = read_head(path)
+    except FileFormatError:
+        return None
+    if head.startswith(b"PK"):
+        return FileKind.PLAN
+    text = head.decode("utf-8-sig", errors="replace").lstrip()
+    if not text:
+        return FileKind.EMPTY
+    if text.startswith("<"):
+        return _of_xml(text)
+    return _of_json(text) if text.startswith("{") else _of_lines(text)
+
+
+@contextmanager
+def expecting(path: Path, *wanted: FileKind) -> Iterator[None]:
+    """Put the name of a file before what is found wrong with it; of another kind of file say what it is instead.
+
+    Parameters
+    ----------
+    path
+        The file that is read inside the context.
+    wanted
+        What it may be; the first is what is told how to get.
+
+    Raises
+    ------
+    FileFormatError
+        In place of one that is raised inside.
+    """
+    try:
+        with naming(path):
+            yield
+    except FileFormatError as error:
+        raise FileFormatError(_other_kind(path, wanted) or str(error)) from None
+
+
+def refuse_others(path: Path, *wanted: FileKind) -> None:
+    """Raise FileFormatError if a file is of a kind of ours that is none of these."""
+    said = _other_kind(path, wanted)
+    if said is not None:
+        raise FileFormatError(said)
+
+
+def _other_kind(path: Path, wanted: tuple[FileKind, ...]) -> str | None:
+    """Say what a file is that is none of those wanted; None if it is one, or nothing that is known."""
+    kind = kind_of(path)
+    if kind is None or kind in wanted:
+        return None
+    maker = f"; {wanted[0].maker}" if wanted[0].maker else ""
+    return f"{path}: this is {kind.one}, not {' or '.join(one.one for one in wanted)}{maker}"
+
+
+def _of_directory(path: Path) -> FileKind:
+    with suppress(OSError):
+        for one in path.iterdir():
+            if one.name.startswith("degree_"):
+                return FileKind.CATALOG
+            if one.suffix == ".et":
+                return FileKind.TRACES
+    return FileKind.DIRECTORY
+
+
+def _of_xml(text: str) -> FileKind | None:
+    for sign, kind in (("<algo", FileKind.PROGRAM), ("<graphml", FileKind.LINKS)):
+        if sign in text[:_NEAR]:
+            return kind
+    return FileKind.PICTURE if re.search(r"<(svg|!doctype html|html)\b", text[:_NEAR], re.IGNORECASE) else None
+
+
+def _of_json(text: str) -> FileKind | None:
+    if re.match(r'\{\s*"schema"\s*:\s*"topodesign/', text):
+        return FileKind.ANSWER
+    if re.match(r'\{\s*"format"\s*:\s*"topodesign wiring plan"', text):
+        return FileKind.WIRING
+    keys = set(re.findall(r'"([a-z_]+)"\s*:', text))
+    if {"collective", "protocol"} <= keys:
+        return FileKind.PROGRAM
+    kind = _of_fields(keys)
+    return FileKind.LINKS if kind is FileKind.FABRIC and not {"from", "bandwidth"} & keys else kind
+
+
+def _of_lines(text: str) -> FileKind | None:
+    lines = [line.rstrip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    first = lines[0].lower().replace(" ", "").replace('"', "") if lines else ""
+    table = next((kind for start, kind in _HEADERS.items() if first.startswith(start)), None)
+    if table is not None:
+        return table
+    return _of_fields({match[1] for line in lines if (match := re.match(r"([a-z_]+)\s*:(\s|$)", line))})
+
+
+def _of_fields(fields: set[str]) -> FileKind | None:
+    if "collectives" in fields:
+        return FileKind.COLLECTIVES
+    if fields & _PLACES:
+        return FileKind.INVENTORY
+    return FileKind.FABRIC if "nodes" in fields else None
