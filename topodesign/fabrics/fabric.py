@@ -235,6 +235,8 @@ class Fabric:
     def from_topology(cls, topology: Topology, node_bandwidth: Fraction = NODE_BANDWIDTH) -> Fabric:
         """Make a fabric whose links are all alike; vertices are named by their numbers, and self-loops left out.
 
+        Vertices may have more capacity in than out, or the reverse, as after failures (:meth:`without`).
+
         Parameters
         ----------
         topology
@@ -245,7 +247,7 @@ class Fabric:
         Raises
         ------
         TopologyError
-            If there are fewer than two nodes or a vertex has not as much capacity in as out.
+            If there are fewer than two nodes.
         """
         real = topology.src != topology.dst
         plain = topology
@@ -267,7 +269,6 @@ class Fabric:
             ("",) * len(plain.src),
         )
         fabric.check_nodes()
-        fabric.check_balance()
         return fabric
 
     @cached_property

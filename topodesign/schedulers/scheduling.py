@@ -79,7 +79,8 @@ def schedule(
         What; an allreduce is a reduce-scatter followed by an allgather, or over trees what is fastest.
     method
         One of ``METHODS``, or ``auto``. That makes rounds for plain topologies, with the fewest steps and then the
-        least bandwidth factor of all methods; and trees for fabrics with switches, and for broadcast and reduce.
+        least bandwidth factor of all methods; and trees for fabrics with switches, and for broadcast and reduce. Where
+        something has failed (``without``), it takes a method that can do without, and a note says which.
     chunks
         Most units per shard, for ``spff`` and ``peel``; with unequal links their exact splits are rounded to it.
         For timed sends so many, or ``auto``: as many as make the plan fastest, of 1, 2, 4 and so on.
@@ -98,7 +99,7 @@ def schedule(
         ranks, names or patterns for each group, a .csv file, or lists of nodes; and on which nodes the ranks of such an
         array are. See :func:`topodesign.fabrics.groups.as_groups`.
     without
-        What has failed (``A-B`` for a link, ``A>B`` for one direction, or a name), for ``forest``.
+        What has failed: ``A-B`` for a link, ``A>B`` for one direction, or a name.
     traffic
         Several collectives at the same time, in timed sends, in place of the one collective: text such as
         ``0,1,2,3=allgather@64MiB``, ``4x4:0=all-to-all@1MiB+20us`` (from 20 us on) or ``*=broadcast:2``. See
