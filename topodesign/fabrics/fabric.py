@@ -330,7 +330,7 @@ class Fabric:
         if self.shared:
             raise ParameterError(
                 f"{what} does not know limits that links share, and {self.name} has '{self.shared[0].name}'; "
-                "'topodesign optimum --method fluid' does, and where trees do it 'schedule', too"
+                "'topodesign optimum' and 'schedule' do with --method fluid"
             )
 
     def _check_shared(self) -> None:

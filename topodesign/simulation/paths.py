@@ -90,6 +90,7 @@ def simulate_paths(
     chunks: int | None = None,
     failed_links: Iterable[Link] = (),
     latency: Sequence[Fraction] | None = None,
+    inverse_rate: Fraction | None = None,
 ) -> PathSimulation:
     """Time paths.
 
@@ -110,6 +111,8 @@ def simulate_paths(
     latency
         Seconds of latency of each link in place of ``alpha``: a chunk then takes from node to node that of all links
         between.
+    inverse_rate
+        As :attr:`~topodesign.plans.paths.Paths.inverse_rate`, where not only links limit it.
 
     Raises
     ------
@@ -121,7 +124,7 @@ def simulate_paths(
     goes, loss = _lose(paths, failed)
     topology = paths.topology
     block = Fraction(size) / paths.collective.shards(len(paths.collective.members(topology.nodes, topology.switches)))
-    busy = 8 * block * paths.inverse_rate / Fraction(unit)
+    busy = 8 * block * (paths.inverse_rate if inverse_rate is None else inverse_rate) / Fraction(unit)
     heights = paths.heights * goes
     height = int(heights.max(initial=0))
     smallest = block * int(paths.weight.min(initial=1)) / paths.units

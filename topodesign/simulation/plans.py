@@ -24,7 +24,7 @@ from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.part import part_of
 from topodesign.fabrics.ready import Ready, as_ready
 from topodesign.plans.files import as_plan
-from topodesign.plans.measure import cost_of
+from topodesign.plans.measure import cost_of, path_time
 from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
@@ -268,7 +268,7 @@ def simulate(
     run = RUNS.get(type(plan.movement))
     if run is None:
         raise ScheduleError(f"there is no simulator of {type(plan.movement).__name__}")
-    if isinstance(plan.place, Fabric) and not isinstance(plan.movement, Trees):  # which have their shares of limits
+    if isinstance(plan.place, Fabric) and not isinstance(plan.movement, Trees | Paths):  # whose shares keep limits
         plan.place.check_unshared(f"simulation of {plan.kind}")
     if bandwidth is not None and isinstance(plan.place, Fabric) and plan.place.names != _numbers(plan.place):
         raise ParameterError(f"{plan.place.name} has bandwidths of its own; leave the bandwidth out")
@@ -406,7 +406,7 @@ def _trees(plan: Plan, trees: Trees, now: Conditions) -> TreeSimulation:
 
 
 def _paths(plan: Plan, paths: Paths, now: Conditions) -> PathSimulation:
-    return simulate_paths(paths, **_in_pipelines(plan, now))
+    return simulate_paths(paths, **_in_pipelines(plan, now), inverse_rate=path_time(plan.fabric, paths))
 
 
 def _in_pipelines(plan: Plan, now: Conditions) -> dict[str, Any]:
