@@ -126,6 +126,7 @@ def test_a_method_that_does_not_make_it_says_which_does(collective: str) -> None
         ({"method": "forest", "chunks": 2}, "--chunks is not for trees"),
         ({"method": "forest", "others": "stay"}, "others 'stay' is not known"),
         ({"size": "lots"}, "size 'lots'"),
+        ({"method": "tacos", "alpha": 5}, "a latency of 5 means 5 s; write '5us'"),
         ({"tries": 0}, "tries must be from 1"),
         ({"seed": -1}, "seed must be from 0"),
         ({"jobs": 1.5}, "jobs must be an integer"),

@@ -288,7 +288,7 @@ def compare_methods(
     amounts = tuple(as_size(size) for size in several)
     if not amounts:
         raise ParameterError("at least one size is needed")
-    each, limit = None if alpha == OWN_LATENCIES else as_time(alpha), as_time(time_limit)
+    each, limit = None if alpha == OWN_LATENCIES else as_time(alpha, latency=True), as_time(time_limit)
     if not 0 < limit <= MOST_SECONDS:
         raise ParameterError(f"time_limit must be above zero and at most {MOST_SECONDS} seconds")
     names = [as_choice("method", name, METHODS) for name in methods] or list(METHODS)

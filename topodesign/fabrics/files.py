@@ -39,7 +39,7 @@ from topodesign.base.tables import Located, parse_yaml
 from topodesign.base.text_files import read_text
 from topodesign.base.units import exact_rate, parse_bandwidth, parse_time
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric, FabricLink, Price, Shared
-from topodesign.fabrics.price import FRACTION, format_price, parse_price, parse_rate
+from topodesign.fabrics.price import format_price, parse_price
 from topodesign.topology.files import graphml_graph, node_link_graph, read_topology
 
 if TYPE_CHECKING:
@@ -213,10 +213,7 @@ def _latencies(value: Any) -> dict[str, Fraction]:
 def _time(text: str, kind: str) -> Fraction:
     """Return seconds; a number may be a fraction."""
     try:
-        parts = FRACTION.fullmatch(text)
-        return parse_time(text) if parts is None else parse_time(parts[1] + parts[3]) / int(parts[2])
-    except ZeroDivisionError:
-        raise FileFormatError(f"latency.{kind[:50]}: time {text[:50]!r} divides by zero") from None
+        return parse_time(text)
     except UnitError as error:
         raise FileFormatError(f"latency.{kind[:50]}: {error}") from None
 
@@ -348,7 +345,7 @@ def _flag(value: Any, where: str) -> bool:
 def _bandwidth(value: Any, where: str) -> Fraction:
     """Return bytes per second."""
     try:
-        return parse_rate(value) if isinstance(value, str) else parse_bandwidth(value) / 8
+        return parse_bandwidth(value) / 8
     except UnitError as error:
         raise FileFormatError(f"{where}: {error}") from None
 

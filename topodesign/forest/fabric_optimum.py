@@ -182,7 +182,7 @@ def optimum(
         scan=as_integer("scan", scan, 0, MOST_SCANNED),
         compare=compare,
         sizes=tuple(map(as_size, many)),
-        alpha=None if alpha == OWN_LATENCIES else as_time(alpha),
+        alpha=None if alpha == OWN_LATENCIES else as_time(alpha, latency=True),
         asks_for_proof=proof,
     )
 

@@ -72,4 +72,4 @@ def as_workload(
     )
     if not several:
         raise ParameterError("give at least one size")
-    return Workload(as_time(alpha), tuple(map(as_size, several)), as_bandwidth(bandwidth))
+    return Workload(as_time(alpha, latency=True), tuple(map(as_size, several)), as_bandwidth(bandwidth))

@@ -319,7 +319,7 @@ def exact_frontier(
         most_steps,
         tuple(search.choices()),
         tuple(search.unsettled),
-        as_time(alpha),
+        as_time(alpha, latency=True),
         8 * NODE_BANDWIDTH if rate is None else rate,
         tuple(map(as_size, [sizes] if isinstance(sizes, str | int | float) else sizes)),
     )

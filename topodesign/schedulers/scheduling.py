@@ -180,7 +180,7 @@ def schedule(
         traffic=traffic,
         link_table=link_table,
         size=as_size(size),
-        alpha=None if alpha is None else OWN_LATENCIES if alpha == OWN_LATENCIES else as_time(alpha),
+        alpha=None if alpha is None else OWN_LATENCIES if alpha == OWN_LATENCIES else as_time(alpha, latency=True),
         bandwidth=None if bandwidth is None else as_bandwidth(bandwidth),
         overlap=bool(overlap),
         tick=None if tick is None else _above_zero("tick", as_time(tick)),

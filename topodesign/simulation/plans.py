@@ -277,7 +277,7 @@ def simulate(
         down += _dead(plan, tuple(without))
     now = Conditions(
         as_size(size),
-        None if alpha == OWN_LATENCIES else as_time(alpha),
+        None if alpha == OWN_LATENCIES else as_time(alpha, latency=True),
         None if bandwidth is None else as_bandwidth(bandwidth),
         mode,
         links if links is None or isinstance(links, LinkTable) else read_link_table(links),
@@ -370,7 +370,7 @@ def training_step(
     return backpropagation(
         load_workload(layers) if isinstance(layers, str | Path) else layers,
         cost,
-        alpha=as_time(alpha),
+        alpha=as_time(alpha, latency=True),
         bandwidth=as_bandwidth(bandwidth),
         bucket=None if bucket is None else as_size(bucket),
     )
