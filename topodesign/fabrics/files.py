@@ -18,7 +18,8 @@ scalar is text but ``true`` and ``false``, so that no name turns into a number; 
 
 GraphML and networkx node-link JSON hold the same as attributes: ``switch``, ``multicast``, ``aggregation`` and
 ``memory`` of a node (booleans), ``bandwidth`` (text) and ``class`` of a link, ``name`` of the graph, and its
-``latency``, ``prices`` and ``shared`` (text: JSON of them); others are ignored. Undirected links go both ways.
+``latency``, ``prices`` and ``shared`` (text: JSON of them); others are ignored, but a ``weight`` other than 1 of a link
+without a bandwidth or capacity is refused. Undirected links go both ways.
 Where no link has a bandwidth, ``capacity`` (an integer, 1 if missing) says how links compare.
 """
 
@@ -29,6 +30,7 @@ import json
 import re
 from dataclasses import replace
 from fractions import Fraction
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -41,6 +43,7 @@ from topodesign.base.units import exact_rate, parse_bandwidth, parse_time
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric, FabricLink, Price, Shared
 from topodesign.fabrics.price import format_price, parse_price
 from topodesign.topology.files import graphml_graph, node_link_graph, read_topology
+from topodesign.topology.topology import check_weights
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -256,6 +259,7 @@ def _from_graph(graph: Any, stem: str, node_bandwidth: Fraction | None) -> Fabri
     """Make a fabric from a networkx graph; names that are all numbers are put in their order."""
     if not all(isinstance(name, str | int) for name in graph):
         raise FileFormatError("node names must be text or integers")
+    check_weights(graph)
     vertices = {str(name): fields for name, fields in graph.nodes(data=True)}
     order = sorted(vertices, key=int) if all(map(_digits, vertices)) else list(vertices)
     chosen: dict[str, list[str]] = {}
@@ -351,9 +355,9 @@ def _bandwidth(value: Any, where: str) -> Fraction:
 
 
 def _capacity(value: Any, where: str) -> Fraction:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise FileFormatError(f"{where}: the capacity must be an integer above zero, not {_shown(value)}")
-    return Fraction(value)
+    return Fraction(int(value))
 
 
 def _shown(value: Any) -> str:

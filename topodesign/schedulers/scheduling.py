@@ -15,7 +15,7 @@ from topodesign.collectives import Collective, as_collective
 from topodesign.expand.places import PlaceLike
 from topodesign.fabrics.fabric import OWN_LATENCIES
 from topodesign.fabrics.groups import Groups, Placement
-from topodesign.fabrics.part import Others
+from topodesign.fabrics.part import Others, Some
 from topodesign.fabrics.ready import Ready
 from topodesign.fabrics.shards import Shards
 from topodesign.fabrics.traffic import Traffic
@@ -47,11 +47,11 @@ def schedule(
     root: str | int | None = None,
     fixed_k: int | None = None,
     shards: Shards | None = None,
-    only: str | Iterable[str] = (),
+    only: Some = (),
     others: Others = "vanish",
     group: Groups = (),
     placement: Placement | None = None,
-    without: str | Iterable[str] = (),
+    without: Some = (),
     traffic: Traffic | Iterable[Traffic] | None = None,
     link_table: LinkTable | str | Path | None = None,
     size: Quantity = "1MiB",
@@ -93,7 +93,7 @@ def schedule(
     shards
         Relative shard sizes, for ``forest``: text such as ``box0/*=2``, numbers, a mapping, or a .csv file.
     only, others
-        Who takes part (``box0/*`` or ``0,1,2``), and whether the others ``vanish`` or ``forward``.
+        Who takes part (``box0/*``, ``0,1,2`` or numbers of nodes), and whether the others ``vanish`` or ``forward``.
     group, placement
         Groups that do it at the same time, each for itself: ``4x8:0`` for equal groups along an axis of an array of
         ranks, names or patterns for each group, a .csv file, or lists of nodes; and on which nodes the ranks of such an
@@ -162,15 +162,15 @@ def schedule(
     >>> print(schedule("torus(4,4)", "all-to-all"))
     all-to-all of 16 nodes on torus(4,4) in rounds: steps 4, bandwidth 2
     """
-    asked = as_collective(collective)
+    asked, auto = as_collective(collective), isinstance(chunks, str) and chunks == "auto"
     request = Request(
         place,
         asked,
-        chunks=None if chunks == "auto" else chunks,
-        auto_chunks=chunks == "auto",
-        steps=steps,
+        chunks=None if auto or chunks is None else as_integer("chunks", chunks, 1),
+        auto_chunks=auto,
+        steps=None if steps is None else as_integer("steps", steps, 0),
         root=asked.root if root is None else root,
-        fixed_k=fixed_k,
+        fixed_k=None if fixed_k is None else as_integer("fixed_k", fixed_k, 0),
         shards=shards,
         only=only,
         others=others,

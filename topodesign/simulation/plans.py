@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -306,6 +307,7 @@ def _link(plan: Plan, link: str | tuple[int | str, int | str]) -> Link:
     """
     named = isinstance(plan.place, Fabric)
     ends = [end.strip() for end in link.split(",")] if isinstance(link, str) else list(link)
+    ends = [int(end) if isinstance(end, Integral) else end for end in ends]
     if len(ends) != 2 or not (named or all(isinstance(end, int) or end.isdecimal() for end in ends)):
         how = "A,B with the names of its ends" if named else "U,V with node numbers, such as 0,5"
         raise ParameterError(f"a failed link is written {how}, not {link!r:.100}")
