@@ -130,7 +130,8 @@ def schedule(
         Of timed sends: whether those of one node of every orbit are made, and a group that keeps all links copies them
         to all others; None for where that is known to be the best there is, or better than what is made without.
     time_limit
-        Seconds after which a search ends with the best that it has.
+        Seconds after which a search ends with the best that it has: of work
+        (:class:`topodesign.base.deadline.Stopwatch`), but of solvers of others by the clock on the wall.
     jobs
         Processes that work at the same time; the plan is the same whatever their number.
     progress
