@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from topodesign.base.arguments import MOST_SEED, as_choice, as_integer, as_path, as_seed
+from topodesign.base.arguments import MOST_SEED, as_ascending, as_choice, as_integer, as_path, as_seed
 from topodesign.base.errors import ParameterError
 
 
@@ -21,6 +21,30 @@ def test_integers(value: object) -> None:
 def test_what_is_no_such_integer_is_refused(value: object) -> None:
     with pytest.raises(ParameterError, match=r"^top must be "):
         as_integer("top", value, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("value", "numbers"),
+    [
+        (5, [5]),
+        (np.int64(5), [5]),
+        (range(16, 65, 16), [16, 32, 48, 64]),
+        (np.arange(16, 65, 16), [16, 32, 48, 64]),
+        ((2, np.int32(7)), [2, 7]),
+    ],
+)
+def test_numbers_that_ascend(value: object, numbers: list[int]) -> None:
+    found = as_ascending("sizes", value)
+    assert found == numbers
+    assert all(type(one) is int for one in found)
+
+
+@pytest.mark.parametrize(
+    "value", [[], range(5, 5), [3, 2], [3, 3], range(9, 3, -2), np.array([1.5]), "16", [None], 2.0]
+)
+def test_what_does_not_ascend_is_refused(value: object) -> None:
+    with pytest.raises(ParameterError, match=r"\bsizes\b"):
+        as_ascending("sizes", value)
 
 
 def test_seeds() -> None:

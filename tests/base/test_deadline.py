@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from topodesign.base.deadline import OutOfTime, check, deadline, limited, passed, undisturbed
+from topodesign.base.deadline import OutOfTime, Stopwatch, check, deadline, limited, passed, undisturbed
 
 
 def spin(seconds: float = 1e9) -> None:
@@ -62,6 +63,33 @@ def test_what_is_done_in_time_is_left_alone() -> None:
     time.sleep(0.01)
 
 
+def test_time_stands_still_where_others_have_the_processor() -> None:
+    """What sleeps does as little as what waits for a processor: that is no work, but not waited for without end."""
+    watch = Stopwatch()
+    with deadline(0.1):
+        time.sleep(0.3)
+        assert not passed()
+    assert 0.03 <= watch() < 0.2
+    start = time.monotonic()
+    with pytest.raises(OutOfTime), deadline(0.02):
+        time.sleep(5)
+    assert 0.2 <= time.monotonic() - start < 5
+
+
+def test_work_is_that_of_threads_and_of_what_was_started() -> None:
+    watch = Stopwatch()
+    spin(0.1)
+    threads = [threading.Thread(target=spin, args=(0.1,)) for _ in range(2)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    before = watch()
+    assert before >= 0.05
+    subprocess.run([sys.executable, "-c", "sum(range(10**7))"], check=True)
+    assert watch() > before + 0.02
+
+
 def test_the_earlier_of_two_deadlines_counts() -> None:
     with pytest.raises(OutOfTime), deadline(0.02), deadline(60):
         spin()
@@ -97,7 +125,7 @@ def test_in_other_threads_only_those_who_ask_hear_of_it() -> None:
     def work() -> None:
         try:
             with deadline(0.01):
-                time.sleep(0.05)
+                spin(0.15)
                 heard.append("slept")
         except OutOfTime:
             heard.append("over")

@@ -50,6 +50,8 @@ TIMES: list[tuple[str, Fraction | int]] = [
     (".5ms", Fraction(1, 2000)),
     ("1.5ns", Fraction(3, 2 * 10**9)),
     ("0.1s", Fraction(1, 10)),  # not the float 0.1
+    ("1/3us", Fraction(1, 3 * 10**6)),
+    ("0/3s", 0),
 ]
 SIZES: list[tuple[str, Fraction | int]] = [
     ("1B", 1),
@@ -73,6 +75,7 @@ SIZES: list[tuple[str, Fraction | int]] = [
     ("0.5MiB", 2**19),
     ("1.5 kB", 1500),
     ("1e3B", 1000),
+    ("2/3 KiB", Fraction(2048, 3)),
 ]
 BANDWIDTHS: list[tuple[str, Fraction | int]] = [
     ("1bps", 1),
@@ -97,6 +100,9 @@ BANDWIDTHS: list[tuple[str, Fraction | int]] = [
     ("1Gibps", 2**30),
     ("25GB/s", 2 * 10**11),
     ("300GB/s", 24 * 10**11),
+    ("400/3GB/s", Fraction(32 * 10**11, 3)),
+    ("50/3 Gbps", Fraction(50 * 10**9, 3)),
+    ("4x50/3Gbps", Fraction(200 * 10**9, 3)),
 ]
 EQUAL: list[tuple[Parser, str, Fraction | int]] = [
     *((parse_time, *row) for row in TIMES),
@@ -123,7 +129,8 @@ def test_different(parser: Parser, texts: list[str]) -> None:
     assert len({parser(text) for text in texts}) == len(texts)
 
 
-NUMBERLESS = ["", " ", "us", "x", "-", ".", "inf", "nan", "infs", "nanB", "-inf", "1/2", "0x10", "½", "five"]
+NUMBERLESS = ["", " ", "us", "x", "-", ".", "inf", "nan", "infs", "nanB", "-inf", "0x10", "½", "five"]
+NUMBERLESS += ["1/", "/2", "1/0", "1/2/3", "1/2.5"]
 ANYWHERE = [
     *NUMBERLESS,
     "1.5.5",
@@ -278,6 +285,18 @@ def test_floats_stand_for_their_shortest_text() -> None:
     assert as_time(0) == as_time(0.0) == 0
 
 
+@pytest.mark.parametrize("value", [5, 0.1, 1.0, np.int64(10), np.float32(0.5)])
+def test_a_number_that_is_no_latency_is_refused(value: Any) -> None:
+    with pytest.raises(UnitError, match=f"a latency of {value} means {value} s; write '{value}us', or '{value}s'"):
+        as_time(value, latency=True)
+    assert as_time(value) == as_time(f"{value}s", latency=True) == as_time(as_time(value), latency=True)
+
+
+@pytest.mark.parametrize("value", [0, 0.0, 1e-5, 0.0999, "5s", "5us", Fraction(5)])
+def test_latencies(value: Any) -> None:
+    assert as_time(value, latency=True) == as_time(value)
+
+
 @pytest.mark.parametrize("take", TAKERS)
 @pytest.mark.parametrize(
     "value",
@@ -343,12 +362,7 @@ def test_rates_are_rounded_for_people(rate: Fraction, text: str) -> None:
 
 @given(st.fractions(Fraction(1, 12), 400, max_denominator=12) | st.integers(1, 10**10).map(Fraction))
 def test_rates_are_written_exactly(rate: Fraction) -> None:
-    number, _, unit = exact_rate(rate).partition("B/s")[0].partition("/")
-    if unit:  # 50/3GB/s
-        denominator = int("".join(filter(str.isdigit, unit)))
-        assert parse_bandwidth(f"{number}{unit.strip('0123456789')}B/s") / 8 / denominator == rate
-    else:
-        assert parse_bandwidth(exact_rate(rate)) / 8 == rate
+    assert parse_bandwidth(exact_rate(rate)) / 8 == rate  # 50/3GB/s, too
 
 
 @given(st.fractions(1, 10**12, max_denominator=10**4))

@@ -379,6 +379,7 @@ def test_a_range_shows_the_fastest_of_each_size(directory: Path, program: Run) -
         (("-n", 9999999, "-d", 4), 2, "too many to search"),
         (("-n", 33, "-d", 5), 2, "degrees 2, 4, not 5"),
         (("-n", "9..3", "-d", 4), 2, "upwards"),
+        (("-n", "3..9..0", "-d", 4), 2, "upwards"),
         (("-n", "x", "-d", 4), 2, "neither a number nor a range"),
         (("-n", 33, "-d", 4, "--within", "much"), 2, "percent"),
         (("-n", 33, "-d", 4, "--within", "-1"), 2, "below zero"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from topodesign import Catalog, evaluate, known_topologies, pareto
@@ -19,6 +20,13 @@ def test_a_size_and_a_range_agree() -> None:
     assert several.record() == {"sizes": [one.record() for one in several]}
     assert len(several.table().rows) == 3
     assert [cells[0] for cells in several.table().rows] == ["99", "100", "101"]
+
+
+def test_sizes_may_be_any_that_ascend() -> None:
+    some = known_topologies(range(16, 65, 16), 4)
+    assert [one.nodes for one in some] == [16, 32, 48, 64]
+    assert known_topologies(np.arange(16, 65, 16), 4).frontiers == some.frontiers
+    assert known_topologies([48], 4).frontiers == known_topologies(48, 4).frontiers
 
 
 @pytest.mark.parametrize("share", [0.05, "0.05", "1/20"])
@@ -75,7 +83,7 @@ def test_results_show_themselves() -> None:
         lambda: Catalog(Path("no such place")).coverage(),
         lambda: known_topologies("64", 4),  # type: ignore[arg-type]
         lambda: known_topologies(range(10, 5), 4),
-        lambda: known_topologies(range(5, 15, 2), 4),
+        lambda: known_topologies([5, 5], 4),
         lambda: known_topologies(64, 4, within="much"),
         lambda: known_topologies(64, 4, within=-0.5),
         lambda: known_topologies(64, 99),

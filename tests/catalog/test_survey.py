@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from topodesign import pareto, survey
@@ -18,6 +19,12 @@ def test_every_size_is_answered_as_alone() -> None:
     for one in found:
         assert one.entries == pareto(one.nodes, one.degree, sizes=["1MiB", "1GiB"]).entries
     assert len(found.table().rows) == len(found.to_records()) == len(found.record()["sizes"]) == 9
+
+
+def test_sizes_may_be_any_that_ascend() -> None:
+    found = survey(range(16, 65, 16), np.array([3, 4]))
+    assert [(one.nodes, one.degree) for one in found] == [(n, d) for n in (16, 32, 48, 64) for d in (3, 4)]
+    assert [one.entries for one in survey([16, 48], 4)] == [found.frontiers[place].entries for place in (1, 5)]
 
 
 def test_gains_are_over_one_port_less_and_start_anew_with_every_size() -> None:
@@ -58,7 +65,7 @@ def test_ports_that_buy_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "call", [lambda: survey(range(5, 5), 4), lambda: survey(range(5, 9, 2), 4), lambda: survey(range(3, 5000), 4)]
+    "call", [lambda: survey(range(5, 5), 4), lambda: survey(range(9, 5, -2), 4), lambda: survey(range(3, 5000), 4)]
 )
 def test_ranges_that_make_no_sense(call: Callable[[], Survey]) -> None:
     with pytest.raises(TopodesignError):

@@ -346,7 +346,7 @@ def test_options_of_a_part_are_refused_where_they_mean_nothing(call: Call, tmp_p
         (("compile", path, "--without", "box0/gpu0", *output), "decides --without"),
         (("compile", path, "--shards", "1", *output), "decides --shards"),
         (
-            ("schedule", "torus(3,3)", "--without", "0-1", *output[:1], tmp_path / "z.npz"),
+            ("schedule", "torus(3,3)", "--method", "spff", "--without", "0-1", *output[:1], tmp_path / "z.npz"),
             "--without is not for --method spff",
         ),
         (("simulate", path, "--without", "gpu9"), "write a link as A-B"),

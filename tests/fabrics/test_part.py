@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from topodesign.base.errors import ParameterError, TopodesignError
@@ -22,6 +23,10 @@ def test_one_text_or_several() -> None:
     one_way = part_of(fabric, without="box0/gcd0>box0/gcd1")
     assert len(one_way.links()) == len(fabric.links()) - 1
     assert list(nodes_named(fabric, "*/gcd1[0-9]")) == [f"box0/gcd{i}" for i in range(10, 16)]
+    assert some == part_of(fabric, np.arange(8), "forward", "box0/gcd0-box0/gcd1")
+    assert part_of(fabric, without=[3, "box0/gcd5"]) == part_of(fabric, without=["box0/gcd3", "box0/gcd5"])
+    with pytest.raises(ParameterError, match="a node must be from 0 to"):
+        part_of(fabric, 99)
     with pytest.raises(ParameterError, match="others 'stay'"):
         part_of(fabric, "box0/gcd0", "stay")  # type: ignore[arg-type]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -17,7 +18,7 @@ from topodesign.expand.library import build
 from topodesign.fabrics.presets import build_fabric
 from topodesign.pricing.flows import classes, demands
 from topodesign.pricing.flows.arcs import arc_flow
-from topodesign.pricing.flows.classes import equitable_classes
+from topodesign.pricing.flows.classes import Limit, equitable_classes
 from topodesign.pricing.flows.demands import DemandFlow, UnreachableError, demand_flow
 from topodesign.pricing.flows.quotient import quotient
 from topodesign.topology.topology import Topology
@@ -46,7 +47,9 @@ def by_pairs(
     demand: NDArray[np.int64],
     costs: list[int],
     time: Fraction | None = None,
+    *,
     allowed: NDArray[np.bool_] | None = None,
+    limits: Sequence[Limit] = (),
 ) -> float:
     """The least time, or the least cost in a time, by one commodity for every pair; scipy's floats."""
     from scipy.optimize import linprog
@@ -65,13 +68,15 @@ def by_pairs(
             load[link, at * links + link] = 1
         wanted[at * topology.nodes + source] = demand[source, goal]
         wanted[at * topology.nodes + goal] = -demand[source, goal]
-    room = np.zeros(links)
+    load = np.vstack((load, *(load[list(limit.links)].sum(axis=0) for limit in limits)))
+    most_carried = np.array([*topology.capacity.tolist(), *(float(limit.room) for limit in limits)])
+    room = np.zeros(len(load))
     cost = np.zeros(count)
     if free:
-        load[:, -1] = -topology.capacity
+        load[:, -1] = -most_carried
         cost[-1] = 1
     else:
-        room = topology.capacity * float(time) * (1 + 1e-12)  # type: ignore[arg-type]
+        room = most_carried * float(time) * (1 + 1e-12)  # type: ignore[arg-type]
         cost[:] = np.tile(costs, len(pairs))
     most = np.full(count, np.inf)
     if allowed is not None:
@@ -124,6 +129,47 @@ def check_against_brute_force(seed: int) -> None:
 
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=12)
+def test_limits_that_links_share_are_kept(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    topology, sources, demand, costs = random_case(rng)
+    links = len(topology.src)
+    limits = [
+        Limit(
+            tuple(rng.choice(links, int(rng.integers(1, min(5, links) + 1)), replace=False).tolist()),
+            Fraction(int(rng.integers(1, 9)), int(rng.integers(1, 4))),
+        )
+        for _ in range(int(rng.integers(1, 4)))
+    ]
+    flow = demand_flow(topology, sources, demand, costs, limits=limits)
+    check_flow(flow)
+    amounts, whole = flow.flows()
+    for limit in limits:
+        assert Fraction(int(amounts[:, list(limit.links)].sum()), whole) <= limit.room * flow.time
+    np.fill_diagonal(demand, 0)
+    assert float(flow.time) == pytest.approx(by_pairs(topology, demand, costs, limits=limits), rel=1e-7, abs=1e-9)
+    assert flow.cost is not None
+    cheapest = by_pairs(topology, demand, costs, flow.time, limits=limits)
+    assert float(flow.cost) == pytest.approx(cheapest, rel=1e-6, abs=1e-6)
+
+
+def test_limits_that_are_alike_are_one() -> None:
+    """Every node of a ring has a bus for its two links out: all stay alike, and a narrower one tells them apart."""
+    topology = build("biring(2,6)")
+    everyone = 1 - np.eye(6, dtype=np.int64)
+    out = [tuple(np.flatnonzero(topology.src == node).tolist()) for node in range(6)]
+    free = demand_flow(topology, np.arange(6), everyone)
+    flow = demand_flow(topology, np.arange(6), everyone, limits=[Limit(links, Fraction(1)) for links in out])
+    assert flow.time == 2 * free.time  # both ways are full, and their bus lets half of that through
+    assert flow.classes.limit.max() == 0
+    assert len(flow.flow) == len(free.flow)
+    rooms = [Fraction(1), *[Fraction(2)] * 5]
+    other = demand_flow(topology, np.arange(6), everyone, limits=list(map(Limit, out, rooms)))
+    assert free.time < other.time < flow.time
+    assert other.classes.limit.max() > 0
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=12)
 def test_vertices_that_are_not_allowed_carry_nothing(seed: int) -> None:
     """As for groups whose data does not go over the nodes of others."""
     rng = np.random.default_rng(seed)
@@ -139,7 +185,7 @@ def test_vertices_that_are_not_allowed_carry_nothing(seed: int) -> None:
     amounts, _ = flow.flows()
     assert not amounts[~(allowed[:, topology.src] & allowed[:, topology.dst])].any()
     np.fill_diagonal(demand, 0)
-    assert float(flow.time) == pytest.approx(by_pairs(topology, demand, costs, None, allowed), rel=1e-7, abs=1e-9)
+    assert float(flow.time) == pytest.approx(by_pairs(topology, demand, costs, allowed=allowed), rel=1e-7, abs=1e-9)
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.fluid.samples import random_fabric
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
+from topodesign.fabrics.fabric import Shared
 from topodesign.fabrics.part import Others
 from topodesign.fabrics.presets import FABRICS
 from topodesign.forest.fabric_optimum import optimum
@@ -48,6 +51,34 @@ def test_plans_are_right_and_as_fast_as_the_optimum(place: str, collective: str,
     times = [simulate(plan, size=size).time for size in (10**3, 10**6, 10**9, 10**12)]
     assert times == sorted(times)
     assert float(10**12 / times[-1]) == pytest.approx(float(plan.claim["algorithmic_bandwidth"]), rel=0.01)
+
+
+@pytest.mark.parametrize("collective", ["all-to-all", "scatter", "gather"])
+@pytest.mark.parametrize("seed", range(14))
+def test_limits_that_links_share_are_kept(seed: int, collective: str, tmp_path: Path) -> None:
+    """As fast as the optimum, which another program finds; wider limits would be exceeded, and that is found out."""
+    fabric = random_fabric(seed)
+    name, (a, b) = "out", fabric.topology.links()[0][:2]
+    bus = Shared(name, Fraction(10**9, 2), ((fabric.names[a], fabric.names[b]), (fabric.names[b], fabric.names[a])))
+    fabric = replace(fabric, shared=(*fabric.shared, bus))
+    root = None if collective == "all-to-all" else fabric.names[0]
+    plan = schedule(fabric, collective, root=root)
+    report = verify(plan)
+    assert report.ok, report.problems
+    assert report.figures == plan.claim
+    best = optimum(fabric, collective, root=root, method="fluid").to_records()[0]
+    assert plan.claim["algorithmic_bandwidth"] == best["algorithmic_bandwidth"]
+    kept = load_plan(save_plan(tmp_path / "plan.npz", plan))
+    assert verify(kept).ok
+    assert (kept.movement, kept.claim) == (plan.movement, plan.claim)
+    time = simulate(plan, size=10**12).time
+    assert float(10**12 / time) == pytest.approx(float(plan.claim["algorithmic_bandwidth"]), rel=0.01)
+    few = schedule(fabric, collective, root=root, chunks=2)
+    assert verify(few).ok
+    assert few.claim["algorithmic_bandwidth"] <= plan.claim["algorithmic_bandwidth"]
+    wide = schedule(replace(fabric, shared=()), collective, root=root)
+    if wide.claim["algorithmic_bandwidth"] > plan.claim["algorithmic_bandwidth"]:
+        assert "algorithmic bandwidth" in " ".join(verify(replace(wide, place=fabric)).problems)
 
 
 def test_auto_takes_it_for_fabrics() -> None:

@@ -12,8 +12,11 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignEr
 from topodesign.cli.main import run
 from topodesign.collectives import ALLGATHER, COLLECTIVES, REDUCE_SCATTER
 from topodesign.expand.library import build
+from topodesign.expand.places import as_fabric
 from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.part import part_of
 from topodesign.fabrics.presets import build_fabric
+from topodesign.forest.fabric_optimum import optimum
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble
@@ -123,6 +126,7 @@ def test_a_method_that_does_not_make_it_says_which_does(collective: str) -> None
         ({"method": "forest", "chunks": 2}, "--chunks is not for trees"),
         ({"method": "forest", "others": "stay"}, "others 'stay' is not known"),
         ({"size": "lots"}, "size 'lots'"),
+        ({"method": "tacos", "alpha": 5}, "a latency of 5 means 5 s; write '5us'"),
         ({"tries": 0}, "tries must be from 1"),
         ({"seed": -1}, "seed must be from 0"),
         ({"jobs": 1.5}, "jobs must be an integer"),
@@ -136,6 +140,50 @@ def test_a_method_that_does_not_make_it_says_which_does(collective: str) -> None
 def test_wrong_arguments_are_our_errors(options: dict[str, Any], words: str) -> None:
     with pytest.raises(TopodesignError, match=words):
         schedule(**{"place": "complete(4)", **options})
+
+
+@pytest.mark.parametrize("without", ["0-1", "0>1", "3"])
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_auto_takes_a_method_that_can_leave_out_what_has_failed(collective: str, without: str) -> None:
+    root = 5 if COLLECTIVES[collective].rooted else None
+    plan = schedule("torus(4,4)", collective, without=without, root=root)
+    left = part_of(as_fabric("torus(4,4)"), without=without)
+    assert plan.topology == left.topology
+    assert verify(plan).ok
+    best = optimum(left, collective, root=None if root is None else str(root))
+    rate = Fraction(best.record()["algorithmic_bandwidth"])  # of an allreduce one after the other, which may be slower
+    assert plan.claim["algorithmic_bandwidth"] == rate or (collective == "allreduce" and plan.movement.concurrent)
+    assert plan.notes[-1] == f"by --method {plan.generator['method']}, which can do without what has failed"
+
+
+def test_auto_without_what_has_failed_takes_a_method_for_all_that_is_said() -> None:
+    assert schedule("torus(4,4)", "allgather", without="0-1", alpha="5us").kind == "timed"
+    assert schedule("torus(4,4)", "allgather", without="0-1", fixed_k=2).claim["k"] == 2
+
+
+UNEVEN = Topology.from_links(5, [(0, 1, 2), (1, 2), (2, 3), (3, 4), (4, 0), (0, 2), (3, 0), (1, 4)])
+"""Strongly connected, with more links out of some nodes than into them, and the reverse."""
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("method", ["auto", "forest", "fluid", "tacos", "peel", "pipeline"])
+def test_nodes_may_have_more_links_out_than_in(method: str, collective: str) -> None:
+    one = COLLECTIVES[collective]
+    if method == "auto" or METHODS[method].does(one):
+        plan = schedule(UNEVEN, collective, method=method, root=1 if one.rooted else None)
+        assert verify(plan).ok
+        if method == "forest" and collective != "allreduce":
+            best = optimum(UNEVEN, collective, root=1 if one.rooted else None)
+            assert plan.claim["algorithmic_bandwidth"] == Fraction(best.record()["algorithmic_bandwidth"])
+
+
+@pytest.mark.parametrize("collective", ["broadcast", "scatter"])
+def test_what_has_a_root_needs_ways_from_there_alone(collective: str) -> None:
+    links = Topology.from_links(4, [(0, 1), (1, 2), (2, 3), (0, 3)])
+    assert verify(schedule(links, collective, root=0)).ok
+    assert verify(schedule(links.transpose(), COLLECTIVES[collective].dual.name, root=0)).ok
+    with pytest.raises(TopodesignError, match=r"have no way|cannot reach|cannot be reached"):
+        schedule(links, collective, root=1)
 
 
 def test_halves_of_an_allreduce_are_put_together() -> None:

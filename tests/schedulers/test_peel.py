@@ -299,6 +299,12 @@ def test_wrong_arguments() -> None:
         exchange(topology, ALL_TO_ALL, chunks=0)
     with pytest.raises(DisconnectedError):
         exchange(Topology.from_links(3, [(0, 1), (1, 0), (1, 2)]), ALL_TO_ALL)
+    one_way = Topology.from_links(4, [(0, 1), (1, 2), (2, 3), (0, 3)])
+    assert check(one_way, exchange(one_way, SCATTER.at(0))) == Fraction(1)
+    assert check(one_way, exchange(one_way, SCATTER.at(0), chunks=1)) >= Fraction(1)
+    assert check(one_way.transpose(), exchange(one_way.transpose(), GATHER.at(0))) == Fraction(1)
+    with pytest.raises(DisconnectedError, match="node 0 have no way between it and the root 1"):
+        exchange(one_way, SCATTER.at(1))
     with pytest.raises(TopologyError, match="at least 2 nodes"):
         exchange(Topology.from_links(1, []), ALL_TO_ALL)
     with pytest.raises(TopologyError, match="without switches"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import networkx as nx
@@ -17,6 +18,9 @@ from topodesign.algebra.groups import cyclic
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.base.spec import parse
+from topodesign.expand.library import as_topology
+from topodesign.expand.places import as_fabric
+from topodesign.topology.files import from_graph
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import MAX_CAPACITY, MAX_LINKS, MAX_NODES, Topology, check_buildable
 
@@ -145,6 +149,20 @@ def test_undirected_and_multigraphs_from_networkx(graph: Drawn) -> None:
     topology = Topology.from_networkx(simple)
     assert topology == Topology.from_links(nodes, sorted(pairs))
     assert topology.is_duplex
+
+
+@pytest.mark.parametrize("take", [Topology.from_networkx, from_graph, as_fabric, as_topology])
+def test_a_weight_is_not_taken_for_anything(take: Callable[[nx.Graph], object]) -> None:
+    """It could be a capacity or a length: only where it makes no difference nothing is said."""
+    plain, weighted = nx.cycle_graph(5), nx.cycle_graph(5)
+    nx.set_edge_attributes(weighted, 1, "weight")
+    assert take(weighted) == take(plain)
+    weighted.edges[0, 1]["weight"] = 2.5
+    with pytest.raises(ParameterError, match=r"link '0', '1' has the weight 2\.5.*'capacity'.*'bandwidth'"):
+        take(weighted)
+    for graph in (plain, weighted):
+        nx.set_edge_attributes(graph, np.int64(2), "capacity")
+    assert take(weighted) == take(plain)
 
 
 @pytest.mark.parametrize("names", [["a", "b"], [1, 2], [0, 2], ["0", "1"], [0.5, 1]])

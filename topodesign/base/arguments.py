@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Iterable
 from pathlib import Path
@@ -80,6 +81,26 @@ def as_several(name: str, value: object) -> list[object]:
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         return list(value)
     raise ParameterError(f"{name} must be several, not {value!r:.60}")
+
+
+def as_ascending(name: str, value: object) -> list[int]:
+    """Return integers that ascend: one, a range with any step, or several, NumPy's too.
+
+    Raises
+    ------
+    ParameterError
+        If there are none, something else is among them, or they do not ascend.
+
+    Examples
+    --------
+    >>> as_ascending("nodes", range(16, 65, 16))
+    [16, 32, 48, 64]
+    """
+    several = as_several(name, value) if isinstance(value, Iterable) else [value]
+    numbers = [as_integer(f"the {name}", one, -MOST_SEED) for one in several]
+    if not numbers or any(later <= before for before, later in itertools.pairwise(numbers)):
+        raise ParameterError(f"several of the {name} ascend, unlike {value!r:.60}")
+    return numbers
 
 
 def as_text(what: str, value: object) -> str:

@@ -3,17 +3,22 @@
 Where the system has interval timers and the work is done in the main thread, a signal ends it between two instructions
 of Python, but not while a module is imported or a kernel compiled, which would be left in pieces. A solver is asked
 every now and then, and nothing is raised while it runs; elsewhere nobody looks at the clock.
+
+What counts is work, as a :class:`Stopwatch` has it: where others have the processors, time stands still, so that what
+is found in the time depends little on what else the machine does.
 """
 
 from __future__ import annotations
 
 import inspect
+import os
 import signal
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import NamedTuple
 
 
 class OutOfTime(BaseException):
@@ -27,10 +32,53 @@ _IMPORTS = "<frozen import"
 """How the files of Python's own imports begin."""
 
 
-class _State:
-    """The deadline there is, by the monotonic clock, and whether it was told; how many are undisturbed; who set it."""
+_PATIENCE = 10
+"""How many times as long as the work it takes may be waited for: a machine that does little else gives up then."""
 
-    until: float | None = None
+
+class Stopwatch:
+    """Seconds of work since it was made, when called.
+
+    That is the processor time of this process and of others that it started and that have ended, but no more than the
+    time that has passed, as threads at work side by side would have it, and no less than a tenth of that.
+
+    Examples
+    --------
+    >>> watch = Stopwatch()
+    >>> time.sleep(0.1)
+    >>> watch() < 0.05
+    True
+    """
+
+    def __init__(self) -> None:
+        self._begun, self._worked = time.monotonic(), _processor_seconds()
+
+    def __call__(self) -> float:
+        """Return the seconds."""
+        passed_by = time.monotonic() - self._begun
+        return max(min(_processor_seconds() - self._worked, passed_by), passed_by / _PATIENCE)
+
+
+def _processor_seconds() -> float:
+    ended = os.times()
+    return time.process_time() + ended.children_user + ended.children_system
+
+
+class _Limit(NamedTuple):
+    """So many seconds on a stopwatch."""
+
+    watch: Stopwatch
+    seconds: float
+
+    @property
+    def left(self) -> float:
+        return self.seconds - self.watch()
+
+
+class _State:
+    """The deadlines there are, and whether it was told that one is over; how many are undisturbed; who set the last."""
+
+    limits: tuple[_Limit, ...] = ()
     told: bool = False
     held: int = 0
     base: FrameType | None = None
@@ -41,7 +89,7 @@ _state = _State()
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """Give up what is done inside after so many seconds, or at the deadline there is already if that is earlier.
+    """Give up what is done inside after so many seconds of work, or when a deadline is over that there is already.
 
     Raises
     ------
@@ -58,15 +106,14 @@ def deadline(seconds: float) -> Iterator[None]:
     ...     print("over")
     over
     """
-    earlier, base = _state.until, _state.base
+    earlier, base = _state.limits, _state.base
     _state.base = _caller()
-    until = time.monotonic() + seconds
-    _state.until = until if earlier is None else min(earlier, until)
+    _state.limits = (*earlier, _Limit(Stopwatch(), seconds))
     alarms = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGALRM, _heard) if alarms else None
     try:
         if alarms:
-            _set_alarm(_state.until)
+            _set_alarm(_state.limits)
         yield
         check()
     except Exception as error:
@@ -74,7 +121,7 @@ def deadline(seconds: float) -> Iterator[None]:
             raise OutOfTime from error
         raise
     finally:
-        _state.until, _state.base, _state.told = earlier, base, False
+        _state.limits, _state.base, _state.told = earlier, base, False
         if alarms:
             _set_alarm(earlier)
             signal.signal(signal.SIGALRM, before)
@@ -82,12 +129,12 @@ def deadline(seconds: float) -> Iterator[None]:
 
 def passed() -> bool:
     """Return whether there is a deadline and it has passed."""
-    return _state.until is not None and time.monotonic() >= _state.until
+    return any(limit.left <= 0 for limit in _state.limits)
 
 
 def limited() -> bool:
     """Return whether there is a deadline."""
-    return _state.until is not None
+    return bool(_state.limits)
 
 
 def check() -> None:
@@ -126,9 +173,9 @@ def _heard(_number: int, frame: FrameType | None) -> None:
         check()
 
 
-def _set_alarm(until: float | None) -> None:
-    """Have the signal sent at a time, and again and again until somebody has heard it."""
-    if until is None:
+def _set_alarm(limits: tuple[_Limit, ...]) -> None:
+    """Have the signal sent when one may be over at the earliest, and again and again until somebody has heard it."""
+    if not limits:
         signal.setitimer(signal.ITIMER_REAL, 0)
     else:
-        signal.setitimer(signal.ITIMER_REAL, max(until - time.monotonic(), 1e-6), 0.1)
+        signal.setitimer(signal.ITIMER_REAL, max(min(limit.left for limit in limits), 1e-6), 0.1)

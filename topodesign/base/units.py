@@ -1,9 +1,10 @@
 """Quantities as text: times, sizes and bandwidths, read exactly.
 
-Bits and bytes, powers of ten and powers of two are never confused: ``b`` is a bit and ``B`` a byte, ``k M G T``
-are powers of 1000 and ``Ki Mi Gi Ti`` powers of 1024. Everything is a :class:`~fractions.Fraction` in seconds, bytes
-or bits per second. A missing or unknown unit in a text is refused: a number without its unit is how factors of eight
-arise. In Python, where a name or a docstring says the unit, plain numbers are taken too (:func:`as_time` and its like).
+Bits and bytes, powers of ten and powers of two are never confused: ``b`` is a bit and ``B`` a byte, ``k M G T`` are
+powers of 1000 and ``Ki Mi Gi Ti`` powers of 1024. Everything is a :class:`~fractions.Fraction` in seconds, bytes or
+bits per second. A number may be a fraction, as in ``50/3GB/s``. A missing or unknown unit in a text is refused: a
+number without its unit is how factors of eight arise. In Python, where a name or a docstring says the unit, plain
+numbers are taken too (:func:`as_time` and its like).
 """
 
 from __future__ import annotations
@@ -45,11 +46,13 @@ _TIME = {
     "h": Fraction(3600),
 }
 _NUMBER = re.compile(r"([0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE]([+-]?[0-9]{1,2}))?(?![0-9.])")
+_RATIO = re.compile(r"([0-9]{1,30})/([0-9]{1,30})(?![0-9./])")
 _LANES = re.compile(r"([0-9]{1,4})\s*x\s*(?=[0-9.])")
 _SIZE = re.compile(r"([KMGTP]i|[kKMGTP]?)(b|B)")
 _RATE = re.compile(r"([KMGTP]i|[kKMGTP]?)(bps|Bps|b/s|B/s|bit/s|byte/s)")
 _RATE_UNITS = ((10**9, "GB/s"), (10**6, "MB/s"), (10**3, "kB/s"), (1, "B/s"))
 _LONGEST = 80
+_LONGEST_LATENCY = Fraction(1, 10)  # seconds, beyond which a number without a unit was not meant to be seconds
 _MOST = 10**24  # seconds, bytes or bits per second; beyond this, or below its inverse, it is a slip of the pen
 
 
@@ -116,17 +119,33 @@ def parse_bandwidth(text: str) -> Fraction:
     return _plausible(rate if match[2] in {"bps", "b/s", "bit/s"} else rate * 8, text, "bandwidth")
 
 
-def as_time(value: Quantity) -> Fraction:
+def as_time(value: Quantity, *, latency: bool = False) -> Fraction:
     """Return a time in seconds: text as :func:`parse_time` reads it, or a number of seconds.
 
     A float stands for its shortest decimal text: ``1e-5`` is exactly 1/100000.
+
+    Parameters
+    ----------
+    value
+        Text or a number.
+    latency
+        Whether it is that of a message. An int or float is then to be less than a tenth of a second: 5 is hardly meant
+        to be five seconds, which text says, as in ``5s``, or an exact fraction.
 
     Raises
     ------
     UnitError
         If it is neither, or a number that is negative, not finite or beyond all measure.
+
+    Examples
+    --------
+    >>> as_time("5us", latency=True) == as_time(5e-6, latency=True)
+    True
     """
-    return _quantity(value, parse_time, "time", "seconds", "10us", least_zero=True)
+    seconds = _quantity(value, parse_time, "time", "seconds", "10us", least_zero=True)
+    if latency and seconds >= _LONGEST_LATENCY and not isinstance(value, str | Fraction):
+        raise UnitError(f"a latency of {value} means {value} s; write '{value}us', or '{value}s' if that is meant")
+    return seconds
 
 
 def as_size(value: Quantity) -> Fraction:
@@ -277,6 +296,11 @@ def _split(text: str, kind: str, example: str) -> tuple[Fraction, str]:
         raise UnitError(f"{kind} {stripped[:20]!r}... is too long; write it as in {example!r}")
     if stripped.startswith("-"):
         raise UnitError(f"{kind} {stripped!r} is negative")
+    ratio = _RATIO.match(stripped)
+    if ratio is not None:
+        if not int(ratio[2]):
+            raise UnitError(f"{kind} {stripped!r} divides by zero")
+        return Fraction(int(ratio[1]), int(ratio[2])), stripped[ratio.end() :].strip()
     match = _NUMBER.match(stripped)
     if match is None:
         raise UnitError(f"{kind} {stripped!r} is not a number and a unit; write it as in {example!r}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from topodesign.base.arguments import as_ascending
 from topodesign.base.claims import Among, fastest_of
 from topodesign.base.cost import bound_in
 from topodesign.base.errors import InfeasibleError, ParameterError
@@ -82,7 +83,7 @@ class Known(Result):
 
 
 def known_topologies(
-    nodes: int | range,
+    nodes: int | Iterable[int],
     degree: int,
     *,
     bidirectional: bool = False,
@@ -98,7 +99,7 @@ def known_topologies(
     Parameters
     ----------
     nodes, degree
-        N, or a range of N, and d.
+        N, or several that ascend, such as ``range(16, 65, 16)``, and d.
     bidirectional
         Only topologies that duplex cabling can wire.
     alpha, sizes, bandwidth
@@ -132,14 +133,12 @@ def known_topologies(
     """
     work, source, share = as_workload(alpha, sizes, bandwidth), as_catalog(catalog), _share(within)
     degree = as_count(degree, "degree", 1)
-    asked = nodes if isinstance(nodes, range) else range(as_count(nodes, "number of nodes"), nodes + 1)
-    if not asked or asked.step != 1:
-        raise ParameterError(f"a range of sizes goes upwards one by one, unlike {asked}")
+    asked = as_ascending("number of nodes", nodes)
     found = _frontiers(source, asked, degree, bidirectional)
     kept = [front for one in found if (front := _good_enough(one, max_steps, share))]
     if not kept:
         raise InfeasibleError(_nothing_left(found))
-    single = not isinstance(nodes, range) or len(asked) == 1
+    single = len(asked) == 1
     known = [from_rows(front, work, bidirectional=bidirectional) for front in kept]
     if known[0].best.name is not None:
         version = source.version(degree)
@@ -161,14 +160,15 @@ def _share(within: Quantity | None) -> Fraction | None:
     return share
 
 
-def _frontiers(catalog: Catalog, nodes: range, degree: int, duplex: bool) -> list[list[Row]]:
-    """Return the frontiers of all N that the catalog has."""
+def _frontiers(catalog: Catalog, nodes: list[int], degree: int, duplex: bool) -> list[list[Row]]:
+    """Return the frontiers of those N that the catalog has."""
     if catalog.degrees and degree not in catalog.degrees:
         raise ParameterError(
             f"the catalog has the degrees {', '.join(map(str, catalog.degrees))}, not {degree}; "
             f"search with: topodesign pareto -n {nodes[0]} -d {degree}"
         )
-    rows = catalog.rows(degree, nodes[0], nodes[-1])
+    wanted = set(nodes)
+    rows = [row for row in catalog.rows(degree, nodes[0], nodes[-1]) if row.nodes in wanted]
     groups = itertools.groupby(rows, key=lambda row: row.nodes)
     fronts = [
         front for _, group in groups if (front := catalog.named(undominated(group, duplex=duplex), duplex=duplex))

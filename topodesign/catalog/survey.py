@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from topodesign.base.arguments import as_ascending
 from topodesign.base.claims import Among, fastest_of
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.pieces import Progress, part
@@ -15,7 +16,6 @@ from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import (
     Quantity,
     as_bandwidth,
-    as_count,
     format_bandwidth,
     format_size,
     format_time,
@@ -216,8 +216,8 @@ def _row(best: Entry, gains: tuple[Fraction, ...] | None) -> tuple[str, ...]:
 
 
 def survey(
-    nodes: int | range,
-    degrees: int | range,
+    nodes: int | Iterable[int],
+    degrees: int | Iterable[int],
     *,
     bidirectional: bool = False,
     alpha: Quantity = "10us",
@@ -234,7 +234,7 @@ def survey(
     Parameters
     ----------
     nodes, degrees
-        N and d: one of each, or ranges.
+        N and d: one of each, or several that ascend, such as ``range(16, 65, 16)``.
     bandwidth
         Egress bandwidth of a node, whatever its number of ports; with ``per_port`` that of each port.
     per_port
@@ -248,7 +248,7 @@ def survey(
     Raises
     ------
     ParameterError
-        If a range is empty or too large.
+        If sizes do not ascend, or are none or too many.
     UnitError
         If a quantity cannot be read.
     InfeasibleError
@@ -263,7 +263,7 @@ def survey(
     3 kautz(3,1) 2
     4 circulant(12,2,3) 2
     """
-    grid = [(n, d) for n in _ascending(nodes, "number of nodes") for d in _ascending(degrees, "degree")]
+    grid = [(n, d) for n in as_ascending("number of nodes", nodes) for d in as_ascending("degree", degrees)]
     if len(grid) > _MOST:
         raise ParameterError(f"{len(grid)} sizes are too many for one table (at most {_MOST}); ask for smaller ranges")
     work = as_workload(alpha, sizes, bandwidth)
@@ -290,10 +290,3 @@ def survey(
     if not found:
         raise InfeasibleError(f"there is no topology of any of these sizes; {missing[0].why}")
     return Survey(work, bidirectional, per_port, tuple(found), tuple(missing))
-
-
-def _ascending(value: int | range, what: str) -> range:
-    asked = value if isinstance(value, range) else range(as_count(value, what), value + 1)
-    if not asked or asked.step != 1:
-        raise ParameterError(f"a range of the {what} goes upwards one by one, unlike {asked}")
-    return asked

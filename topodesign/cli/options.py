@@ -150,7 +150,7 @@ def timed_options(function: _Command) -> _Command:
         click.option(
             "--jobs", type=click.IntRange(1, 1024), metavar="N", help="Processes that search at the same time."
         ),
-        click.option("--time-limit", metavar="TIME", help="Time after which a search ends with what it has."),
+        click.option("--time-limit", metavar="TIME", help="Time, of work, after which a search ends with what it has."),
         click.option("--tries", type=click.IntRange(1, 10**6), metavar="N", help="Seeds that the best is taken of."),
         click.option("--seed", type=click.IntRange(0, MOST_SEED), metavar="S", help="Settles what is drawn by chance."),
         click.option(

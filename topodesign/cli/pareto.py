@@ -39,7 +39,7 @@ def _number_of_seconds(_context: click.Context, _option: click.Parameter, value:
     callback=number_or_range,
     metavar="RANGE",
     required=True,
-    help="Number of nodes N, or a range such as 190..210 for a table of the fastest.",
+    help="Number of nodes N, or a range such as 190..210 or 16..64..16 for a table of the fastest.",
 )
 @click.option(
     "-d",

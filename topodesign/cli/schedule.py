@@ -71,7 +71,8 @@ def command(
 
     TOPOLOGY is a spec (quote it), a file of links, or a fabric: a file or a spec such as 'dgx_a100(2)'. The schedule is
     verified before it is written: every send has its data, nothing is lost or counted twice, and the cost is what is
-    claimed. --fixed-k, --shards and --without are for trees.
+    claimed. --fixed-k and --shards are for trees. With --without, auto takes a method that can do without what
+    has failed (trees, paths or timed sends), and says which.
 
     --only leaves the collective to some of the nodes, --group to several groups at the same time, each for itself;
     --others says whether the nodes of a topology that are not in a group forward its data. --traffic is for groups that
@@ -104,7 +105,8 @@ def _record(plan: Plan) -> dict[str, Any]:
     if isinstance(movement, topodesign.Trees):
         from topodesign.forest.describe import tree_record  # noqa: PLC0415  not for rounds
 
-        return {**tree_record(plan.fabric, movement), "allreduce": plan.notes[0] if plan.notes else None}
+        kind = plan.notes[0] if plan.notes and plan.collective.name == "allreduce" else None
+        return {**tree_record(plan.fabric, movement), "allreduce": kind, "method": made["method"]}
     record = {
         "spec": plan.spec,
         "alias": made.get("alias"),

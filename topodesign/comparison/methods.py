@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from topodesign.base.arguments import as_choice, as_integer
-from topodesign.base.deadline import OutOfTime, deadline
+from topodesign.base.deadline import OutOfTime, Stopwatch, deadline
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError
 from topodesign.base.latency import Latency
 from topodesign.base.records import Named, SideBySide, Table
@@ -406,13 +405,13 @@ def _tried(
     runs: list[Run] = []
     plan: Plan | None = None
     figures: Mapping[str, Fraction] = {}
-    begun = time.monotonic()
+    begun = Stopwatch()
     try:
         with deadline(2 * limit if "time_limit" in options else limit):  # that ends by itself, and is verified then
             for size in sizes:
                 if plan is None or "alpha" in options:  # what knows of latency is made for one size
                     plan = schedule(where, collective, method=name, root=collective.root, size=size, **options)
-                    seconds = seconds or time.monotonic() - begun
+                    seconds = seconds or begun()
                     report = verify(plan)
                     if not report.ok:
                         return MethodResult(name, plan.kind, seconds=seconds, reason=f"wrong: {report.problems[0]}")

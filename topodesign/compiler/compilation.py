@@ -359,7 +359,7 @@ def compile_plan(
         min_size=math.ceil(as_size(min_size)) if min_size else 0,
         max_size=None if max_size is None else math.floor(as_size(max_size)),
         size=None if size is None else as_size(size),
-        alpha=None if alpha is None else as_time(alpha),
+        alpha=None if alpha is None else as_time(alpha, latency=True),
         bandwidth=None if bandwidth is None else as_bandwidth(bandwidth),
         box=box,
     )

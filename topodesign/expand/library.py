@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -19,7 +18,7 @@ from topodesign.fabrics.presets import FABRICS
 from topodesign.fabrics.presets import SPOKEN as FABRICS_SPOKEN
 from topodesign.graphs import FAMILIES
 from topodesign.topology.family import Family
-from topodesign.topology.files import READERS, from_graph, read_topology
+from topodesign.topology.files import READERS, from_graph, networkx_graph, read_topology
 from topodesign.topology.topology import Topology
 
 if TYPE_CHECKING:
@@ -106,9 +105,9 @@ def as_topology(value: TopologyLike) -> Topology:
         _refuse_fabric(value, path)
         named = path.suffix.lower() in READERS or ("(" not in value and (path.suffix or "/" in value))
         return read_topology(path) if named else build(value)
-    networkx = sys.modules.get("networkx")  # of which there is a graph only if somebody has imported it
-    if networkx is not None and isinstance(value, networkx.Graph):
-        return from_graph(value)
+    graph = networkx_graph(value)
+    if graph is not None:
+        return from_graph(graph)
     raise ParameterError(f"a topology, a spec, a file of links or a networkx graph is needed, not {value!r:.100}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,7 +14,7 @@ from topodesign.expand.library import CATALOG_NAMES, LIBRARY, as_topology, build
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.fabrics.files import FABRIC_ENDINGS, fabric_from_graph, read_fabric
 from topodesign.fabrics.presets import FABRICS, build_fabric
-from topodesign.topology.files import READERS, read_topology
+from topodesign.topology.files import READERS, networkx_graph, read_topology
 from topodesign.topology.topology import Topology
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def as_fabric(value: PlaceLike, bandwidth: Quantity | None = None) -> Fabric:
         return read_fabric(Path(value), rate)
     if isinstance(value, Fabric):
         return _own(value, value.name, rate)
-    graph = _graph(value)
+    graph = networkx_graph(value)
     if graph is not None:
         return fabric_from_graph(graph, node_bandwidth=rate)
     return Fabric.from_topology(as_topology(value), NODE_BANDWIDTH if rate is None else rate)
@@ -95,7 +94,7 @@ def as_place(value: PlaceLike) -> Topology | Fabric:
     if isinstance(value, str | Spec):
         text = str(value)
         return as_fabric(text) if _is_fabric(text) else build(text)
-    graph = _graph(value)
+    graph = networkx_graph(value)
     if graph is not None and any("bandwidth" in fields for _, _, fields in graph.edges(data=True)):
         return fabric_from_graph(graph)
     topology = as_topology(value)
@@ -136,11 +135,6 @@ def _is_fabric(text: str) -> bool:
     if name in LIBRARY or name in SPOKEN or name in CATALOG_NAMES:
         return names_fabric(text)
     return names_fabric(text) or any(one in FABRICS for one in nearest(name, [*LIBRARY, *SPOKEN, *FABRICS], 1))
-
-
-def _graph(value: object) -> nx.Graph | None:
-    networkx = sys.modules.get("networkx")  # of which there is a graph only if somebody has imported it
-    return value if networkx is not None and isinstance(value, networkx.Graph) else None
 
 
 def _own(fabric: Fabric, name: str, rate: object) -> Fabric:

@@ -234,6 +234,8 @@ class Fabric:
     def from_topology(cls, topology: Topology, node_bandwidth: Fraction = NODE_BANDWIDTH) -> Fabric:
         """Make a fabric whose links are all alike; vertices are named by their numbers, and self-loops left out.
 
+        Vertices may have more capacity in than out, or the reverse, as after failures (:meth:`without`).
+
         Parameters
         ----------
         topology
@@ -244,7 +246,7 @@ class Fabric:
         Raises
         ------
         TopologyError
-            If there are fewer than two nodes or a vertex has not as much capacity in as out.
+            If there are fewer than two nodes.
         """
         real = topology.src != topology.dst
         plain = topology
@@ -266,7 +268,6 @@ class Fabric:
             ("",) * len(plain.src),
         )
         fabric.check_nodes()
-        fabric.check_balance()
         return fabric
 
     @cached_property
@@ -328,7 +329,7 @@ class Fabric:
         if self.shared:
             raise ParameterError(
                 f"{what} does not know limits that links share, and {self.name} has '{self.shared[0].name}'; "
-                "'topodesign optimum --method fluid' does, and where trees do it 'schedule', too"
+                "'topodesign optimum' and 'schedule' do with --method fluid"
             )
 
     def _check_shared(self) -> None:

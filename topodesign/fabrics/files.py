@@ -18,7 +18,8 @@ scalar is text but ``true`` and ``false``, so that no name turns into a number; 
 
 GraphML and networkx node-link JSON hold the same as attributes: ``switch``, ``multicast``, ``aggregation`` and
 ``memory`` of a node (booleans), ``bandwidth`` (text) and ``class`` of a link, ``name`` of the graph, and its
-``latency``, ``prices`` and ``shared`` (text: JSON of them); others are ignored. Undirected links go both ways.
+``latency``, ``prices`` and ``shared`` (text: JSON of them); others are ignored, but a ``weight`` other than 1 of a link
+without a bandwidth or capacity is refused. Undirected links go both ways.
 Where no link has a bandwidth, ``capacity`` (an integer, 1 if missing) says how links compare.
 """
 
@@ -28,6 +29,7 @@ import json
 import re
 from dataclasses import replace
 from fractions import Fraction
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -40,8 +42,9 @@ from topodesign.base.text_files import read_text
 from topodesign.base.units import exact_rate, parse_bandwidth, parse_time
 from topodesign.base.wording import suggest
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric, FabricLink, Price, Shared
-from topodesign.fabrics.price import FRACTION, format_price, parse_price, parse_rate
+from topodesign.fabrics.price import format_price, parse_price
 from topodesign.topology.files import graphml_graph, node_link_graph, read_topology
+from topodesign.topology.topology import check_weights
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -215,10 +218,7 @@ def _latencies(value: Any) -> dict[str, Fraction]:
 def _time(text: str, kind: str) -> Fraction:
     """Return seconds; a number may be a fraction."""
     try:
-        parts = FRACTION.fullmatch(text)
-        return parse_time(text) if parts is None else parse_time(parts[1] + parts[3]) / int(parts[2])
-    except ZeroDivisionError:
-        raise FileFormatError(f"latency.{kind[:50]}: time {text[:50]!r} divides by zero") from None
+        return parse_time(text)
     except UnitError as error:
         raise FileFormatError(f"latency.{kind[:50]}: {error}") from None
 
@@ -261,6 +261,7 @@ def _from_graph(graph: Any, stem: str, node_bandwidth: Fraction | None) -> Fabri
     """Make a fabric from a networkx graph; names that are all numbers are put in their order."""
     if not all(isinstance(name, str | int) for name in graph):
         raise FileFormatError("node names must be text or integers")
+    check_weights(graph)
     vertices = {str(name): fields for name, fields in graph.nodes(data=True)}
     order = sorted(vertices, key=int) if all(map(_digits, vertices)) else list(vertices)
     chosen: dict[str, list[str]] = {}
@@ -349,15 +350,15 @@ def _flag(value: Any, where: str) -> bool:
 def _bandwidth(value: Any, where: str) -> Fraction:
     """Return bytes per second."""
     try:
-        return parse_rate(value) if isinstance(value, str) else parse_bandwidth(value) / 8
+        return parse_bandwidth(value) / 8
     except UnitError as error:
         raise FileFormatError(f"{where}: {error}") from None
 
 
 def _capacity(value: Any, where: str) -> Fraction:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise FileFormatError(f"{where}: the capacity must be an integer above zero, not {_shown(value)}")
-    return Fraction(value)
+    return Fraction(int(value))
 
 
 def _shown(value: Any) -> str:

@@ -28,9 +28,9 @@ def as_latency(alpha: Quantity | None = None, gap: Quantity | None = None, hop: 
     own = alpha == OWN_LATENCIES
     least = Fraction(0) if own else HOP
     return Latency(
-        None if own else ALPHA if alpha is None else as_time(alpha),
-        GAP if gap is None else as_time(gap),
-        least if hop is None else as_time(hop),
+        None if own else ALPHA if alpha is None else as_time(alpha, latency=True),
+        GAP if gap is None else as_time(gap, latency=True),
+        least if hop is None else as_time(hop, latency=True),
     )
 
 

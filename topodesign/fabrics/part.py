@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Literal
+from numbers import Integral
+from typing import Literal, TypeAlias
 
-from topodesign.base.arguments import as_choice
+from topodesign.base.arguments import as_choice, as_integer
 from topodesign.base.errors import ParameterError
 from topodesign.base.wording import suggest
 from topodesign.fabrics.fabric import Fabric
 
+Some: TypeAlias = str | int | Iterable[str | int]
+"""Names, patterns and numbers of nodes: one text, with commas between several, one number, or several of these."""
 Others = Literal["vanish", "forward"]
 """What nodes do that do not take part."""
 
 
-def part_of(
-    fabric: Fabric, only: str | Iterable[str] = (), others: Others = "vanish", without: str | Iterable[str] = ()
-) -> Fabric:
+def part_of(fabric: Fabric, only: Some = (), others: Others = "vanish", without: Some = ()) -> Fabric:
     """Return what takes part and works.
 
     Parameters
@@ -26,11 +27,11 @@ def part_of(
     fabric
         The whole.
     only
-        Names and patterns of nodes, with commas between; all if empty.
+        Names and patterns of nodes, with commas between, or numbers of nodes; all if empty.
     others
         What nodes do that are none of these: ``vanish``, or ``forward`` as switches do.
     without
-        Links as ``A-B``, or ``A>B`` for one direction, and names of nodes and switches.
+        Links as ``A-B``, or ``A>B`` for one direction, and names or numbers of nodes and switches.
 
     Raises
     ------
@@ -44,7 +45,7 @@ def part_of(
     part of dgx_a100(1): 4 nodes, 5 switches
     """
     as_choice("others", others, ("vanish", "forward"))
-    part, gone, chosen = fabric, listed(without), listed(only)
+    part, gone, chosen = fabric, _words(fabric, without), _words(fabric, only)
     if gone:
         vertices = [text for text in gone if text in fabric.names]
         links = [_ends(fabric, text) for text in gone if text not in fabric.names]
@@ -54,15 +55,31 @@ def part_of(
             one_way=[(a, b) for a, sign, b in links if sign == ">"],
         )
     if chosen:
-        words = [word.strip() for text in chosen for word in text.split(",")]
-        names = dict.fromkeys(name for word in words for name in nodes_named(part, word))
-        part = part.only(names, forward=others == "forward")
+        part = part.only(chosen_nodes(part, chosen), forward=others == "forward")
     return fabric if part is fabric else replace(part, name=f"part of {fabric.name}")
 
 
-def listed(texts: str | Iterable[str]) -> tuple[str, ...]:
-    """Return one text or several as several."""
-    return (texts,) if isinstance(texts, str) else tuple(texts)
+def listed(nodes: Some) -> tuple[str | int, ...]:
+    """Return one text or number, or several, as several."""
+    return (nodes,) if isinstance(nodes, str | Integral) else tuple(nodes)  # type: ignore[arg-type]
+
+
+def chosen_nodes(fabric: Fabric, only: Some) -> list[str]:
+    """Return the names of the nodes that names, patterns and numbers stand for, each once.
+
+    Raises
+    ------
+    ParameterError
+        If one stands for none.
+    """
+    words = [word.strip() for text in _words(fabric, only) for word in text.split(",")]
+    return list(dict.fromkeys(name for word in words for name in nodes_named(fabric, word)))
+
+
+def _words(fabric: Fabric, some: Some) -> list[str]:
+    """Return texts as they are, and for numbers the names of the vertices that have them."""
+    last = len(fabric.names) - 1
+    return [one if isinstance(one, str) else fabric.names[as_integer("a node", one, 0, last)] for one in listed(some)]
 
 
 def nodes_named(fabric: Fabric, word: str) -> Sequence[str]:

@@ -9,24 +9,7 @@ from topodesign.base.errors import UnitError
 from topodesign.base.units import exact_rate, parse_bandwidth
 from topodesign.fabrics.fabric import Price
 
-FRACTION = re.compile(r"\s*([0-9]{1,30})/([0-9]{1,30})(?=\s*[A-Za-z])(.*)", re.DOTALL)
 _PRICE = re.compile(r"\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(?:/(.+))?", re.DOTALL)
-
-
-def parse_rate(text: str) -> Fraction:
-    """Return bytes per second; the number may be a fraction, such as ``50/3GB/s``.
-
-    Raises
-    ------
-    UnitError
-        If it is none, or divides by zero.
-    """
-    parts = FRACTION.fullmatch(text)
-    if parts is None:
-        return parse_bandwidth(text) / 8
-    if not int(parts[2]):
-        raise UnitError(f"bandwidth {text[:50]!r} divides by zero")
-    return parse_bandwidth(parts[1] + parts[3]) / 8 / int(parts[2])
 
 
 def parse_price(text: str) -> Price:
@@ -47,7 +30,7 @@ def parse_price(text: str) -> Price:
     match = _PRICE.fullmatch(text)
     if match is None:
         raise UnitError(f"a price is a number, or one for a bandwidth as 900/25GB/s, not {text[:50]!r}")
-    return Price(Fraction(match[1]), None if match[2] is None else parse_rate(match[2]))
+    return Price(Fraction(match[1]), None if match[2] is None else parse_bandwidth(match[2]) / 8)
 
 
 def format_price(price: Price) -> str:

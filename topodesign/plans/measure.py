@@ -123,10 +123,23 @@ def per_root(fabric: Fabric, schedule: Trees) -> str:
     return f"{k} {'tree' if k == 1 else 'trees'} per root{unit}"
 
 
+def path_time(fabric: Fabric, paths: Paths) -> Fraction:
+    """Return 1/x of paths in units of one over the fabric's: of its fullest link, or limit that links share.
+
+    As :attr:`topodesign.plans.paths.Paths.inverse_rate`, which knows of links alone.
+    """
+    loads: list[int] = paths.loads.tolist()
+    shared = (
+        sum(loads[link] for link in links) * fabric.unit / limit.bandwidth / paths.units
+        for limit, links in zip(fabric.shared, fabric.shared_links(), strict=True)
+    )
+    return max([paths.inverse_rate, *shared])
+
+
 def path_claim(fabric: Fabric, paths: Paths) -> dict[str, Fraction]:
     """Return the claim of paths on their fabric: height, 1/x* in seconds per byte of a shard, algorithmic bandwidth."""
     members = paths.collective.members(fabric.topology.nodes, fabric.topology.switches)
-    inverse = paths.inverse_rate / fabric.unit
+    inverse = path_time(fabric, paths) / fabric.unit
     return {
         "height": Fraction(paths.height),
         "inv_x_star": inverse,

@@ -209,7 +209,9 @@ def cost_of(topology: Topology, numerator: IntArray, denominator: IntArray) -> C
 
 
 def _disconnected() -> DisconnectedError:
-    return DisconnectedError("not every node reaches every other, so no collective runs on this topology")
+    return DisconnectedError(
+        "not every node reaches every other, so no collective of all with all runs on this topology"
+    )
 
 
 def _wide_layer_loads(topology: Topology, sources: IntArray, progress: Progress | None = None) -> list[Fraction]:

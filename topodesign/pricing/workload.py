@@ -92,5 +92,5 @@ def as_workload(
     )
     if not several:
         raise ParameterError("give at least one size")
-    rest = GAP if gap is None else as_time(gap), HOP if hop is None else as_time(hop)
-    return Workload(as_time(alpha), tuple(map(as_size, several)), as_bandwidth(bandwidth), *rest)
+    rest = GAP if gap is None else as_time(gap, latency=True), HOP if hop is None else as_time(hop, latency=True)
+    return Workload(as_time(alpha, latency=True), tuple(map(as_size, several)), as_bandwidth(bandwidth), *rest)

@@ -31,6 +31,7 @@ from topodesign.report.charts.times import times_chart
 from topodesign.report.charts.winners import winners_chart
 from topodesign.report.figures import Picture
 from topodesign.simulation.plans import Simulation
+from topodesign.topology.files import networkx_graph
 from topodesign.topology.topology import Topology
 
 
@@ -67,8 +68,8 @@ def plot(value: Any, kind: str | None = None, **options: Any) -> Picture:
         A result of :func:`topodesign.pareto` (``frontier``, ``times``), of :func:`topodesign.compare` or
         :func:`topodesign.compare_methods` (``times``), of :func:`topodesign.known_topologies`
         (``sizes``, ``winners``) or of :func:`topodesign.optimum` (``cut``); a topology (``structure``, ``distances``,
-        ``loads``) or fabric (``structure``), its spec or file; or a plan (``timeline``, ``use``), its file, or the
-        simulation of one. Other results that are about a plan, a topology or a place stand for that.
+        ``loads``) or fabric (``structure``), its spec or file, or a networkx graph; or a plan (``timeline``, ``use``),
+        its file, or the simulation of one. Other results that are about a plan, a topology or a place stand for that.
     kind
         Which of these plots; the usual one of the value if None.
     options
@@ -122,7 +123,7 @@ def _subject(value: Any, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         return value.plan, {**own, **options}
     if isinstance(value, str | Path) and str(value).endswith(".npz"):
         return load_plan(value), options
-    if isinstance(value, str | Path | Spec):
+    if isinstance(value, str | Path | Spec) or networkx_graph(value) is not None:
         return as_place(value), options
     if isinstance(value, Result) and not any(isinstance(value, one.of) for one in PLOTS.values()):
         parts = (getattr(value, name, None) for name in ("plan", "topology", "place", "spec"))

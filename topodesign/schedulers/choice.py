@@ -50,9 +50,12 @@ def make_plan(request: Request, method: str, methods: Methods) -> Plan:
     ]
     if not all(parts):
         where = "this topology" if ask is _plans else "these nodes of this topology"
-        raise InfeasibleError(f"the method '{method}' has no schedule for {where}; try --method spff")
-    best = _in_turn([min(plans, key=_rank) for plans in parts])
-    return _told(best, [_in_turn(plans) for plans in _alike(parts)])
+        hint = "" if method == "auto" else "; leave --method out for one that has"
+        raise InfeasibleError(f"the method '{method}' has no schedule for {where}{hint}")
+    best = _told(_in_turn([min(plans, key=_rank) for plans in parts]), [_in_turn(plans) for plans in _alike(parts)])
+    if method == "auto" and request.plain and request.without:
+        best = replace(best, notes=(*best.notes, f"by --method {_method(best)}, which can do without what has failed"))
+    return best
 
 
 def _able(request: Request, name: str, methods: Methods) -> list[Method]:
@@ -71,7 +74,7 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
         known = "; ".join(f"{one.name} makes {' and '.join(map(str, one.collectives))}" for one in methods.values())
         raise InfeasibleError(f"no method schedules {collective} yet: {known}; an allreduce is made of two of these")
     if name == "auto":
-        fit = [one for one in does if one.auto and (one.fabrics or request.plain)]
+        fit = _fit(request, does)
         several = request.grouped and not request.only and (request.plain or request.among.groups is not None)
         if several:
             grouping = [one for one in does if one.groups(collective) and (one.fabrics or request.plain)]
@@ -110,6 +113,15 @@ def _able(request: Request, name: str, methods: Methods) -> list[Method]:
             raise ParameterError(_misplaced(option, able[0], [one for one in methods.values() if one.does(collective)]))
         able = those
     return able
+
+
+def _fit(request: Request, does: list[Method]) -> list[Method]:
+    """Return the methods that ``auto`` may ask: where something has failed, those for all that is said, if any are."""
+    fit = [one for one in does if one.auto and (one.fabrics or request.plain)]
+    if not request.without:
+        return fit
+    all_said = [one for one in does if one.options.issuperset(request.given())]
+    return [one for one in fit if one in all_said] or all_said or fit
 
 
 def _only(request: Request, method: Method) -> Request:

@@ -11,7 +11,6 @@ rounds of a step are whole; here a link of two lanes takes a chunk in half a rou
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +18,7 @@ from functools import cached_property
 from typing import Any
 
 from topodesign.base.arguments import as_integer, as_seed
+from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.records import Result, Table
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time, rounded_size
@@ -322,7 +322,7 @@ def exact_frontier(
         most_steps,
         tuple(search.choices()),
         tuple(search.unsettled),
-        as_time(alpha),
+        as_time(alpha, latency=True),
         8 * NODE_BANDWIDTH if rate is None else rate,
         tuple(map(as_size, [sizes] if isinstance(sizes, str | int | float) else sizes)),
     )
@@ -335,8 +335,8 @@ class _Search:
         self, where: Topology | Fabric, topology: Topology, collective: Collective, limits: tuple[float, int, int]
     ) -> None:
         self.where, self.topology, self.collective = where, topology, collective
-        seconds, self.jobs, self.seed = limits
-        self.end = time.monotonic() + seconds
+        self.seconds, self.jobs, self.seed = limits
+        self.watch = Stopwatch()
         shards = collective.shards(topology.nodes)
         self.rounds_of_y = Fraction(shards, topology.degree)
         self.least = (
@@ -357,7 +357,7 @@ class _Search:
                 continue
             if steps not in fluid:
                 fluid[steps] = max(self.least, self._fluid(steps))
-            left = self.end - time.monotonic()
+            left = self.seconds - self.watch()
             self._settle(steps, parts, below, (fluid[steps], left * min(1.0, _SHARES / (len(cells) - place))))
 
     def choices(self) -> Iterator[Choice]:

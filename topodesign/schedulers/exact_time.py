@@ -11,11 +11,11 @@ chunks, each for itself.
 from __future__ import annotations
 
 import itertools
-import time
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import TooLargeError
 from topodesign.plans.timed import Timed
 from topodesign.schedulers.demands import FAR, Send, Setting, complete, cuts_of, lean, written
@@ -78,13 +78,13 @@ def fastest(
     bound = least_time(setting)
     proof: Proof = "bound"
     if setting.ending(best) > bound:
-        started = time.monotonic()
+        watch = Stopwatch()
         found, bound = _search(setting, bound, setting.ending(best) - 1, (seconds, jobs, seed))
         if found is not None:
             best = min(best, lean(setting, found), key=setting.ending)
         if found is not None and setting.ending(best) > setting.ending(found):
             # Sums overtake one another in a switch, which makes no plan; of those that do not this is the best.
-            left = None if seconds is None else max(1.0, seconds - (time.monotonic() - started))
+            left = None if seconds is None else max(1.0, seconds - watch())
             found, _ = _search(setting, bound, setting.ending(best) - 1, (left, jobs, seed), in_turn=True)
             best = best if found is None else lean(setting, found)
         proof = "search" if setting.ending(best) <= bound else "none"

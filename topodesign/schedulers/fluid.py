@@ -1,8 +1,8 @@
 """Plans of the best steady flow on any fabric, as fast as any for large sizes.
 
 For what is neither copied nor added up the fastest flow, of those the one over the fewest links, is taken apart into
-paths, source by source. For the others trees of nodes are packed that are as fast together as there are, limits
-that links share included. In chunks that follow one another this takes as many steps as the longest
+paths, source by source. For the others trees of nodes are packed that are as fast together as there are. Limits that
+links share are kept. In chunks that follow one another this takes as many steps as the longest
 way has sends, and the chunks less one (Algorithmic Techniques for Optimal Collective Communication, theorem 4).
 """
 
@@ -22,7 +22,7 @@ from topodesign.expand.places import named_preset
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import part_of
 from topodesign.fluid.packing import packing
-from topodesign.plans.measure import path_claim, tree_figures
+from topodesign.plans.measure import path_claim, path_time, tree_figures
 from topodesign.plans.paths import MAX_WEIGHT, Paths
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import TREE_COLLECTIVES
@@ -30,7 +30,6 @@ from topodesign.pricing.flows.demands import DemandFlow
 from topodesign.pricing.flows.flow_optimum import FLOWS, best_flow
 from topodesign.pricing.flows.paths import taken_apart
 from topodesign.schedulers.method import Method, Request
-from topodesign.topology.topology import Topology
 
 
 def _make(request: Request) -> list[Plan]:
@@ -42,7 +41,7 @@ def _make(request: Request) -> list[Plan]:
     movement = _paths(fabric, collective, flow, request.chunks)
     spec = None if request.only or request.without else named_preset(request.place)
     claim, made = path_claim(fabric, movement), {"method": "fluid", "root": request.root_name}
-    lost = movement.inverse_rate / flow.time - 1
+    lost = path_time(fabric, movement) / flow.time - 1
     notes = (
         (f"{float(lost):.2%} more time than the optimum takes, with {movement.units} units per block",) if lost else ()
     )
@@ -128,7 +127,7 @@ def _paths(fabric: Fabric, collective: Collective, flow: DemandFlow, chunks: int
     if units > (chunks or MAX_WEIGHT):
         if chunks is None:
             raise TooLargeError(f"the fastest flow cuts blocks into {units} parts; say with --chunks how many will do")
-        weights = _rounded(fabric.topology, found, [Fraction(weight * chunks, units) for weight in weights], chunks)
+        weights = _rounded(fabric, found, [Fraction(weight * chunks, units) for weight in weights], chunks)
         units = chunks
     found = [path._replace(weight=weight) for path, weight in zip(found, weights, strict=True) if weight]
     columns = (
@@ -149,16 +148,22 @@ class _Path(NamedTuple):
     hops: tuple[int, ...]
 
 
-def _rounded(topology: Topology, paths: list[_Path], wanted: list[Fraction], units: int) -> list[int]:
+def _rounded(fabric: Fabric, paths: list[_Path], wanted: list[Fraction], units: int) -> list[int]:
     """Return whole weights near to those wanted, so many units for each block, by a greedy choice of the fullest link.
 
     All paths get what they should have rounded down. What is left of a block goes unit by unit to the path of it whose
-    fullest link is then the least full.
+    fullest link, or limit that links share, is then the least full.
     """
     weights = [int(weight) for weight in wanted]
-    link = {(u, v): at for at, (u, v, _) in enumerate(topology.links())}
-    over = [[link[ends] for ends in itertools.pairwise(path.hops)] for path in paths]
-    capacity = topology.capacity.tolist()
+    limits: dict[tuple[int, int], list[int]] = {
+        (u, v): [at] for at, (u, v, _) in enumerate(fabric.topology.links())
+    }  # what a link counts for: itself, and those that it shares
+    capacity: list[int | Fraction] = [*fabric.topology.capacity.tolist()]
+    for limit in fabric.shared:
+        for a, b in limit.links:
+            limits[fabric.number(a), fabric.number(b)].append(len(capacity))
+        capacity.append(limit.bandwidth / fabric.unit)
+    over = [[at for ends in itertools.pairwise(path.hops) for at in limits[ends]] for path in paths]
     load = [0] * len(capacity)
     of_block: dict[int, list[int]] = {}
     for number, path in enumerate(paths):
@@ -167,7 +172,7 @@ def _rounded(topology: Topology, paths: list[_Path], wanted: list[Fraction], uni
             load[at] += weights[number] * path.share
 
     def fullest(number: int) -> Fraction:
-        return max(Fraction(load[at] + paths[number].share, capacity[at]) for at in over[number])
+        return max(Fraction(load[at] + paths[number].share) / capacity[at] for at in over[number])
 
     for numbers in of_block.values():
         for _ in range(units - sum(weights[number] for number in numbers)):

@@ -194,7 +194,7 @@ def pipeline_frontier(
         wanted,
         tuple(points),
         bandwidth_of(topology, wanted, "forward"),
-        as_time(alpha),
+        as_time(alpha, latency=True),
         as_bandwidth(bandwidth),
         tuple(map(as_size, [sizes] if isinstance(sizes, str | int | float) else sizes)),
     )

@@ -16,7 +16,7 @@ from topodesign.collectives import Collective
 from topodesign.expand.places import PlaceLike, as_fabric, as_place
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
-from topodesign.fabrics.part import Others, listed, nodes_named, part_of
+from topodesign.fabrics.part import Others, Some, chosen_nodes, listed, part_of
 from topodesign.fabrics.ready import Ready, as_ready
 from topodesign.fabrics.shards import Shards
 from topodesign.fabrics.traffic import Traffic
@@ -133,11 +133,11 @@ class Request:
     root: str | int | None = None
     fixed_k: int | None = None
     shards: Shards | None = None
-    only: str | Iterable[str] = ()
+    only: Some = ()
     others: Others = "vanish"
     group: Groups = ()
     placement: Placement | None = None
-    without: str | Iterable[str] = ()
+    without: Some = ()
     traffic: Traffic | Iterable[Traffic] | None = None
     link_table: LinkTable | str | Path | None = None
     size: Fraction = Fraction(2**20)
@@ -186,8 +186,7 @@ class Request:
         if collective.groups is not None:
             return collective
         if self.only:
-            words = [word.strip() for text in self.only for word in text.split(",")]
-            names = {name for word in words for name in nodes_named(self.called, word)}
+            names = chosen_nodes(self.called, self.only)
             collective = collective.among({self.called.number(name) for name in names})
         return collective if self.root_name is None else collective.at(self.called.number(self.root_name))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -21,13 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.arrays import sealed
-from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
+from topodesign.base.errors import DisconnectedError, InfeasibleError, ParameterError, TooLargeError, TopologyError
 from topodesign.base.wording import with_article
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective, as_collective
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import Part, assemble, canonical, check_rows, rescale, reverse
+from topodesign.pricing.closed_form import distances
 from topodesign.pricing.flows.quotient import Quotient, quotient
 from topodesign.schedulers.flow_in_time import FlowInTime, FlowProgram, ways_of
 from topodesign.schedulers.method import Method, Request, planned
@@ -45,6 +46,7 @@ MOST_UNITS = 2**20
 FEW = 16
 """Units per block that are few enough to look for no fewer."""
 _SPREADS = (1, 2, 3, 4, 6, 8)
+_FAR = 2**31  # more links than any way has
 _QUICK = 20_000  # columns of a program that is solved for other numbers of steps, too
 
 
@@ -80,7 +82,7 @@ def exchange(
     Parameters
     ----------
     topology
-        Strongly connected, without switches.
+        Without switches, where every block has a way: strongly connected for an all-to-all.
     collective
         ``all-to-all``, or a scatter or gather with its root.
     steps
@@ -95,7 +97,7 @@ def exchange(
     InfeasibleError
         If some block cannot arrive in so many steps.
     DisconnectedError, TopologyError
-        If some node does not reach some other; if there are switches or fewer than two nodes.
+        If some block has no way; if there are switches or fewer than two nodes.
     ParameterError
         If the collective is another, or a number is out of range.
     TooLargeError
@@ -161,27 +163,34 @@ class _Maker:
     @cached_property
     def quotient(self) -> Quotient:
         """Sources and links: of a scatter the root alone, and every link for itself."""
-        topology = self.topology
+        topology, root = self.topology, self.collective.root
         if topology.nodes < 2:
             raise TopologyError("a collective needs at least 2 nodes")
-        symmetric = self.collective.root is None and self.capacity is None
-        whole = quotient(topology, symmetric=symmetric)
-        room = whole.room if self.capacity is None else sealed(self.capacity[whole.arcs])
-        if self.collective.root is None:
-            return Quotient(topology, whole.symmetry, whole.sources, whole.weight, whole.arcs, whole.kind, room)
-        root = np.array([self.collective.root])
-        return Quotient(topology, None, sealed(root), sealed(np.ones(1, dtype=np.int64)), whole.arcs, whole.kind, room)
+        if root is None:
+            whole = quotient(topology, symmetric=self.capacity is None)
+            return whole if self.capacity is None else replace(whole, room=sealed(self.capacity[whole.arcs]))
+        lost = np.flatnonzero(distances(topology, root) < 0)
+        if len(lost):
+            raise DisconnectedError(
+                f"the data of node {lost[0]} have no way between it and the root {root}, so this collective does not "
+                "run on this topology"
+            )
+        arcs = np.flatnonzero(topology.src != topology.dst)
+        room = (topology.capacity if self.capacity is None else self.capacity)[arcs]
+        one = np.ones(1, dtype=np.int64)
+        return Quotient(topology, None, *map(sealed, (np.array([root]), one, arcs, np.arange(len(arcs)), room)))
 
     @cached_property
     def distance(self) -> IntArray:
-        """Links between nodes, shape ``(nodes, nodes)``."""
+        """Links between nodes, shape ``(nodes, nodes)``; ``_FAR`` where no way leads."""
         from scipy.sparse import csr_array  # noqa: PLC0415  heavy
         from scipy.sparse.csgraph import shortest_path  # noqa: PLC0415
 
         ways = self.quotient
         ones = np.ones(len(ways.src), dtype=np.int8)
         graph = csr_array((ones, (ways.src, ways.dst)), shape=(self.topology.nodes,) * 2)
-        distance: IntArray = shortest_path(graph, unweighted=True).astype(np.int64)
+        found = shortest_path(graph, unweighted=True)
+        distance: IntArray = np.where(np.isinf(found), _FAR, found).astype(np.int64)
         return distance
 
     @cached_property

@@ -15,7 +15,7 @@ from topodesign.collectives import Collective, as_collective
 from topodesign.expand.places import PlaceLike
 from topodesign.fabrics.fabric import OWN_LATENCIES
 from topodesign.fabrics.groups import Groups, Placement
-from topodesign.fabrics.part import Others
+from topodesign.fabrics.part import Others, Some
 from topodesign.fabrics.ready import Ready
 from topodesign.fabrics.shards import Shards
 from topodesign.fabrics.traffic import Traffic
@@ -47,11 +47,11 @@ def schedule(
     root: str | int | None = None,
     fixed_k: int | None = None,
     shards: Shards | None = None,
-    only: str | Iterable[str] = (),
+    only: Some = (),
     others: Others = "vanish",
     group: Groups = (),
     placement: Placement | None = None,
-    without: str | Iterable[str] = (),
+    without: Some = (),
     traffic: Traffic | Iterable[Traffic] | None = None,
     link_table: LinkTable | str | Path | None = None,
     size: Quantity = "1MiB",
@@ -79,7 +79,8 @@ def schedule(
         What; an allreduce is a reduce-scatter followed by an allgather, or over trees what is fastest.
     method
         One of ``METHODS``, or ``auto``. That makes rounds for plain topologies, with the fewest steps and then the
-        least bandwidth factor of all methods; and trees for fabrics with switches, and for broadcast and reduce.
+        least bandwidth factor of all methods; and trees for fabrics with switches, and for broadcast and reduce. Where
+        something has failed (``without``), it takes a method that can do without, and a note says which.
     chunks
         Most units per shard, for ``spff`` and ``peel``; with unequal links their exact splits are rounded to it.
         For timed sends so many, or ``auto``: as many as make the plan fastest, of 1, 2, 4 and so on.
@@ -92,13 +93,13 @@ def schedule(
     shards
         Relative shard sizes, for ``forest``: text such as ``box0/*=2``, numbers, a mapping, or a .csv file.
     only, others
-        Who takes part (``box0/*`` or ``0,1,2``), and whether the others ``vanish`` or ``forward``.
+        Who takes part (``box0/*``, ``0,1,2`` or numbers of nodes), and whether the others ``vanish`` or ``forward``.
     group, placement
         Groups that do it at the same time, each for itself: ``4x8:0`` for equal groups along an axis of an array of
         ranks, names or patterns for each group, a .csv file, or lists of nodes; and on which nodes the ranks of such an
         array are. See :func:`topodesign.fabrics.groups.as_groups`.
     without
-        What has failed (``A-B`` for a link, ``A>B`` for one direction, or a name), for ``forest``.
+        What has failed: ``A-B`` for a link, ``A>B`` for one direction, or a name.
     traffic
         Several collectives at the same time, in timed sends, in place of the one collective: text such as
         ``0,1,2,3=allgather@64MiB``, ``4x4:0=all-to-all@1MiB+20us`` (from 20 us on) or ``*=broadcast:2``. See
@@ -129,7 +130,8 @@ def schedule(
         Of timed sends: whether those of one node of every orbit are made, and a group that keeps all links copies them
         to all others; None for where that is known to be the best there is, or better than what is made without.
     time_limit
-        Seconds after which a search ends with the best that it has.
+        Seconds after which a search ends with the best that it has: of work
+        (:class:`topodesign.base.deadline.Stopwatch`), but of solvers of others by the clock on the wall.
     jobs
         Processes that work at the same time; the plan is the same whatever their number.
     progress
@@ -161,15 +163,15 @@ def schedule(
     >>> print(schedule("torus(4,4)", "all-to-all"))
     all-to-all of 16 nodes on torus(4,4) in rounds: steps 4, bandwidth 2
     """
-    asked = as_collective(collective)
+    asked, auto = as_collective(collective), isinstance(chunks, str) and chunks == "auto"
     request = Request(
         place,
         asked,
-        chunks=None if chunks == "auto" else chunks,
-        auto_chunks=chunks == "auto",
-        steps=steps,
+        chunks=None if auto or chunks is None else as_integer("chunks", chunks, 1),
+        auto_chunks=auto,
+        steps=None if steps is None else as_integer("steps", steps, 0),
         root=asked.root if root is None else root,
-        fixed_k=fixed_k,
+        fixed_k=None if fixed_k is None else as_integer("fixed_k", fixed_k, 0),
         shards=shards,
         only=only,
         others=others,
@@ -179,7 +181,7 @@ def schedule(
         traffic=traffic,
         link_table=link_table,
         size=as_size(size),
-        alpha=None if alpha is None else OWN_LATENCIES if alpha == OWN_LATENCIES else as_time(alpha),
+        alpha=None if alpha is None else OWN_LATENCIES if alpha == OWN_LATENCIES else as_time(alpha, latency=True),
         bandwidth=None if bandwidth is None else as_bandwidth(bandwidth),
         overlap=bool(overlap),
         tick=None if tick is None else _above_zero("tick", as_time(tick)),

@@ -171,7 +171,9 @@ def _reach(topology: Topology, steps: int) -> NDArray[np.bool_]:
     for _ in range(max(steps, topology.nodes)):
         reach.append(reach[-1] @ hop)
     if not reach[-1].all():
-        raise DisconnectedError("not every node reaches every other, so no collective runs on this topology")
+        raise DisconnectedError(
+            "not every node reaches every other, so no collective of all with all runs on this topology"
+        )
     return np.array(reach[: steps + 1])
 
 

@@ -18,12 +18,13 @@ that nothing is faster. ``--method exact`` proves it by search.
 from __future__ import annotations
 
 import math
-import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
+from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_time
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, SCATTER
@@ -106,7 +107,7 @@ def synthesize_sends(
     ParameterError
         If the window is shorter than the slowest link.
     """
-    end = time.monotonic() + seconds
+    watch = Stopwatch()
     best = lean(setting, known)
     length = length or max(1, -(-setting.ending(best) // MOST_STEPS))
     steps = _Steps.of(setting, length)
@@ -116,12 +117,12 @@ def synthesize_sends(
     if setting.ending(best) <= least:
         return best, "bound", length
     if window is not None:
-        found = lean(setting, _in_windows(steps, window, end))
+        found = lean(setting, _in_windows(steps, window, lambda: seconds - watch()))
         best = min(best, found, key=setting.ending)
         return best, "bound" if setting.ending(best) <= least else "window", length
     outcome: Outcome = "solver"
     for layers in range(max(1, -(-least // length)), -(-setting.ending(best) // length) + 1):
-        left = end - time.monotonic()
+        left = seconds - watch()
         sends, status = _solve(steps, layers, [{one.source: 0} for one in setting.demands], left)
         found = lean(setting, _recovered(steps, sends))
         best = min(best, found, key=setting.ending)
@@ -147,14 +148,14 @@ def _recovered(steps: _Steps, sends: list[Send]) -> list[Send]:
     return done + complete(setting, held, free)
 
 
-def _in_windows(steps: _Steps, window: int, end: float) -> list[Send]:
+def _in_windows(steps: _Steps, window: int, left: Callable[[], float]) -> list[Send]:
     """Return the sends of programs of a few steps that follow one another (section V-C)."""
     setting = steps.setting
     held: list[dict[int, int]] = [{one.source: 0} for one in setting.demands]
     dst = setting.topology.dst.tolist()
     sends: list[Send] = []
     while any(not set(one.goals) <= set(has) for one, has in zip(setting.demands, held, strict=True)):
-        new, _ = _solve(steps, window, [dict.fromkeys(has, 0) for has in held], end - time.monotonic(), early=True)
+        new, _ = _solve(steps, window, [dict.fromkeys(has, 0) for has in held], left(), early=True)
         if not new:
             break
         after = max((one.start for one in sends), default=-1) + 1

@@ -8,7 +8,6 @@ each kind. If the end is reached, nothing better is left anywhere.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
@@ -49,7 +48,7 @@ class Enumeration:
         self._known: dict[tuple[int, ...], list[Topology]] = {}
 
     def undercutting(
-        self, best: Fraction, price: Callable[[Topology], Fraction], until: float
+        self, best: Fraction, price: Callable[[Topology], Fraction], going: Callable[[], bool]
     ) -> Iterator[tuple[Fraction, Topology]]:
         """Yield digraphs with a smaller bandwidth factor than all before; ``finished`` says whether these were all.
 
@@ -59,13 +58,13 @@ class Enumeration:
             What is to be undercut.
         price
             The bandwidth factor of all-to-all, exactly.
-        until
-            When to end, by the clock of ``time.monotonic``.
+        going
+            Whether there is time left.
         """
-        while not self.finished and time.monotonic() < until:
+        while not self.finished and going():
             most = math.ceil(best * self.nodes**2) - 1  # y is at least the sum of distances over N^2
             for topology in self.some(most, best):
-                if time.monotonic() >= until:
+                if not going():
                     self.finished = False
                     return
                 found = price(topology)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -22,6 +21,7 @@ import numpy as np
 from topodesign.algebra.groups import Group
 from topodesign.base.compiled import LARGEST
 from topodesign.base.cost import Cost, lower_bound
+from topodesign.base.deadline import Stopwatch
 from topodesign.base.spec import Spec
 from topodesign.pricing.kernels import SCALE
 from topodesign.search.cosets import Numbered, numbered
@@ -80,18 +80,18 @@ def search_cayley(
     dict
         For each target the digraphs found that no other found or known one dominates, by steps.
     """
-    start = time.monotonic()
+    watch = Stopwatch()
     searches = [_Search(target, 1, seed, () if known is None else known(target)) for target in targets]
-    while (used := time.monotonic() - start) < seconds:
+    while (used := watch()) < seconds:
         ready = [(one.spent * (place + 1), place, one) for place, one in enumerate(searches) if not one.finished]
         if not ready:
             break
         if progress is not None:
             progress(used / seconds)
         chosen = min(ready)[2]
-        began = time.monotonic()
+        began = watch()
         chosen.turn()
-        chosen.spent += time.monotonic() - began
+        chosen.spent += watch() - began
     return {one.target: one.results() for one in searches}
 
 

@@ -13,7 +13,6 @@ are too many, by CP-SAT, which bounds the sum of distances of all.
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,6 +22,7 @@ import numpy as np
 
 from topodesign.base.arguments import as_choice, as_integer, as_seed
 from topodesign.base.cost import lower_bound, moore_bound
+from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import InfeasibleError, MissingLibraryError, ParameterError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_time
@@ -168,7 +168,7 @@ def synthesize(
     seconds = float(as_time(time_limit))
     if seconds <= 0:
         raise ParameterError("time_limit must be above zero")
-    end = time.monotonic() + seconds
+    watch = Stopwatch()
     moore = nodes * _moore_sum(nodes, degree, duplex=bidirectional)
     random = np.random.default_rng(as_seed(seed))
     kinds = [bidirectional]
@@ -176,12 +176,12 @@ def synthesize(
         kinds.append(True)  # of all links the best may be two-way ones, such as those of Petersen's graph
     searches = [_Swaps(nodes, degree, duplex, random) for duplex in kinds]
     best: tuple[Fraction, int, int, Topology] | None = None
-    until = time.monotonic() + _SHARE * seconds
+    until = _SHARE * seconds
     seen: set[Pairs] = set()
     steps = lower_bound(nodes, degree, duplex=bidirectional)
     floor = (Fraction(moore, nodes**2) if collective == "all-to-all" else steps.bandwidth), steps.steps
-    for pairs in itertools.chain(searches[0].circulants(), _by_turns([one.found(until) for one in searches])):
-        if best is not None and (time.monotonic() > until or len(seen) > _PRICED or best[:2] <= floor):
+    for pairs in itertools.chain(searches[0].circulants(), _by_turns([one.found(watch, until) for one in searches])):
+        if best is not None and (watch() > until or len(seen) > _PRICED or best[:2] <= floor):
             break
         if pairs in seen:
             continue
@@ -190,10 +190,10 @@ def synthesize(
         if best is None or key[:3] < best[:3]:
             best = key
         if progress is not None:
-            progress(1 - (end - time.monotonic()) / seconds)
+            progress(watch() / seconds)
     if best is None:
         raise InfeasibleError("no topology was found in the time; raise --time-limit")
-    topology, bound, proof = _proven(best, floor, collective, (moore, bidirectional, end))
+    topology, bound, proof = _proven(best, floor, collective, (moore, bidirectional, lambda: seconds - watch()))
     bandwidth, diameter, distances, _ = _rank(topology, collective)
     return Synthesis(topology, collective, bandwidth, diameter, distances, bound, proof)
 
@@ -202,7 +202,7 @@ def _proven(
     best: tuple[Fraction, int, int, Topology],
     floor: tuple[Fraction, int],
     collective: Wanted,
-    limits: tuple[int, bool, float],
+    limits: tuple[int, bool, Callable[[], float]],
 ) -> tuple[Topology, Fraction, Proof]:
     """Return the best topology that turns up when all are gone through, what none undercuts, and why.
 
@@ -215,23 +215,23 @@ def _proven(
     collective
         What it is for.
     limits
-        The least sum of all distances there can be, whether all links have their reverse, and when to end.
+        The least sum of all distances there can be, whether all links have their reverse, and the seconds left.
     """
     bandwidth, diameter, distances, topology = best
-    moore, duplex, end = limits
+    moore, duplex, left = limits
     nodes, degree = topology.nodes, topology.degree
     if (bandwidth, diameter) <= floor or (collective == "all-to-all" and bandwidth == floor[0]):
         return topology, floor[0], "bound"
     if collective == "allgather":
         return topology, floor[0], "none"
     every = Enumeration(nodes, degree, duplex=duplex)
-    until = end - (1 - _ALL) * (end - time.monotonic())
-    for better in every.undercutting(bandwidth, lambda one: _rank(one, collective)[0], until):
+    until = (1 - _ALL) * left()
+    for better in every.undercutting(bandwidth, lambda one: _rank(one, collective)[0], lambda: left() > until):
         bandwidth, topology = better
         distances = _rank(topology, collective)[2]
     if every.finished:
         return topology, bandwidth, "search"
-    least = _least_sum(nodes, degree, duplex, (moore, distances), end - time.monotonic())
+    least = _least_sum(nodes, degree, duplex, (moore, distances), left())
     bound = max(floor[0], Fraction(least, nodes**2))
     return topology, bound, "search" if bandwidth == bound else "none"
 
@@ -312,13 +312,13 @@ class _Swaps:
             if total < self.nodes**3:
                 yield frozenset(links)
 
-    def found(self, until: float) -> Iterator[Pairs]:
+    def found(self, watch: Stopwatch, until: float) -> Iterator[Pairs]:
         """Yield digraphs with the least sum of distances so far, from one random start after the other."""
-        while time.monotonic() < until:
+        while watch() < until:
             links = self._start()
             total = _distances(self._bits(links))[0]
             idle = 0
-            while idle < self.patience and time.monotonic() < until:
+            while idle < self.patience and watch() < until:
                 idle += 1
                 old = self._swap(links)
                 if old is None:

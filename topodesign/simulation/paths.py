@@ -99,6 +99,7 @@ def simulate_paths(
     chunks: int | None = None,
     failed_links: Iterable[Link] = (),
     of_links: Sequence[Fraction] | None = None,
+    inverse_rate: Fraction | None = None,
 ) -> PathSimulation:
     """Time paths.
 
@@ -119,6 +120,8 @@ def simulate_paths(
     of_links
         Seconds of latency of each link in place of alpha: a chunk then takes from node to node that of all links
         between.
+    inverse_rate
+        As :attr:`~topodesign.plans.paths.Paths.inverse_rate`, where not only links limit it.
 
     Raises
     ------
@@ -130,7 +133,7 @@ def simulate_paths(
     goes, loss = _lose(paths, failed)
     topology = paths.topology
     block = Fraction(size) / paths.collective.shards(len(paths.collective.members(topology.nodes, topology.switches)))
-    busy = 8 * block * paths.inverse_rate / Fraction(unit)
+    busy = 8 * block * (paths.inverse_rate if inverse_rate is None else inverse_rate) / Fraction(unit)
     heights = paths.heights * goes
     height = int(heights.max(initial=0))
     smallest = block * int(paths.weight.min(initial=1)) / paths.units

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -26,7 +27,7 @@ from topodesign.fabrics.latencies import as_latency, latency_words
 from topodesign.fabrics.part import part_of
 from topodesign.fabrics.ready import Ready, as_ready
 from topodesign.plans.files import as_plan
-from topodesign.plans.measure import cost_of
+from topodesign.plans.measure import cost_of, path_time
 from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
@@ -273,7 +274,7 @@ def simulate(
     run = RUNS.get(type(plan.movement))
     if run is None:
         raise ScheduleError(f"there is no simulator of {type(plan.movement).__name__}")
-    if isinstance(plan.place, Fabric) and not isinstance(plan.movement, Trees):  # which have their shares of limits
+    if isinstance(plan.place, Fabric) and not isinstance(plan.movement, Trees | Paths):  # whose shares keep limits
         plan.place.check_unshared(f"simulation of {plan.kind}")
     if bandwidth is not None and isinstance(plan.place, Fabric) and plan.place.names != _numbers(plan.place):
         raise ParameterError(f"{plan.place.name} has bandwidths of its own; leave the bandwidth out")
@@ -311,6 +312,7 @@ def _link(plan: Plan, link: str | tuple[int | str, int | str]) -> Link:
     """
     named = isinstance(plan.place, Fabric)
     ends = [end.strip() for end in link.split(",")] if isinstance(link, str) else list(link)
+    ends = [int(end) if isinstance(end, Integral) else end for end in ends]
     if len(ends) != 2 or not (named or all(isinstance(end, int) or end.isdecimal() for end in ends)):
         how = "A,B with the names of its ends" if named else "U,V with node numbers, such as 0,5"
         raise ParameterError(f"a failed link is written {how}, not {link!r:.100}")
@@ -375,7 +377,7 @@ def training_step(
     return backpropagation(
         load_workload(layers) if isinstance(layers, str | Path) else layers,
         cost,
-        alpha=as_time(alpha),
+        alpha=as_time(alpha, latency=True),
         bandwidth=as_bandwidth(bandwidth),
         bucket=None if bucket is None else as_size(bucket),
     )
@@ -429,7 +431,7 @@ def _trees(plan: Plan, trees: Trees, now: Conditions) -> TreeSimulation:
 
 
 def _paths(plan: Plan, paths: Paths, now: Conditions) -> PathSimulation:
-    return simulate_paths(paths, **_in_pipelines(plan, now))
+    return simulate_paths(paths, **_in_pipelines(plan, now), inverse_rate=path_time(plan.fabric, paths))
 
 
 def _in_pipelines(plan: Plan, now: Conditions) -> dict[str, Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -16,7 +18,7 @@ from topodesign.base.strict_json import parse_json
 from topodesign.base.tables import fixed_columns, unexpected_row
 from topodesign.base.text_files import read_text
 from topodesign.base.wording import suggest
-from topodesign.topology.topology import Topology
+from topodesign.topology.topology import Topology, check_weights
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -180,6 +182,12 @@ def _from_graphml(text: str) -> Topology:
     return _from_networkx(graphml_graph(text))
 
 
+def networkx_graph(value: object) -> nx.Graph | None:
+    """Return a value that is a networkx graph, which it can be only if somebody has imported that; else None."""
+    networkx = sys.modules.get("networkx")
+    return value if networkx is not None and isinstance(value, networkx.Graph) else None
+
+
 def _from_networkx(graph: Any) -> Topology:
     if not all(isinstance(name, str | int) for name in graph.nodes):
         raise FileFormatError("node names must be text or integers")
@@ -190,14 +198,17 @@ def from_graph(graph: nx.Graph) -> Topology:
     """Make a topology from a networkx graph with any names of nodes; an undirected edge becomes two links.
 
     Nodes are numbered by name if all names are whole numbers, else in the graph's own order, and
-    :attr:`Topology.node_names` has the names. The attributes
-    ``capacity`` of an edge and ``switch`` of a node are used where they are present.
+    :attr:`Topology.node_names` has the names. The attributes ``capacity`` of an edge and ``switch`` of a node are used
+    where they are present; a ``weight`` counts for nothing beside a capacity.
 
     Raises
     ------
     TopologyError
         If a capacity is no integer, or the links do not make a topology.
+    ParameterError
+        If an edge has a ``weight`` other than 1 and no capacity: nobody knows which it is meant to be.
     """
+    check_weights(graph)
     names = list(graph.nodes)
     if all(_digits(str(name)) for name in names):
         names.sort(key=int)
@@ -284,7 +295,7 @@ def _to_graphml(topology: Topology) -> Iterator[str]:
 
 def _whole(value: object) -> bool:
     """Whether a value from a file is an integer that fits an array."""
-    return isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63
+    return isinstance(value, Integral) and not isinstance(value, bool) and -(2**63) <= int(value) < 2**63
 
 
 def _digits(text: str) -> bool:

@@ -6,13 +6,13 @@ It shares no code with what makes the paths. They are right if and only if
 * the weights of the paths of a block add up to its units, for every block of the collective, and there are no others.
   A block whose source is its destination has none.
 
-What the fullest link carries, over its capacity, is then the time of all of them together, since every path may have
-its share of every link on its way to itself.
+What the fullest link carries, over its capacity, or the fullest limit that links share, over what it lets through, is
+then the time of all of them together, since every path may have its share of every link on its way to itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -41,7 +41,8 @@ class PathsReport:
     paths, height
         Number of paths, and sends of the longest, switches left out.
     inverse_rate
-        Load of the fullest link over its capacity, in blocks; None if something is wrong.
+        Load of the fullest link over its capacity, or of the fullest limit over its room, in blocks; None if something
+        is wrong.
     problems
         What is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them.
     """
@@ -61,8 +62,10 @@ class PathsReport:
         )
 
 
-def verify_paths(paths: Paths, *, names: Sequence[str] | None = None) -> PathsReport:
-    """Check every path and every block, and find the fullest link.
+def verify_paths(
+    paths: Paths, *, names: Sequence[str] | None = None, limits: Iterable[tuple[Sequence[int], Fraction]] = ()
+) -> PathsReport:
+    """Check every path and every block, and find the fullest link or limit.
 
     Parameters
     ----------
@@ -70,6 +73,8 @@ def verify_paths(paths: Paths, *, names: Sequence[str] | None = None) -> PathsRe
         Any.
     names
         What to call the vertices; their numbers if None.
+    limits
+        On what links carry together: their places among the topology's, and how much, in units of capacity.
 
     Raises
     ------
@@ -117,6 +122,7 @@ def verify_paths(paths: Paths, *, names: Sequence[str] | None = None) -> PathsRe
     share, _ = paths.collective.shares(paths.block, topology.nodes, len(members))
     np.add.at(loads, link, (paths.weight * share)[owner[first]])
     fullest = [Fraction(load, room) for load, room in zip(loads.tolist(), topology.capacity.tolist(), strict=True)]
+    fullest += [sum(loads[list(links)].tolist()) / room for links, room in limits]
     sends = np.zeros(len(paths), dtype=np.int64)
     np.add.at(sends, owner[first], ~np.isin(paths.hop[first], list(topology.switches)))
     time = max(fullest, default=Fraction(0)) / paths.units

@@ -155,7 +155,7 @@ def verify(plan: Plan | str | Path) -> Report:
     check = CHECKS.get(type(plan.movement))
     if check is None:
         raise ScheduleError(f"there is no verifier of {type(plan.movement).__name__}")
-    if isinstance(plan.place, Fabric) and not isinstance(plan.movement, Trees):
+    if isinstance(plan.place, Fabric) and not isinstance(plan.movement, Trees | Paths):
         plan.place.check_unshared(f"the verifier of {plan.kind}")
     found = check(plan, plan.movement)
     problems = list(found.problems)
@@ -264,7 +264,11 @@ def _overloaded(fabric: Fabric, loads: IntArray, rate: Fraction) -> tuple[str, .
 
 def _paths(plan: Plan, paths: Paths) -> Found:
     fabric = plan.fabric
-    report = verify_paths(paths, names=fabric.names)
+    limits = [
+        (links, limit.bandwidth / fabric.unit)
+        for limit, links in zip(fabric.shared, fabric.shared_links(), strict=True)
+    ]
+    report = verify_paths(paths, names=fabric.names, limits=limits)
     if not report.ok or not report.inverse_rate:
         return Found(report.problems or ("it has no paths",), {}, {}, "")
     members = len(paths.collective.members(plan.topology.nodes, plan.topology.switches))

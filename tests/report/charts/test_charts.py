@@ -9,6 +9,8 @@ import networkx as nx
 import pytest
 
 from topodesign import (
+    as_fabric,
+    as_topology,
     build,
     compare,
     compare_methods,
@@ -191,6 +193,14 @@ def test_the_finder_of_the_paper_is_between_the_best_known_and_rings() -> None:
     assert [one.name for one in chart(known, "sizes").series] == [one.name for one in made.series if one is not paper]
     with pytest.raises(ParameterError, match="no option"):
         plot(known, "winners", paper=True)
+
+
+def test_graphs_of_networkx_are_plotted_as_what_they_name() -> None:
+    graph = nx.petersen_graph()
+    for kind in ("structure", "distances", "loads"):
+        assert plot(graph, kind).to_records() == plot(as_topology(graph), kind).to_records()
+    nx.set_edge_attributes(graph, "25GB/s", "bandwidth")
+    assert plot(graph).to_records() == plot(as_fabric(graph)).to_records()
 
 
 def test_what_cannot_be_plotted_is_said() -> None:

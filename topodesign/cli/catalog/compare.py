@@ -8,20 +8,20 @@ import click
 
 import topodesign
 from topodesign.cli.options import json_option, print_for_people, print_json
-from topodesign.cli.ranges import number_range
+from topodesign.cli.ranges import whole_range
 
 
 @click.command(name="compare")
 @click.argument("old", type=click.Path(file_okay=False, path_type=Path))
 @click.argument("new", type=click.Path(file_okay=False, path_type=Path), required=False)
 @click.option(
-    "-n", "--nodes", callback=number_range, metavar="RANGE", default="3..2048", show_default=True, help="Range of N."
+    "-n", "--nodes", callback=whole_range, metavar="RANGE", default="3..2048", show_default=True, help="Range of N."
 )
 @click.option(
     "-d",
     "--degree",
     "degrees",
-    callback=number_range,
+    callback=whole_range,
     metavar="RANGE",
     help="Degree or range of degrees.  [default: all that both have]",
 )

@@ -9,14 +9,14 @@ import click
 from topodesign.catalog.lookup import as_catalog
 from topodesign.catalog.sizes import MOST_NODES
 from topodesign.cli.options import catalog_option, csv_option, json_option, print_csv, print_for_people, print_json
-from topodesign.cli.ranges import number_range
+from topodesign.cli.ranges import whole_range
 
 
 @click.command(name="list")
 @click.option(
     "-n",
     "--nodes",
-    callback=number_range,
+    callback=whole_range,
     metavar="RANGE",
     help=f"Range of N.  [default: all; with --quality 3..{MOST_NODES}]",
 )
@@ -24,7 +24,7 @@ from topodesign.cli.ranges import number_range
     "-d",
     "--degree",
     "degrees",
-    callback=number_range,
+    callback=whole_range,
     metavar="RANGE",
     help="Degree or range of degrees.  [default: all there are]",
 )

@@ -8,12 +8,12 @@ import click
 
 import topodesign
 from topodesign.cli.options import catalog_option, json_option, print_json, progress_bar, say
-from topodesign.cli.ranges import number_range
+from topodesign.cli.ranges import whole_range
 
 
 @click.command(name="price")
-@click.option("-n", "--nodes", callback=number_range, metavar="RANGE", help="Only an N or a range of N.")
-@click.option("-d", "--degree", "degrees", callback=number_range, metavar="RANGE", help="Only a degree or a range.")
+@click.option("-n", "--nodes", callback=whole_range, metavar="RANGE", help="Only an N or a range of N.")
+@click.option("-d", "--degree", "degrees", callback=whole_range, metavar="RANGE", help="Only a degree or a range.")
 @click.option("--seconds", type=click.FloatRange(0, 10**7), metavar="S", help="Begin no further row after so long.")
 @catalog_option
 @json_option

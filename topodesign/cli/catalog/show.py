@@ -39,7 +39,7 @@ def _percent(_context: click.Context, _option: click.Parameter, value: str | Non
     callback=number_range,
     metavar="RANGE",
     required=True,
-    help="Number of nodes N, or a range such as 1000..1040.",
+    help="Number of nodes N, or a range such as 1000..1040 or 16..64..16.",
 )
 @click.option("-d", "--degree", type=click.IntRange(1), required=True, help="Ports out of (and into) each node.")
 @workload_options

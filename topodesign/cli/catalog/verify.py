@@ -8,15 +8,15 @@ import click
 
 import topodesign
 from topodesign.cli.options import catalog_option, jobs_option, json_option, print_json, progress_bar, say
-from topodesign.cli.ranges import number_range
+from topodesign.cli.ranges import whole_range
 
 
 @click.command(name="verify")
 @click.option(
-    "-n", "--nodes", callback=number_range, metavar="RANGE", help="Only an N or a range of N, such as 1000..1040."
+    "-n", "--nodes", callback=whole_range, metavar="RANGE", help="Only an N or a range of N, such as 1000..1040."
 )
 @click.option(
-    "-d", "--degree", "degrees", callback=number_range, metavar="RANGE", help="Only a degree or a range of degrees."
+    "-d", "--degree", "degrees", callback=whole_range, metavar="RANGE", help="Only a degree or a range of degrees."
 )
 @click.option("--all", "every", is_flag=True, help="Every row; hours, so give --resume too.")
 @click.option("--sample", type=click.IntRange(1), metavar="K", help="Only so many rows, drawn at random.")

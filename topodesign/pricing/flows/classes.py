@@ -1,10 +1,11 @@
 """Classes of what looks alike in the linear program of a flow, so that one number for each class is enough.
 
 The program has a column for every source and link, a row for every source and vertex (what comes in goes out), and a
-row for every link (its capacity). Colours of rows and columns are refined until those of one colour have, for each
-other colour, as many entries in it. Then columns of one colour may have one value: the mean of any solution over the
-colours is a solution that costs the same (Grohe, Kersting, Mladenov and Selman, Dimension Reduction via Colour
-Refinement, 2014). Automorphisms of the links keep the colours, so that the classes are never more than their orbits.
+row for every link (its capacity) and every limit that links share. Colours of rows and columns are refined until those
+of one colour have, for each other colour, as many entries in it. Then columns of one colour may have one value: the
+mean of any solution over the colours is a solution that costs the same (Grohe, Kersting, Mladenov and Selman, Dimension
+Reduction via Colour Refinement, 2014). Automorphisms of the links keep the colours, so that the classes are never more
+than their orbits.
 
 Colours are sums of hashes, so that two which differ might, once in 2^64 times, be taken for one. Nothing rests upon
 that: what comes out is checked link by link.
@@ -12,7 +13,10 @@ that: what comes out is checked link by link.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +28,21 @@ MOST_ENTRIES = 2**25
 """Pairs of a source and a link that are looked at; some 40 bytes each."""
 
 Hashes = NDArray[np.uint64]
+
+
+class Limit(NamedTuple):
+    """What several links carry together at most.
+
+    Attributes
+    ----------
+    links
+        Their places among the topology's, each once.
+    room
+        How much, in units of capacity; above zero.
+    """
+
+    links: tuple[int, ...]
+    room: Fraction
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,15 +57,24 @@ class Classes:
         Class of every link as a source sees it, shape ``(sources, links)``.
     load
         Class of every link as its load sees it, shape ``(links,)``.
+    limit
+        Class of every limit that links share, shape ``(limits,)``.
     """
 
     vertex: NDArray[np.int32]
     link: NDArray[np.int32]
     load: NDArray[np.int32]
+    limit: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
 
 
 def equitable_classes(
-    topology: Topology, sources: IntArray, demand: IntArray, mark: IntArray, allowed: NDArray[np.bool_] | None = None
+    topology: Topology,
+    sources: IntArray,
+    demand: IntArray,
+    mark: IntArray,
+    *,
+    allowed: NDArray[np.bool_] | None = None,
+    limits: Sequence[Limit] = (),
 ) -> Classes:
     """Return the coarsest classes that are finer than capacities, demands and marks.
 
@@ -62,6 +90,8 @@ def equitable_classes(
         Links of different marks are told apart, shape ``(links,)``.
     allowed
         Vertices that each source may use are told apart from others, shape ``(sources, nodes)``; all if None.
+    limits
+        Those that links share.
 
     Raises
     ------
@@ -74,13 +104,25 @@ def equitable_classes(
     load = _numbered(_mixed(_hashed(topology.capacity), _hashed(mark)))
     own = np.arange(topology.nodes) == sources[:, None]
     vertex = _numbered(_mixed(_hashed(demand), _hashed(own if allowed is None else own + 2 * allowed)))
+    rooms = list(dict.fromkeys(limit.room for limit in limits))
+    limit = np.array([rooms.index(one.room) for one in limits], dtype=np.int32)
+    owner = np.repeat(np.arange(len(limits)), [len(one.links) for one in limits])
+    member = np.array([link for one in limits for link in one.links], dtype=np.int64)
     while True:
-        before = int(vertex.max(initial=0)), int(load.max(initial=0))
+        before = [int(one.max(initial=0)) for one in (vertex, load, limit)]
         seen = _seen(topology, vertex, load)
         vertex = _numbered(_around(topology, vertex, seen))
-        load = _numbered(_mixed(_hashed(load), seen.sum(axis=0, dtype=np.uint64)))
-        if (int(vertex.max(initial=0)), int(load.max(initial=0))) == before:
-            return Classes(vertex, _links(topology, vertex, load), load)
+        limit = _numbered(_mixed(_hashed(limit), _summed(_hashed(load)[member], owner, len(limits))))
+        around = seen.sum(axis=0, dtype=np.uint64) + _summed(_hashed(limit)[owner], member, links)
+        load = _numbered(_mixed(_hashed(load), around))
+        if [int(one.max(initial=0)) for one in (vertex, load, limit)] == before:
+            return Classes(vertex, _links(topology, vertex, load), load, limit)
+
+
+def _summed(values: Hashes, place: IntArray, count: int) -> Hashes:
+    sums = np.zeros(count, dtype=np.uint64)
+    np.add.at(sums, place, values)
+    return sums
 
 
 def _links(topology: Topology, vertex: NDArray[np.int32], load: NDArray[np.int32]) -> NDArray[np.int32]:

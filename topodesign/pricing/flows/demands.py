@@ -1,6 +1,7 @@
 """The concurrent flow: all demands at once in the least time, and at the least cost in that time; exact.
 
-Of every demand the same share flows at any moment, so the time is that of the fullest link. The linear program has one
+Of every demand the same share flows at any moment, so the time is that of the fullest link, or of the fullest of the
+limits that links share. The linear program has one
 column for every class of links as a source sees it (:mod:`~topodesign.pricing.flows.classes`), and its solution in
 fractions comes with the prices that prove it: no flow is faster, since the ways of all data, each as short as can be
 in prices of the links, cost as much as all links offer in that time. Both are checked in integers on all links.
@@ -17,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, TooLargeError
-from topodesign.pricing.flows.classes import Classes, equitable_classes
+from topodesign.pricing.flows.classes import Classes, Limit, equitable_classes
 from topodesign.solve.program import NO_BOUND, Entries, Program
-from topodesign.topology.topology import IntArray, Topology
+from topodesign.topology.topology import MAX_CAPACITY, IntArray, Topology
 
 MOST_COLUMNS = 60_000
 """Of a linear program that is solved in fractions."""
@@ -43,12 +44,12 @@ class DemandFlow:
     classes
         What looks alike.
     time
-        Largest load of a link over its capacity; no flow has less.
+        Largest load of a link over its capacity, or of a limit over its room; no flow has less.
     flow
         What a source sends over each link of a class.
     price
-        Price of a unit of capacity on each link of a class of loads, for the proof of the time. Links with a price are
-        as full as can be in every flow that is as fast.
+        Price of a unit of capacity on each link of a class of loads, then of a unit of room in each limit of a class,
+        for the proof of the time. Links with a price are as full as can be in every flow that is as fast.
     potential
         What a unit costs at these prices at most from a source to each vertex of a class.
     cost
@@ -83,6 +84,7 @@ def demand_flow(
     costs: Sequence[int] | None = None,
     *,
     allowed: NDArray[np.bool_] | None = None,
+    limits: Sequence[Limit] = (),
 ) -> DemandFlow:
     """Return the flow of least time, and of least cost among those.
 
@@ -97,6 +99,8 @@ def demand_flow(
         Of a unit of flow on each link, not negative; the time alone counts if None.
     allowed
         Vertices that what comes from each source may go over, shape ``(sources, nodes)``; all if None.
+    limits
+        On what links carry together.
 
     Raises
     ------
@@ -120,8 +124,8 @@ def demand_flow(
     demand = np.where(np.arange(topology.nodes) == sources[:, None], 0, demand)
     mark = np.zeros(len(topology.src), dtype=np.int64) if costs is None else np.array(costs, dtype=np.int64)
     _check_reachable(topology, sources, demand, allowed)
-    classes = equitable_classes(topology, sources, demand, mark, allowed)
-    small = Reduced(topology, sources, demand, classes, allowed)
+    classes = equitable_classes(topology, sources, demand, mark, allowed=allowed, limits=limits)
+    small = Reduced(topology, sources, demand, classes, allowed=allowed, limits=limits)
     time, flow, prices, potentials = small.fastest()
     small.check(flow, time)
     small.check_bound(prices, potentials, time)
@@ -141,9 +145,12 @@ class Reduced:
         sources: IntArray,
         demand: IntArray,
         classes: Classes,
+        *,
         allowed: NDArray[np.bool_] | None = None,
+        limits: Sequence[Limit] = (),
     ) -> None:
         self.topology, self.sources, self.demand, self.classes = topology, sources, demand, classes
+        self.limits = limits
         vertex, link, load = classes.vertex, classes.link, classes.load
         self.vertices, self.vertex_first, self.vertex_size = _firsts(vertex)
         self.columns, self.link_first, self.link_size = _firsts(link)
@@ -153,6 +160,16 @@ class Reduced:
         self.tail = vertex[self.seen_by, topology.src[self.number]]
         self.head = vertex[self.seen_by, topology.dst[self.number]]
         self.load_of = load[self.number]
+        # Rows of what is full: a link of each class, then a limit of each class, which many have to share.
+        _, first, self.limit_size = _firsts(classes.limit)
+        self.shared = [limits[at] for at in first.tolist()]
+        if any(max(limit.room.as_integer_ratio()) > MAX_CAPACITY for limit in limits):
+            raise TooLargeError("a limit that links share has too little in common with their capacities; round it")
+        rooms = np.array([limit.room for limit in limits], dtype=object)
+        self._require(rooms[first][classes.limit], rooms)
+        shared_room = np.array([limit.room.numerator for limit in self.shared], dtype=np.int64)
+        self.room = np.concatenate((topology.capacity[self.load_first], shared_room))
+        self.many = np.concatenate((self.load_size, self.limit_size))
         home = vertex[np.arange(len(sources)), sources]
         self.is_home = np.zeros(self.vertices, dtype=np.bool_)
         self.is_home[home] = True
@@ -178,10 +195,8 @@ class Reduced:
     def fastest(self) -> tuple[Fraction, tuple[Fraction, ...], tuple[Fraction, ...], tuple[Fraction, ...]]:
         """Return the least time, flows, prices of links and potentials."""
         program, rows, loads = self._program(1)
-        capacity = self.topology.capacity[self.load_first]
-        everything = np.arange(self.loads)
-        size = int(capacity.max(initial=1))  # times the time: prices that are about one, as the solver likes them
-        (column,) = program.add_columns(1, cost=size, entries=Entries(loads, np.zeros_like(everything), -capacity))
+        size = int(self.room.max(initial=1))  # times the time: prices that are about one, as the solver likes them
+        (column,) = program.add_columns(1, cost=size, entries=Entries(loads, np.zeros_like(loads), -self.room))
         program.change_rows(loads, upper=0)
         columns, prices = self._solved(program)
         price, potential = self._prices(prices, rows, loads)
@@ -192,7 +207,7 @@ class Reduced:
         """Return the flow of least cost among those as fast, with that cost."""
         whole = time.denominator
         program, rows, loads = self._program(whole)
-        room = self.topology.capacity[self.load_first].astype(object) * time.numerator
+        room = self.room.astype(object) * time.numerator
         if max(room, default=0) >= _SAFE or whole * int(self.demand.max(initial=0)) >= _SAFE:
             raise TooLargeError(f"the least time, {time}, is too long a fraction for the least cost")
         program.change_rows(loads, upper=room.astype(np.int64))
@@ -205,8 +220,8 @@ class Reduced:
         total = sum((value * int(c * n) for value, c, n in zip(flow, cost, self.link_size, strict=True)), Fraction(0))
         # The prices prove it: no way is shorter, and what they pay for is not worth less.
         price, potential = self._prices(prices, rows, loads)
-        offered = [p + int(c) for p, c in zip((price[at] for at in self.load_of), cost, strict=True)]
-        paid = sum((p * int(r * n) for p, r, n in zip(price, room, self.load_size, strict=True)), Fraction(0)) / whole
+        offered = [p + int(c) for p, c in zip(self._offered(price), cost, strict=True)]
+        paid = sum((p * int(r * n) for p, r, n in zip(price, room, self.many, strict=True)), Fraction(0)) / whole
         if min(price, default=0) < 0 or not self._is_potential(potential, offered):
             raise InfeasibleError("the solver's prices do not prove the least cost")
         if self._worth(potential) - paid != total:
@@ -240,6 +255,8 @@ class Reduced:
         limit = topology.capacity.astype(object) * (time * common).numerator
         if np.any(load.astype(object) * (time * common).denominator > limit):
             raise InfeasibleError("the solver's flow takes longer than it says")
+        if any(sum(load[list(one.links)].tolist()) > one.room * time * common for one in self.limits):
+            raise InfeasibleError("the solver's flow exceeds what links share")
 
     def check_bound(self, price: Sequence[Fraction], potential: Sequence[Fraction], time: Fraction) -> None:
         """Check that the prices prove that nothing is faster.
@@ -249,14 +266,25 @@ class Reduced:
         InfeasibleError
             If they do not.
         """
-        offered = [price[at] for at in self.load_of]
-        room = np.zeros(self.loads, dtype=np.int64)
+        offered = self._offered(price)
+        room = np.zeros(len(self.room), dtype=np.int64)
         np.add.at(room, self.classes.load, self.topology.capacity)
+        for at, limit in zip(self.classes.limit.tolist(), self.limits, strict=True):
+            room[self.loads + at] += limit.room.numerator
         paid = sum((p * c for p, c in zip(price, room.tolist(), strict=True)), Fraction(0))
         if min(price, default=0) < 0 or not self._is_potential(potential, offered):
             raise InfeasibleError("the solver's prices prove nothing")
         if time and (not paid or self._worth(potential) < paid * time):
             raise InfeasibleError("the solver finds no flow of proven least time")
+
+    def _offered(self, price: Sequence[Fraction]) -> list[Fraction]:
+        """Return what a unit of flow pays on a link of each class: the price of the link, and of limits that it has."""
+        each = np.array([price[at] for at in self.classes.load.tolist()], dtype=object)
+        for at, limit in zip(self.classes.limit.tolist(), self.limits, strict=True):
+            each[list(limit.links)] += price[self.loads + at] * limit.room.denominator
+        self._require(each[self.load_first][self.classes.load], each)
+        offered: list[Fraction] = each[self.number].tolist()
+        return offered
 
     def _is_potential(self, potential: Sequence[Fraction], offered: Sequence[Fraction]) -> bool:
         """Whether no link's ends are further apart than its price, where a flow is allowed, and sources are at 0."""
@@ -290,14 +318,20 @@ class Reduced:
         entries = Entries(keys // max(1, self.columns), keys % max(1, self.columns), value)
         first = program.add_rows(len(rows), entries, lower=wanted, upper=wanted)
         share = self.link_size // self.load_size[self.load_of]
-        loads = program.add_rows(self.loads, Entries(self.load_of, column, share))
-        return program, first, loads
+        full = [Entries(self.load_of, column, share)]
+        for at, limit in enumerate(self.shared):
+            within = np.bincount(self.classes.load[list(limit.links)], minlength=self.loads)[self.load_of]
+            used = np.flatnonzero(within)
+            amount = (within * share * limit.room.denominator)[used]
+            full.append(Entries(np.full_like(used, self.loads + at), used, amount))
+        entries = Entries(*(np.concatenate(part) for part in zip(*full, strict=True)))
+        return program, first, program.add_rows(len(self.room), entries)
 
     def _prices(
         self, prices: Sequence[Fraction], rows: IntArray, loads: IntArray
     ) -> tuple[list[Fraction], list[Fraction]]:
-        """Return the price of every class of loads and the potential of every class of vertices, each of one."""
-        price = [-prices[row] / size for row, size in zip(loads.tolist(), self.load_size.tolist(), strict=True)]
+        """Return the price of every class of loads and limits and the potential of every class of vertices, of one."""
+        price = [-prices[row] / size for row, size in zip(loads.tolist(), self.many.tolist(), strict=True)]
         potential = [Fraction(0)] * self.vertices
         for row, which in zip(rows.tolist(), np.flatnonzero(~self.is_home).tolist(), strict=True):
             potential[which] = prices[row] / int(self.vertex_size[which])

@@ -16,7 +16,7 @@ from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import TextResult
 from topodesign.base.units import format_rate, format_time
-from topodesign.base.wording import suggest, with_article
+from topodesign.base.wording import suggest
 from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.wording import (
@@ -27,6 +27,7 @@ from topodesign.fabrics.wording import (
     rate_record,
     with_switches,
 )
+from topodesign.pricing.flows.classes import Limit
 from topodesign.pricing.flows.demands import DemandFlow, UnreachableError, demand_flow
 from topodesign.topology.topology import IntArray, Topology
 
@@ -73,6 +74,7 @@ def flow_optimum(
     TooLargeError
         If the fabric is too large and irregular.
     """
+    fabric.check_unshared(f"what binds the flow of the {collective}")
     if (root is not None) != collective.rooted:
         verb, article = ("needs", "a") if collective.rooted else ("has", "no")
         raise ParameterError(f"{collective} {verb} {article} root")
@@ -325,7 +327,7 @@ def best_flow(
     Parameters
     ----------
     fabric
-        Where.
+        Where; limits that links share are kept.
     collective
         One of ``FLOWS``, with its root and groups. Demands are in shards
         (:meth:`~topodesign.collectives.collective.Collective.shares`). Of a gather the flow is that of the scatter on
@@ -340,7 +342,6 @@ def best_flow(
     InfeasibleError, TooLargeError
         As :func:`flow_optimum`.
     """
-    fabric.check_unshared(f"the flow of {with_article(collective)}")
     topology, nodes = fabric.topology, len(fabric.names)
     members = collective.members(nodes, topology.switches)
     blocks = collective.blocks(members, nodes)
@@ -348,10 +349,16 @@ def best_flow(
     share, _ = collective.shares(blocks, nodes, len(members))
     scale = _scale(costs)
     prices = np.array([int(costs.get(kind, 0) * scale) for kind in fabric.classes], dtype=np.int64)
+    place = np.arange(len(topology.src))
     if collective.like(GATHER):
         starts, goals = goals, starts
-        prices = prices[np.lexsort((topology.src, topology.dst))]
+        order = np.lexsort((topology.src, topology.dst))
+        prices, place[order] = prices[order], place.copy()
         topology = topology.transpose()
+    limits = [
+        Limit(tuple(place[list(links)].tolist()), limit.bandwidth / fabric.unit)
+        for limit, links in zip(fabric.shared, fabric.shared_links(), strict=True)
+    ]
     sources, row = np.unique(starts, return_inverse=True)
     demand = np.zeros((len(sources), nodes), dtype=np.int64)
     demand[row, goals] = share
@@ -361,7 +368,9 @@ def best_flow(
         allowed = team[sources][:, None] == team
         allowed[:, list(topology.switches)] = True
     try:
-        return demand_flow(topology, sources, demand, prices.tolist() if costs else None, allowed=allowed)
+        return demand_flow(
+            topology, sources, demand, prices.tolist() if costs else None, allowed=allowed, limits=limits
+        )
     except UnreachableError as error:
         ends = (error.goal, error.source) if collective.like(GATHER) else (error.source, error.goal)
         source, goal = (fabric.names[end] for end in ends)

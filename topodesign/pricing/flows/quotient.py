@@ -185,4 +185,6 @@ def fixed_orbits(topology: Topology, symmetry: Symmetry, source: int) -> IntArra
 def _check_connected(topology: Topology) -> None:
     for graph in (topology, topology.transpose()):
         if np.any(distances(graph, 0) < 0):
-            raise DisconnectedError("not every node reaches every other, so no collective runs on this topology")
+            raise DisconnectedError(
+                "not every node reaches every other, so no collective of all with all runs on this topology"
+            )

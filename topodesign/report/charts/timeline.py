@@ -45,7 +45,7 @@ def timeline_chart(
     if isinstance(moved, Timed | Together):
         spans, note = _timed(plan, moved), "every bar is a send with its latency"
     elif isinstance(moved, Rounds):
-        spans, note = _rounds(plan, moved, as_size(size), as_time(alpha), as_bandwidth(bandwidth))
+        spans, note = _rounds(plan, moved, as_size(size), as_time(alpha, latency=True), as_bandwidth(bandwidth))
     else:
         raise ParameterError("trees are pipelined chunk by chunk; the timeline is for rounds and timed sends")
     names = plan.fabric.names

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
 from typing import TypeVar
 
+from topodesign.base.deadline import Stopwatch
 from topodesign.schedulers.method import Progress
 
 _Result = TypeVar("_Result")
@@ -38,17 +38,17 @@ def best_of(
     jobs
         How many are made at the same time.
     time_limit
-        Seconds after which no other one is begun; the first always is.
+        Seconds of work after which no other one is begun; the first always is.
     progress
         Called with the share that is done.
     """
-    stop = None if time_limit is None else time.monotonic() + float(time_limit)
+    watch = Stopwatch()
     best: tuple[_Result, int] | None = None
     looked = 0
     with ThreadPoolExecutor(jobs) as pool:
         waiting: list[Future[_Result]] = [pool.submit(make, 0)] if jobs > 1 else []
         for number in range(tries):
-            if number and stop is not None and time.monotonic() >= stop:
+            if number and time_limit is not None and watch() >= time_limit:
                 break
             if jobs > 1:
                 while len(waiting) < jobs and number + len(waiting) < tries:
