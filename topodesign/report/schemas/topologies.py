@@ -16,7 +16,7 @@ from topodesign.report.schemas.shapes import (
     texts,
     word,
 )
-from topodesign.report.schemas.shared import BOUND, BOUNDS, COMPARISON, COST, PARETO, TIMES, TOPOLOGY, WORK
+from topodesign.report.schemas.shared import BOUND, BOUNDS, CLAIMS, COMPARISON, COST, PARETO, TIMES, TOPOLOGY, WORK
 
 _SHARE = {
     "collective": text("What is done."),
@@ -143,6 +143,7 @@ EVALUATE = record(
         "self_loop_ports": integer("Ports that self-loops use up."),
         "links": integer("Links, parallel ones as one."),
         "sources_priced": integer("Nodes that prices were worked out from; the others are alike."),
+        **CLAIMS,
         "all_to_all": record(
             {
                 **BOUNDS,
