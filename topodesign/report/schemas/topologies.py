@@ -169,6 +169,7 @@ SYNTHESIZE = record(
         "bound": fraction("What no topology beats."),
         "diameter": integer("Longest distance of two nodes."),
         "distances": integer("Sum of the distances of all pairs."),
+        **CLAIMS,
         "proof": word("bound", "search", "none", about="Why nothing is better, or that it is not proven."),
         "gap": number("Bandwidth factor over the bound, less 1."),
         "links": array(shared("link"), "All links."),
