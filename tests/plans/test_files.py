@@ -241,7 +241,8 @@ def test_values_of_wrong_types_are_refused_or_read(kind: str, tmp_path: Path) ->
         members = {name: archive.read(name) for name in archive.namelist()}
     header, tried, refused = json.loads(members["header.json"]), 0, 0
     for at in _places(header):
-        for wrong in ({}, [], "x", True, None, 1.5, 10**30, [[]], [{}], {"a": []}):
+        values: tuple[Any, ...] = ({}, [], "x", True, None, 1.5, 10**30, [[]], [{}], {"a": []})
+        for wrong in values:
             members["header.json"] = json.dumps(_put(header, at, wrong)).encode()
             with zipfile.ZipFile(target, "w") as archive:
                 for name, data in members.items():

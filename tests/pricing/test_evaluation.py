@@ -180,3 +180,35 @@ def test_one_size_or_several(sizes: Any) -> None:
 def test_what_is_no_size(sizes: Any) -> None:
     with pytest.raises(UnitError):
         as_workload("10us", sizes, "100Gbps")
+
+
+def test_what_is_not_looked_for_is_told() -> None:
+    """What is looked for unasked is counted work; what is left out is not called of no use."""
+    large = evaluate("genkautz(3,1500)")
+    assert large.deferred_allgather is None
+    assert "not looked for" in str(large.table())
+    assert "not looked for" not in str(evaluate("torus(4,4)", deferred=False).table())  # where nothing is left to gain
+
+
+@pytest.mark.parametrize(
+    "text", ["torus(4,4)", "kautz(2,2)", "genkautz(3,50)", "catalog_duplex(23,5,1)", "complete(5)"]
+)
+def test_claims_are_what_the_bounds_say(text: str) -> None:
+    result = evaluate(text)
+    steps, factor, *exchange = result.claims
+    assert (steps.proven, factor.proven) == (
+        result.cost.steps == result.bound.steps,
+        min(result.cost.bandwidth, *(cost.bandwidth for cost in result.cheapest)) == result.bounds[-1].bandwidth,
+    )
+    assert exchange[0].proven == result.all_to_all.exact
+    for claim in result.claims:
+        assert claim.bound is not None
+        assert claim.value >= claim.bound
+        assert ("duplex" in claim.among.several) == (claim.among.name == "DUPLEX")
+    assert result.record()["claims"] == [claim.record() for claim in result.claims]
+
+
+def test_a_file_is_as_exact_as_its_spec_up_to_32_nodes() -> None:
+    spec = build("genkautz(3,32)")
+    plain = Topology.from_arrays(spec.nodes, spec.src, spec.dst, spec.capacity)
+    assert evaluate(plain).all_to_all.bandwidth == evaluate(spec).all_to_all.bandwidth == Fraction(711, 256)

@@ -163,10 +163,7 @@ def test_where_the_distances_are_the_price(text: str) -> None:
 )
 @pytest.mark.parametrize("duplex", [False, True])
 def test_moore_distances_fill_layers(nodes: int, degree: int, duplex: bool) -> None:
-    if duplex and degree == 1 and nodes > 2:
-        with pytest.raises(ParameterError, match="cannot be connected"):
-            moore_distances(nodes, degree, duplex=duplex)
-        return
+    degree = max(degree, 2) if duplex and nodes > 2 else degree  # of one link each there is no topology
 
     def total(layer: int) -> int:
         distances, far = list[int](), 1
@@ -180,6 +177,11 @@ def test_moore_distances_fill_layers(nodes: int, degree: int, duplex: bool) -> N
     shares = Fraction(every * degree, nodes * (nodes * degree - free))
     alone = Fraction(degree, degree - free) * Fraction(nodes - 1, nodes)
     assert moore_distances(nodes, degree, duplex=duplex) == max(shares, alone)
+
+
+def test_one_duplex_link_each_joins_no_three_nodes() -> None:
+    with pytest.raises(ParameterError, match="cannot be connected"):
+        moore_distances(5, 1, duplex=True)
 
 
 def test_time_ends_with_bounds() -> None:

@@ -42,6 +42,14 @@ def turning_words(where: str, then: str, now: str) -> str:
     return f"{where} {then} is the fastest instead of {now}"
 
 
+FASTEST_FROM = "fastest from"
+"""Above the size of data from which on a row is the fastest of a table's."""
+ALL_PROVEN, NOT_ALL_PROVEN = "proven, all of it", "not all of it proven"
+"""Of a table whose rows say each by what."""
+THE_LEAST = "what is proved to be the least"
+"""The bound that what a limit on chunks loses is counted from; it is the least y over all numbers of chunks."""
+
+
 class Proof(StrEnum):
     """What a claim rests on."""
 
@@ -62,10 +70,19 @@ class Among(Enum):
 
     TOPOLOGIES = "topology of as many nodes and ports", "topologies of as many nodes and ports"
     DUPLEX = "duplex topology of as many nodes and ports", "duplex topologies of as many nodes and ports"
+    SIMPLE = (
+        "topology of as many nodes and ports without parallel links",
+        "topologies of as many nodes and ports without parallel links",
+    )
+    SIMPLE_DUPLEX = (
+        "duplex topology of as many nodes and ports without parallel links",
+        "duplex topologies of as many nodes and ports without parallel links",
+    )
     CATALOG = "row of the catalog", "the rows of the catalog"
     FOUND = "topology that was found", "the topologies that were found"
     SCHEDULES = "schedule", "schedules"
     STEPS = "schedule of so many steps", "schedules of so many steps"
+    CHUNKS = "schedule of as many steps and equal chunks", "schedules of as many steps and equal chunks"
     SHORTEST = "schedule over shortest paths", "schedules over shortest paths"
     WHOLE = "plan of whole chunks", "plans of whole chunks"
     TREES = (

@@ -13,17 +13,20 @@ from topodesign.catalog.all_to_all import Bounds, PriceKey, known_prices, write_
 from topodesign.catalog.files import NO_LIMIT
 from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.rows import Row
+from topodesign.pricing.efforts import Effort
 
 _SAVE = 30.0  # seconds after which what is done is written
 _WITHOUT_SYMMETRY = frozenset(("neighbour", "annealed"))
 _GAP = Fraction(1, 100)
+_UNIT = Fraction(1, 2**20)
+"""What bounds that are not exact are whole multiples of."""
 
 
-def price_row(row: Row) -> Bounds | None:
-    """Return the price of a row where it takes about a second at most: exact, or within a certified percent."""
+def price_row(row: Row, effort: Effort = "quick") -> Bounds | None:
+    """Return the price of a row: exact or within a certified percent, where that effort comes so far; else None."""
     from topodesign.pricing.all_to_all import all_to_all  # noqa: PLC0415  heavy, and looking up needs none of it
 
-    found = all_to_all(row.build(), effort="quick")
+    found = all_to_all(row.build(), effort=effort)
     if found.upper is None or found.upper > found.lower * (1 + _GAP):
         return None
     if found.exact:
@@ -32,22 +35,26 @@ def price_row(row: Row) -> Bounds | None:
 
 
 def _rounded(value: Fraction, *, up: bool) -> Fraction:
-    """Return a bound with a denominator of 2**20 that is a bound as well."""
-    whole = value * 2**20
-    return Fraction(-(-whole.numerator // whole.denominator) if up else whole.numerator // whole.denominator, 2**20)
+    """Return a bound in whole units that is a bound as well."""
+    whole = value / _UNIT
+    return _UNIT * (-(-whole.numerator // whole.denominator) if up else whole.numerator // whole.denominator)
 
 
 def wrong_price(row: Row) -> str | None:
     """Return what is wrong with a row's price of all-to-all, worked out again, or None."""
     if row.all_to_all is None:
         return None
-    again = price_row(row)
+    known, again = row.all_to_all, price_row(row)
+    if known.exact and not (again and again.exact):
+        again = price_row(row, "exact")
     if again is None:
         return "an all-to-all price, where none comes out"
-    if again != row.all_to_all and (again.exact or row.all_to_all.exact):
-        return f"all-to-all {again.lower} to {again.upper}, not {row.all_to_all.lower} to {row.all_to_all.upper}"
-    if again.lower > row.all_to_all.upper or again.upper < row.all_to_all.lower:
-        return f"all-to-all from {again.lower}, which is not within {row.all_to_all.lower} to {row.all_to_all.upper}"
+    if known.exact and again != known:
+        return f"all-to-all {again.lower} to {again.upper}, not {known.lower} to {known.upper}"
+    if known.upper - _UNIT > (known.lower + _UNIT) * (1 + _GAP):
+        return f"all-to-all {known.lower} to {known.upper}, which is wider than a percent"
+    if again.lower > known.upper or again.upper < known.lower:
+        return f"all-to-all from {again.lower}, which is not within {known.lower} to {known.upper}"
     return None
 
 

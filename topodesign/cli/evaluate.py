@@ -23,15 +23,16 @@ from topodesign.pricing.efforts import EFFORTS, Effort
     type=click.Choice(EFFORTS),
     default="quick",
     show_default=True,
-    help="How far to go for the price of all-to-all. quick takes about a second at most, and tells bounds where "
+    help="How far to go for the price of all-to-all. quick takes a second or two at most, and tells bounds where "
     "that is too little; auto is exact up to about 100 nodes without symmetry.",
 )
+@click.option("--exact", is_flag=True, help="The exact price of all-to-all, whatever it takes: --all-to-all exact.")
 @click.option("--gap", default="1%", show_default=True, help="What an approximate price may be above its lower bound.")
 @click.option(
     "--deferred/--no-deferred",
     default=None,
     help="Look for deferred schedules, too, whatever it takes, or never.  [default: where SPFF leaves something to "
-    "gain and it takes a second or two at most]",
+    "gain and it takes some two seconds at most]",
 )
 @json_option
 def command(
@@ -41,6 +42,7 @@ def command(
     bandwidth: str,
     all_sources: bool,
     effort: Effort,
+    exact: bool,
     gap: str,
     deferred: bool | None,
     as_json: bool,
@@ -58,7 +60,7 @@ def command(
             sizes=sizes,
             bandwidth=bandwidth,
             all_sources=all_sources,
-            effort=effort,
+            effort="exact" if exact else effort,
             gap=gap,
             deferred=deferred,
             progress=progress,

@@ -424,9 +424,8 @@ def _cost(plan: Plan, parts: int) -> tuple[Fraction, Fraction]:
     else:
         chunks = parts if plan.kind in {"trees", "paths"} else None
         size, rate = Fraction(2**40), None if isinstance(place, Fabric) else bandwidth
-        busy, late = (
-            simulate(plan, size=size, alpha=alpha, bandwidth=rate, chunks=chunks).time for alpha in ("0s", "1s")
-        )
+        given: dict[str, Any] = {"size": size, "bandwidth": rate, "chunks": chunks}
+        busy, late = (simulate(plan, alpha=alpha, **given).time for alpha in ("0s", "1s"))
         steps, y = late - busy, busy * bandwidth / (8 * size)
     if not steps or not y:
         raise InfeasibleError("nothing is sent")

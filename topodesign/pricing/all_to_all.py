@@ -11,6 +11,7 @@ from numbers import Rational
 from typing import Any
 
 from topodesign.base.arguments import as_choice
+from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.cost import moore_distances
 from topodesign.base.errors import ParameterError
 from topodesign.base.pieces import Progress
@@ -94,6 +95,20 @@ class AllToAll(Result):
     def gap(self) -> Fraction | None:
         """How far the upper bound is above the lower one, as a part of that."""
         return None if self.upper is None else self.upper / self.lower - 1
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """That no flow on this topology, and that no topology of its size, is faster, or how near that is; if known."""
+        if self.upper is None:
+            return ()
+        graph = self.topology
+        flows = Proof.DUAL if self.exact else Proof.NONE
+        moore = Proof.BOUND if self.upper == self.moore else Proof.NONE
+        among = Among.DUPLEX if graph.is_duplex else Among.TOPOLOGIES
+        return (
+            Claim(Of.FACTOR, self.upper, Among.FLOWS, flows, self.lower, "all-to-all, on this topology"),
+            Claim(Of.FACTOR, self.upper, among, moore, self.moore, "all-to-all, by how many nodes can be how near"),
+        )
 
     def heading(self) -> str:
         """Return the spec and the price."""

@@ -135,7 +135,13 @@ def why_not(topology: Topology, steps: int, most: int | None = None) -> str | No
     return None
 
 
-def defer(topology: Topology, progress: Callable[[float], None] | None = None, *, by_orbits: bool = False) -> Deferral:
+def defer(
+    topology: Topology,
+    progress: Callable[[float], None] | None = None,
+    *,
+    by_orbits: bool = False,
+    most: int | None = None,
+) -> Deferral:
     """Return the best deferred allgather that was found.
 
     Tried is deferring in the later half of the steps, then in more or fewer while that helps; and in the last two or
@@ -150,6 +156,8 @@ def defer(topology: Topology, progress: Callable[[float], None] | None = None, *
         Called with the share of what is to be tried at most.
     by_orbits
         Take only what is found with the known symmetry.
+    most
+        How much work looking without that symmetry may be, as of :func:`why_not`.
 
     Raises
     ------
@@ -167,7 +175,7 @@ def defer(topology: Topology, progress: Callable[[float], None] | None = None, *
     if few is None:
         return _found(topology, layers, None, progress)
     bare = Topology.from_arrays(topology.nodes, topology.src, topology.dst, topology.capacity)
-    alone = by_orbits or len(few.taken) > _FEW_IMAGES or why_not(bare, len(layers)) is not None
+    alone = by_orbits or len(few.taken) > _FEW_IMAGES or why_not(bare, len(layers), most) is not None
     best = _found(topology, layers, few, progress if alone else part(progress, 0, 1 / 4))
     if not alone and _worth_more(sum(best.loads), _least(topology)):
         best = min(best, _found(bare, layers, None, part(progress, 1 / 4, 1)), key=lambda one: sum(one.loads))

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from topodesign.base.cost import Cost, bound_in, bounds_record, lower_bound, lower_bounds
+from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.cost import Cost, bound_in, bounds_record, least_steps, lower_bound, lower_bounds
 from topodesign.base.errors import TooLargeError, TopologyError
 from topodesign.base.pieces import Progress, part
 from topodesign.base.records import Result, Table, shortened
@@ -22,8 +23,8 @@ from topodesign.pricing.flows.balanced import GAP
 from topodesign.pricing.workload import Workload, as_workload
 from topodesign.topology.topology import Topology
 
-_QUICK_WORK = 2**29
-"""Work of the deferred schedules that are looked for unasked, in both directions: up to two seconds or so."""
+_QUICK_WORK = 2**27
+"""Work, times ports, of the deferred schedules that are looked for unasked, in both directions: some two seconds."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,22 @@ class Evaluation(Result, Prices):
         return lower_bounds(graph.nodes, graph.degree, duplex=graph.is_duplex)
 
     @property
+    def claims(self) -> tuple[Claim, ...]:
+        """How its steps, its least y and its all-to-all stand among all topologies of as many nodes and ports.
+
+        The y is that of the best schedules that were found, be they by SPFF or deferred, in as many steps or more.
+        """
+        graph, factor = self.topology, min(dearer(*pair).bandwidth for _, pair in self.ways)
+        among = Among.DUPLEX if graph.is_duplex else Among.TOPOLOGIES
+        least = least_steps(graph.nodes, graph.degree, duplex=graph.is_duplex)
+        why = "Moore's bound" if least.why is None else least.why
+        return (
+            _claim(Of.STEPS, self.cost.steps, among, least.steps, why),
+            _claim(Of.FACTOR, factor, among, self.bounds[-1].bandwidth, "allgather: all other shards must come in"),
+            *self.all_to_all.claims,
+        )
+
+    @property
     def allreduce(self) -> tuple[Fraction, ...]:
         """Seconds of the cheapest reduce-scatter and the cheapest allgather after it, for each size of the workload."""
         return tuple(map(min, zip(*(self.workload.allreduce(*pair) for _, pair in self.ways), strict=True)))
@@ -164,6 +181,7 @@ class Evaluation(Result, Prices):
             "links": len(graph.src),
             "sources_priced": self.sources,
             "all_to_all": self.all_to_all.record(),
+            "claims": [claim.record() for claim in self.claims],
             **self.workload.runtimes(self.allreduce),
         }
 
@@ -206,7 +224,8 @@ class Evaluation(Result, Prices):
             ("degree", f"{graph.degree}" + ("" if graph.is_regular else " (not regular: some ports are unused)")),
             ("steps", f"{cost.steps} (bound {bound.steps})"),
             *self._factors(),
-            ("all-to-all", f"bandwidth factor {self.all_to_all.words()}"),
+            *self._not_deferred(),
+            ("all-to-all", f"bandwidth factor {self.all_to_all.words()}{self._not_exact()}"),
             *self._equal_split(),
             ("cabling", "duplex: every link has its reverse" if graph.is_duplex else "simplex: one-way links"),
             ("symmetry", f"{symmetry}; priced from {self.sources} node(s)"),
@@ -223,6 +242,16 @@ class Evaluation(Result, Prices):
         """Return the girth in words; 2, as of every duplex topology, says nothing of it."""
         length = self.undirected_girth if self.topology.is_duplex else self.girth
         return "no cycle" if length is None else str(length)
+
+    def _not_exact(self) -> str:
+        """Return what tells an all-to-all price that was too dear to be worked out unasked."""
+        return "" if self.all_to_all.exact else "; exactly: --exact"
+
+    def _not_deferred(self) -> list[tuple[str, str]]:
+        """Return that deferred schedules were not looked for, where SPFF leaves something to gain."""
+        if self.deferred_allgather is not None or self.cost.bandwidth == self.bounds[-1].bandwidth:
+            return []
+        return [("  deferred", "not looked for; --deferred does, whatever it takes")]
 
     def _equal_split(self) -> list[tuple[str, str]]:
         """Return what all-to-all takes by equal-cost multi-path routing, where that is known and more."""
@@ -280,10 +309,11 @@ def evaluate(
         Look at every node even if the topology's construction proves that some are enough.
     effort, gap
         How far to go for the price of all-to-all, as :func:`topodesign.all_to_all`. By default it is exact or within a
-        proven gap where that takes about a second at most, and elsewhere bounds are told.
+        proven gap where that takes a second or two at most, and elsewhere bounds are told.
     deferred
-        Whether to look for deferred schedules, too; None for where SPFF leaves something to gain and that takes a
-        second or two at most, as it does up to some 1400 nodes of degree 4, and more where there is symmetry.
+        Whether to look for deferred schedules, too; None for where SPFF leaves something to gain and that takes some
+        two seconds at most, as it does up to some 800 nodes of degree 4, and more where there is symmetry. How much is
+        looked at is counted, not timed, so that the answer is the same on every machine.
     progress
         Called now and then with the share of the work that is done.
 
@@ -396,13 +426,18 @@ def price_deferred(topology: TopologyLike, *, progress: Progress | None = None) 
     return dearer(*deferred_both(as_topology(topology), progress))
 
 
-def deferred_both(topology: Topology, progress: Progress | None = None) -> tuple[Cost, Cost]:
-    """Return the prices of the deferred reduce-scatter and allgather; errors as :func:`price_deferred`."""
+def deferred_both(
+    topology: Topology, progress: Progress | None = None, *, most: int | None = None
+) -> tuple[Cost, Cost]:
+    """Return the prices of the deferred reduce-scatter and allgather; errors as :func:`price_deferred`.
+
+    ``most`` is the work for each beyond which schedules without the known symmetry are not looked for.
+    """
     if topology.is_duplex:
-        both = split_deferral.price_deferred(topology, progress)
+        both = split_deferral.price_deferred(topology, progress, most=most)
         return both, both
-    there = split_deferral.price_deferred(topology, part(progress, 0, 0.5))
-    return there, split_deferral.price_deferred(topology.transpose(), part(progress, 0.5, 1))
+    there = split_deferral.price_deferred(topology, part(progress, 0, 0.5), most=most)
+    return there, split_deferral.price_deferred(topology.transpose(), part(progress, 0.5, 1), most=most)
 
 
 def price_each(
@@ -410,14 +445,15 @@ def price_each(
 ) -> Prices:
     """Return the prices of both halves of an allreduce; parameters and errors are those of :func:`evaluate`."""
     there, back = price_both(topology, all_sources=all_sources, progress=part(progress, 0, 0.5))
+    most = None
     if deferred is None:
         gain = dearer(there, back).bandwidth > Fraction(topology.nodes - 1, topology.nodes)
-        quick = _QUICK_WORK if topology.is_duplex else _QUICK_WORK // 2
-        looked = gain and deferral.why_not(topology, there.steps, quick) is None
+        most = _QUICK_WORK // (topology.degree * (1 if topology.is_duplex else 2))
+        looked = gain and deferral.why_not(topology, there.steps, most) is None
     else:
         looked = deferred
     try:
-        later = deferred_both(topology, part(progress, 0.5, 1)) if looked else (None, None)
+        later = deferred_both(topology, part(progress, 0.5, 1), most=most) if looked else (None, None)
     except (TooLargeError, TopologyError):  # such as for too many links of a node
         if deferred:
             raise
@@ -428,6 +464,10 @@ def price_each(
 def cheaper(one: Cost, other: Cost | None) -> Cost:
     """Return the cost with the smaller bandwidth factor; the first if there is no other."""
     return one if other is None or one.bandwidth <= other.bandwidth else other
+
+
+def _claim(of: Of, value: Fraction | int, among: Among, bound: Fraction | int, by: str) -> Claim:
+    return Claim(of, value, among, Proof.BOUND if value == bound else Proof.NONE, bound, by)
 
 
 def _text(cost: Cost | None) -> str | None:

@@ -57,24 +57,30 @@ class SplitDeferral:
 
 
 def best_deferral(
-    topology: Topology, progress: Callable[[float], None] | None = None, *, by_orbits: bool = False
+    topology: Topology,
+    progress: Callable[[float], None] | None = None,
+    *,
+    by_orbits: bool = False,
+    most: int | None = None,
 ) -> Deferral | SplitDeferral:
     """Return the deferred allgather with the smaller bandwidth factor, of whole shards or of split ones.
 
     Parameters and errors are those of :func:`topodesign.pricing.deferral.defer`.
     """
-    whole = defer(topology, progress, by_orbits=by_orbits)
+    whole = defer(topology, progress, by_orbits=by_orbits, most=most)
     split = defer_split(topology)
     return whole if split is None or sum(whole.loads) <= sum(split.loads) else split
 
 
-def price_deferred(topology: Topology, progress: Callable[[float], None] | None = None) -> Cost:
+def price_deferred(
+    topology: Topology, progress: Callable[[float], None] | None = None, *, most: int | None = None
+) -> Cost:
     """Return the cost of the deferred reduce-scatter: the allgather of the transpose, reversed in time.
 
     Parameters and errors are those of :func:`topodesign.pricing.deferral.defer`.
     """
     transpose = topology.transpose()
-    return best_deferral(transpose, progress).cost(transpose)
+    return best_deferral(transpose, progress, most=most).cost(transpose)
 
 
 def defer_split(topology: Topology) -> SplitDeferral | None:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from topodesign.base.arguments import as_choice
+from topodesign.base.claims import THE_LEAST
 from topodesign.base.cost import Cost
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.collectives import Collective
@@ -236,7 +237,7 @@ def _told(best: Plan, others: list[Plan]) -> Plan:
     lost, at_most = (Fraction(made.get(name, 0)) for name in ("lost", "lost_at_most"))
     if lost > 0:
         bound = f" (Theorem 21: at most {float(at_most):.6f})" if at_most else ""
-        than = "what is proved to be the least" if "least" in made else "without a limit on chunks"
+        than = THE_LEAST if "least" in made else "without a limit on chunks"
         notes.append(f"{float(lost):.6f} more than {than}{bound}")
     notes += [
         f"with --steps {more['steps']}: y = {more['bandwidth']} = {float(Fraction(more['bandwidth'])):.6f}"

@@ -12,8 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 from topodesign.base.arguments import as_integer
+from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.cost import Cost
-from topodesign.base.errors import InfeasibleError
+from topodesign.base.errors import InfeasibleError, ScheduleError
 from topodesign.base.units import format_time
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, SCATTER
 from topodesign.expand.places import named_preset
@@ -30,9 +31,23 @@ SECONDS = 60
 """Time for each search, if nothing else is said."""
 
 _WHY = {
-    "bound": "proven: a bound that needs no search is reached",
-    "search": "proven: a search through all others, in integers, found nothing better",
+    "bound": "a bound that needs no search is reached",
+    "search": "a search through all others, in integers, found nothing better",
 }
+
+
+def rounds_claim(found: FewestRounds) -> Claim:
+    """Return what is proven of a schedule's rounds.
+
+    Raises
+    ------
+    ScheduleError
+        If none was found.
+    """
+    if found.rounds is None:
+        raise ScheduleError("there is no schedule to claim anything of")
+    why = f"the bound is {found.bound}" if found.proof == "none" else _WHY[found.proof]
+    return Claim(Of.ROUNDS, found.rounds, Among.CHUNKS, Proof(found.proof), found.bound, why)
 
 
 def _timed(request: Request) -> list[Plan]:
@@ -46,17 +61,14 @@ def _timed(request: Request) -> list[Plan]:
     made = {"method": "exact", "proof": proof, "bound": str(bound)}
     what = "whole shards" if units == 1 else f"whole chunks, {units} of a shard, each for itself"
     what += ", over one way through switches from node to node without a stop," if setting.topology.switches else ""
-    note = f"plans that send {what} take {format_time(bound)} or more"
+    why = f"plans that send {what} take {format_time(bound)} or more"
     if proof != "none":
-        note = f"{_WHY[proof]}; {note}"
-    else:
-        whose = (
-            "" if timed is found.timed else "TACOS-Greedy's plan, with sends of several chunks or stops in switches; "
-        )
-        gap = f", so this one is at most {float(timed.time / bound - 1):.2%} too slow" if timed.time > bound else ""
-        note = f"not proven: {whose}{note}{gap}"
+        why = f"{_WHY[proof]}; {why}"
+    elif timed is not found.timed:
+        why = f"TACOS-Greedy's plan, with sends of several chunks or stops in switches; {why}"
+    claim = Claim(Of.TIME, timed.time, Among.WHOLE, Proof(proof), bound, why)
     spec = None if request.only or request.without or request.unwind else named_preset(request.place)
-    return [Plan(where, timed, {"time": timed.time}, spec, generator=made, notes=(note,))]
+    return [Plan(where, timed, {"time": timed.time}, spec, generator=made, notes=(str(claim),))]
 
 
 def _rounds(request: Request) -> list[Plan]:
@@ -73,11 +85,11 @@ def _rounds(request: Request) -> list[Plan]:
     if not found:
         raise InfeasibleError("the time was not enough to find a schedule; raise --time-limit, or use --method spff")
     cost, best, schedule = min(found, key=lambda one: one[0].bandwidth)
-    fewest = ", which is the fewest" if steps == least else ""
-    head = f"{cost.steps} steps{fewest}; {best.rounds} rounds for {schedule.units} chunk(s) of a shard"
-    why = f"not proven: the bound is {best.bound}" if best.proof == "none" else _WHY[best.proof]
+    far = Claim(Of.STEPS, steps, Among.SCHEDULES, Proof.BOUND if steps == least else Proof.NONE, least)
+    head = f"{cost.steps} steps{f', {far.verdict}' if far.proven else ''}"
+    head = f"{head}; {best.rounds} rounds for {schedule.units} chunk(s) of a shard"
     made = {"method": "exact", "proof": best.proof, "rounds": str(best.rounds), "bound": str(best.bound)}
-    return [Plan(where, schedule, cost_claim(cost), generator=made, notes=(f"{head}; {why}",))]
+    return [Plan(where, schedule, cost_claim(cost), generator=made, notes=(f"{head}; {rounds_claim(best)}",))]
 
 
 def _limits(request: Request) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import Any
 
 from topodesign.base.arguments import as_integer, as_seed
+from topodesign.base.claims import ALL_PROVEN, FASTEST_FROM, NOT_ALL_PROVEN
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.records import Result, Table
@@ -32,8 +33,8 @@ from topodesign.plans.rounds import Rounds
 from topodesign.pricing.crossovers import winners
 from topodesign.pricing.groups import bandwidth_of
 from topodesign.schedulers.demands import asked_of
-from topodesign.schedulers.exact import METHOD
-from topodesign.schedulers.exact_rounds import Proof, fewest_rounds, fewest_steps
+from topodesign.schedulers.exact import METHOD, rounds_claim
+from topodesign.schedulers.exact_rounds import FewestRounds, Proof, fewest_rounds, fewest_steps
 from topodesign.schedulers.method import Progress, Request, cost_in
 from topodesign.schedulers.steps_bound import lower_bound_lp
 from topodesign.topology.topology import Topology
@@ -163,7 +164,7 @@ class ExactFrontier(Result):
         """Return what it is for, and what is proven."""
         where = self.place.name if isinstance(self.place, Fabric) else self.place.spec or "a topology without a spec"
         limits = f"up to {self.most_chunks} chunk{'s' * (self.most_chunks > 1)} and {self.most_steps} steps"
-        verdict = "proven, all of it" if self.proven else "not all of it proven"
+        verdict = ALL_PROVEN if self.proven else NOT_ALL_PROVEN
         return f"{self.collective} on {where}, {limits}: {verdict}"
 
     def table(self) -> Table:
@@ -185,7 +186,7 @@ class ExactFrontier(Result):
                 )
             )
         sizes = tuple(format_size(size) for size in self.sizes)
-        columns = ("chunks", "steps", "rounds", "y", "proof", "fastest from", *sizes)
+        columns = ("chunks", "steps", "rounds", "y", "proof", FASTEST_FROM, *sizes)
         return Table(self.heading(), columns, tuple(rows), frozenset({"proof"}), footnote=self._footnote())
 
     def _footnote(self) -> str:
@@ -364,11 +365,11 @@ class _Search:
         """Yield what is on the frontier, as plans."""
         for (steps, parts), (rounds, bound, proof, schedule) in sorted(self.found.items()):
             made = {"method": "exact", "chunks": parts, "proof": proof, "rounds": str(rounds), "bound": str(bound)}
-            why = f"not proven: the bound is {bound}" if proof == "none" else f"proven by {proof}"
-            note = f"{parts} chunk{'s' * (parts > 1)} of a shard, {steps} steps, {rounds} rounds; {why}"
-            claim = cost_claim(cost_of(self.topology, schedule))
+            claim = rounds_claim(FewestRounds(schedule, rounds, bound, proof))
+            note = f"{parts} chunk{'s' * (parts > 1)} of a shard, {steps} steps, {rounds} rounds; {claim}"
+            cost = cost_claim(cost_of(self.topology, schedule))
             yield Choice(
-                parts, steps, rounds, bound, proof, Plan(self.where, schedule, claim, generator=made, notes=(note,))
+                parts, steps, rounds, bound, proof, Plan(self.where, schedule, cost, generator=made, notes=(note,))
             )
 
     def _best(self, steps: int, parts: int) -> Fraction | None:

@@ -24,6 +24,7 @@ from typing import Literal
 
 import numpy as np
 
+from topodesign.base.claims import Among, Claim, Of, Proof
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_time
@@ -294,7 +295,7 @@ def _make(request: Request) -> list[Plan]:
     bound, step = least_time(setting) * unit, ticks * unit
     gap = f"at most {float(timed.time / bound - 1):.2%} slower than any of whole chunks can be"
     said = {
-        "bound": "proven: no plan of whole chunks is faster",
+        "bound": str(Claim(Of.TIME, timed.time, Among.WHOLE, Proof.BOUND, bound)),
         "solver": f"in steps of {format_time(step)} HiGHS finds none faster, which is no proof; {gap}",
         "limit": f"the time was over, and what was missing went over the quickest ways; {gap}",
         "window": f"in windows of {request.window} steps of {format_time(step)}; {gap}",

@@ -21,7 +21,9 @@ from typing import Any, Literal
 import numpy as np
 
 from topodesign.base.arguments import as_choice, as_integer, as_seed
-from topodesign.base.cost import lower_bound, moore_bound
+from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.claims import Proof as ClaimProof
+from topodesign.base.cost import least_steps, lower_bound, moore_bound
 from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import InfeasibleError, MissingLibraryError, ParameterError
 from topodesign.base.records import Result
@@ -65,10 +67,12 @@ class Synthesis(Result):
     distances
         Sum of the distances of all ordered pairs.
     bound
-        No topology of so many nodes and ports has a smaller y (exact).
+        No topology of so many nodes and ports, each two of which have one link at most, has a smaller y (exact).
     proof
         Why none is better: ``bound`` by counting, ``search`` through all of them; ``none`` if y is above the bound, or
         the diameter of an allgather above Moore's.
+    bidirectional
+        Whether only topologies were asked for in which every link has its reverse.
     """
 
     topology: Topology
@@ -78,6 +82,7 @@ class Synthesis(Result):
     distances: int
     bound: Fraction
     proof: Proof
+    bidirectional: bool = False
 
     @property
     def gap(self) -> Fraction:
@@ -86,12 +91,28 @@ class Synthesis(Result):
 
     def heading(self) -> str:
         """Return the size and what is proven."""
-        verdict = {
-            "bound": "proven to be the best: a bound by counting is reached",
-            "search": "proven to be the best: all others were searched",
-            "none": f"not proven to be the best: within {float(self.gap):.2%} of the bound",
-        }[self.proof]
-        return f"{self.topology.nodes} nodes of degree {self.topology.degree} for {self.collective}: {verdict}"
+        size = f"{self.topology.nodes} nodes of degree {self.topology.degree} for {self.collective}"
+        return f"{size}: {'; '.join(map(str, self.claims))}"
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """What is proven of its y; and, for an allgather, of its steps.
+
+        A bound by counting holds for all topologies; a search is through those whose links all have other ends.
+        """
+        scope = (Among.DUPLEX, Among.SIMPLE_DUPLEX) if self.bidirectional else (Among.TOPOLOGIES, Among.SIMPLE)
+        nodes, degree = self.topology.nodes, self.topology.degree
+        if self.collective == "allgather":
+            factor = ClaimProof.BOUND if self.bandwidth == self.bound else ClaimProof.NONE
+            least = least_steps(nodes, degree, duplex=self.bidirectional)
+            steps = ClaimProof.BOUND if self.diameter == least.steps else ClaimProof.NONE
+            return (
+                Claim(Of.FACTOR, self.bandwidth, scope[0], factor, self.bound),
+                Claim(Of.STEPS, self.diameter, scope[0], steps, least.steps, least.why or "Moore's bound"),
+            )
+        why = {"bound": "a bound by counting is reached", "search": "all others were searched", "none": ""}[self.proof]
+        among = scope[self.proof != "bound"]
+        return (Claim(Of.FACTOR, self.bandwidth, among, ClaimProof(self.proof), self.bound, why),)
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return one row with the figures."""
@@ -112,7 +133,7 @@ class Synthesis(Result):
             name: str(value) if isinstance(value, Fraction) else value for name, value in self.to_records()[0].items()
         }
         size = {"nodes": self.topology.nodes, "degree": self.topology.degree, "collective": self.collective}
-        return {**size, **row, "gap": float(self.gap), "links": links}
+        return {**size, **row, "gap": float(self.gap), "claims": [one.record() for one in self.claims], "links": links}
 
 
 def synthesize(
@@ -195,7 +216,7 @@ def synthesize(
         raise InfeasibleError("no topology was found in the time; raise --time-limit")
     topology, bound, proof = _proven(best, floor, collective, (moore, bidirectional, lambda: seconds - watch()))
     bandwidth, diameter, distances, _ = _rank(topology, collective)
-    return Synthesis(topology, collective, bandwidth, diameter, distances, bound, proof)
+    return Synthesis(topology, collective, bandwidth, diameter, distances, bound, proof, bidirectional)
 
 
 def _proven(

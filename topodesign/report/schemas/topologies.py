@@ -144,6 +144,7 @@ EVALUATE = record(
         "self_loop_ports": integer("Ports that self-loops use up."),
         "links": integer("Links, parallel ones as one."),
         "sources_priced": integer("Nodes that prices were worked out from; the others are alike."),
+        **CLAIMS,
         "all_to_all": record(
             {
                 **BOUNDS,
@@ -169,6 +170,7 @@ SYNTHESIZE = record(
         "bound": fraction("What no topology beats."),
         "diameter": integer("Longest distance of two nodes."),
         "distances": integer("Sum of the distances of all pairs."),
+        **CLAIMS,
         "proof": word("bound", "search", "none", about="Why nothing is better, or that it is not proven."),
         "gap": number("Bandwidth factor over the bound, less 1."),
         "links": array(shared("link"), "All links."),
