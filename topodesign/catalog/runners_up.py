@@ -19,7 +19,7 @@ from topodesign.catalog.candidates import candidates
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.rows import Row
 from topodesign.expand.library import build
-from topodesign.pricing.evaluation import dearer, price_both
+from topodesign.pricing.evaluation import price_both
 from topodesign.pricing.workload import Workload
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ class RunnerUp(Result):
     over
         How many times longer its allreduce takes than that of the fastest topology, for the first size.
     spec, cost, duplex
-        The topology, what its reduce-scatter or allgather costs, whichever is dearer, and whether duplex cabling wires
-        it.
+        The topology, what half of its allreduce costs, the mean of reduce-scatter and allgather, and whether duplex
+        cabling wires it.
     transitive
         Whether its construction proves that every node looks like every other.
     patches
@@ -154,9 +154,9 @@ class RunnersUp(Result):
             ("next by", "steps", "y", size, "patches", "lengths", "topology"),
             rows,
             words=frozenset(("next by", "topology")),
-            footnote="percentages are over the fastest; (2) is the second place by a wish. wiring: fewest patches (a "
-            "cord for two opposite links, one for a link of one way), then fewest lengths of cable where nodes stand "
-            "in a circle by number; less than twice the fastest time.",
+            footnote="percentages are over the first row; (2) is the second place by a wish. wiring: by patches (a "
+            "cord for two opposite links, one for a link of one way), then by lengths of cable where nodes stand "
+            "in a circle by number; less than twice the time of the first row.",
         )
 
 
@@ -270,7 +270,7 @@ def _known(spec: Spec, row: Row | None, nodes: int, degree: int, workload: Workl
         return None
     patches, lengths = wiring_of(topology)
     times = workload.allreduce(there, back)
-    return _Known(spec, dearer(there, back), topology.is_duplex, topology.vertex_transitive, patches, lengths, times)
+    return _Known(spec, there.averaged(back), topology.is_duplex, topology.vertex_transitive, patches, lengths, times)
 
 
 def wiring_of(topology: Topology) -> tuple[int, int]:

@@ -90,9 +90,9 @@ class Contender:
     cost: Fraction | None
 
     @property
-    def steps(self) -> Fraction:
+    def steps(self) -> int | Fraction:
         """Communication steps of half an allreduce, or height of the trees of it."""
-        return self.timing.steps
+        return whole(self.timing.steps)
 
     @property
     def bandwidth(self) -> Fraction:
@@ -145,6 +145,11 @@ class Contender:
             "simplex": not self.topology.is_duplex,
             "cost": None if self.cost is None else float(self.cost),
         }
+
+
+def whole(steps: Fraction) -> int | Fraction:
+    """Return a number of steps as an integer, unless halves of an allreduce differ."""
+    return steps.numerator if steps.denominator == 1 else steps
 
 
 def _text(value: Fraction | None) -> str | None:

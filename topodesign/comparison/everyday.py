@@ -182,7 +182,7 @@ def _tree(nodes: int, degree: int, _work: Workload) -> Found | str:
 
 
 EVERYDAY: dict[str, Everyday] = {
-    "best": Everyday(_best, "the fastest that the catalog or the finder knows"),
+    "best": Everyday(_best, "what pareto finds for the first size"),
     "ring": Everyday(_ring, "rings both ways over all ports, as NCCL runs them"),
     "tree": Everyday(_tree, "two binary trees for every four ports, as NCCL runs them"),
     "torus": Everyday(_torus(None), "the torus of least diameter"),

@@ -78,8 +78,10 @@ def chosen_nodes(fabric: Fabric, only: Some) -> list[str]:
 
 def _words(fabric: Fabric, some: Some) -> list[str]:
     """Return texts as they are, and for numbers the names of the vertices that have them."""
-    last = len(fabric.names) - 1
-    return [one if isinstance(one, str) else fabric.names[as_integer("a node", one, 0, last)] for one in listed(some)]
+    return [
+        one if isinstance(one, str) else fabric.names[as_integer("a node", one, 0, len(fabric.names) - 1)]
+        for one in listed(some)
+    ]
 
 
 def nodes_named(fabric: Fabric, word: str) -> Sequence[str]:

@@ -557,7 +557,7 @@ def _reasons(about: About, name: str, size: int | None, ranks: int | None, *, in
     if collective and collective != about.collective:
         yield f"it is {with_article(about.collective)}"
     if more:
-        yield "programs add, multiply, or take the least or largest"
+        yield "programs add, multiply, or take the smaller or larger"
     if ranks is not None and about.ranks is not None and ranks != about.ranks:
         yield f"it is for {about.ranks} ranks, and these are {ranks}"
     if inplace is not None and not (about.inplace if inplace else about.outofplace):

@@ -17,14 +17,14 @@ SCHEDULERS = {
     "dimensions": "all-to-all dimension by dimension",
     "digits": "all-to-all digit by digit",
     "peel": "the best flow through time (all-to-all, scatter, gather)",
-    "pipeline": "trees in rounds, from the fewest steps to the least bandwidth, for --size",
+    "pipeline": "trees in rounds, from few steps to little bandwidth, for --size",
     "forest": "spanning trees, which auto takes for fabrics with switches, broadcast and reduce",
     "in-network": "trees through switches that copy and add (NVLS, SHARP)",
-    "fluid": "paths of the fastest flow, which auto takes for all-to-all, scatter and gather on fabrics, and trees of "
+    "fluid": "paths of an exact flow, which auto takes for all-to-all, scatter and gather on fabrics, and trees of "
     "the best steady flow",
     "tacos": "timed sends matched to links one after the other",
     "tacos-ilp": "timed sends by integer programs over steps of time",
-    "exact": "the best there is, proven, for few nodes",
+    "exact": "a search through all plans, for few nodes",
     **BASELINES,
 }
 """What there is to choose from, in the order in which ``auto`` asks; shown by help texts, so without any import."""

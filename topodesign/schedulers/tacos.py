@@ -113,7 +113,7 @@ def _fastest(request: Request, place: Topology | Fabric) -> Plan:
             break
         units *= 2
     tried = ", ".join(f"{2**at}: {format_time(plan.claim['time'])}" for at, plan in enumerate(plans))
-    return plans[best].saying(f"{2**best} chunk{'s' * (best > 0)} of a block, the fastest of these: {tried}")
+    return plans[best].saying(f"{2**best} chunk{'s' * (best > 0)} of a block; tried were {tried}")
 
 
 def _there(request: Request, place: Topology | Fabric) -> Collective:
