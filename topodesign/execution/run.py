@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -424,8 +425,8 @@ def _cost(plan: Plan, parts: int) -> tuple[Fraction, Fraction]:
     else:
         chunks = parts if plan.kind in {"trees", "paths"} else None
         size, rate = Fraction(2**40), None if isinstance(place, Fabric) else bandwidth
-        given: dict[str, Any] = {"size": size, "bandwidth": rate, "chunks": chunks}
-        busy, late = (simulate(plan, alpha=alpha, **given).time for alpha in ("0s", "1s"))
+        run = partial(simulate, plan, size=size, bandwidth=rate, chunks=chunks)
+        busy, late = run(alpha="0s").time, run(alpha="1s").time
         steps, y = late - busy, busy * bandwidth / (8 * size)
     if not steps or not y:
         raise InfeasibleError("nothing is sent")
