@@ -131,7 +131,7 @@ class Contender:
             "method": self.method,
             "proof": self.proof,
             "nodes": self.nodes,
-            "steps": plain_number(self.steps),
+            "steps": plain_number(self.timing.steps),
             "bandwidth": str(self.bandwidth),
             **self.timing.record(),
             "chunks": list(self.chunks),

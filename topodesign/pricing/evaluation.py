@@ -476,3 +476,8 @@ def _text(cost: Cost | None) -> str | None:
 
 def _bandwidth(cost: Cost | None) -> Fraction | None:
     return None if cost is None else cost.bandwidth
+
+
+def dearer(one: Cost, other: Cost) -> Cost:
+    """Return the cost with the larger bandwidth factor of two with as many steps."""
+    return one if one.bandwidth >= other.bandwidth else other

@@ -35,7 +35,8 @@ def network_of(program: Messages, options: Options) -> tuple[Network, list[str]]
     rates, alphas = _rates(program, place, topology, options), _alphas(program, place, options)
     notes = []
     if len(set(rates)) > 1:
-        notes.append(f"links have {format_rate(min(rates))} to {format_rate(max(rates))}, and here all have {format_rate(min(rates))}")
+        slow, quick = format_rate(min(rates)), format_rate(max(rates))
+        notes.append(f"links have {slow} to {quick}, and here all have {slow}")
     if len(set(alphas)) > 1:
         notes.append(
             f"latencies are {format_time(min(alphas))} to {format_time(max(alphas))}, and here all the largest"
