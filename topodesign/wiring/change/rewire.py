@@ -196,7 +196,7 @@ def rewire(
     >>> plan = wire("circulant(12,2,3)", plain_inventory(12, 4), mode="simplex")
     >>> found = rewire(plan, "degree(biring(2,6),2)", most_dark=2)
     >>> found
-    <Rewiring: 12 moves; 36 patches of 48 stay (proven to be the fewest moves)>
+    <Rewiring: 12 moves; 36 patches of 48 stay (proven to be the fewest)>
     >>> found.after
     <WiringPlan: degree(biring(2,6),2), 12 nodes, simplex: 48 cross-connects>
     """
