@@ -26,6 +26,7 @@ from topodesign.base.units import (
 from topodesign.base.wording import listed
 from topodesign.comparison.contender import PRICED, Contender, ContenderLike, contender
 from topodesign.comparison.methods import MOST_SECONDS
+from topodesign.comparison.timing import GAPS_AND_HOPS, gaps_and_hops, step_words
 from topodesign.comparison.turns import Turn, turns
 from topodesign.pricing.workload import Workload, as_workload
 from topodesign.topology.topology import Topology
@@ -138,7 +139,7 @@ class Comparison(SideBySide):
             rows.append((
                 f"{float(one.steps):g}",
                 f"{float(one.bandwidth):.4f}",
-                *((str(one.timing.gaps), str(one.timing.hops)) if switched else ()),
+                *((gaps_and_hops(one.timing),) if switched else ()),
                 *((" ".join(map(str, one.chunks)) if one.timing.pipelined else "",) if chunked else ()),
                 *times,
                 _between(one.all_to_all),
@@ -152,7 +153,7 @@ class Comparison(SideBySide):
         empty = [""] * (5 + priced)
         fabrics = any(not isinstance(one.place, Topology) for one in self.contenders)
         least = "lower bound without switches" if fabrics else "lower bound"
-        none = ("",) * (2 * switched + chunked)
+        none = ("",) * (switched + chunked)
         for bound in self.bounds:
             times = [f"{format_time(time)}{' ' * 11}" for time in work.allreduce(bound)]
             rows.append((str(bound.steps), f"{float(bound.bandwidth):.4f}", *none, *times, *empty, least))
@@ -162,7 +163,7 @@ class Comparison(SideBySide):
             (
                 "steps",
                 "y",
-                *(("gaps", "hops") if switched else ()),
+                *((GAPS_AND_HOPS,) if switched else ()),
                 *(("chunks",) if chunked else ()),
                 *sizes,
                 "all-to-all",
@@ -188,7 +189,7 @@ class Comparison(SideBySide):
     def _formulas(self) -> Iterator[str]:
         """Yield how times follow from the columns."""
         yield "time = 2 (steps alpha + y M/B)"
-        step = "alpha + gaps gap + hops hop" if self.switched else "alpha"
+        step = step_words(switched=self.switched)
         if any(one.timing.pipelined and not one.timing.at_once for one in self.contenders):
             yield f"with chunks 2 (steps + chunks - 1) ({step} + y M/B / chunks)"
         names = [one.name for one in self.contenders if one.timing.at_once]

@@ -27,7 +27,7 @@ from topodesign.base.units import (
 )
 from topodesign.base.wording import counted, listed
 from topodesign.collectives import ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, Collective, as_collective
-from topodesign.comparison.timing import Timing
+from topodesign.comparison.timing import GAPS_AND_HOPS, Timing, gaps_and_hops, step_words
 from topodesign.expand.places import PlaceLike, as_fabric, as_place
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
 from topodesign.fabrics.latencies import as_latency
@@ -149,13 +149,16 @@ class MethodComparison(SideBySide):
         """Return what is compared, and the bound."""
         what = f"{self.collective} of {self.nodes} nodes on {self.name}"
         least = f"fewer than {counted(self.steps, 'step')} or a bandwidth factor below {self.factor}"
-        if self.messages.alpha is None:
-            first = format_time(self.latency)
-            return f"{what}, links with their own latencies: no plan ends before {first} or has {least}"
-        given = f"alpha {format_time(self.messages.alpha)}"
-        if self.switched:
-            given += f", gap {format_time(self.messages.gap)}, hop {format_time(self.messages.hop)}"
-        return f"{what}; {given}, {format_bandwidth(self.bandwidth)} per node: no plan has {least}"
+        own, first = self.messages.alpha is None, ""
+        given = [] if self.messages.alpha is None else [f"alpha {format_time(self.messages.alpha)}"]
+        given += [f"gap {format_time(self.messages.gap)}"] if self.switched else []
+        given += [f"hop {format_time(self.messages.hop)}"] if self.switched and not own else []
+        if own:
+            given.insert(0, "links with their own latencies")
+            first = f"ends before {format_time(self.latency)} or "
+        else:
+            given.append(f"{format_bandwidth(self.bandwidth)} per node")
+        return f"{what}; {', '.join(given)}: no plan {first}has {least}"
 
     @property
     def switched(self) -> bool:
@@ -216,8 +219,9 @@ class MethodComparison(SideBySide):
         """Return a row for every method that made a plan, and one for the bound; below, why the others made none."""
         sizes = tuple(format_size(size) for size in self.sizes)
         made = [one for one in self.methods if one.times]
-        shared = ("gaps", "hops") if self.switched else ()
-        cut = ("chunks",) if any(one.timing for one in made) else ()
+        alike = self.messages.alpha is not None  # else times do not follow from columns
+        shared = (GAPS_AND_HOPS,) if alike and self.switched else ()
+        cut = ("chunks",) if alike and any(one.timing for one in made) else ()
         columns = ("method", "kind", "steps", "y", *shared, *cut, *sizes, "y / bound", "made in")
         best = [min((one.times[at] for one in made), default=None) for at in range(len(sizes))]
         rows = []
@@ -230,9 +234,8 @@ class MethodComparison(SideBySide):
             steps = "" if one.steps is None else str(one.steps)
             factor = "" if one.bandwidth is None else f"{float(one.bandwidth):.4f}"
             ratio = "" if over is None else f"{float(over):.3f}"
-            own = one.timing
-            more = [str(count) if own else "" for count in (own.gaps, own.hops)] if own else ["", ""]
-            more = [*more[: len(shared)], *([" ".join(map(str, one.chunks))] if cut else [])]
+            more = [gaps_and_hops(one.timing)] if shared else []
+            more += [" ".join(map(str, one.chunks))] if cut else []
             rows.append((one.method, one.kind, steps, factor, *more, *times, ratio, f"{one.seconds:.2f}s"))
         least_times = map(format_time, self.bounds)
         none = ("",) * len((*shared, *cut))
@@ -249,7 +252,7 @@ class MethodComparison(SideBySide):
             columns,
             tuple(rows),
             frozenset({"kind", "method"}),
-            frozenset({"kind", "made in"}),
+            frozenset({"kind", "made in", "y / bound"}),
             compared=len(made),
             footnote=footnote,
         )
@@ -261,17 +264,13 @@ class MethodComparison(SideBySide):
             return
         if any(one.kind == "rounds" for one in made):
             yield "time of rounds = steps alpha + y M/B"
-        piped = {one.method: one.timing for one in made if one.timing is not None}
-        if piped:
-            step = "alpha + gaps gap + hops hop" if self.switched else "alpha"
-            phases = max(len(timing.phases) for timing in piped.values())
-            more, share = ("", "") if phases == 1 else (f"{phases} ", f"{phases} ")
-            yield f"of chunks (steps + {more}(chunks - 1)) ({step} + y M/B / ({share}chunks))".replace(
-                "((chunks", "(chunks"
-            )
-            single = [name for name, timing in piped.items() if len(timing.phases) < phases]
-            if single:
-                yield f"{listed(single)}, all at once: (steps + chunks - 1) ({step} + y M/B / chunks)"
+        step = step_words(switched=self.switched)
+        halves = {one.method: len(one.timing.phases) == 2 for one in made if one.timing is not None}
+        if any(halves.values()):
+            yield f"of chunks (steps + 2 (chunks - 1)) ({step} + y M/B / (2 chunks))"
+        if whole := [name for name, both in halves.items() if not both]:
+            which = f"of {listed(whole)}" if len(whole) < len(halves) else "of chunks"
+            yield f"{which} (steps + chunks - 1) ({step} + y M/B / chunks)"
         if any(one.kind == "timed" for one in made):
             yield "of timed sends what simulate has, links being free for the next after gap and bytes"
 

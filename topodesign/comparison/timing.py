@@ -12,6 +12,9 @@ from topodesign.simulation.chunked import Pipeline, best_chunks
 from topodesign.simulation.paths import PathSimulation
 from topodesign.simulation.trees import TreeSimulation
 
+GAPS_AND_HOPS = "g,h"
+"""Title of the column that shows both, as formulas below tables call them."""
+
 
 class Phase(NamedTuple):
     """A part of an allreduce: its steps or height, and what a step has of messages, switches and data.
@@ -121,3 +124,13 @@ class Timing:
     def _pipelines(self, size: Fraction, bandwidth: Fraction) -> tuple[Pipeline, ...]:
         scale = 8 * size / bandwidth
         return tuple(Pipeline(one.steps, one.starts, one.switches, one.factor * scale) for one in self.phases)
+
+
+def gaps_and_hops(timing: Timing | None) -> str:
+    """Return the gaps and hops of a step as a table shows them; nothing of timed sends and other plans without."""
+    return "" if timing is None else f"{timing.gaps},{timing.hops}"
+
+
+def step_words(*, switched: bool) -> str:
+    """Return in words what a step takes beside its bytes."""
+    return "alpha + g gap + h hop" if switched else "alpha"
