@@ -39,9 +39,9 @@ def tables(page: str) -> Iterator[Shown]:
             for at, line in enumerate(lines):
                 if not at or not re.fullmatch(r"\s*─+\s*", line):
                     continue
-                ends = [(m.end(), m.group()) for m in re.finditer(r"\S+(?: \S+)*", lines[at - 1])]
+                titles = list(re.finditer(r"\S+(?: \S+)*", lines[at - 1]))
                 body = list(body_of(lines[at + 1 :]))
-                rows = tuple(cells(row, ends) for row in body)
+                rows = tuple(cells(row, titles) for row in body)
                 below = "\n".join(lines[at + 1 :])
                 notes = {m.group(1): m.group(2) for m in re.finditer(r"^(\d+)  (.*(?:\n +\S.*)*)", below, re.MULTILINE)}
                 yield Shown(step.source, text, rows, notes)
@@ -59,11 +59,13 @@ def body_of(lines: list[str]) -> Iterator[str]:
             yield line
 
 
-def cells(row: str, ends: list[tuple[int, str]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {title: [] for _, title in ends}
+def cells(row: str, titles: list[re.Match[str]]) -> dict[str, list[str]]:
+    """The words below each title: those of a column of words begin with it, numbers end with it."""
+    found: dict[str, list[str]] = {title.group(): [] for title in titles}
     for word in re.finditer(r"\S+", row):
-        title = next((title for end, title in ends if word.end() <= end + 1), ends[-1][1])
-        found[title].append(word.group())
+        begins = (title for title in titles if title.start() == word.start())
+        ends = (title for title in titles if word.end() <= title.end() + 1)
+        found[next(begins, next(ends, titles[-1])).group()].append(word.group())
     return found
 
 
