@@ -290,7 +290,7 @@ def test_the_content_of_a_file_counts_and_not_its_name(
         assert run(["compile", str(schedule), "-o", str(again)]) == 0
         assert again.read_bytes() == program.read_bytes()
         assert run(["simulate", str(text)]) == 2
-        assert "MSCCL program" in capsys.readouterr().err
+        assert "this is a program, not a schedule" in capsys.readouterr().err
     assert run(["verify", str(tmp_path)]) == 2
     assert run(["verify", str(tmp_path / "nothing.xml")]) == 2
     assert run(["compile", str(tmp_path / "nothing.npz"), "-o", str(program)]) == 2
