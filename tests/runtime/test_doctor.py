@@ -146,7 +146,7 @@ REASONS: dict[str, dict[str, Any]] = {
     "it is for 1024 bytes and more": {"count": 12},
     "it is for at most 67108864 bytes": {"count": 12 * 2**21},
     "the bytes are no multiple of its 12 chunks": {"count": 2**18 + 1},
-    "programs add, multiply, or take the least or largest": {"op": 4, "count": THREE},
+    "programs add, multiply, or take the smaller or larger": {"op": 4, "count": THREE},
     "it is an allreduce": {"name": "Broadcast", "count": THREE},
 }
 
