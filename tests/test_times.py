@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.pages import PAGES, ROOT, blocks, steps
+from topodesign import compare, pareto
+from topodesign.base.records import Result
 from topodesign.base.units import parse_bandwidth, parse_size, parse_time
 
 TIME = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s)\*?")
@@ -180,3 +182,38 @@ def test_a_time_that_does_not_follow_is_found() -> None:
             other = f"{float(Fraction(number) * factor):.4g}{unit}".ljust(len(word))[: len(word)]
             with pytest.raises(AssertionError):
                 check(page.replace(word, other))
+
+
+def as_page(found: Result, command: str) -> str:
+    """A result as a page would show it in a very wide terminal: what reports and notebooks show."""
+    lines = found.table().text().splitlines()
+    rule = next(at for at, line in enumerate(lines) if set(line) == {"-", " "})
+    later = [at for at, line in enumerate(lines) if set(line) == {"-", " "}][1:]
+    shown = [
+        f" {'─' * len(line)}" if at == rule else "" if at in later else f" {line}" for at, line in enumerate(lines)
+    ]
+    return "\n".join(f"    {line}" for line in [f"$ {command}", *shown])
+
+
+@pytest.mark.parametrize("nodes", [16, 31, 200])
+def test_tables_of_reports_follow_too(nodes: int) -> None:
+    sizes = ["16KiB", "1MiB", "100MiB"]
+    found = pareto(nodes, 6, sizes=sizes)
+    assert check(as_page(found, "topodesign pareto")) >= 3 * len(found)
+    beside = compare(["best", "torus", "ring", "fattree"], nodes=nodes, degree=6, sizes=sizes)
+    assert check(as_page(beside, "topodesign compare")) >= 3 * len(beside.contenders)
+
+
+def test_times_in_json_follow_from_what_is_in_it() -> None:
+    found = compare(
+        ["best", "ring", "fattree", "dragonfly"], nodes=72, degree=6, sizes=["1KiB", "1MiB", "1GiB"]
+    ).record()
+    for one in found["contenders"]:
+        y, count, phases = float(Fraction(one["bandwidth"])), one["steps"], one["phases"]
+        step = found["alpha_s"] + one["gaps"] * found["gap_s"] + one["hops"] * found["hop_s"]
+        for size, chunks in zip(found["sizes_bytes"], one["chunks"], strict=True):
+            transmit = 8 * size / found["bandwidth_bps"]
+            wanted = 2 * (count * found["alpha_s"] + y * transmit)
+            if one["pipelined"]:
+                wanted = (2 * count + phases * (chunks - 1)) * (step + 2 * y * transmit / (phases * chunks))
+            assert one["times_s"][str(size)] == pytest.approx(wanted, rel=1e-9)

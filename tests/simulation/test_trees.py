@@ -70,7 +70,8 @@ def by_events(
     begin = Fraction(0)
     halves = [np.flatnonzero((schedule.tree < schedule.reduce_trees) == inward).tolist() for inward in (True, False)]
     step = [messages(schedule, [*halves[0], *halves[1]] if schedule.concurrent else half) for half in halves]
-    shared = [(starts - 1) * latency.gap + switches * latency.hop for starts, switches in step]
+    starts, switches = map(max, zip(*step, strict=True))
+    shared = (starts - 1) * latency.gap + switches * latency.hop
     complete: dict[tuple[int, int], Fraction] = {}  # when a root has a chunk from all its in-trees
     for phase in (schedule.tree < schedule.reduce_trees, schedule.tree >= schedule.reduce_trees):
         there: dict[tuple[int, int, int], Fraction] = {}
@@ -80,7 +81,7 @@ def by_events(
             together = (np.arange(len(schedule)) < schedule.reduce_trees) == (tree < schedule.reduce_trees)
             data = Fraction(size) * weight / int(schedule.weight[together].sum())
             late = latency.alpha or Fraction(0) if of_links is None else slowest(schedule, row, of_links)
-            late += shared[tree >= schedule.reduce_trees]
+            late += shared
             takes = late + 8 * data / chunks / (weight * schedule.rate * UNIT)
             free = begin
             for chunk in range(chunks):

@@ -179,6 +179,7 @@ class _Phase:
 def _phases(schedule: Trees, happens: NDArray[np.bool_], size: Fraction, unit: Fraction) -> list[_Phase]:
     inward = np.arange(len(schedule)) < schedule.reduce_trees
     phases = []
+    starts, switches = _starts(schedule, happens), _switches(schedule, happens)
     for trees in [inward | ~inward] if schedule.concurrent else [inward, ~inward]:
         edges, weight = happens & trees[schedule.tree], schedule.weight[trees]
         if edges.any():
@@ -187,13 +188,22 @@ def _phases(schedule: Trees, happens: NDArray[np.bool_], size: Fraction, unit: F
             busy = 8 * per_weight / (schedule.rate * unit)
             way = _longest(schedule, edges)
             height = sum(node not in schedule.topology.switches for node in way[:-1])
-            pipeline = Pipeline(height, _starts(schedule, edges), _switches(schedule, edges), busy)
+            pipeline = Pipeline(height, starts, switches, busy)
             phases.append(_Phase(way, pipeline, per_weight * int(weight.min()), load))
     return phases
 
 
 def _starts(schedule: Trees, happens: NDArray[np.bool_]) -> int:
-    """Return how many messages the busiest port of a node starts at most: one to each node or switch that takes it."""
+    """Return how many messages the busiest port of a node starts at most: one to each node or switch that takes it.
+
+    Of two phases one after the other the larger number counts for both, so that a step takes as long in both.
+    """
+    inward = schedule.tree < schedule.reduce_trees
+    halves = [inward | ~inward] if schedule.concurrent else [inward, ~inward]
+    return max(_starts_at_once(schedule, happens & half) for half in halves)
+
+
+def _starts_at_once(schedule: Trees, happens: NDArray[np.bool_]) -> int:
     own = happens & ~np.isin(schedule.src, sorted(schedule.topology.switches))
     route = np.flatnonzero(own[schedule.route_edge])
     edge, first = schedule.route_edge[route], schedule.hop_start[:-1][route]
@@ -255,13 +265,9 @@ def _chains(schedule: Trees, happens: NDArray[np.bool_], latency: Sequence[Fract
 
     What a switch sends that adds or copies is of no length, but takes the latency of its links.
     """
-    inward = schedule.tree < schedule.reduce_trees
-    phases = [inward | ~inward] if schedule.concurrent else [inward, ~inward]
-    waits = np.zeros(len(schedule.tree), dtype=np.int64)  # gaps before the last message of the busiest port
-    for phase in phases:
-        waits[phase] = _starts(schedule, happens & phase) - 1
+    waits = _starts(schedule, happens) - 1  # gaps before the last message of the busiest port
     common = math.lcm(gap.denominator, *(one.denominator for one in latency))
-    if common * (max(latency) + int(waits.max(initial=0)) * gap) * len(schedule.hop) >= _MOST_TICKS:
+    if common * (max(latency) + waits * gap) * len(schedule.hop) >= _MOST_TICKS:
         raise TooLargeError("latencies of links have no common tick that 64 bits can count; use rounder numbers")
     ticks = np.array([int(one * common) for one in latency], dtype=np.int64)
     route, (src, dst) = _hops(schedule)
@@ -271,6 +277,7 @@ def _chains(schedule: Trees, happens: NDArray[np.bool_], latency: Sequence[Fract
     np.maximum.at(of_edge, schedule.route_edge, of_route)
     nodes = schedule.topology.nodes
     of_edge += np.where(np.isin(schedule.src, schedule.relays), 0, waits * int(gap * common))
+    inward = schedule.tree < schedule.reduce_trees
     near = (np.where(inward, schedule.dst, schedule.src) + schedule.tree * nodes)[happens]
     far = (np.where(inward, schedule.src, schedule.dst) + schedule.tree * nodes)[happens]
     sent = (~np.isin(schedule.src, schedule.relays)).astype(np.int64)[happens]
