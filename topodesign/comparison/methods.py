@@ -222,7 +222,7 @@ class MethodComparison(SideBySide):
         alike = self.messages.alpha is not None  # else times do not follow from columns
         shared = (GAPS_AND_HOPS,) if alike and self.switched else ()
         cut = ("chunks",) if alike and any(one.timing for one in made) else ()
-        columns = ("method", "kind", "steps", "y", *shared, *cut, *sizes, "y / bound", "made in")
+        columns = ("method", "kind", "steps", "y", *shared, *cut, *sizes, "y / bound")
         best = [min((one.times[at] for one in made), default=None) for at in range(len(sizes))]
         rows = []
         for one in made:
@@ -236,10 +236,10 @@ class MethodComparison(SideBySide):
             ratio = "" if over is None else f"{float(over):.3f}"
             more = [gaps_and_hops(one.timing)] if shared else []
             more += [" ".join(map(str, one.chunks))] if cut else []
-            rows.append((one.method, one.kind, steps, factor, *more, *times, ratio, f"{one.seconds:.2f}s"))
+            rows.append((one.method, one.kind, steps, factor, *more, *times, ratio))
         least_times = map(format_time, self.bounds)
         none = ("",) * len((*shared, *cut))
-        rows.append(("at least", "", str(self.steps), f"{float(self.factor):.4f}", *none, *least_times, "", ""))
+        rows.append(("at least", "", str(self.steps), f"{float(self.factor):.4f}", *none, *least_times, ""))
         why: dict[str, list[str]] = {}
         for one in self.methods:
             if not one.times:
@@ -252,7 +252,7 @@ class MethodComparison(SideBySide):
             columns,
             tuple(rows),
             frozenset({"kind", "method"}),
-            frozenset({"kind", "made in", "y / bound"}),
+            frozenset({"kind", "y / bound"}),
             compared=len(made),
             footnote=footnote,
         )
