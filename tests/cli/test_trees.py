@@ -85,7 +85,9 @@ def test_simulation_tends_to_the_algorithmic_bandwidth(boxes: Path, capsys: pyte
     result = document(capsys, "simulate", str(boxes), "--alpha", "5us", *sizes, "--json")
     small, large, endless = result["runs"]
     _, schedule, _ = load_trees(boxes)
-    assert small["time_s"] == pytest.approx(schedule.height * 5e-6, rel=1e-3)
+    assert sum(one["height"] for one in small["phases"]) == schedule.height
+    late = [one["height"] * (5e-6 + (one["starts"] - 1) * 2e-7 + one["switches"] * 3e-7) for one in small["phases"]]
+    assert small["time_s"] == pytest.approx(sum(late), rel=1e-3)
     rates = [one["algorithmic_bandwidth_GBps"] for one in (small, large, endless)]
     assert rates == sorted(rates)
     assert rates[-1] == pytest.approx(533.333, rel=1e-3)

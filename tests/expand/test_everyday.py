@@ -94,7 +94,7 @@ def test_everyday_fabrics(name: str) -> None:
         ("hyperx(complete(4),3)", "integers"),
         ("slimfy(5)", "slimfly"),
         ("jelyfish(20,4)", "jellyfish"),
-        ("fatree(4,4,4)", r"fattree \(a fabric\)"),
+        ("fatree(4,4,4)", r"'fattree' \(a fabric\)"),
         ("catalogue(12,4,1)", "catalog"),
     ],
 )

@@ -60,7 +60,7 @@ def test_a_plan_is_kept_simulated_and_compiled(tmp_path: Path) -> None:
     best = simulate(again, size="1GiB")
     # Theorem 4: as many steps as the longest way has sends, and the chunks less one.
     chunks, alpha = 1000, Fraction(1, 10**6)
-    many = simulate(again, size="1GiB", chunks=chunks, alpha=alpha)
+    many = simulate(again, size="1GiB", chunks=chunks, alpha=alpha, gap=0, hop=0)
     by_bandwidth = Fraction(2**30) / plan.claim["algorithmic_bandwidth"]
     assert many.time == (plan.claim["height"] + chunks - 1) * (alpha + by_bandwidth / chunks)
     assert best.time >= by_bandwidth

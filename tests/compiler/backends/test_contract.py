@@ -155,7 +155,8 @@ def foreign(target: str) -> Iterator[dict[str, Any]]:
     for option in fields(Options):
         if option.name not in EVERYONES | backend.takes:
             assert option.default is not MISSING
-            yield {option.name: 1 if option.default is None else "1MiB" if option.default == 0 else "other"}
+            plain = "1us" if option.name == "alpha" else 1
+            yield {option.name: plain if option.default is None else "1MiB" if option.default == 0 else "other"}
 
 
 @pytest.mark.parametrize("target", BACKENDS)

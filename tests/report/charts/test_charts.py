@@ -76,7 +76,7 @@ def test_the_frontier_has_its_bound_at_the_corner() -> None:
     made = chart(found)
     assert made.kind == "frontier"
     ours, bound = made.series[0], made.series[1]
-    assert list(zip(ours.x, ours.y, strict=True)) == [(one.cost.steps, one.cost.bandwidth) for one in found]
+    assert list(zip(ours.x, ours.y, strict=True)) == [(one.cost.steps, one.mean.bandwidth) for one in found]
     assert min(ours.x) >= bound.x[0]
     assert min(ours.y) >= bound.y[0]
 

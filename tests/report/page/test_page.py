@@ -102,7 +102,9 @@ def test_every_moving_part_has_its_place(pages: dict[str, Page]) -> None:
 
 def test_an_answer_holds_exact_figures_of_every_choice(pages: dict[str, Page]) -> None:
     found, page = pareto(30, 4, sizes=["1MiB", "1GB"], runners_up=1), pages["answer"]
-    assert page.record()["verdict"] == found.verdict
+    headline = page.record()["verdict"]
+    assert headline.startswith(f"Wire {found.best.label}: an allreduce of 1MiB takes ")
+    assert headline.endswith(f". {found.verdict}")
     assert {**found.record(), "against": page.record()["result"]["against"]} == page.record()["result"]
     assert len(page.document.choices) == len(found)
     assert page.document.chosen == found.entries.index(found.best)
@@ -113,7 +115,8 @@ def test_an_answer_holds_exact_figures_of_every_choice(pages: dict[str, Page]) -
         for size, time in zip(("1MiB", "1GB"), evaluate(entry.spec, sizes=["1MiB", "1GB"]).allreduce, strict=True):
             assert Fraction(figures[f"Allreduce of {size}"].removesuffix(" s")) == time
     chart = next(part for part in every_part(page) if part["part"] == "chart" and part["chooses"])
-    assert [str(one.cost.bandwidth) in text for one, text in zip(found, chart["series"][0]["texts"], strict=True)]
+    texts = chart["series"][0]["texts"]
+    assert all(f"y = {one.mean.bandwidth} = " in text for one, text in zip(found, texts, strict=True))
     told = next(part for part in every_part(page) if part["part"] == "table" and "next by" in part["columns"])
     assert [row[-1] for row in told["rows"][1:]] == list(dict.fromkeys(str(one.spec) for one in found.runners_up or ()))
     assert [one["name"] for one in page.record()["result"]["against"]["contenders"]][1:] == ["torus", "ring"]
