@@ -83,7 +83,6 @@ class Among(Enum):
     SCHEDULES = "schedule", "schedules"
     STEPS = "schedule of so many steps", "schedules of so many steps"
     CHUNKS = "schedule of as many steps and equal chunks", "schedules of as many steps and equal chunks"
-    SHORTEST = "schedule over shortest paths", "schedules over shortest paths"
     WHOLE = "plan of whole chunks", "plans of whole chunks"
     TREES = (
         "schedule over trees of nodes, with switches that only forward,",

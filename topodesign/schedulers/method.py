@@ -12,6 +12,7 @@ from typing import Any
 from topodesign.base.arguments import as_integer
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError
+from topodesign.base.latency import ALPHA
 from topodesign.collectives import Collective
 from topodesign.expand.places import PlaceLike, as_fabric, as_place
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
@@ -29,8 +30,6 @@ from topodesign.topology.link_table import Link, LinkTable, read_link_table
 from topodesign.topology.topology import Topology
 
 Progress = Callable[[float], None]
-ALPHA = Fraction(1, 10**5)
-"""Seconds of latency where nothing is said."""
 
 OPTIONS = (
     "chunks",

@@ -27,6 +27,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from topodesign.base.errors import FileFormatError, InfeasibleError, MissingLibraryError, ParameterError
+from topodesign.base.latency import ALPHA
 from topodesign.base.units import format_size, format_time
 from topodesign.compiler.backends.backend import Backend, Files, Options
 from topodesign.compiler.ir import Program
@@ -172,8 +173,7 @@ class Chakra(Backend):
 
 def _simulated(plan: Plan, options: Options, expected: dict[str, Any]) -> str:
     """Return what ``simulate`` says of the links that there are, where that is cheap and it knows them."""
-    from topodesign.compiler.backends.links import USUAL_ALPHA  # noqa: PLC0415  NumPy, which help does without
-    from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric  # noqa: PLC0415
+    from topodesign.fabrics.fabric import OWN_LATENCIES, Fabric  # noqa: PLC0415  NumPy, which help does without
     from topodesign.plans.timed import Timed  # noqa: PLC0415
     from topodesign.simulation.plans import simulate  # noqa: PLC0415
 
@@ -183,7 +183,7 @@ def _simulated(plan: Plan, options: Options, expected: dict[str, Any]) -> str:
     timed = partial(simulate, plan, size=Fraction(expected["size_bytes"]), bandwidth=options.bandwidth)
     if isinstance(plan.movement, Timed):
         return f"; 'topodesign simulate' says {format_time(timed().time)} there"
-    alpha = USUAL_ALPHA if options.alpha is None else options.alpha
+    alpha = ALPHA if options.alpha is None else options.alpha
     said = f"; 'topodesign simulate' says {format_time(timed(alpha=alpha).time)} there with a latency of "
     said += format_time(alpha)
     if isinstance(place, Fabric) and place.latency:

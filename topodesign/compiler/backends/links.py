@@ -5,15 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 from topodesign.base.errors import ParameterError
+from topodesign.base.latency import ALPHA
 from topodesign.base.units import format_rate, format_time
 from topodesign.compiler.backends.backend import Options
 from topodesign.compiler.messages import Messages
 from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.runtime.network import Network
 from topodesign.topology.topology import Topology
-
-USUAL_ALPHA = Fraction(1, 10**5)
-"""Seconds of latency where nobody says any."""
 
 
 def network_of(program: Messages, options: Options) -> tuple[Network, list[str]]:
@@ -74,7 +72,7 @@ def _alphas(program: Messages, place: Topology | Fabric, options: Options) -> li
     if isinstance(place, Fabric) and place.latency:
         known = dict(place.latency)
         return [known.get(one, Fraction(0)) for one in place.classes]
-    return [USUAL_ALPHA]
+    return [ALPHA]
 
 
 def _star(topology: Topology) -> bool:
