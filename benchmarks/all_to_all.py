@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
 from topodesign.pricing.all_to_all import AllToAll, all_to_all
 from topodesign.pricing.efforts import Effort
 

@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
 from topodesign.plans.measure import cost_of
 from topodesign.pricing.closed_form import price
 from topodesign.schedulers.exact_rounds import fewest_rounds

@@ -11,10 +11,10 @@ import sys
 import time
 
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.expand.places import as_fabric
+from topodesign.graphs.expansions.places import as_fabric
+from topodesign.plans.replay.plans import verify
 from topodesign.pricing.flows.flow_optimum import FlowOptimum, flow_optimum
 from topodesign.schedulers.scheduling import schedule
-from topodesign.verification.plans import verify
 
 BOXES = (1, 2, 4, 8, 16, 32)
 TABLES = {

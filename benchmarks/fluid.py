@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from topodesign import build_fabric, schedule, verify
 from topodesign.fabrics.fabric import Fabric
-from topodesign.fluid.fluid_optimum import FluidOptimum, fluid_optimum
+from topodesign.optima.fluid.fluid_optimum import FluidOptimum, fluid_optimum
 
 RAILS = {"NVLink": 1, "InfiniBand": 2}
 PCIE = {"PCIe": 1, "InfiniBand": 1}

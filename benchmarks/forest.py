@@ -18,15 +18,15 @@ from typing import TypeVar
 import numpy as np
 
 from topodesign.base import compiled
-from topodesign.expand.places import as_fabric
-from topodesign.forest.fixed import FixedOptimum, fixed_optimum, smallest_trees
-from topodesign.forest.optimum import optimum, solved
-from topodesign.forest.packing import Packing, pack_trees
-from topodesign.forest.schedule import forest_schedule
-from topodesign.forest.splitting import remove_switches
+from topodesign.graphs.expansions.places import as_fabric
+from topodesign.optima.forest.fixed import FixedOptimum, fixed_optimum, smallest_trees
+from topodesign.optima.forest.optimum import optimum, solved
+from topodesign.optima.forest.packing import Packing, pack_trees
+from topodesign.optima.forest.schedule import forest_schedule
+from topodesign.optima.forest.splitting import remove_switches
+from topodesign.plans.replay.trees import verify_trees
 from topodesign.topology.shifts import find_shifts
 from topodesign.topology.topology import Topology
-from topodesign.verification.trees import verify_trees
 
 FAMILIES = {
     "A100 boxes": [f"dgx_a100({boxes})" for boxes in (2, 4, 8, 16, 32, 64, 128)],

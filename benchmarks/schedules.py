@@ -18,14 +18,14 @@ from topodesign import build
 from topodesign.base import compiled
 from topodesign.compiler.compilation import compile_plan
 from topodesign.plans.plan import Plan
+from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
+from topodesign.plans.timing.rounds import simulate_rounds
 from topodesign.runtime.check import check_program
 from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import get_profile
 from topodesign.schedulers.scheduling import schedule as make_plan
-from topodesign.simulation.rounds import simulate_rounds
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import verify_rounds
 
 LARGE = ("hypercube(10)", "torus(50,50)", "genkautz(4,1024)", "line(circulant(16,3,4),3)")
 PROGRAMS = ("circulant(12,2,3)", "hypercube(5)", "genkautz(4,32)")

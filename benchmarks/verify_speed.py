@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from topodesign.base import compiled
 from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import verify_rounds
 
 
 def hypercube(dimensions: int) -> Topology:

@@ -21,25 +21,19 @@ LAYERS = (
     "base",
     "collectives",
     "topology",
-    "algebra",
-    "graphs",
+    "solve",
     "fabrics",
     "plans",
-    "expand",
-    "solve",
+    "graphs",
     "pricing",
-    "verification",
-    "simulation",
-    "execution",
-    "fluid",
-    "forest",
-    "schedulers",
     "search",
+    "optima",
+    "execution",
     "catalog",
+    "schedulers",
     "runtime",
     "compiler",
     "wiring",
-    "comparison",
     "report",
     "cli",
     "__main__",
@@ -52,7 +46,7 @@ SUBLAYERS = {
 
 # Folders that check the work of others and so share no code with them: all that they may import.
 INDEPENDENT = {
-    "verification": {"base", "collectives", "topology", "plans", "fabrics", "expand"},  # the last to rebuild specs
+    "plans/replay": {"base", "collectives", "topology", "plans", "fabrics"},
     "runtime": {"base", "collectives"},
 }
 
@@ -150,8 +144,8 @@ def test_imports_point_down(name: str) -> None:
             assert statement.col_offset > 0, f"{where}, which must be inside a function"
             continue
         assert level(other) < level(own), f"{where}, which is above it"
-        if own in INDEPENDENT:
-            assert other in INDEPENDENT[own], f"{where}, whose work it checks"
+        for folder, allowed in INDEPENDENT.items():
+            assert not name.startswith(f"{folder}/") or other in allowed, f"{where}, whose work it checks"
 
 
 @pytest.mark.parametrize("own", SUBLAYERS)
@@ -241,7 +235,7 @@ def test_the_house_has_few_floors() -> None:
         ready = [name for name in below if name not in level and below[name] <= level.keys()]
         assert ready, f"folders that import each other: {sorted(below.keys() - level.keys())}"
         level |= {name: 1 + max((level[other] for other in below[name]), default=0) for name in ready}
-    assert max(level.values()) <= 12, sorted(level.items(), key=lambda pair: pair[1])
+    assert max(level.values()) <= 10, sorted(level.items(), key=lambda pair: pair[1])
 
 
 def test_no_modules_go_in_a_circle() -> None:

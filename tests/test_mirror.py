@@ -55,7 +55,7 @@ def imported(path: Path) -> set[str]:
 def test_every_folder_has_its_folder_of_tests() -> None:
     assert {path.parent.name for path in TESTS.glob("*/__init__.py")} == {*FOLDERS, "samples", "fuzz", "claims"}
     for folder in FOLDERS:
-        assert list((TESTS / folder).glob("test_*.py")), f"tests/{folder} has no tests"
+        assert list((TESTS / folder).rglob("test_*.py")), f"tests/{folder} has no tests"
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

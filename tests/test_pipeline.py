@@ -13,13 +13,13 @@ from tests.samples.schedules import COLLECTIVES, Collective
 from topodesign import build
 from topodesign.base.errors import InfeasibleError
 from topodesign.base.spec import Spec, parse
-from topodesign.expand import EXPANSIONS
 from topodesign.graphs import FAMILIES
+from topodesign.graphs.expansions import EXPANSIONS
+from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.pricing.closed_form import price
 from topodesign.runtime.check import check_program
 from topodesign.runtime.parse import parse_xml
 from topodesign.runtime.profiles import get_profile
-from topodesign.verification.rounds import verify_rounds
 
 TABLE_3 = [
     "complete(5)", "degree(complete(3),2)", "circulant(7,2,3)", "bipartite(4)", "hamming(2,3)",

@@ -38,40 +38,44 @@ if TYPE_CHECKING:
     from topodesign.catalog.verify import verify_catalog as verify_catalog
     from topodesign.collectives import as_collective as as_collective
     from topodesign.collectives.collective import Collective as Collective
-    from topodesign.comparison.compare import compare as compare
-    from topodesign.comparison.methods import compare_methods as compare_methods
     from topodesign.compiler.compilation import compile_plan as compile_plan
     from topodesign.compiler.fitting import compile_fitting as compile_fitting
     from topodesign.compiler.several import compile_groups as compile_groups
     from topodesign.compiler.several import compile_roots as compile_roots
     from topodesign.execution.run import run_plan as run_plan
-    from topodesign.expand.library import as_topology as as_topology
-    from topodesign.expand.library import build as build
-    from topodesign.expand.places import as_fabric as as_fabric
     from topodesign.fabrics.fabric import Fabric as Fabric
     from topodesign.fabrics.files import read_fabric as read_fabric
     from topodesign.fabrics.files import write_fabric as write_fabric
     from topodesign.fabrics.part import part_of as part_of
     from topodesign.fabrics.presets import build_fabric as build_fabric
     from topodesign.fabrics.unwinding import unwind as unwind
-    from topodesign.forest.fabric_optimum import optimum as optimum
-    from topodesign.forest.group_price import price_groups as price_groups
-    from topodesign.forest.purchase import upgrade as upgrade
-    from topodesign.forest.schedule import forest_schedule as forest_schedule
-    from topodesign.forest.throughput import throughput as throughput
+    from topodesign.graphs.expansions.library import as_topology as as_topology
+    from topodesign.graphs.expansions.library import build as build
+    from topodesign.graphs.expansions.places import as_fabric as as_fabric
+    from topodesign.optima.forest.fabric_optimum import optimum as optimum
+    from topodesign.optima.forest.group_price import price_groups as price_groups
+    from topodesign.optima.forest.purchase import upgrade as upgrade
+    from topodesign.optima.forest.schedule import forest_schedule as forest_schedule
+    from topodesign.optima.forest.throughput import throughput as throughput
     from topodesign.plans.files import load_plan as load_plan
     from topodesign.plans.files import save_plan as save_plan
     from topodesign.plans.orbit import OrbitRounds as OrbitRounds
     from topodesign.plans.paths import Paths as Paths
     from topodesign.plans.plan import Plan as Plan
+    from topodesign.plans.replay.plans import verify as verify
     from topodesign.plans.rounds import Rounds as Rounds
     from topodesign.plans.timed import Timed as Timed
+    from topodesign.plans.timing.plans import simulate as simulate
+    from topodesign.plans.timing.plans import training_step as training_step
+    from topodesign.plans.timing.timeline import timeline as timeline
     from topodesign.plans.together import Together as Together
     from topodesign.plans.trees import Trees as Trees
     from topodesign.pricing.all_to_all import all_to_all as all_to_all
     from topodesign.pricing.evaluation import evaluate as evaluate
     from topodesign.pricing.evaluation import price as price
     from topodesign.pricing.evaluation import price_deferred as price_deferred
+    from topodesign.report.comparison.compare import compare as compare
+    from topodesign.report.comparison.methods import compare_methods as compare_methods
     from topodesign.report.families import families as families
     from topodesign.report.page.page import report_page as report_page
     from topodesign.report.plots import plot as plot
@@ -86,12 +90,8 @@ if TYPE_CHECKING:
     from topodesign.schedulers.scheduling import schedule as schedule
     from topodesign.search.layout import layout as layout
     from topodesign.search.synthesis import synthesize as synthesize
-    from topodesign.simulation.plans import simulate as simulate
-    from topodesign.simulation.plans import training_step as training_step
-    from topodesign.simulation.timeline import timeline as timeline
     from topodesign.topology.files import write_links as write_links
     from topodesign.topology.topology import Topology as Topology
-    from topodesign.verification.plans import verify as verify
     from topodesign.wiring.apply.apply import apply_wiring as apply_wiring
     from topodesign.wiring.apply.stage_files import export_stages as export_stages
     from topodesign.wiring.change.rewire import rewire as rewire
@@ -117,9 +117,9 @@ _HOMES = {
     "all_to_all": "pricing.all_to_all",
     "apply_wiring": "wiring.apply.apply",
     "as_collective": "collectives",
-    "as_fabric": "expand.places",
-    "as_topology": "expand.library",
-    "build": "expand.library",
+    "as_fabric": "graphs.expansions.places",
+    "as_topology": "graphs.expansions.library",
+    "build": "graphs.expansions.library",
     "build_catalog": "catalog.build",
     "build_fabric": "fabrics.presets",
     "Catalog": "catalog.lookup",
@@ -130,8 +130,8 @@ _HOMES = {
     "check_wiring": "wiring.check.check",
     "Collective": "collectives.collective",
     "compare_catalogs": "catalog.changes",
-    "compare_methods": "comparison.methods",
-    "compare": "comparison.compare",
+    "compare_methods": "report.comparison.methods",
+    "compare": "report.comparison.compare",
     "compile_fitting": "compiler.fitting",
     "compile_groups": "compiler.several",
     "compile_plan": "compiler.compilation",
@@ -147,7 +147,7 @@ _HOMES = {
     "Fabric": "fabrics.fabric",
     "families": "report.families",
     "failure_impact": "wiring.failures.report",
-    "forest_schedule": "forest.schedule",
+    "forest_schedule": "optima.forest.schedule",
     "heard_hosts": "wiring.start.discover",
     "import_wiring": "wiring.exports.read_back",
     "improve_catalog": "catalog.improve",
@@ -164,9 +164,9 @@ _HOMES = {
     "methods": "schedulers.listing",
     "moore_bound": "base.cost",
     "new_inventory": "wiring.start.answers",
-    "optimum": "forest.fabric_optimum",
+    "optimum": "optima.forest.fabric_optimum",
     "read_netbox": "wiring.start.source",
-    "upgrade": "forest.purchase",
+    "upgrade": "optima.forest.purchase",
     "OrbitRounds": "plans.orbit",
     "Pareto": "catalog.pareto",
     "pareto": "catalog.pareto",
@@ -180,7 +180,7 @@ _HOMES = {
     "price": "pricing.evaluation",
     "price_catalog": "catalog.price",
     "price_deferred": "pricing.evaluation",
-    "price_groups": "forest.group_price",
+    "price_groups": "optima.forest.group_price",
     "rank": "catalog.ranking",
     "read_fabric": "fabrics.files",
     "read_inventory": "wiring.inventory.files",
@@ -191,20 +191,20 @@ _HOMES = {
     "save_plan": "plans.files",
     "save_wiring": "wiring.plan.files",
     "schedule": "schedulers.scheduling",
-    "simulate": "simulation.plans",
+    "simulate": "plans.timing.plans",
     "Spec": "base.spec",
     "survey": "catalog.survey",
     "synthesize": "search.synthesis",
-    "throughput": "forest.throughput",
+    "throughput": "optima.forest.throughput",
     "Timed": "plans.timed",
-    "timeline": "simulation.timeline",
+    "timeline": "plans.timing.timeline",
     "Together": "plans.together",
     "unwind": "fabrics.unwinding",
     "Topology": "topology.topology",
-    "training_step": "simulation.plans",
+    "training_step": "plans.timing.plans",
     "trace_wiring": "wiring.exports.trace",
     "Trees": "plans.trees",
-    "verify": "verification.plans",
+    "verify": "plans.replay.plans",
     "verify_catalog": "catalog.verify",
     "wire": "wiring.plan.wire",
     "WiringPlan": "wiring.plan.plan",

@@ -28,13 +28,16 @@ from topodesign.collectives import as_collective
 from topodesign.compiler.compilation import compile_plan
 from topodesign.compiler.frontends import progress_kernels
 from topodesign.compiler.frontends.progress import ends
-from topodesign.expand.library import build
-from topodesign.forest import flattening_kernels, packing_kernels
-from topodesign.forest.allreduce import allreduce_optimum
-from topodesign.forest.optimum import optimum, with_capacity
-from topodesign.forest.schedule import forest_schedule
-from topodesign.forest.splitting import remove_switches
+from topodesign.graphs.expansions.library import build
+from topodesign.optima.forest import flattening_kernels, packing_kernels
+from topodesign.optima.forest.allreduce import allreduce_optimum
+from topodesign.optima.forest.optimum import optimum, with_capacity
+from topodesign.optima.forest.schedule import forest_schedule
+from topodesign.optima.forest.splitting import remove_switches
+from topodesign.plans.replay import replay
+from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.timed_ops import link_times
+from topodesign.plans.timing.rounds import simulate_rounds
 from topodesign.pricing import deferral_kernels, relay_kernels
 from topodesign.pricing import kernels as pricing_kernels
 from topodesign.pricing.closed_form import distances, girth, price
@@ -60,12 +63,9 @@ from topodesign.schedulers.ten.copying import copy_chunks
 from topodesign.schedulers.ten.forward import forward_chunks
 from topodesign.schedulers.ten.network import chunks_of, network_of
 from topodesign.schedulers.ten.repair import repaired
-from topodesign.simulation.rounds import simulate_rounds
 from topodesign.solve import flow_kernels
 from topodesign.solve.maxflow import balanced_part
 from topodesign.topology.topology import Topology
-from topodesign.verification import replay
-from topodesign.verification.rounds import verify_rounds
 from topodesign.wiring.change import field_kernels
 from topodesign.wiring.change.change import fewest_moves
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from topodesign.base.cost import Cost, bound_in, check_size, least_steps, lower_bound, lower_bounds, moore_bound
 from topodesign.base.errors import ParameterError
-from topodesign.expand.library import build
 from topodesign.graphs.circulant import dicirculant
+from topodesign.graphs.expansions.library import build
 from topodesign.pricing.closed_form import price
 from topodesign.topology.topology import Topology
 

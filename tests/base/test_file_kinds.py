@@ -12,8 +12,8 @@ from topodesign import load_plan, read_fabric, read_inventory
 from topodesign.base.errors import FileFormatError
 from topodesign.base.file_kinds import FileKind, expecting, kind_of, refuse_others
 from topodesign.cli.main import run
+from topodesign.plans.timing.workload import load_workload
 from topodesign.pricing.mix import read_mix
-from topodesign.simulation.workload import load_workload
 from topodesign.topology.files import read_topology
 
 MADE = {

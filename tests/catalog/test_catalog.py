@@ -32,7 +32,7 @@ from topodesign.catalog.files import catalog_file, read_rows, write_rows
 from topodesign.catalog.quality import STANDARD, coverage, quality
 from topodesign.catalog.rows import COLUMNS, Row, how_found, read_row, undominated, worth_keeping
 from topodesign.cli.main import run
-from topodesign.expand import EXPANSIONS
+from topodesign.graphs.expansions import EXPANSIONS
 from topodesign.search.finder import Finder
 
 Run = Callable[..., tuple[int, str, str]]

@@ -21,8 +21,8 @@ from topodesign.catalog.files import catalog_file, write_rows
 from topodesign.catalog.rows import VERSION, Row, how_found, read_row
 from topodesign.catalog.verify import Place, Verified, check_row, draw, misplaced, places, verify, verify_catalog
 from topodesign.cli.main import run
-from topodesign.expand.expansion import Base, Expansion
-from topodesign.expand.library import LIBRARY, build
+from topodesign.graphs.expansions.expansion import Base, Expansion
+from topodesign.graphs.expansions.library import LIBRARY, build
 from topodesign.pricing.closed_form import price
 from topodesign.topology.topology import Topology
 

@@ -24,7 +24,7 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.base.spec import LONGEST_SPEC
 from topodesign.cli.main import COMMANDS, SECTIONS, run
 from topodesign.cli.main import program as program_group
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
 from topodesign.schedulers import SCHEDULERS
 from topodesign.schedulers.scheduling import METHODS
 from topodesign.topology.files import write_links

@@ -9,9 +9,9 @@ from click.shell_completion import BashComplete, FishComplete, ShellComplete, Zs
 from tests.cli.test_answers import ALL
 from topodesign.cli.completion import SPEC
 from topodesign.cli.main import COMMANDS, program
-from topodesign.expand.everyday import SPOKEN
-from topodesign.expand.library import LIBRARY
 from topodesign.fabrics.presets import FABRICS
+from topodesign.graphs.expansions.everyday import SPOKEN
+from topodesign.graphs.expansions.library import LIBRARY
 
 SHELLS: list[type[ShellComplete]] = [BashComplete, ZshComplete, FishComplete]
 

@@ -21,11 +21,11 @@ from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.latencies import as_latency
 from topodesign.fabrics.presets import build_fabric
 from topodesign.fabrics.shards import read_shards
-from topodesign.forest.bottleneck import bottleneck_in_words
-from topodesign.forest.schedule import forest_schedule
-from topodesign.forest.throughput import limited, smallest_number_of_trees, throughput, trade_offs
-from topodesign.simulation.trees import simulate_trees
-from topodesign.verification.trees import verify_trees
+from topodesign.optima.forest.bottleneck import bottleneck_in_words
+from topodesign.optima.forest.schedule import forest_schedule
+from topodesign.optima.forest.throughput import limited, smallest_number_of_trees, throughput, trade_offs
+from topodesign.plans.replay.trees import verify_trees
+from topodesign.plans.timing.trees import simulate_trees
 
 GB = 10**9
 Call = Callable[..., tuple[int, str, str]]

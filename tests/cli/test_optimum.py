@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective
 from topodesign.base.units import format_rate
 from topodesign.cli.main import run
-from topodesign.expand.library import build
 from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.files import read_fabric
 from topodesign.fabrics.presets import build_fabric
-from topodesign.forest.bottleneck import bottleneck_in_words
-from topodesign.forest.throughput import limited, throughput, upgrades
+from topodesign.graphs.expansions.library import build
+from topodesign.optima.forest.bottleneck import bottleneck_in_words
+from topodesign.optima.forest.throughput import limited, throughput, upgrades
 from topodesign.topology.topology import Topology
 
 CONFIGS = Path(__file__).parents[2] / "configs"

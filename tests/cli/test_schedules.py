@@ -14,9 +14,9 @@ from tests.samples.schedules import Collective
 from topodesign import build
 from topodesign.cli.main import run
 from topodesign.collectives import as_collective
+from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import verify_rounds
 
 WORKLOAD = Path(__file__).parents[2] / "configs" / "workload_resnet50.csv"
 

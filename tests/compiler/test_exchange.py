@@ -17,7 +17,7 @@ from topodesign.collectives import ALL_TO_ALL, GATHER, SCATTER, Collective
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.frontends.exchange import journeys
 from topodesign.compiler.ir import Buffer
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble
 from topodesign.runtime.profiles import PROFILES, RuntimeProfile

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from topodesign.base.errors import FileFormatError, ParameterError
-from topodesign.expand.library import build
 from topodesign.fabrics.drawing import GB
 from topodesign.fabrics.fabric import Fabric, FabricLink, Price, Shared
 from topodesign.fabrics.files import FABRIC_FORMATS, FabricFormat, read_fabric, write_fabric
 from topodesign.fabrics.presets import build_fabric
+from topodesign.graphs.expansions.library import build
 from topodesign.topology.files import write_links
 
 CONFIGS = Path(__file__).parents[2] / "configs"

@@ -23,14 +23,15 @@ from topodesign.catalog.journal import Journal
 from topodesign.catalog.packing import pack_catalog
 from topodesign.catalog.verify import _Progress
 from topodesign.compiler.compilation import compile_plan
-from topodesign.expand.library import build
 from topodesign.fabrics.fabric import Shared
 from topodesign.fabrics.files import FABRIC_FORMATS, read_fabric, write_fabric
 from topodesign.fabrics.groups import as_groups
 from topodesign.fabrics.presets import build_fabric
 from topodesign.fabrics.ready import read_ready
 from topodesign.fabrics.shards import read_shards
+from topodesign.graphs.expansions.library import build
 from topodesign.plans.files import load_plan, save_plan
+from topodesign.plans.timing.workload import load_workload
 from topodesign.pricing.mix import read_mix
 from topodesign.runtime.check import check_file
 from topodesign.runtime.doctor import about_program
@@ -42,7 +43,6 @@ from topodesign.runtime.profiles import PROFILES
 from topodesign.runtime.trace_check import expected_time
 from topodesign.runtime.traces import read_trace
 from topodesign.schedulers.scheduling import schedule
-from topodesign.simulation.workload import load_workload
 from topodesign.topology.files import LinkFormat, read_topology, write_links
 from topodesign.topology.link_table import read_link_table
 from topodesign.wiring.apply.journal import Journal as SentJournal
@@ -197,7 +197,7 @@ READERS = (
         lambda path: as_groups(FABRIC, path),
     ),
     Reader("topology/link_table", "l.csv", lambda: b"src,dst,alpha,bandwidth\n0,1,1us,25Gbps\n", read_link_table),
-    Reader("simulation/workload", "w.csv", lambda: shipped("workload_gpt2.csv"), load_workload),
+    Reader("plans/timing/workload", "w.csv", lambda: shipped("workload_gpt2.csv"), load_workload),
     Reader("pricing/mix", "x.yaml", lambda: shipped("workload_moe.yaml"), read_mix),
     Reader("plans/archive", "p.npz", plan_bytes, load_plan),
     Reader("plans/files", "q.npz", plan_bytes, load_plan),

@@ -8,8 +8,8 @@ from random import Random
 
 from tests.fuzz.defects import mutated
 from topodesign.base.errors import TopodesignError
-from topodesign.expand.library import LIBRARY
-from topodesign.expand.places import as_place
+from topodesign.graphs.expansions.library import LIBRARY
+from topodesign.graphs.expansions.places import as_place
 
 GOOD: tuple[str, ...] = (
     "circulant(12,2,3)",

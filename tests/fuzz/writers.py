@@ -32,7 +32,7 @@ from topodesign.catalog.verify import _Progress, places
 from topodesign.cli.interrupt import Ended, listen
 from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
 from topodesign.plans.files import save_plan
 from topodesign.report.page.page import report_page
 from topodesign.report.plots import plot

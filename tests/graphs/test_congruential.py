@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.floors import reached
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.base.spec import parse
-from topodesign.expand.library import build
 from topodesign.graphs.congruential import congruential
 from topodesign.graphs.debruijn import debruijn
+from topodesign.graphs.expansions.library import build
 from topodesign.graphs.genkautz import genkautz
 from topodesign.pricing.closed_form import price
 from topodesign.topology.topology import Topology

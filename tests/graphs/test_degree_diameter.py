@@ -16,7 +16,6 @@ from scipy.sparse.csgraph import connected_components, shortest_path
 
 from tests.floors import reached
 from tests.samples.topologies import regular_digraphs
-from topodesign.algebra.finite_field import FiniteField
 from topodesign.base.errors import ParameterError, TooLargeError
 from topodesign.graphs.cycleprefix import cycleprefix
 from topodesign.graphs.genkautz import genkautz, genkautzjoined
@@ -39,6 +38,7 @@ from topodesign.graphs.polygon import gh
 from topodesign.graphs.quadrangle_pairs import _double_sixes, gqpairs
 from topodesign.graphs.randomregular import randomregulargraph
 from topodesign.pricing.closed_form import price
+from topodesign.topology.finite_field import FiniteField
 from topodesign.topology.topology import Topology
 
 

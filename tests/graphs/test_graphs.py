@@ -10,7 +10,6 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from tests.floors import reached
-from topodesign.algebra.finite_field import FiniteField, is_prime_power
 from topodesign.base.errors import ParameterError, TooLargeError, TopodesignError
 from topodesign.base.spec import Spec, parse
 from topodesign.graphs import FAMILIES
@@ -18,6 +17,7 @@ from topodesign.graphs.sizes import binomial, integer_root, power
 from topodesign.graphs.subsets import complements, rank, subsets
 from topodesign.pricing.closed_form import price
 from topodesign.topology.family import Family
+from topodesign.topology.finite_field import FiniteField, is_prime_power
 from topodesign.topology.topology import Topology
 
 FAMILY = {family.name: family for family in FAMILIES}

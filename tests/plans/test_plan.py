@@ -9,7 +9,7 @@ import pytest
 
 from tests.plans.test_files import PLANS, rounds_plan, trees_plan
 from topodesign.base.errors import ScheduleError
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
 from topodesign.plans.plan import Plan
 
 

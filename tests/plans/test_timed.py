@@ -19,14 +19,14 @@ from topodesign.base.errors import FileFormatError, InfeasibleError, ParameterEr
 from topodesign.collectives import ALLGATHER
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.plan import Plan
+from topodesign.plans.replay.rounds import verify_rounds
+from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import MAX_TICKS, Timed
 from topodesign.plans.timed_ops import LinkTimes, link_times, reverse_timed, rounds_of, timed_of
-from topodesign.simulation.rounds import Mode, simulate_rounds
+from topodesign.plans.timing.rounds import Mode, simulate_rounds
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import verify_rounds
-from topodesign.verification.timed import verify_timed
 
 seeds = st.integers(0, 2**32)
 

@@ -15,12 +15,12 @@ from topodesign.collectives import ALLGATHER, from_record, together
 from topodesign.compiler.several import compile_groups
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.plan import Plan
+from topodesign.plans.replay.plans import verify
+from topodesign.plans.timing.timeline import timeline
 from topodesign.plans.together import Together
 from topodesign.plans.together_file import fields_of
 from topodesign.report.charts.timeline import timeline_chart
 from topodesign.schedulers.scheduling import schedule
-from topodesign.simulation.timeline import timeline
-from topodesign.verification.plans import verify
 
 TRAFFIC = ["0,1,2=allgather@1MiB", "*=all-to-all@64KiB+20us", "3x3:1=reduce-scatter@1MiB"]
 

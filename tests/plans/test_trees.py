@@ -21,12 +21,12 @@ from tests.samples.trees import ROOTED, TREE_COLLECTIVES, TreeCollective
 from topodesign import build
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopologyError
 from topodesign.fabrics.presets import build_fabric
-from topodesign.forest.fixed import fixed_optimum, smallest_trees
-from topodesign.forest.optimum import optimum
-from topodesign.forest.schedule import forest_schedule, trade_offs
+from topodesign.optima.forest.fixed import fixed_optimum, smallest_trees
+from topodesign.optima.forest.optimum import optimum
+from topodesign.optima.forest.schedule import forest_schedule, trade_offs
+from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.trees import MAX_WEIGHT, Trees
 from topodesign.topology.topology import Topology
-from topodesign.verification.trees import verify_trees
 
 
 def right(schedule: Trees) -> Trees:

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from tests.floors import reached
 from tests.samples.trees import TREE_COLLECTIVES, TreeCollective, fabric, tree_schedule
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError
+from topodesign.plans.replay.rounds import verify_rounds
+from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.trees import Trees
 from topodesign.plans.unroll import unroll
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import verify_rounds
-from topodesign.verification.trees import verify_trees
 
 collectives = st.sampled_from(TREE_COLLECTIVES)
 

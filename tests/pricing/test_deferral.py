@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from tests.samples.topologies import regular_digraphs
 from topodesign.base.errors import DisconnectedError, TooLargeError, TopologyError
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
 from topodesign.plans.measure import cost_of
+from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds_ops import canonical
 from topodesign.pricing import deferral
 from topodesign.pricing.closed_form import distances, price
@@ -25,7 +26,6 @@ from topodesign.schedulers.deferred import deferred, deferred_orbit
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import verify_rounds
 
 
 @given(regular_digraphs(14, 4), st.sampled_from(["allgather", "reduce-scatter"]))

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from tests.floors import reached
 from topodesign.base.errors import InfeasibleError, TooLargeError
-from topodesign.expand.library import build
 from topodesign.fabrics.presets import build_fabric
+from topodesign.graphs.expansions.library import build
 from topodesign.pricing.flows import classes, demands
 from topodesign.pricing.flows.arcs import arc_flow
 from topodesign.pricing.flows.classes import Limit, equitable_classes

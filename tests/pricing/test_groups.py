@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from topodesign.collectives import ALLREDUCE
-from topodesign.expand.library import build
-from topodesign.forest.allreduce import allreduce_optimum
+from topodesign.graphs.expansions.library import build
+from topodesign.optima.forest.allreduce import allreduce_optimum
 from topodesign.pricing.flows.shared import Multicast, share_both, share_links
 from topodesign.pricing.groups import bandwidth_of, both_of, degree_of, in_turn_of, shared
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.samples.topologies import regular_digraphs
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
 from topodesign.pricing import deferral, relays
 from topodesign.pricing.closed_form import distances, price
 from topodesign.pricing.deferral import defer

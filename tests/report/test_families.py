@@ -13,9 +13,9 @@ from topodesign import build, families, price
 from topodesign.base.errors import ParameterError, SpecError, TopodesignError
 from topodesign.base.spec import Spec, parse
 from topodesign.cli.main import run
-from topodesign.expand.everyday import SPOKEN
-from topodesign.expand.library import CATALOG_NAMES, LIBRARY
 from topodesign.fabrics.presets import FABRICS
+from topodesign.graphs.expansions.everyday import SPOKEN
+from topodesign.graphs.expansions.library import CATALOG_NAMES, LIBRARY
 from topodesign.report.families import SIZES, Described, picture
 from topodesign.topology.family import Family
 

@@ -10,12 +10,12 @@ from topodesign.base.errors import InfeasibleError
 from topodesign.collectives import ALLREDUCE
 from topodesign.fabrics.part import Others
 from topodesign.plans.files import load_plan, save_plan
+from topodesign.plans.replay.plans import verify
+from topodesign.plans.timing.plans import simulate
 from topodesign.schedulers.among import among
 from topodesign.schedulers.method import Request
 from topodesign.schedulers.scheduling import METHODS, schedule
-from topodesign.simulation.plans import simulate
 from topodesign.topology.topology import Topology
-from topodesign.verification.plans import verify
 
 
 @pytest.mark.parametrize("others", ["vanish", "forward"])

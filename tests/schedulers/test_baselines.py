@@ -14,8 +14,11 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, InfeasibleError, ParameterError, TooLargeError
 from topodesign.base.units import as_size
 from topodesign.collectives import ALLGATHER, ALLREDUCE, BROADCAST, COLLECTIVES, GATHER, REDUCE
-from topodesign.expand.library import build
-from topodesign.expand.places import as_fabric
+from topodesign.graphs.expansions.library import build
+from topodesign.graphs.expansions.places import as_fabric
+from topodesign.plans.replay.plans import verify
+from topodesign.plans.replay.rounds import verify_rounds
+from topodesign.plans.timing.plans import simulate
 from topodesign.pricing.baselines import double_binary_tree, shifted_ring, shifted_ring_spff
 from topodesign.pricing.workload import as_workload
 from topodesign.schedulers.baselines import BASELINES
@@ -27,10 +30,7 @@ from topodesign.schedulers.baselines.routing import MOST_NODES, Router
 from topodesign.schedulers.baselines.spread_out import spread_out
 from topodesign.schedulers.method import cost_in
 from topodesign.schedulers.scheduling import METHODS, schedule
-from topodesign.simulation.plans import simulate
 from topodesign.topology.topology import Topology
-from topodesign.verification.plans import verify
-from topodesign.verification.rounds import verify_rounds
 
 SMALL = [text for text in SAMPLES if build(text).nodes <= 32]
 QUICK = ["complete(7)", "debruijn(2,3)", "genkautz(2,11)", "hypercube(3)", "odd(3)", "uniring(2,5)", "cocktailparty(5)"]

@@ -8,16 +8,16 @@ import pytest
 
 from topodesign.base.spec import parse
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.expand.library import build
-from topodesign.expand.product import graph as product
+from topodesign.graphs.expansions.library import build
+from topodesign.graphs.expansions.product import graph as product
 from topodesign.plans.measure import cost_of
+from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.schedulers.digits import by_digits
 from topodesign.schedulers.dimensions import by_dimensions, factors_of
 from topodesign.schedulers.peel import distance_bound, exchange
 from topodesign.schedulers.scheduling import schedule
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import verify_rounds
 
 PRODUCTS = {
     "torus(3,5)": ["torus(3)", "torus(5)"],

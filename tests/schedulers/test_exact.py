@@ -27,6 +27,7 @@ from topodesign.base.errors import (
     TopologyError,
 )
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER
+from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.schedulers.exact_rounds import fewest_rounds, fewest_steps
 from topodesign.schedulers.steps_bound import lower_bound_lp
@@ -42,7 +43,6 @@ from topodesign.schedulers.stored import (
 from topodesign.solve.discrete import Discrete
 from topodesign.solve.program import Program
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import verify_rounds
 
 HALVES: tuple[Collective, ...] = ("allgather", "reduce-scatter")
 Loads = tuple[int, ...]

@@ -15,12 +15,12 @@ from topodesign import Fabric, schedule, simulate, verify
 from topodesign.base.errors import DisconnectedError, ParameterError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, COLLECTIVES, REDUCE_SCATTER, Collective
 from topodesign.fabrics.fabric import FabricLink
+from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.timed_ops import LinkTimes
 from topodesign.schedulers.demands import Setting, complete, lean
 from topodesign.schedulers.exact_time import fastest, least_time
 from topodesign.schedulers.tacos_ilp import synthesize_sends
 from topodesign.topology.topology import Topology
-from topodesign.verification.timed import verify_timed
 
 GB = 10**9
 

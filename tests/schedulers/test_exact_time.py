@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from topodesign import build, schedule, simulate
 from topodesign.base.errors import DisconnectedError, InfeasibleError, ScheduleError, TooLargeError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, ALLREDUCE, COLLECTIVES, Collective
+from topodesign.plans.replay.plans import verify
+from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.timed_ops import LinkTimes, in_turn
 from topodesign.schedulers.demands import Send, Setting, complete, lean
 from topodesign.schedulers.exact_time import fastest, least_time
 from topodesign.solve.discrete import Discrete
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
-from topodesign.verification.plans import verify
-from topodesign.verification.timed import verify_timed
 
 SINGLE = [one.at(0) if one.rooted else one for one in COLLECTIVES.values() if one != ALLREDUCE]
 

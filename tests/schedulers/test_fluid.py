@@ -10,21 +10,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.fluid.samples import random_fabric
+from tests.optima.fluid.samples import random_fabric
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.cli.main import run
 from topodesign.compiler.compilation import compile_plan
 from topodesign.fabrics.fabric import Shared
 from topodesign.fabrics.part import Others
 from topodesign.fabrics.presets import FABRICS
-from topodesign.forest.fabric_optimum import optimum
+from topodesign.optima.forest.fabric_optimum import optimum
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.paths import Paths
+from topodesign.plans.replay.plans import verify
+from topodesign.plans.replay.rounds import verify_rounds
+from topodesign.plans.timing.plans import simulate
 from topodesign.plans.unroll import unroll_paths
 from topodesign.schedulers.scheduling import schedule
-from topodesign.simulation.plans import simulate
-from topodesign.verification.plans import verify
-from topodesign.verification.rounds import verify_rounds
 
 PLACES = (
     "dgx_a100(2)", "dgx_a100_pcie(2)", "dgx_a100_links(2)", "dgx_h100(2)", "mi250(1)", "mi250(2)", "dgx1_v100(2)",

@@ -11,13 +11,14 @@ import pytest
 from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
 from topodesign.cli.main import run
 from topodesign.collectives import ALLGATHER, COLLECTIVES, REDUCE_SCATTER
-from topodesign.expand.library import build
-from topodesign.expand.places import as_fabric
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import part_of
 from topodesign.fabrics.presets import build_fabric
-from topodesign.forest.fabric_optimum import optimum
+from topodesign.graphs.expansions.library import build
+from topodesign.graphs.expansions.places import as_fabric
+from topodesign.optima.forest.fabric_optimum import optimum
 from topodesign.plans.plan import Plan
+from topodesign.plans.replay.plans import verify
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble
 from topodesign.plans.trees import Trees
@@ -26,7 +27,6 @@ from topodesign.schedulers.method import OPTIONS, Method, Request, cost_in, plan
 from topodesign.schedulers.scheduling import METHODS, schedule
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
-from topodesign.verification.plans import verify
 
 PLACES = ("line(diamond())", "dbjmod(2,4)", "torus(3,3)", "dgx_a100(1)")
 

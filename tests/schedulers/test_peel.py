@@ -25,21 +25,21 @@ from topodesign.base.errors import (
 )
 from topodesign.base.spec import Spec
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, GATHER, SCATTER, Collective
-from topodesign.expand.library import build
 from topodesign.graphs import FAMILIES
+from topodesign.graphs.expansions.library import build
 from topodesign.plans.files import load_plan, save_plan
 from topodesign.plans.measure import cost_of
+from topodesign.plans.replay.plans import verify
+from topodesign.plans.replay.rounds import verify_rounds
+from topodesign.plans.timing.rounds import simulate_rounds
 from topodesign.pricing.closed_form import distances
 from topodesign.pricing.flows.arcs import arc_flow
 from topodesign.pricing.flows.quotient import quotient
 from topodesign.schedulers import peel, spread_kernels
 from topodesign.schedulers.peel import Exchange, exchange, frontier
 from topodesign.schedulers.scheduling import schedule
-from topodesign.simulation.rounds import simulate_rounds
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
-from topodesign.verification.plans import verify
-from topodesign.verification.rounds import verify_rounds
 
 SAMPLES = (
     "complete(7)",

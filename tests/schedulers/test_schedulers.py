@@ -27,16 +27,16 @@ from topodesign.collectives import ALLGATHER
 from topodesign.compiler.frontends import layout as layout_module
 from topodesign.plans import rounds_ops
 from topodesign.plans.measure import cost_of
+from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import COLUMNS, Rounds
 from topodesign.plans.rounds_ops import assemble, is_lean, reverse
+from topodesign.plans.timing.rounds import simulate_rounds
 from topodesign.pricing.closed_form import layer_loads, price
 from topodesign.pricing.programs import heterogeneous_steps
 from topodesign.schedulers import lift, scheduling
 from topodesign.schedulers.spff import _rounded, spff, spff_heterogeneous, theorem_21_bound
-from topodesign.simulation.rounds import simulate_rounds
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import verify_rounds
 
 
 def claimed(topology: Topology, collective: Collective) -> Cost:

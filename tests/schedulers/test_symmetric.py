@@ -10,15 +10,15 @@ import pytest
 
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, Collective, as_collective
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
 from topodesign.plans.plan import Plan
+from topodesign.plans.replay.plans import verify
 from topodesign.plans.timed_ops import link_times
+from topodesign.plans.timing.plans import simulate
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.ten.network import network_of
 from topodesign.schedulers.ten.symmetric import COLLECTIVES, bound_symmetric, link_orbits, symmetric, symmetry_of
-from topodesign.simulation.plans import simulate
 from topodesign.topology.link_table import LinkTable
-from topodesign.verification.plans import verify
 
 SPECS = [
     "torus(4,4)",

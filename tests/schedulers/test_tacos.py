@@ -17,11 +17,14 @@ from tests.samples.uneven import mesh, uneven, uneven_networks
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.collectives import COLLECTIVES, Collective, as_collective
 from topodesign.compiler.compilation import compile_plan
-from topodesign.expand.library import build
 from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.graphs.expansions.library import build
 from topodesign.plans.plan import Plan
+from topodesign.plans.replay.plans import verify
+from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import link_times
+from topodesign.plans.timing.plans import simulate
 from topodesign.plans.unroll import unroll_timed
 from topodesign.runtime.check import check_file
 from topodesign.schedulers.scheduling import schedule
@@ -33,11 +36,8 @@ from topodesign.schedulers.ten.merging import merged
 from topodesign.schedulers.ten.network import Network, chunks_of, network_of, timed_from
 from topodesign.schedulers.ten.repair import repaired
 from topodesign.schedulers.ten.tries import best_of
-from topodesign.simulation.plans import simulate
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
-from topodesign.verification.plans import verify
-from topodesign.verification.rounds import verify_rounds
 
 STEP: dict[str, Any] = {"alpha": 0, "bandwidth": 8, "method": "tacos"}
 

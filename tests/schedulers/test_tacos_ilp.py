@@ -12,6 +12,7 @@ from tests.schedulers.test_exact_time import SINGLE, random_setting
 from topodesign import schedule, verify
 from topodesign.base.errors import ParameterError
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, Collective
+from topodesign.plans.replay.timed import verify_timed
 from topodesign.schedulers import tacos_ilp
 from topodesign.schedulers.demands import Setting, complete, lean
 from topodesign.schedulers.exact_time import fastest, least_time
@@ -19,7 +20,6 @@ from topodesign.schedulers.tacos_ilp import synthesize_sends
 from topodesign.solve.program import Program
 from topodesign.topology.link_table import LinkTable
 from topodesign.topology.topology import Topology
-from topodesign.verification.timed import verify_timed
 
 
 def checked(setting: Setting, **options: Any) -> tuple[int, str]:

@@ -15,15 +15,15 @@ from tests.samples.uneven import mesh
 from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.collectives import COLLECTIVES, as_collective
 from topodesign.plans.plan import Plan
+from topodesign.plans.replay.plans import verify
 from topodesign.plans.timed import Timed
+from topodesign.plans.timing.plans import simulate
 from topodesign.plans.together import Together
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.ten.greedy import synthesize
 from topodesign.schedulers.ten.relays import only_needed, relays_of
 from topodesign.schedulers.ten.sharing import SharedLinks
 from topodesign.schedulers.traffic import plan_traffic
-from topodesign.simulation.plans import simulate
-from topodesign.verification.plans import verify
 
 
 def checked(plan: Plan) -> Together:

@@ -14,7 +14,7 @@ from tests.floors import reached
 from tests.samples.topologies import regular_digraphs
 from topodesign.base.compiled import LARGEST
 from topodesign.base.spec import Spec
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
 from topodesign.pricing.closed_form import distances
 from topodesign.pricing.evaluation import price, price_deferred
 from topodesign.search import congruential_kernels as kernels

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topodesign.base.compiled import LARGEST
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
 from topodesign.pricing.closed_form import distances, price
 from topodesign.pricing.evaluation import deferred_both
 from topodesign.search.evenness import _goals, search_even

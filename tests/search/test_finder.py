@@ -14,7 +14,7 @@ from topodesign import build, lower_bound, moore_bound, pareto
 from topodesign.base.cost import Basis, Cost
 from topodesign.base.errors import InfeasibleError, ParameterError, UnitError
 from topodesign.catalog.pareto import Pareto
-from topodesign.expand.expansion import Base
+from topodesign.graphs.expansions.expansion import Base
 from topodesign.pricing.closed_form import price
 from topodesign.pricing.split_deferral import price_deferred as deferred_reduce_scatter
 from topodesign.search.finder import Candidate, Finder, insert

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from topodesign import build, price
-from topodesign.expand import degree as copies
-from topodesign.expand import line
+from topodesign.graphs.expansions import degree as copies
+from topodesign.graphs.expansions import line
 from topodesign.search.frontier import search_frontier, search_targets
 from topodesign.search.target import Target
 

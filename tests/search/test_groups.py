@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from topodesign.algebra.groups import Group
 from topodesign.search.groups import groups_of_order, groups_to_search
+from topodesign.topology.groups import Group
 
 
 def number_of_classes(base: Group) -> int:

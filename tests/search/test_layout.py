@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from topodesign.base.errors import TopodesignError
-from topodesign.forest.group_price import price_groups
+from topodesign.optima.forest.group_price import price_groups
+from topodesign.plans.replay.plans import verify
 from topodesign.schedulers.scheduling import schedule
 from topodesign.search.layout import layout
-from topodesign.verification.plans import verify
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from topodesign.expand import delete, line
-from topodesign.expand.library import build
+from topodesign.graphs.expansions import delete, line
+from topodesign.graphs.expansions.library import build
 from topodesign.pricing.closed_form import distances, price
 from topodesign.pricing.evaluation import price_both
 from topodesign.search.near_lines import bases_of_lines, without_nodes

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
 from topodesign.pricing.closed_form import distances, price
 from topodesign.search import nearness
 from topodesign.search.near_kernels import bring_near

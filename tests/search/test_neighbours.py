@@ -18,12 +18,12 @@ from tests.samples.topologies import regular_digraphs
 from topodesign import build
 from topodesign.base.cost import Cost
 from topodesign.base.errors import ParameterError, SpecError
-from topodesign.expand import delete, insert, swap
+from topodesign.graphs.expansions import delete, insert, swap
+from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.pricing.closed_form import price
 from topodesign.search.neighbours import _deleted, _inserted, _number, compact, drawn, search_neighbours
 from topodesign.search.target import Target
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import verify_rounds
 
 
 def dearer(topology: Topology) -> Cost:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from topodesign import build
-from topodesign.algebra.groups import Group, affine, dicyclic, metacyclic
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError
 from topodesign.graphs.cayley import cayley_of
@@ -19,6 +18,7 @@ from topodesign.search import symmetric as search
 from topodesign.search.groups import groups_of_order, groups_to_search
 from topodesign.search.symmetric import cayley_spec, search_cayley, search_symmetric
 from topodesign.search.target import Found, Target
+from topodesign.topology.groups import Group, affine, dicyclic, metacyclic
 
 
 class Clock:

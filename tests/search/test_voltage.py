@@ -9,13 +9,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from topodesign import build
-from topodesign.algebra.groups import group
 from topodesign.base.errors import DisconnectedError, SpecError
 from topodesign.base.spec import Spec
-from topodesign.expand import lift
+from topodesign.graphs.expansions import lift
 from topodesign.graphs.successors import successors
 from topodesign.pricing.closed_form import price
 from topodesign.schedulers.lift import lifted
+from topodesign.topology.groups import group
 from topodesign.topology.topology import Topology
 
 GROUPS = ("cyclic(1)", "cyclic(5)", "dihedral(3)", "dicyclic(2)", "metacyclic(7,3,2)", "abelian(2,3)")

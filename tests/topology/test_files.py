@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from tests.floors import reached
 from topodesign.base.errors import FileFormatError
 from topodesign.base.text_files import LARGEST_FILE
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
 from topodesign.topology.files import LINK_FORMATS, LinkFormat, links_in_pieces, read_topology, write_links
 from topodesign.topology.topology import MAX_NODES, Topology
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sympy.combinatorics import Permutation, PermutationGroup
 
-from topodesign.algebra.groups import cyclic, group
 from topodesign.base.errors import TopologyError
 from topodesign.base.spec import parse
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
+from topodesign.topology.groups import cyclic, group
 from topodesign.topology.symmetry import Symmetry, joined
 from topodesign.topology.topology import Topology
 

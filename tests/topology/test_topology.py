@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topodesign.algebra.groups import cyclic
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError, TooLargeError, TopologyError
 from topodesign.base.spec import parse
-from topodesign.expand.library import as_topology
-from topodesign.expand.places import as_fabric
+from topodesign.graphs.expansions.library import as_topology
+from topodesign.graphs.expansions.places import as_fabric
 from topodesign.topology.files import from_graph
+from topodesign.topology.groups import cyclic
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import MAX_CAPACITY, MAX_LINKS, MAX_NODES, Topology, check_buildable
 

@@ -13,7 +13,7 @@ from typing import Any
 from topodesign.base.cost import Cost, keeps_port_free, lower_bound
 from topodesign.base.spec import Spec
 from topodesign.catalog.quality import runtime
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
 from topodesign.search.annealing import MOST_PORTS, anneal
 from topodesign.search.finder import Candidate
 from topodesign.search.neighbours import REACH, search_neighbours

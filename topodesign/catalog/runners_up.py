@@ -18,7 +18,7 @@ from topodesign.base.units import format_excess, format_size, format_time
 from topodesign.catalog.candidates import candidates
 from topodesign.catalog.lookup import Catalog
 from topodesign.catalog.rows import Row
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
 from topodesign.pricing.evaluation import price_both
 from topodesign.pricing.workload import Workload
 

@@ -26,8 +26,8 @@ from topodesign.catalog.lookup import Catalog, as_catalog
 from topodesign.catalog.price import wrong_price
 from topodesign.catalog.rows import VERSION, Row, how_found, worth_keeping
 from topodesign.catalog.task_runner import check_threads, end_with_parent
-from topodesign.expand.expansion import Base, Claim, Expansion
-from topodesign.expand.library import LIBRARY, build
+from topodesign.graphs.expansions.expansion import Base, Claim, Expansion
+from topodesign.graphs.expansions.library import LIBRARY, build
 from topodesign.pricing.closed_form import price
 from topodesign.pricing.evaluation import cheaper, deferred_both
 from topodesign.topology.topology import Topology

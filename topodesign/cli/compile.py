@@ -203,7 +203,7 @@ def command(
     if names_schedule(source):
         _refuse_choices(context, source, ("collective", *options))
         with progress_bar("verifying"):
-            from topodesign.verification.plans import load_right  # noqa: PLC0415  NumPy, which help does without
+            from topodesign.plans.replay.plans import load_right  # noqa: PLC0415  NumPy, which help does without
 
             plan = load_right(source)
         _check_parts(plan, parts)

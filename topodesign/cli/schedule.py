@@ -103,7 +103,7 @@ def _record(plan: Plan) -> dict[str, Any]:
     """Return what there is to say about a plan, as JSON."""
     movement, made = plan.movement, plan.generator
     if isinstance(movement, topodesign.Trees):
-        from topodesign.forest.describe import tree_record  # noqa: PLC0415  not for rounds
+        from topodesign.optima.forest.describe import tree_record  # noqa: PLC0415  not for rounds
 
         kind = plan.notes[0] if plan.notes and plan.collective.name == "allreduce" else None
         return {**tree_record(plan.fabric, movement), "allreduce": kind, "method": made["method"]}
@@ -161,7 +161,7 @@ def _text(plan: Plan, written: str) -> str:
     """Return the same for people."""
     movement, notes = plan.movement, list(plan.notes)
     if isinstance(movement, topodesign.Trees):
-        from topodesign.forest.describe import tree_summary  # noqa: PLC0415  not for rounds
+        from topodesign.optima.forest.describe import tree_summary  # noqa: PLC0415  not for rounds
 
         summary = f"{plan.collective}: {tree_summary(plan.fabric, movement)}"
         return "\n".join([str(plan.fabric), summary, *notes, f"verified, {written}"])

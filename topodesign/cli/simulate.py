@@ -26,8 +26,8 @@ from topodesign.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from topodesign.simulation.rounds import Mode
-    from topodesign.simulation.timeline import TimelineFormat
+    from topodesign.plans.timing.rounds import Mode
+    from topodesign.plans.timing.timeline import TimelineFormat
 
 
 @click.command(name="simulate")

@@ -14,7 +14,7 @@ from topodesign.cli.options import json_option, print_json, progress_bar, runtim
 from topodesign.runtime.traces import is_trace_name
 
 if TYPE_CHECKING:
-    from topodesign.verification.plans import Report
+    from topodesign.plans.replay.plans import Report
 
 
 @click.command(name="verify")
@@ -67,7 +67,7 @@ def _document(report: Report) -> dict[str, object]:
     plan = report.plan
     if not isinstance(plan.movement, topodesign.Trees):
         return report.record()
-    from topodesign.forest.describe import tree_record  # noqa: PLC0415  not for rounds
+    from topodesign.optima.forest.describe import tree_record  # noqa: PLC0415  not for rounds
 
     found = tree_record(plan.fabric, plan.movement) if report.ok else {"fabric": plan.fabric.name}
     return {**report.record(), **found}
@@ -77,7 +77,7 @@ def _text(report: Report) -> str:
     plan = report.plan
     if isinstance(plan.movement, topodesign.Trees):
         lines = [str(plan.fabric), f"{plan.collective}: {'ok' if report.ok else 'WRONG'}"]
-        from topodesign.forest.describe import tree_summary  # noqa: PLC0415  not for rounds
+        from topodesign.optima.forest.describe import tree_summary  # noqa: PLC0415  not for rounds
 
         lines += [tree_summary(plan.fabric, plan.movement)] if report.ok else [f"  {line}" for line in report.problems]
         return "\n".join(lines)

@@ -27,6 +27,7 @@ from topodesign.plans.files import as_plan
 from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
+from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
 from topodesign.plans.timed import Timed
@@ -34,7 +35,6 @@ from topodesign.plans.trees import Trees
 from topodesign.plans.unroll import unroll_paths, unroll_timed
 from topodesign.runtime.profiles import RuntimeProfile
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import verify_rounds
 
 _LONGEST_SPEC = 200  # characters of it in the name of a program, which runtimes want short
 

@@ -10,7 +10,7 @@ from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeErro
 from topodesign.base.units import Quantity
 from topodesign.compiler.compilation import Compiled, compile_plan
 from topodesign.compiler.ir import Protocol, Threadblocks
-from topodesign.forest.throughput import smallest_number_of_trees
+from topodesign.optima.forest.throughput import smallest_number_of_trees
 from topodesign.plans.measure import per_root, tree_figures
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import Trees

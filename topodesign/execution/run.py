@@ -30,11 +30,11 @@ from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
 from topodesign.plans.files import as_plan
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
+from topodesign.plans.replay.plans import verify
 from topodesign.plans.timed import Timed
+from topodesign.plans.timing.plans import simulate
 from topodesign.plans.together import Together
 from topodesign.plans.unroll import unroll_timed
-from topodesign.simulation.plans import simulate
-from topodesign.verification.plans import verify
 
 if TYPE_CHECKING:
     from topodesign.execution.mpi import World

@@ -8,7 +8,7 @@ the others. The file holds
 * ``_find(nodes, degree)``, which yields the arguments that the finder should try;
 * the symmetry, if the family knows any: a :class:`topodesign.topology.symmetry.Symmetry` with a representative of every
   orbit and a function that makes permutations of the nodes which prove it. For Cayley graphs it is
-  ``group.action()`` (:meth:`topodesign.algebra.groups.Group.action`). Pricing looks at the representatives alone.
+  ``group.action()`` (:meth:`topodesign.topology.groups.Group.action`). Pricing looks at the representatives alone.
 
 The laws in tests/graphs/test_graphs.py hold for every family: add a small one to ``SAMPLES`` there.
 """

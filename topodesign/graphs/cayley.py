@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from topodesign.algebra.groups import Group, group
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
 from topodesign.topology.family import named
+from topodesign.topology.groups import Group, group
 from topodesign.topology.topology import Topology, check_buildable
 
 
@@ -17,8 +17,8 @@ from topodesign.topology.topology import Topology, check_buildable
 def cayley(base: Spec, *elements: int) -> Topology:
     """Cayley digraph: node g has a link to g*s for every s in the connection set, so ``cayley(dihedral(8),1,9)``.
 
-    Elements are numbered as the group says (:mod:`topodesign.algebra.groups`); 0 is the identity and is refused, and an
-    element given twice is a link of capacity two. The finder reaches these by search, not by enumeration.
+    Elements are numbered as the group says (:mod:`topodesign.topology.groups`); 0 is the identity and is refused, and
+    an element given twice is a link of capacity two. The finder reaches these by search, not by enumeration.
 
     References
     ----------

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from topodesign.algebra.groups import cyclic
 from topodesign.base.arguments import require_at_least
 from topodesign.topology.family import named
+from topodesign.topology.groups import cyclic
 from topodesign.topology.topology import Topology, check_buildable
 
 

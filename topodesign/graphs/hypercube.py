@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from topodesign.algebra.groups import abelian
 from topodesign.base.arguments import require_at_least
 from topodesign.graphs.sizes import power
 from topodesign.topology.family import named
+from topodesign.topology.groups import abelian
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 

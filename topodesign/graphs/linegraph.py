@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from topodesign.algebra.finite_field import is_prime_power
 from topodesign.base.arguments import require_at_least
 from topodesign.graphs.kneser import odd
 from topodesign.graphs.polygon import gh, gq, pg2
 from topodesign.topology.family import Find, named
+from topodesign.topology.finite_field import is_prime_power
 from topodesign.topology.symmetry import Permutation
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from topodesign.algebra.finite_field import FiniteField, is_prime_power, prime_power
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
 from topodesign.topology.family import named
+from topodesign.topology.finite_field import FiniteField, is_prime_power, prime_power
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 

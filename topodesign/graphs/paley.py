@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from topodesign.algebra.finite_field import LARGEST_FIELD, FiniteField, is_prime_power, prime_power
-from topodesign.algebra.groups import abelian
 from topodesign.base.errors import ParameterError
 from topodesign.topology.family import named
+from topodesign.topology.finite_field import LARGEST_FIELD, FiniteField, is_prime_power, prime_power
+from topodesign.topology.groups import abelian
 from topodesign.topology.topology import Topology, check_buildable
 
 
@@ -27,8 +27,8 @@ def _find_simplex(nodes: int, degree: int) -> Iterable[tuple[int, ...]]:
 def paley(q: int) -> Topology:
     """Paley graph: x and y in GF(q) are linked when y - x is a square; q = 1 (mod 4), degree (q - 1)/2, diameter 2.
 
-    Nodes are numbered as in :class:`topodesign.algebra.finite_field.FiniteField`. The links have their reverses because
-    -1 is a square.
+    Nodes are numbered as in :class:`topodesign.topology.finite_field.FiniteField`. The links have their reverses
+    because -1 is a square.
 
     References
     ----------

@@ -13,12 +13,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from topodesign.algebra.finite_field import FiniteField, is_prime_power, prime_power
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.loops import join_loops, pair_free_ports
 from topodesign.graphs.polygon import gh, gq, pg2
 from topodesign.topology.family import named
+from topodesign.topology.finite_field import FiniteField, is_prime_power, prime_power
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 
 

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from topodesign.algebra.finite_field import FiniteField, Polynomials, is_prime_power, prime_power
 from topodesign.base.arguments import require_at_least
 from topodesign.graphs.polygon_symmetry import automorphisms, is_self_dual
 from topodesign.topology.family import named
+from topodesign.topology.finite_field import FiniteField, Polynomials, is_prime_power, prime_power
 from topodesign.topology.symmetry import Symmetry
 from topodesign.topology.topology import IntArray, Topology, check_buildable
 

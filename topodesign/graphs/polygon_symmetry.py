@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topodesign.algebra.finite_field import FiniteField, Polynomials, prime_power
+from topodesign.topology.finite_field import FiniteField, Polynomials, prime_power
 from topodesign.topology.topology import IntArray
 
 Row = list[IntArray]

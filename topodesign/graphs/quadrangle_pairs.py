@@ -9,11 +9,11 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from topodesign.algebra.finite_field import is_prime_power
 from topodesign.base.errors import ParameterError
 from topodesign.graphs.loops import pair_free_ports
 from topodesign.graphs.polygon import gq
 from topodesign.topology.family import named
+from topodesign.topology.finite_field import is_prime_power
 from topodesign.topology.topology import Topology, check_buildable
 
 

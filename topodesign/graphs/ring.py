@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from topodesign.algebra.groups import cyclic
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import ParameterError
 from topodesign.topology.family import named
+from topodesign.topology.groups import cyclic
 from topodesign.topology.topology import MAX_CAPACITY, Topology, check_buildable
 
 

@@ -168,7 +168,7 @@ def load_plan(path: str | Path) -> Plan:
     -------
     Plan
         On the links in the file. The form is checked, not whether the plan is right: that is
-        :func:`topodesign.verification.plans.verify`.
+        :func:`topodesign.plans.replay.plans.verify`.
 
     Raises
     ------

@@ -17,7 +17,7 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.pieces import Progress
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import format_excess
-from topodesign.expand.library import TopologyLike, as_topology
+from topodesign.graphs.expansions.library import TopologyLike, as_topology
 from topodesign.pricing.efforts import EFFORTS, Effort
 from topodesign.pricing.flows.arcs import arc_flow
 from topodesign.pricing.flows.balanced import GAP, balanced_flow

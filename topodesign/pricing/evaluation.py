@@ -15,7 +15,7 @@ from topodesign.base.errors import TooLargeError, TopologyError
 from topodesign.base.pieces import Progress, part
 from topodesign.base.records import Result, Table, shortened
 from topodesign.base.units import Quantity, format_excess, format_size, format_time
-from topodesign.expand.library import TopologyLike, as_topology
+from topodesign.graphs.expansions.library import TopologyLike, as_topology
 from topodesign.pricing import closed_form, deferral, split_deferral
 from topodesign.pricing.all_to_all import AllToAll, all_to_all
 from topodesign.pricing.efforts import Effort
@@ -320,7 +320,7 @@ def evaluate(
     Raises
     ------
     SpecError, FileFormatError, ParameterError
-        As :func:`topodesign.expand.library.as_topology`.
+        As :func:`topodesign.graphs.expansions.library.as_topology`.
     UnitError
         If a quantity cannot be read.
     DisconnectedError, TopologyError

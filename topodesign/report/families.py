@@ -13,10 +13,10 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.records import Result, ResultList, Table
 from topodesign.base.spec import Spec, parse
 from topodesign.base.wording import suggest
-from topodesign.expand.everyday import SPOKEN
-from topodesign.expand.library import LIBRARY, build
 from topodesign.fabrics.presets import FABRICS, build_fabric
 from topodesign.fabrics.presets import SPOKEN as FABRICS_SPOKEN
+from topodesign.graphs.expansions.everyday import SPOKEN
+from topodesign.graphs.expansions.library import LIBRARY, build
 from topodesign.pricing.evaluation import dearer, price_both
 from topodesign.topology.family import Family, call_signature
 from topodesign.topology.topology import Topology

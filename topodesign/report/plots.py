@@ -12,11 +12,12 @@ from topodesign.base.records import Result, SideBySide
 from topodesign.base.spec import Spec
 from topodesign.catalog.known import Known
 from topodesign.catalog.pareto import Pareto
-from topodesign.expand.places import as_place
 from topodesign.fabrics.fabric import Fabric
-from topodesign.forest.fabric_optimum import FabricOptimum
+from topodesign.graphs.expansions.places import as_place
+from topodesign.optima.forest.fabric_optimum import FabricOptimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
+from topodesign.plans.timing.plans import Simulation
 from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.report.charts.by_size import by_size_chart
 from topodesign.report.charts.chart import Chart, Drawing
@@ -30,7 +31,6 @@ from topodesign.report.charts.timeline import timeline_chart
 from topodesign.report.charts.times import times_chart
 from topodesign.report.charts.winners import winners_chart
 from topodesign.report.figures import Picture
-from topodesign.simulation.plans import Simulation
 from topodesign.topology.files import networkx_graph
 from topodesign.topology.topology import Topology
 

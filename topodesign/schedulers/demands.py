@@ -19,6 +19,7 @@ from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.fabrics.fabric import Fabric
 from topodesign.plans.journeys import journeys
+from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import LinkTimes, reverse_timed
 from topodesign.schedulers.method import Request
@@ -31,7 +32,6 @@ from topodesign.schedulers.ten.network import (
     within_teams,
 )
 from topodesign.topology.topology import Topology
-from topodesign.verification.timed import verify_timed
 
 FAR = 2**61
 """More than any time and any sum of distances."""

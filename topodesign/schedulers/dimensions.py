@@ -15,8 +15,8 @@ import numpy as np
 
 from topodesign.base.spec import Spec
 from topodesign.collectives import ALL_TO_ALL
-from topodesign.expand.library import build
-from topodesign.expand.product import graph as product
+from topodesign.graphs.expansions.library import build
+from topodesign.graphs.expansions.product import graph as product
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds

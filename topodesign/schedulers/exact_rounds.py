@@ -26,12 +26,12 @@ import numpy as np
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import DisconnectedError, InfeasibleError, ScheduleError, TooLargeError, TopologyError
 from topodesign.collectives import Collective, as_collective
+from topodesign.plans.replay.rounds import verify_rounds
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import assemble, find_links, reverse
 from topodesign.schedulers.demands import FAR, Demand, cuts_of, demands_of, hops
 from topodesign.solve.discrete import Discrete
 from topodesign.topology.topology import Topology
-from topodesign.verification.rounds import verify_rounds
 
 MOST_CHOICES = 60_000
 """Largest product of chunks, links and steps that is searched."""

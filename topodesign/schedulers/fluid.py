@@ -18,10 +18,10 @@ import numpy as np
 from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
 from topodesign.collectives import GATHER, Collective
-from topodesign.expand.places import named_preset
 from topodesign.fabrics.fabric import Fabric
 from topodesign.fabrics.part import part_of
-from topodesign.fluid.packing import packing
+from topodesign.graphs.expansions.places import named_preset
+from topodesign.optima.fluid.packing import packing
 from topodesign.plans.measure import path_claim, path_time, tree_figures
 from topodesign.plans.paths import MAX_WEIGHT, Paths
 from topodesign.plans.plan import Plan

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.wording import with_article
-from topodesign.expand.places import named_preset
 from topodesign.fabrics.shards import as_shards
+from topodesign.graphs.expansions.places import named_preset
 from topodesign.plans.measure import tree_figures
 from topodesign.plans.plan import Plan
 from topodesign.plans.trees import TREE_COLLECTIVES
@@ -14,8 +14,8 @@ from topodesign.schedulers.method import Method, Request
 
 def _make(request: Request) -> list[Plan]:
     """Return the plan; of an allreduce its note says of which kind it is and whether another may be faster."""
-    from topodesign.forest.schedule import allreduce_schedule, forest_schedule  # noqa: PLC0415  not for rounds
-    from topodesign.forest.throughput import compute_node  # noqa: PLC0415
+    from topodesign.optima.forest.schedule import allreduce_schedule, forest_schedule  # noqa: PLC0415  not for rounds
+    from topodesign.optima.forest.throughput import compute_node  # noqa: PLC0415
 
     fabric, collective = request.fabric, request.collective
     root = None if request.root_name is None else compute_node(fabric, request.root_name)

@@ -13,9 +13,9 @@ from topodesign.base.errors import InfeasibleError, ParameterError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, format_size, format_time
 from topodesign.collectives import Collective, as_collective
-from topodesign.expand.places import PlaceLike
 from topodesign.fabrics.groups import Groups, Placement
 from topodesign.fabrics.part import Others
+from topodesign.graphs.expansions.places import PlaceLike
 from topodesign.plans.plan import Plan
 from topodesign.pricing.groups import bandwidth_of
 from topodesign.schedulers.method import Request, planned

@@ -7,9 +7,9 @@ from fractions import Fraction
 from topodesign.base.errors import InfeasibleError, ScheduleError, TooLargeError
 from topodesign.base.spec import Spec
 from topodesign.collectives import ALLGATHER, REDUCE_SCATTER, Collective, as_collective
-from topodesign.expand import transpose
-from topodesign.expand.expansion import Expansion
-from topodesign.expand.library import LIBRARY, build
+from topodesign.graphs.expansions import transpose
+from topodesign.graphs.expansions.expansion import Expansion
+from topodesign.graphs.expansions.library import LIBRARY, build
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds

@@ -131,7 +131,7 @@ def pipelines(topology: Topology, collective: Collective, fixed_k: int | None = 
     Raises
     ------
     InfeasibleError, TooLargeError
-        As :func:`topodesign.forest.schedule.forest_schedule`.
+        As :func:`topodesign.optima.forest.schedule.forest_schedule`.
     """
     if collective.rooted and collective.group is None and fixed_k is None:
         yield Pipeline(topology, collective, "layers", (None,))
@@ -155,7 +155,7 @@ def pipelines(topology: Topology, collective: Collective, fixed_k: int | None = 
 
 def _numbers(room: tuple[Topology, ...], collective: Collective, fixed_k: int | None) -> Iterable[int]:
     """Return the numbers of trees per root that are tried."""
-    from topodesign.forest.fixed import smallest_trees  # noqa: PLC0415  heavy
+    from topodesign.optima.forest.fixed import smallest_trees  # noqa: PLC0415  heavy
 
     if fixed_k is not None:
         return (fixed_k,)
@@ -182,7 +182,7 @@ def _passing(topology: Topology, one: Collective) -> Topology:
 
 def _trees(topology: Topology, one: Collective, number: int) -> Trees | None:
     """Return so many trees per root of a group, None if it has one member."""
-    from topodesign.forest.schedule import forest_schedule  # noqa: PLC0415  heavy
+    from topodesign.optima.forest.schedule import forest_schedule  # noqa: PLC0415  heavy
 
     if len(one.members(topology.nodes)) == 1:
         return None

@@ -12,13 +12,13 @@ from topodesign.base.arguments import as_integer, as_seed
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
 from topodesign.collectives import Collective, as_collective
-from topodesign.expand.places import PlaceLike
 from topodesign.fabrics.fabric import OWN_LATENCIES
 from topodesign.fabrics.groups import Groups, Placement
 from topodesign.fabrics.part import Others, Some
 from topodesign.fabrics.ready import Ready
 from topodesign.fabrics.shards import Shards
 from topodesign.fabrics.traffic import Traffic
+from topodesign.graphs.expansions.places import PlaceLike
 from topodesign.plans.plan import Plan
 from topodesign.schedulers import SCHEDULERS
 from topodesign.schedulers.baselines import BASELINES

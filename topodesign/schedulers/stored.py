@@ -28,7 +28,7 @@ from topodesign.base.cost import Cost
 from topodesign.base.errors import FileFormatError, ScheduleError
 from topodesign.base.spec import Spec, parse
 from topodesign.collectives import ALLGATHER, ALLREDUCE, COLLECTIVES, REDUCE_SCATTER, Collective, as_collective
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
 from topodesign.plans.measure import cost_of
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds

@@ -9,9 +9,10 @@ from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_time
 from topodesign.base.wording import counted
 from topodesign.collectives import COLLECTIVES, Collective
-from topodesign.expand.places import named_preset
 from topodesign.fabrics.fabric import Fabric
+from topodesign.graphs.expansions.places import named_preset
 from topodesign.plans.plan import Plan
+from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.timed import Timed
 from topodesign.plans.timed_ops import in_turn
 from topodesign.schedulers.demands import complete, lean, setting_of, written
@@ -20,7 +21,6 @@ from topodesign.schedulers.ten.greedy import Made, synthesize
 from topodesign.schedulers.ten.network import Network, grain_of, network_of, rounding
 from topodesign.schedulers.traffic import plan_traffic
 from topodesign.topology.topology import Topology
-from topodesign.verification.timed import verify_timed
 
 MOST_CHUNKS = 2**20
 _MOST_AUTO = 2**12

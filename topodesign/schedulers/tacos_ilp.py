@@ -29,15 +29,15 @@ from topodesign.base.deadline import Stopwatch
 from topodesign.base.errors import ParameterError
 from topodesign.base.units import format_time
 from topodesign.collectives import ALL_TO_ALL, ALLGATHER, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, SCATTER
-from topodesign.expand.places import named_preset
+from topodesign.graphs.expansions.places import named_preset
 from topodesign.plans.plan import Plan
+from topodesign.plans.replay.timed import verify_timed
 from topodesign.plans.timed import Timed
 from topodesign.schedulers import tacos
 from topodesign.schedulers.demands import Send, Setting, complete, lean, setting_of, written
 from topodesign.schedulers.exact_time import least_time
 from topodesign.schedulers.method import Method, Request
 from topodesign.solve.program import Entries, Program
-from topodesign.verification.timed import verify_timed
 
 SECONDS = 60
 """Time for each search, if nothing else is said."""

@@ -3,11 +3,11 @@
 Of N <= d^k nodes generalized Kautz digraphs have k steps, fewer than nearly all others of such sizes, but nodes close
 to a fixed point of x -> -dx - a get next to nothing over one of their ports. With other digits, all residues modulo d,
 most digraphs that are not too close to d^k nodes have as few steps, and some of them have no such nodes; and so does
-turning the links between near nodes (:mod:`topodesign.expand.turn`). Their bipartite double covers
-(:mod:`topodesign.expand.cover`) have k steps for up to 2 d^(k-1) nodes and no fixed points: half of all shards come a
-step earlier, each by the one walk there is, and the other half by any of d. For odd N a node is put into such a cover
-or taken out. Candidates are drawn, at random and close to the best ones so far, and compared by an estimate that is
-much cheaper than a price.
+turning the links between near nodes (:mod:`topodesign.graphs.expansions.turn`). Their bipartite double covers
+(:mod:`topodesign.graphs.expansions.cover`) have k steps for up to 2 d^(k-1) nodes and no fixed points: half of all
+shards come a step earlier, each by the one walk there is, and the other half by any of d. For odd N a node is put into
+such a cover or taken out. Candidates are drawn, at random and close to the best ones so far, and compared by an
+estimate that is much cheaper than a price.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import numpy as np
 
 from topodesign.base.compiled import LARGEST
 from topodesign.base.spec import LONGEST_SPEC, Spec
-from topodesign.expand import cover, turn
 from topodesign.graphs.congruential import congruential
+from topodesign.graphs.expansions import cover, turn
 from topodesign.search import congruential_kernels as kernels
 from topodesign.search.nearness import starts_into
 from topodesign.search.neighbours import drawn

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topodesign.algebra.groups import Group, group
 from topodesign.base.spec import Spec
 from topodesign.search.screening_kernels import LANES, WORD, Turns
+from topodesign.topology.groups import Group, group
 from topodesign.topology.topology import IntArray
 
 _LARGE, _MANY, _FEW = 2048, 128, 6

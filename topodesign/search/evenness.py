@@ -14,7 +14,7 @@ import numpy as np
 
 from topodesign.base.compiled import LARGEST
 from topodesign.base.spec import LONGEST_SPEC, Spec
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
 from topodesign.search import evenness_kernels as kernels
 from topodesign.search.annealing import swaps_between
 from topodesign.search.nearness import starts_into

@@ -18,11 +18,11 @@ from fractions import Fraction
 from topodesign.base.cost import Basis, Cost, lower_bound, moore_bound
 from topodesign.base.errors import DisconnectedError, ParameterError, SpecError
 from topodesign.base.spec import Spec
-from topodesign.expand import bidirect, line, parallel, product, transpose
-from topodesign.expand import degree as degree_expansion
-from topodesign.expand.expansion import Base, Claim, Expansion
-from topodesign.expand.library import build
 from topodesign.graphs import FAMILIES
+from topodesign.graphs.expansions import bidirect, line, parallel, product, transpose
+from topodesign.graphs.expansions import degree as degree_expansion
+from topodesign.graphs.expansions.expansion import Base, Claim, Expansion
+from topodesign.graphs.expansions.library import build
 from topodesign.pricing.closed_form import price, price_at_least
 from topodesign.search.target import Found, Target
 from topodesign.topology.family import Family

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from topodesign.base.cost import Basis, keeps_port_free
 from topodesign.base.errors import TopologyError
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
 from topodesign.pricing.closed_form import price
 from topodesign.search.finder import LARGEST_PRICED, Candidate, Finder
 from topodesign.search.neighbours import search_neighbours

@@ -13,10 +13,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.algebra.finite_field import prime_power
-from topodesign.algebra.group_catalog import further_groups
-from topodesign.algebra.groups import Group, abelian, affine, cyclic, dicyclic, metacyclic
 from topodesign.base.errors import ParameterError
+from topodesign.topology.finite_field import prime_power
+from topodesign.topology.group_catalog import further_groups
+from topodesign.topology.groups import Group, abelian, affine, cyclic, dicyclic, metacyclic
 
 _LARGEST_LISTED = 10_000
 """Orders up to this have all groups; the tables of larger ones would fill the memory but for those with few cosets."""

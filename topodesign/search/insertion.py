@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from topodesign.expand.insert import insert
+from topodesign.graphs.expansions.insert import insert
 from topodesign.search.insertion_kernels import rank_insertions
 from topodesign.topology.topology import Topology
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.spec import LONGEST_SPEC, Spec
-from topodesign.expand import delete, line
-from topodesign.expand.library import build
+from topodesign.graphs.expansions import delete, line
+from topodesign.graphs.expansions.library import build
 from topodesign.pricing.closed_form import larger, largest_loads
 from topodesign.search.nearness import pairs_too_far
 from topodesign.search.symmetric import search_symmetric

@@ -17,12 +17,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from topodesign.algebra.groups import Group
 from topodesign.base.cost import Cost, keeps_port_free
 from topodesign.base.errors import DisconnectedError, ParameterError, TopodesignError
 from topodesign.base.spec import Spec
-from topodesign.expand import delete, insert, line
-from topodesign.expand.library import build
+from topodesign.graphs.expansions import delete, insert, line
+from topodesign.graphs.expansions.library import build
 from topodesign.graphs.loops import looped_nodes
 from topodesign.pricing.closed_form import price
 from topodesign.search import anneal_kernels as kernels
@@ -30,6 +29,7 @@ from topodesign.search.annealing import MOST_PORTS, Walk, start_walk
 from topodesign.search.groups import groups_to_search
 from topodesign.search.symmetric import cayley_spec
 from topodesign.search.target import Found, Target, undominated
+from topodesign.topology.groups import Group
 from topodesign.topology.topology import IntArray, Topology
 
 _Any = TypeVar("_Any")

@@ -18,7 +18,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from topodesign.algebra.groups import Group
 from topodesign.base.compiled import LARGEST
 from topodesign.base.cost import Cost, lower_bound
 from topodesign.base.deadline import Stopwatch
@@ -29,6 +28,7 @@ from topodesign.search.groups import groups_to_search
 from topodesign.search.screening_kernels import work_of_screening
 from topodesign.search.target import Found, Target, undominated
 from topodesign.search.voltage_kernels import MOST_STEPS, Base, anneal_lifts, try_sets
+from topodesign.topology.groups import Group
 from topodesign.topology.topology import IntArray
 
 MOST_LINKS = 16

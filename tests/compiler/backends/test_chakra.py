@@ -21,10 +21,10 @@ from topodesign.compiler.messages import Act, Messages
 from topodesign.plans.plan import Plan
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed_ops import timed_of
+from topodesign.plans.timing.plans import simulate
 from topodesign.runtime.trace_check import TraceReport
 from topodesign.runtime.traces import COLLECTIVE_NODE, parse_trace
 from topodesign.schedulers.scheduling import schedule
-from topodesign.simulation.plans import simulate
 
 SIMULATED = {
     ("circulant(8,1,3)", "allreduce", "auto"): 186_802,

@@ -21,8 +21,8 @@ from topodesign.collectives import ALL_TO_ALL, COLLECTIVES
 from topodesign.compiler.backends import BACKENDS
 from topodesign.compiler.backends.backend import EVERYONES, Options
 from topodesign.compiler.compilation import Compiled, compile_plan
-from topodesign.expand.library import build
 from topodesign.fabrics.presets import FABRICS
+from topodesign.graphs.expansions.library import build
 from topodesign.plans.plan import Plan
 from topodesign.schedulers.scheduling import schedule
 from topodesign.schedulers.spff import spff_orbit

@@ -7,7 +7,7 @@ from topodesign.catalog.sizes import MOST_NODES
 from topodesign.catalog.standing import Standing
 from topodesign.catalog.turns.prospects import left_by_records
 from topodesign.catalog.turns.turn import Draw, Turn
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
 from topodesign.search.target import Target
 
 _MOST_WORK = 2**33

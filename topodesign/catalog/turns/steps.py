@@ -11,7 +11,7 @@ from topodesign.catalog.sizes import MOST_NODES
 from topodesign.catalog.standing import Standing
 from topodesign.catalog.turns.prospects import left_by_records
 from topodesign.catalog.turns.turn import Draw, Turn
-from topodesign.expand.library import build
+from topodesign.graphs.expansions.library import build
 from topodesign.search.evenness import MOST_LINKS, search_even
 from topodesign.search.insertion import can_be_compared
 from topodesign.search.nearness import search_near

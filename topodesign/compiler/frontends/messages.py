@@ -23,6 +23,7 @@ from topodesign.compiler.messages import Act, Message, Messages, Operation, Own
 from topodesign.plans.orbit import OrbitRounds
 from topodesign.plans.paths import Paths
 from topodesign.plans.plan import Plan
+from topodesign.plans.replay.plans import verify
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.rounds_ops import is_lean, prune
 from topodesign.plans.timed import Timed
@@ -30,7 +31,6 @@ from topodesign.plans.timed_ops import rounds_of
 from topodesign.plans.trees import Trees
 from topodesign.plans.unroll import ranks_of, unroll, unroll_paths, unroll_timed
 from topodesign.topology.topology import Topology
-from topodesign.verification.plans import verify
 
 MOST_MESSAGES = 2**21
 """Of all ranks; more take too long, and too much memory in the simulators."""

@@ -18,8 +18,8 @@ from topodesign.compiler.frontends.operation import ACCUMULATOR, IN, OUT, Operat
 from topodesign.compiler.frontends.threads import assemble
 from topodesign.compiler.ir import Program, Protocol, Threadblocks
 from topodesign.compiler.limits import HELP, NO_LIMITS, Limits
+from topodesign.plans.replay.trees import verify_trees
 from topodesign.plans.trees import Trees
-from topodesign.verification.trees import verify_trees
 
 COLLECTIVES = (ALLGATHER, REDUCE_SCATTER, ALLREDUCE, BROADCAST, REDUCE)
 """What this front end can do."""

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from topodesign.base.errors import TooLargeError
-from topodesign.expand.positions import MOST_RINGS, positions_of
 from topodesign.fabrics.fabric import Fabric
+from topodesign.graphs.expansions.positions import MOST_RINGS, positions_of
 from topodesign.report.charts.chart import Drawing, name_of
 from topodesign.topology.topology import Topology
 

@@ -13,9 +13,11 @@ from topodesign.base.units import format_rate, format_time
 from topodesign.base.wording import counted
 from topodesign.fabrics.fabric import Fabric, FabricLink
 from topodesign.fabrics.wording import change_in_words
-from topodesign.forest.bottleneck import bottleneck_in_words
-from topodesign.forest.fabric_optimum import FabricOptimum
+from topodesign.optima.forest.bottleneck import bottleneck_in_words
+from topodesign.optima.forest.fabric_optimum import FabricOptimum
 from topodesign.plans.plan import Plan
+from topodesign.plans.replay.plans import verify
+from topodesign.plans.timing.plans import simulate
 from topodesign.pricing.flows.flow_optimum import FlowOptimum
 from topodesign.pricing.workload import Workload
 from topodesign.report.charts.chart import Chart, Drawing, Series
@@ -37,8 +39,6 @@ from topodesign.report.page.parts import (
 )
 from topodesign.report.page.player import player_of
 from topodesign.report.page.topology import loading, plan_fact
-from topodesign.simulation.plans import simulate
-from topodesign.verification.plans import verify
 
 _SIZES = tuple(Fraction(4**power) for power in range(6, 16))
 """From 4 KiB to 1 GiB."""

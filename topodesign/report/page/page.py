@@ -16,9 +16,9 @@ from topodesign.base.units import Quantity
 from topodesign.base.version import __version__
 from topodesign.catalog.pareto import Pareto
 from topodesign.collectives import Collective
-from topodesign.expand.places import PlaceLike, as_place
 from topodesign.fabrics.fabric import Fabric
-from topodesign.forest.fabric_optimum import FabricOptimum, optimum
+from topodesign.graphs.expansions.places import PlaceLike, as_place
+from topodesign.optima.forest.fabric_optimum import FabricOptimum, optimum
 from topodesign.plans.files import load_plan
 from topodesign.plans.plan import Plan
 from topodesign.pricing.evaluation import evaluate

@@ -5,8 +5,10 @@ from __future__ import annotations
 from topodesign.base.records import Table
 from topodesign.base.units import format_size, format_time
 from topodesign.plans.plan import Plan
+from topodesign.plans.replay.plans import Report, verify
 from topodesign.plans.rounds import Rounds
 from topodesign.plans.timed import Timed
+from topodesign.plans.timing.plans import Simulation, simulate
 from topodesign.pricing.workload import Workload
 from topodesign.report.charts.link_use import link_use_chart
 from topodesign.report.charts.timeline import timeline_chart
@@ -23,9 +25,7 @@ from topodesign.report.page.parts import (
     Words,
 )
 from topodesign.report.page.topology import loading_plan, picture_of, plan_fact, setting
-from topodesign.simulation.plans import Simulation, simulate
 from topodesign.topology.topology import Topology
-from topodesign.verification.plans import Report, verify
 
 _MOST_LANES = 64
 

@@ -14,6 +14,7 @@ from topodesign.base.units import format_bandwidth, format_excess, format_size, 
 from topodesign.base.wording import counted
 from topodesign.catalog.verdict import claims_on, verdict_on
 from topodesign.fabrics.fabric import Fabric
+from topodesign.plans.replay.plans import Report, verify
 from topodesign.pricing.baselines import baselines
 from topodesign.pricing.evaluation import Evaluation
 from topodesign.pricing.workload import Workload
@@ -40,7 +41,6 @@ from topodesign.report.page.parts import (
 )
 from topodesign.report.page.player import player_of
 from topodesign.topology.topology import Topology
-from topodesign.verification.plans import Report, verify
 
 if TYPE_CHECKING:
     from topodesign.plans.plan import Plan

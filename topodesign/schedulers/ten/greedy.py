@@ -13,6 +13,7 @@ from topodesign.collectives import Collective
 from topodesign.collectives.collective import EVERYONE
 from topodesign.plans.timed import COLUMNS, Timed
 from topodesign.plans.timed_ops import reverse_timed
+from topodesign.plans.timing.timed import simulate_timed
 from topodesign.schedulers.method import Request
 from topodesign.schedulers.ten.bound import bound_of
 from topodesign.schedulers.ten.copying import copy_chunks
@@ -33,7 +34,6 @@ from topodesign.schedulers.ten.repair import repaired
 from topodesign.schedulers.ten.sharing import SharedLinks
 from topodesign.schedulers.ten.symmetric import bound_symmetric, symmetric, symmetry_of
 from topodesign.schedulers.ten.tries import best_of
-from topodesign.simulation.timed import simulate_timed
 
 _EFFORT = 2**16
 """Sends that are decided before tries end, if nobody says how many there are."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from topodesign.plans.timed import Timed
-from topodesign.simulation.timed import simulate_timed, waits_of
+from topodesign.plans.timing.timed import simulate_timed, waits_of
 from topodesign.topology.topology import IntArray, Topology
 
 MOST_SENDS = 2**17

@@ -11,10 +11,10 @@ import numpy as np
 from topodesign.base.errors import InfeasibleError
 from topodesign.plans.journeys import journeys
 from topodesign.plans.timed import Timed
+from topodesign.plans.timing.timed import waits_of
 from topodesign.schedulers.ten.event_kernels import queue_for
 from topodesign.schedulers.ten.forward_kernels import Piles
 from topodesign.schedulers.ten.sharing_kernels import Jobs, share
-from topodesign.simulation.timed import waits_of
 from topodesign.topology.topology import IntArray, Topology
 
 

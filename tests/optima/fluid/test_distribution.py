@@ -1,0 +1,48 @@
+"""Cheapest trees and paths: over links that there are, to all nodes, and at the price that is said."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from topodesign.base.errors import InfeasibleError
+from topodesign.fabrics.fabric import Fabric, FabricLink
+from topodesign.fabrics.presets import build_fabric
+from topodesign.optima.fluid.distribution import Ways, cheapest_paths, cheapest_tree
+from topodesign.optima.fluid.network import network_of
+
+
+@pytest.mark.parametrize("spec", ["dgx_a100_links(2)", "mi250(1)", "dragonfly(3,2,2)"])
+@pytest.mark.parametrize("paths", [False, True])
+def test_it_leads_to_all(spec: str, paths: bool) -> None:
+    network = network_of(build_fabric(spec))
+    prices = np.random.default_rng(1).integers(0, 20, len(network.src)).tolist()
+    ways = Ways(network, prices, through=paths)
+    assert ways.proven()
+    root = int(network.nodes[3])
+    relays = tuple(network.relays.tolist())
+    found = cheapest_paths(ways, root) if paths else cheapest_tree(ways, root, [(), relays])
+    tree = found.tree
+    links = set(zip(network.src.tolist(), network.dst.tolist(), strict=True))
+    assert all(step in links for edge in tree.edges for step in itertools.pairwise(edge))
+    assert found.price == sum(price * int(many) for price, many in zip(prices, tree.load, strict=True))
+    reached = {root}
+    for edge in tree.edges:
+        assert edge[0] in reached
+        reached.add(edge[-1])
+    assert reached >= set(network.nodes.tolist())
+    inner = {vertex for edge in tree.edges for vertex in edge[1:-1]}
+    assert paths or not inner & set(network.nodes.tolist())
+
+
+def test_who_cannot_be_reached_is_named() -> None:
+    names = ["a", "b", "c", "d"]
+    links = [FabricLink(x, y, Fraction(10**9)) for x, y in (("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"))]
+    network = network_of(Fabric.from_links("two", names, [], links))
+    with pytest.raises(InfeasibleError, match="no way leads from vertex 0 to vertex"):
+        cheapest_tree(Ways(network, [1] * 4), 0, [()])
+    with pytest.raises(InfeasibleError, match="no way leads from vertex 0 to vertex 2"):
+        cheapest_paths(Ways(network, [1] * 4, through=True), 0)

@@ -1,0 +1,142 @@
+"""The verifier of orbits against that of the schedules they unfold to: same verdict, same cost, whatever is damaged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.floors import reached
+from topodesign.base.errors import ScheduleError, TopologyError
+from topodesign.collectives import ALL_TO_ALL
+from topodesign.graphs.expansions.library import build
+from topodesign.plans.orbit import OrbitRounds, orbit_of
+from topodesign.plans.replay.orbit import verify_orbit
+from topodesign.plans.replay.rounds import verify_rounds
+from topodesign.plans.rounds import COLUMNS
+from topodesign.plans.rounds_ops import assemble
+from topodesign.pricing.closed_form import price
+from topodesign.schedulers.spff import spff_orbit
+from topodesign.topology.topology import Topology
+
+SPECS = ("circulant(12,2,3)", "torus(3,4)", "complete(5)", "hypercube(3)", "line(circulant(5,1,2))", "cyclemesh(3,4)")
+COLLECTIVES = ("allgather", "reduce-scatter", "allreduce")
+
+
+def more_generators(orbit: OrbitRounds, random: np.random.Generator) -> OrbitRounds:
+    """With a product of two generators besides, which leaves the group as it is and leads to nodes on other ways."""
+    one, other = random.integers(len(orbit.generators), size=2)
+    product = orbit.generators[one][orbit.generators[other]]
+    return replace(orbit, generators=np.concatenate((product[None, :], orbit.generators)))
+
+
+def alike(topology: Topology, orbit: OrbitRounds) -> bool:
+    """Whether both verifiers say the same; returns what they say."""
+    whole, one = verify_rounds(topology, orbit.unfold()), verify_orbit(topology, orbit)
+    assert one.ok == whole.ok, (str(one), str(whole))
+    assert one.cost == whole.cost
+    assert verify_orbit(topology, orbit, whole.cost).ok == whole.ok
+    assert not verify_orbit(topology, orbit, replace(whole.cost, steps=whole.cost.steps + 1)).ok
+    return one.ok
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("spec", SPECS)
+def test_right_orbits_are_right(spec: str, collective: str) -> None:
+    topology = build(spec)
+    orbit = spff_orbit(topology, collective)
+    assert alike(topology, orbit)
+    assert alike(topology, more_generators(orbit, np.random.default_rng(1)))
+
+
+def damaged(orbit: OrbitRounds, random: np.random.Generator) -> OrbitRounds:
+    """With one entry changed, or a row less or twice."""
+    rounds, row = orbit.rounds, int(random.integers(len(orbit)))
+    name = str(random.choice([*COLUMNS, "drop", "twice"]))
+    if name == "drop":
+        return replace(orbit, rounds=rounds.rows(np.delete(np.arange(len(rounds)), row)))
+    if name == "twice":
+        return replace(orbit, rounds=rounds.rows(np.append(np.arange(len(rounds)), row)))
+    column = getattr(rounds, name).copy()
+    top = {"step": rounds.steps + 1, "lo": rounds.units, "hi": rounds.units + 1}.get(name, rounds.nodes)
+    column[row] = random.integers(top)
+    return replace(orbit, rounds=rounds.having(**{name: column}))
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+@settings(max_examples=150)
+@given(st.sampled_from(SPECS), st.integers(0, 2**32))
+@pytest.mark.floor(wrong=40, right=2)
+def test_damage_is_found_as_in_the_whole(collective: str, spec: str, seed: int) -> None:
+    topology, random = build(spec), np.random.default_rng(seed)
+    orbit = spff_orbit(topology, collective)
+    try:
+        orbit = damaged(orbit, random)
+    except ScheduleError:  # not even the form is right
+        return
+    reached("right" if alike(topology, orbit) else "wrong")
+
+
+def stabilised() -> tuple[Topology, OrbitRounds]:
+    """A ring both ways with all of its symmetries, of which reflections leave nodes where they are."""
+    topology = build("circulant(8,1,7)")
+    turn, flip = (np.arange(8) + 1) % 8, -np.arange(8) % 8
+    orbit = spff_orbit(topology, "allgather")
+    return topology, replace(orbit, generators=np.array([flip, turn], dtype=np.int32))
+
+
+def test_groups_that_leave_nodes_where_they_are() -> None:
+    """Then the images depend on which permutation takes the representative there; one schedule is meant."""
+    topology, orbit = stabilised()
+    assert not orbit.symmetry.is_free
+    assert alike(topology, orbit)
+    for seed in range(30):
+        try:
+            alike(topology, damaged(orbit, np.random.default_rng(seed)))
+        except ScheduleError:
+            continue
+
+
+def test_a_symmetry_of_another_topology_is_refused() -> None:
+    topology = build("circulant(12,2,3)")
+    orbit = spff_orbit(topology, "allgather")
+    other = build("circulant(12,2,3)")
+    other = Topology.from_links(12, [*other.links(), (0, 1)])
+    assert "the symmetry is none of the topology" in str(verify_orbit(other, orbit))
+    swapped = orbit.generators.copy()
+    swapped[0, [0, 5]] = swapped[0, [5, 0]]
+    assert "the symmetry is none" in str(verify_orbit(topology, replace(orbit, generators=swapped)))
+    assert "the image of no" in str(verify_orbit(topology, replace(orbit, generators=orbit.generators[:0])))
+    with pytest.raises(ScheduleError, match="12 nodes"):
+        verify_orbit(build("circulant(13,2,3)"), orbit)
+
+
+def test_all_to_all_is_folded_by_its_sources() -> None:
+    """On a complete graph every block goes straight to its destination."""
+    topology = build("complete(6)")
+    assert topology.symmetry is not None
+    s, t = np.nonzero(~np.eye(6, dtype=np.bool_))
+    rounds = assemble(ALL_TO_ALL, 6, 1, 1, [(1, s, t, 6 * s + t, 0, 1)])
+    orbit = orbit_of(rounds, topology.symmetry)
+    assert orbit is not None
+    assert len(orbit) == 5
+    assert orbit.unfold() == rounds
+    assert alike(topology, orbit)
+    assert not alike(topology, replace(orbit, rounds=orbit.rounds.rows(np.arange(4))))
+
+
+def test_no_orbit_without_a_symmetry() -> None:
+    with pytest.raises(TopologyError, match="symmetry"):
+        spff_orbit(Topology.from_links(3, [(0, 1), (1, 2), (2, 0)]))
+
+
+def test_thousands_of_nodes_are_checked_by_one() -> None:
+    """Unfolded it would have 17 million rows."""
+    topology = build("circulant(4096,1,7,57,399)")
+    orbit = spff_orbit(topology, "allgather")
+    report = verify_orbit(topology, orbit, price(topology))
+    assert report.ok, str(report)
+    assert len(orbit) < 2 * topology.nodes

@@ -1,0 +1,129 @@
+"""The verifier of paths: right ones, whatever they are for, and every way to make them wrong."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.samples.paths import COLLECTIVES, some_paths
+from topodesign.base.errors import InfeasibleError, ScheduleError
+from topodesign.plans.paths import Paths
+from topodesign.plans.replay.paths import verify_paths
+from topodesign.plans.replay.rounds import verify_rounds
+from topodesign.plans.unroll import unroll_paths
+
+
+def drawn(seed: int, collective: str = "all-to-all") -> Paths:
+    rng = random.Random(seed)  # noqa: S311  a sample
+    return some_paths(collective, rng.randint(2, 5), rng.randint(1, 3), rng)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(COLLECTIVES), st.integers(1, 3))
+@settings(max_examples=60)
+def test_right_paths_are_right_as_rounds_too(seed: int, collective: str, chunks: int) -> None:
+    """Two verifiers that share nothing, and loads added up another way."""
+    paths = drawn(seed, collective)
+    report = verify_paths(paths)
+    assert report.ok, report.problems
+    assert report.inverse_rate == paths.inverse_rate
+    assert report.height == paths.height
+    rounds = unroll_paths(paths, chunks)
+    replayed = verify_rounds(*rounds)
+    assert replayed.ok, replayed.problems
+    assert replayed.redundant == 0
+    assert rounds[1].steps == paths.height + chunks - 1
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(("weight", "block", "hop", "less", "loop", "more")))
+@settings(max_examples=60)
+def test_wrong_paths_are_wrong(seed: int, what: str) -> None:
+    """One change at a time, which always loses or moves something, is always found, and as rounds too."""
+    paths = drawn(seed)
+    rng = random.Random(seed)  # noqa: S311  a sample
+    at = rng.randrange(len(paths))
+    columns: dict[str, Any] = {name: column.copy() for name, column in paths.columns().items()}
+    start, stop = int(paths.hop_start[at]), int(paths.hop_start[at + 1])
+    if what == "weight":
+        columns["weight"][at] += rng.choice([1, 2])
+    elif what == "block":
+        columns["block"][at] = (columns["block"][at] + rng.randint(1, 5)) % paths.topology.nodes**2
+    elif what == "hop":
+        place = rng.randrange(start, stop)
+        columns["hop"][place] = (columns["hop"][place] + 1) % paths.topology.nodes
+    elif what == "more":
+        columns["block"] = np.append(columns["block"], paths.block[at])
+        columns["weight"] = np.append(columns["weight"], paths.weight[at])
+        columns["hop_start"] = np.append(columns["hop_start"], len(paths.hop) + stop - start)
+        columns["hop"] = np.append(columns["hop"], paths.hop[start:stop])
+    elif what == "loop":
+        there_and_back = [int(paths.hop[start + 1]), int(paths.hop[start])]
+        columns["hop"] = np.insert(columns["hop"], start + 1, there_and_back)
+        columns["hop_start"][at + 1 :] += 2
+    else:
+        kept = np.arange(len(paths)) != at
+        columns["block"], columns["weight"] = columns["block"][kept], columns["weight"][kept]
+        columns["hop"] = np.delete(columns["hop"], np.arange(start, stop))
+        columns["hop_start"] = np.concatenate(([0], np.cumsum(np.diff(paths.hop_start)[kept])))
+    wrong = replace(paths, **columns)
+    report = verify_paths(wrong)
+    if what == "hop" and report.ok:  # another way that is as good
+        assert verify_rounds(*unroll_paths(wrong)).ok
+    else:
+        assert not report.ok
+        assert report.problems
+        assert report.inverse_rate is None
+    if what in {"weight", "more"}:
+        with pytest.raises(InfeasibleError, match="more than there is"):
+            unroll_paths(wrong)
+
+
+def test_problems_say_where() -> None:
+    paths = drawn(3)
+    names = [f"n{node}" for node in range(paths.topology.nodes)]
+    columns: dict[str, Any] = {name: column.copy() for name, column in paths.columns().items()}
+    columns["hop"][0] = columns["hop"][1]
+    text = str(verify_paths(replace(paths, **columns), names=names))
+    assert "does not lead from its source" in text
+    assert "n" + str(paths.hop[1]) in text
+    assert "goes where there is no link" in text
+    assert str(verify_paths(paths)).startswith("all-to-all: ok, ")
+    none = replace(
+        paths, block=np.zeros(0, int), weight=np.zeros(0, int), hop_start=np.zeros(1, int), hop=np.zeros(0, int)
+    )
+    assert "carry 0 of its" in str(verify_paths(none))
+    with pytest.raises(InfeasibleError, match="without paths"):
+        unroll_paths(none)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"units": 0}, "from 1 to"),
+        ({"weight": np.zeros(1, int)}, "shape"),
+        ({"block": np.array([-1])}, "shape"),
+        ({"hop_start": np.array([0, 1])}, "shape|cut"),
+    ],
+)
+def test_the_form_is_checked_when_made(changes: dict[str, object], message: str) -> None:
+    paths = drawn(5)
+    with pytest.raises(ScheduleError, match=message):
+        replace(paths, **changes)  # type: ignore[arg-type]
+    with pytest.raises(ScheduleError, match="not for"):
+        replace(paths, collective=__import__("topodesign").as_collective("allgather"))
+
+
+def test_equal_paths_are_equal() -> None:
+    first, second = drawn(7), drawn(7)
+    assert first == second
+    assert hash(first) == hash(second)
+    assert first != drawn(8)
+    assert first != "paths"
+    assert "paths" in repr(first)
+    assert first.inverse_rate >= Fraction(1, int(first.topology.capacity.max()))

@@ -1,0 +1,121 @@
+"""One verifier for all plans: right ones pass, and every false figure, spec and damage is found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.plans.test_files import PLANS, rounds_plan, trees_plan
+from tests.samples.schedules import COLLECTIVES
+from topodesign.base.errors import ParameterError, ScheduleError
+from topodesign.collectives import ALL_TO_ALL, BROADCAST, GATHER, REDUCE, SCATTER, Collective
+from topodesign.graphs.expansions.library import build
+from topodesign.plans.files import save_plan
+from topodesign.plans.plan import Plan
+from topodesign.plans.replay.plans import load_right, verify
+from topodesign.plans.rounds_ops import assemble, prune, reverse
+
+
+@pytest.mark.parametrize("kind", PLANS)
+def test_right_plans_pass_and_false_claims_do_not(kind: str) -> None:
+    plan = PLANS[kind]()
+    report = verify(plan)
+    assert report.ok, str(report)
+    assert report.figures == plan.claim
+    assert report.record()["ok"]
+    assert str(report).startswith(f"{plan.collective}: ok")
+    for name, value in plan.claim.items():
+        false = verify(replace(plan, claim={**plan.claim, name: value + 1}))
+        assert not false.ok
+        assert any("claimed" in problem for problem in false.problems)
+    unknown = verify(replace(plan, claim={"song": Fraction(1)}))
+    assert "'song'" in "".join(unknown.problems)
+
+
+@given(seed=st.integers(0, 10**6), collective=st.sampled_from(COLLECTIVES))
+def test_a_changed_send_is_found(seed: int, collective: str) -> None:
+    plan = rounds_plan(seed, collective)
+    rows = prune(plan.movement)  # type: ignore[arg-type]  # everything moves once
+    plan = replace(plan, movement=rows, claim={})
+    assert verify(plan).ok
+    rng = np.random.default_rng(seed)
+    row = int(rng.integers(len(rows)))
+    less = rows.rows(np.arange(len(rows)) != row)
+    assert not verify(replace(plan, movement=less)).ok
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [("complete(5)", "does not give the links"), ("complete(", "cannot be built"), ("dgx_a100(2)", "does not give")],
+)
+def test_a_spec_must_rebuild_the_links(spec: str, words: str) -> None:
+    assert any(words in problem for problem in verify(replace(rounds_plan(), spec=spec)).problems)
+    assert not verify(replace(trees_plan(), spec=spec)).ok
+
+
+def test_only_right_plans_are_loaded(tmp_path: Path) -> None:
+    plan = rounds_plan()
+    assert load_right(save_plan(tmp_path / "x.npz", plan)).movement == plan.movement
+    save_plan(tmp_path / "x.npz", replace(plan, claim={"steps": Fraction(1), "bandwidth": Fraction(1)}))
+    with pytest.raises(ParameterError, match="no right schedule"):
+        load_right(tmp_path / "x.npz")
+
+
+def star(collective: Collective, nodes: int) -> Plan:
+    """A collective in one step on the complete graph, every block straight from source to destination."""
+    members = collective.members(nodes)
+    blocks = collective.blocks(members, nodes)
+    source, destination = collective.places(collective.movements[0], blocks, nodes)
+    rows = [
+        (1, s, t, block, 0, 1)
+        for block, a, b in zip(blocks.tolist(), source.tolist(), destination.tolist(), strict=True)
+        for s in (members.tolist() if a < 0 else [a])
+        for t in (members.tolist() if b < 0 else [b])
+        if s != t
+    ]
+    columns: Any = tuple(np.array(rows).reshape(-1, 6).T)
+    return Plan(build(f"complete({nodes})"), assemble(collective, nodes, 1, 1, [columns]))
+
+
+@pytest.mark.parametrize("nodes", [2, 5])
+@pytest.mark.parametrize("group", [False, True])
+@pytest.mark.parametrize(
+    "collective", [BROADCAST.at(1), REDUCE.at(1), SCATTER.at(1), GATHER.at(1), ALL_TO_ALL], ids=str
+)
+def test_other_collectives_are_replayed_on_their_blocks(collective: Collective, nodes: int, group: bool) -> None:
+    chosen = collective.among([0, 1, 3]) if group and nodes > 3 else collective
+    plan = star(chosen, nodes)
+    rows = plan.movement
+    report = verify(plan)
+    assert report.ok, str(report)
+    assert report.figures["steps"] == 1
+    for row in range(len(rows)):  # type: ignore[arg-type]
+        kept = rows.rows(np.arange(len(rows)) != row)  # type: ignore[attr-defined,arg-type]
+        assert not verify(replace(plan, movement=kept)).ok, f"row {row} is not needed"
+    back = replace(plan, movement=reverse(rows))  # type: ignore[arg-type]
+    assert back.collective == chosen.dual
+    assert verify(back).ok
+
+
+def test_what_nobody_can_verify_is_refused() -> None:
+    class Song:
+        collective = ALL_TO_ALL
+
+        def columns(self) -> dict[str, Any]:
+            return {}
+
+        def table(self) -> dict[str, Any]:
+            return {}
+
+        def fits(self, topology: object) -> bool:
+            return topology is not None
+
+    with pytest.raises(ScheduleError, match="no verifier of Song"):
+        verify(Plan(build("complete(3)"), Song()))

@@ -1,0 +1,274 @@
+"""The verifier of timed sends against a replay of single units, event by event, on right and on damaged plans."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.floors import reached
+from tests.samples.schedules import COLLECTIVES, Collective, Random, make
+from tests.samples.timed import changed, joined, timed_sample
+from topodesign import build_fabric, schedule
+from topodesign.base.errors import ScheduleError
+from topodesign.collectives import COLLECTIVES as ALL
+from topodesign.plans.replay.timed import verify_timed
+from topodesign.plans.timed import COLUMNS, Timed
+from topodesign.plans.timed_ops import timed_of
+from topodesign.topology.link_table import LinkTable
+from topodesign.topology.topology import Topology
+
+Damage = Callable[[Random, Timed], Timed]
+
+
+def links_are_kept(topology: Topology, timed: Timed) -> bool:
+    """Whether every send has a link, long enough, and alone."""
+    number = {(u, v): at for at, (u, v, _) in enumerate(topology.links()) if u != v}
+    taken: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for start, end, _, u, v, _, lo, hi in rows_of(timed):
+        if (u, v) not in number:
+            return False
+        latency, per_unit = int(timed.latency[number[u, v]]), int(timed.per_unit[number[u, v]])
+        if end - start < latency + per_unit * (hi - lo):
+            return False
+        taken[number[u, v]].append((start, end - latency if timed.overlap else end))
+    return all(a[1] <= b[0] for spans in taken.values() for a, b in pairwise(sorted(spans)))
+
+
+def rows_of(timed: Timed) -> list[tuple[int, ...]]:
+    return list(zip(*(getattr(timed, name).tolist() for name in COLUMNS), strict=True))
+
+
+def data_arrive(timed: Timed) -> bool:
+    """Move multisets of contributions, or the data themselves, from event to event: arrivals before departures."""
+    everyone, movements = range(timed.nodes), timed.collective.movements
+    units = [(w, k) for w in everyone for k in range(timed.units)]
+    whole = Counter(everyone)
+    sums = {(v, *unit): Counter([v]) for v in everyone for unit in units}
+    held = {(w, w, k): True for w, k in units if not timed.collective.reduces}
+    events = [(end, 0, row) for row, (_, end, *_) in enumerate(rows_of(timed))]
+    events += [(start, 1, row) for row, (start, *_) in enumerate(rows_of(timed))]
+    rows, flying = rows_of(timed), {}
+    for _, departs, row in sorted(events):
+        _, _, part, u, v, w, lo, hi = rows[row]
+        adds = movements[part].adds
+        for k in range(lo, hi):
+            if departs and adds:
+                flying[row, k] = sums[u, w, k]
+                sums[u, w, k] = Counter()
+                if not flying[row, k]:
+                    return False
+            elif departs:
+                complete = timed.collective.reduces and u == w and sums[w, w, k] == whole
+                if not (held.get((u, w, k)) or complete):
+                    return False
+            elif adds:
+                sums[v, w, k] = sums[v, w, k] + flying[row, k]
+            else:
+                held[v, w, k] = True
+    right = not timed.collective.reduces or all(
+        value == (whole if v == w else Counter()) for (v, w, _), value in sums.items()
+    )
+    if timed.collective.copies:
+        right = right and all(held.get((v, w, k)) or v == w for v in everyone for w, k in units)
+    return right
+
+
+def brute(topology: Topology, timed: Timed) -> bool:
+    return links_are_kept(topology, timed) and data_arrive(timed)
+
+
+def nudge(name: str, *, both: bool = False) -> Damage:
+    def apply(random: Random, timed: Timed) -> Timed:
+        row, by = int(random.integers(len(timed))), int(random.choice([-3, -2, -1, 1, 2, 3]))
+        for one in ("start", "end") if both else (name,):
+            timed = changed(timed, one, row, int(getattr(timed, one)[row]) + by)
+        return timed
+
+    return apply
+
+
+def another(name: str) -> Damage:
+    def apply(random: Random, timed: Timed) -> Timed:
+        most = {"part": len(timed.collective.movements)}.get(name, timed.nodes)
+        return changed(timed, name, int(random.integers(len(timed))), int(random.integers(most)))
+
+    return apply
+
+
+def drop(random: Random, timed: Timed) -> Timed:
+    return timed.rows(np.delete(np.arange(len(timed)), random.integers(len(timed))))
+
+
+def twice(random: Random, timed: Timed) -> Timed:
+    return joined(timed, timed.rows(random.integers(len(timed), size=1)))
+
+
+def twice_later(random: Random, timed: Timed) -> Timed:
+    more, by = timed.rows(random.integers(len(timed), size=1)), int(random.integers(1, 9))
+    return joined(timed, more.having(start=more.start + by, end=more.end + by))
+
+
+def swap(*names: str) -> Damage:
+    def apply(random: Random, timed: Timed) -> Timed:
+        i, j = random.integers(len(timed), size=2).tolist()
+        columns = {name: getattr(timed, name).copy() for name in names}
+        for column in columns.values():
+            column[[i, j]] = column[[j, i]]
+        return timed.having(**columns)
+
+    return apply
+
+
+DAMAGE: dict[str, Damage] = {
+    "shifted": nudge("", both=True),
+    "other start": nudge("start"),
+    "other end": nudge("end"),
+    "dropped": drop,
+    "sent twice": twice,
+    "sent again": twice_later,
+    "times swapped": swap("start", "end"),
+    "places swapped": swap("src", "dst"),
+    "data swapped": swap("block", "lo", "hi"),
+    "other sender": another("src"),
+    "other receiver": another("dst"),
+    "other block": another("block"),
+    "other part": another("part"),
+    "other first unit": nudge("lo"),
+    "other last unit": nudge("hi"),
+}
+
+
+@pytest.mark.parametrize("collective", COLLECTIVES)
+@settings(max_examples=60)
+@given(seed=st.integers(0, 2**32))
+def test_right_plans_are_right(collective: Collective, seed: int) -> None:
+    topology, _, timed, _ = timed_sample(np.random.default_rng(seed), collective)
+    assert brute(topology, timed)
+    report = verify_timed(topology, timed, timed.time)
+    assert report.ok, report
+    assert report.time == timed.time
+    assert not verify_timed(topology, timed, timed.time + 1).ok
+
+
+@pytest.mark.floor(refused=300, accepted=60)
+@pytest.mark.parametrize("collective", COLLECTIVES)
+@pytest.mark.parametrize("kind", range(3))
+def test_damaged_plans_are_judged_as_unit_by_unit(collective: Collective, kind: int) -> None:
+    """Damage that leaves a plan right counts too: it must not be refused."""
+    random = np.random.default_rng([kind, len(collective)])
+    for name in list(DAMAGE)[kind::3] * 30:
+        topology, _, timed, _ = timed_sample(random, collective)
+        for _ in range(4):
+            try:
+                damaged = DAMAGE[name](random, timed)
+            except ScheduleError:  # not even the form is right
+                continue
+            right = brute(topology, damaged)
+            report = verify_timed(topology, damaged)
+            assert report.ok == right, (name, damaged.columns(), str(report))
+            reached("accepted" if right else "refused")
+
+
+def three_in_a_row(slow: int) -> tuple[Topology, Timed, Timed]:
+    """0 -> 1 -> 2 -> 0 with the times of even links, and with a first link that is slower."""
+    topology = Topology.from_links(3, [(0, 1), (1, 2), (2, 0)])
+    rows = [(1 + hop, (w + hop) % 3, (w + hop + 1) % 3, w, 0, 1) for w in range(3) for hop in range(2)]
+    rounds = make("allgather", 3, 1, rows, steps=2)
+    size, even = Fraction(3, 8), LinkTable({}, {})
+    links = LinkTable({(0, 1): Fraction(slow)}, {})
+    one, other = (
+        timed_of(topology, rounds, size=size, alpha=Fraction(1), bandwidth=Fraction(1), links=table)
+        for table in (even, links)
+    )
+    return topology, one, other
+
+
+def test_what_only_a_slow_link_breaks_is_found() -> None:
+    topology, even, uneven = three_in_a_row(slow=2)
+    assert verify_timed(topology, even).ok
+    assert verify_timed(topology, uneven).ok
+    assert (even.time, uneven.time) == (Fraction(4), Fraction(6))
+    # The times of even links on uneven ones: the send itself may say how long it takes, and then 1 -> 2 is too early.
+    report = verify_timed(topology, even.having(latency=uneven.latency.copy()))
+    assert "its link takes at least 3 ticks" in str(report)
+    late = even.having(
+        latency=uneven.latency.copy(), end=np.where(even.start == 0, even.end + (even.src == 0), even.end)
+    )
+    late = late.having(end=np.where((late.start == 2) & (late.src == 0), 5, late.end))
+    late = late.having(
+        start=np.where((late.start == 2) & (late.src == 0), 3, late.start), end=late.end + (late.end == 5)
+    )
+    report = verify_timed(topology, late)
+    assert [problem.partition(": node")[2] for problem in report.problems] == [
+        " 1 does not have all of them at that time"
+    ]
+
+
+def test_problems_are_said_in_words() -> None:
+    topology, timed, _ = three_in_a_row(slow=1)
+
+    def complaint(damaged: Timed) -> str:
+        report = verify_timed(topology, damaged)
+        assert not report.ok
+        return str(report)
+
+    assert "node 2 never gets units [0,1) of shard 0" in complaint(timed.rows(timed.dst != 2))
+    assert "there is no such link" in complaint(changed(timed, "dst", 0, int(timed.src[0])))
+    assert "its link is busy with send" in complaint(joined(timed, timed.rows(np.array([0]))))
+    assert "the claimed time is 1s" in str(verify_timed(topology, timed, Fraction(1)))
+    with pytest.raises(ScheduleError, match="3 nodes and 3 links"):
+        verify_timed(topology.transpose() and Topology.from_links(3, [(0, 1)]), timed)
+
+
+@pytest.mark.parametrize("name", ["broadcast", "reduce", "scatter", "gather", "all-to-all"])
+def test_every_collective_is_checked_on_its_blocks(name: str) -> None:
+    """Two nodes, one link each way, whose only right plan is one send for every block that has to move."""
+    topology = Topology.from_links(2, [(0, 1), (1, 0)])
+    collective = ALL[name].at(0) if ALL[name].rooted else ALL[name]
+    rows = {
+        "broadcast": [(0, 1, 0)],
+        "reduce": [(1, 0, 0)],
+        "scatter": [(0, 1, 1)],
+        "gather": [(1, 0, 1)],
+        "all-to-all": [(0, 1, 1), (1, 0, 2)],
+    }[name]
+    src, dst, block = (np.array(column, dtype=np.int32) for column in zip(*rows, strict=True))
+    one = np.ones(len(rows), dtype=np.int64)
+    links = np.ones(2, dtype=np.int64)
+    timed = Timed(
+        collective, 2, 1, Fraction(1), Fraction(1), False, 0 * one, 2 * one, 0 * src, src, dst, block, 0 * one, one,
+        links, links,
+    )  # fmt: skip
+    assert verify_timed(topology, timed).ok
+    for row in range(len(rows)):
+        assert not verify_timed(topology, timed.rows(np.arange(len(rows)) != row)).ok
+    assert not verify_timed(topology, timed.having(src=dst.copy(), dst=src.copy())).ok
+
+
+def test_a_switch_that_sends_before_it_gets_is_found() -> None:
+    plan = schedule(build_fabric("dgx_a100(1)"), "allgather", method="tacos")
+    assert isinstance(plan.movement, Timed)
+    assert plan.fabric is not None
+    timed, topology = plan.movement, plan.fabric.topology
+    switch = min(topology.switches)
+    for row in np.flatnonzero(timed.dst == switch)[:3].tolist():
+        start, end = timed.start.copy(), timed.end.copy()
+        start[row], end[row] = start[row] + timed.end.max(), end[row] + timed.end.max()
+        assert "which it goes on with" in str(verify_timed(topology, timed.having(start=start, end=end)))
+
+
+def test_switches_and_unknown_blocks() -> None:
+    topology, timed, _ = three_in_a_row(slow=1)
+    switched = replace(topology, switches=frozenset({2}), spec=None)
+    assert "a switch takes no part" in str(verify_timed(switched, timed))
+    two = replace(timed, collective=timed.collective.among([0, 1]))
+    assert "the collective has no such block" in str(verify_timed(topology, two))
+    assert verify_timed(topology, two.rows(timed.block != 2)).ok

@@ -1,0 +1,209 @@
+"""Comparisons: times are those that schedules, simulation and prices say elsewhere, on equal bandwidth of a node."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import json
+import time
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from topodesign import compare, evaluate, pareto, save_plan, schedule, simulate, verify
+from topodesign.base.cost import Cost
+from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
+from topodesign.base.units import Quantity
+from topodesign.cli.main import run
+from topodesign.fabrics.fabric import Fabric
+from topodesign.report.comparison.contender import Contender, ContenderLike
+
+compare_module = importlib.import_module("topodesign.report.comparison.compare")
+NAMES = ["best", "ring", "tree", "torus", "hypercube", "jellyfish", "dragonfly", "fattree"]
+
+
+def test_every_plan_is_verified_and_nothing_beats_the_bound() -> None:
+    found = compare(NAMES, nodes=16, degree=4, sizes=["1KiB", "1MiB", "1GiB"])
+    assert [one.name for one in found.contenders] == NAMES
+    bound = found.workload.fastest(found.bounds)
+    for one in found.contenders:
+        assert one.plan is not None
+        assert verify(one.plan).ok
+        if not one.plan.topology.switches:  # a step over switches may reach all at once
+            assert all(time >= least for time, least in zip(one.times, bound, strict=True)), one.name
+        assert one.bandwidth >= found.bounds[-1].bandwidth
+        low, high = one.all_to_all
+        assert low is not None
+        assert high is None or low <= high
+        narrow, wide = one.bisection
+        assert narrow is None or wide is None or narrow <= wide
+    plain = [one for one in found.contenders if one.plan is not None and not one.plan.topology.switches]
+    assert min(plain, key=lambda one: one.times[1]).name == "best"
+
+
+def test_times_are_those_of_other_functions() -> None:
+    found = compare(["torus(4,4)", "best", "ring"], nodes=16, degree=4, sizes="3MB", alpha="7us", bandwidth="400Gbps")
+    torus, best, ring = found.contenders
+    quantities = {"sizes": "3MB", "alpha": "7us", "bandwidth": "400Gbps"}
+    assert torus.times == evaluate("torus(4,4)", **quantities).allreduce  # type: ignore[arg-type]
+    assert best.times[0] <= pareto(16, 4, **quantities).best.allreduce[0]  # type: ignore[arg-type]
+    plan = schedule("biring(4,16)", method="ring")
+    assert ring.times[0] == simulate(plan, size="3MB", alpha="7us", bandwidth="400Gbps").time
+
+
+def test_the_cheaper_of_spff_and_deferred_schedules_is_compared_planned_or_priced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec = "randomregular(30,3,1)"
+    planned = compare([spec]).contenders[0]
+    monkeypatch.setattr("topodesign.report.comparison.contender._MOST_PLANNED", 0)
+    priced = compare([spec]).contenders[0]
+    assert (planned.method, planned.proof) == ("deferred", "plan verified")
+    assert (priced.method, priced.proof) == ("deferred", "links priced")
+    assert planned.times == priced.times == evaluate(spec).allreduce
+    assert planned.bandwidth == priced.bandwidth
+    assert compare(["torus(4,4)"]).contenders[0].method == "spff"
+
+
+@pytest.mark.parametrize("name", ["torus(4,4)", "tree", "ring"])
+def test_ports_that_are_not_used_carry_nothing(name: str) -> None:
+    degree = 8 if name == "torus(4,4)" else 6
+    own = compare([name], nodes=16, degree=4).contenders[0]
+    spare = compare([name], nodes=16, degree=degree, alpha="10us").contenders[0]
+    used = 4 if name != "ring" else 6
+    assert spare.bandwidth == own.bandwidth * Fraction(degree, used)
+    assert (spare.times > own.times) == (degree > used)
+
+
+def test_fabrics_have_the_bandwidth_of_a_node_that_is_asked_for() -> None:
+    one, two = (
+        compare(["fat_tree(2,4,4)"], alpha=0, gap=0, hop=0, bandwidth=rate).contenders[0]
+        for rate in ("100Gbps", "400Gbps")
+    )
+    assert isinstance(one.place, Fabric)
+    assert one.times[0] == 4 * two.times[0]
+    assert one.bandwidth == two.bandwidth
+
+
+def test_fabrics_alone_are_compared_with_what_any_network_needs() -> None:
+    found = compare(["fat_tree(2,4,4)", "dgx_a100(1)"])
+    assert found.bounds == (Cost(1, Fraction(7, 8)),)
+    assert all(one.times[0] >= found.workload.fastest(found.bounds)[0] for one in found.contenders)
+
+
+def test_two_linked_devices_of_a_fabric_have_one_cable() -> None:
+    number = compare(["dgx_a100(2)"]).contenders[0].counts
+    assert (number.cables, number.ports, number.switches, number.switch_ports) == (32, 32, 4, 32)
+    assert number.survives == 1  # a GPU has NVLink and InfiniBand
+
+
+def test_plans_files_and_methods_are_contenders(tmp_path: Path) -> None:
+    plan = schedule("torus(3,3)")
+    save_plan(tmp_path / "a.npz", plan)
+    found = compare([plan, str(tmp_path / "a.npz"), "torus(3,3)", "torus(3,3)@ring"])
+    assert len({one.times for one in found.contenders[:3]}) == 1
+    assert found.contenders[3].times > found.contenders[0].times
+    assert found.contenders[3].method == "ring"
+
+
+def test_prices_add_up() -> None:
+    found = compare(
+        ["torus(3,3)", "fat_tree(3,3,3)"], prices={"cable": 7, "switch": "1000", "switch-port": Fraction(1, 2)}
+    )
+    assert [one.cost for one in found.contenders] == [18 * 7, 18 * 7 + 6000 + Fraction(27, 2)]
+
+
+def test_what_does_not_exist_is_told_and_what_is_wrong_refused() -> None:
+    found = compare(["torus", "slimfly"], nodes=16, degree=4)
+    assert [name for name, _ in found.missing] == ["slimfly"]
+    assert "slimfly" in str(found)
+    with pytest.raises(InfeasibleError):
+        compare(["slimfly"], nodes=16, degree=4)
+    wrong: list[tuple[list[str], dict[str, object]]] = [
+        ([], {}), (["torus"], {}), (["torus(4,4)", "torus(3,3)"], {}), (["torus(4,4)"], {"degree": 3}),
+        (["torus(4,4)@butterfly"], {}), (["nothing(3)"], {}), (["torus(4,4)"], {"prices": {"cabel": 1}}),
+        (["torus(4,4)"], {"prices": {"cable": -1}}), (["torus(4,4)"], {"prices": {"cable": "x"}}),
+    ]  # fmt: skip
+    for contenders, options in wrong:
+        with pytest.raises(TopodesignError):
+            compare(contenders, **options)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="allreduces are compared"):
+        compare([schedule("torus(3,3)", "allgather")])
+
+
+def test_large_places_are_priced_from_their_links() -> None:
+    found = compare(["genkautz(4,500)"])
+    assert found.contenders[0].proof == "links priced"
+    assert found.contenders[0].times == evaluate("genkautz(4,500)").allreduce
+
+
+def test_what_takes_too_long_is_left_out_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = compare_module.contender
+
+    def slow_ring(what: ContenderLike, *args: Any) -> Contender:
+        while what == "ring":
+            time.sleep(0.001)
+        made: Contender = usual(what, *args)
+        return made
+
+    monkeypatch.setattr(compare_module, "contender", slow_ring)
+    told: list[float] = []
+    with pytest.raises(InfeasibleError, match="ring: was not scheduled, verified and measured within 50ms"):
+        compare(["ring"], nodes=16, degree=4, time_limit="50ms", progress=told.append)
+    assert told == [1]
+    found = compare(["torus", "ring", "tree"], nodes=16, degree=4, time_limit="5s", progress=told.append)
+    assert [one.name for one in found.contenders] == ["torus", "tree"]
+    assert found.missing == (("ring", "was not scheduled, verified and measured within 5s"),)
+    assert "ring: was not scheduled" in str(found.table().footnote)
+    assert told[1:] == [1 / 3, 2 / 3, 1]
+    assert found.contenders[0].times == compare(["torus"], nodes=16, degree=4).contenders[0].times
+
+
+@pytest.mark.parametrize("limit", [0, "-1s", "10000000s"])
+def test_a_time_limit_is_above_zero(limit: Quantity) -> None:
+    with pytest.raises(TopodesignError):
+        compare(["torus"], nodes=16, degree=4, time_limit=limit)
+
+
+def test_the_command_prints_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compare", "best", "ring", "slimfly", "-n", "16", "-d", "4", "--price", "cable=50,switch=9"]
+    assert run([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    found = compare(["best", "ring", "slimfly"], nodes=16, degree=4, prices={"cable": 50, "switch": 9})
+    assert document.pop("schema") == "topodesign/compare/1"
+    assert document == json.loads(json.dumps(found.record()))
+    for one, record in itertools.zip_longest(found.contenders, document["contenders"]):
+        assert record["times_s"]["1048576"] == float(one.times[0])
+    assert run([*words, "--csv"]) == 0
+    assert capsys.readouterr().out.count("\n") == 3
+    assert run(words) == 0
+    assert "slimfly" in capsys.readouterr().out
+    assert run(["compare", "best"]) == 2
+    assert "-n, -d" in capsys.readouterr().err
+    assert run(["compare", "torus(3,3)", "--price", "cable"]) == 2
+    capsys.readouterr()
+
+
+def test_pareto_compares_its_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["pareto", "-n", "16", "-d", "4", "--against", "torus,ring", "--against", "torus(4,4)@ring"]
+    assert run([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    best = pareto(16, 4).best
+    found = compare([str(best.spec), "torus", "ring", "torus(4,4)@ring"], nodes=16, degree=4)
+    assert document["against"] == json.loads(json.dumps(found.record()))
+    assert document["against"]["contenders"][0]["spec"] == str(best.spec)
+    assert run(words) == 0
+    assert "ring: biring(4,16)" in capsys.readouterr().out
+    assert run([*words, "--collective", "all-to-all"]) == 2
+    assert "--against" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size", ["1KiB", "1MiB"])
+def test_the_plan_of_one_wiring_is_the_one_that_is_faster_for_the_size(size: str) -> None:
+    found = compare(["best"], nodes=8, degree=12, sizes=size)
+    (one,) = found.contenders
+    assert one.steps == (1 if size == "1KiB" else 2)
+    assert one.times == found.workload.fastest(found.bounds)
+    assert one.times == pareto(8, 12, sizes=size).best.allreduce

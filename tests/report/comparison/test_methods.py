@@ -1,0 +1,208 @@
+"""All methods side by side: no time below the bound, the same figures as one by one, and nothing that hangs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from fractions import Fraction
+from typing import Any
+
+import networkx as nx
+import pytest
+
+from topodesign.base.errors import InfeasibleError, ParameterError, TopodesignError
+from topodesign.cli.main import run
+from topodesign.collectives import ALLGATHER, COLLECTIVES
+from topodesign.fabrics.part import part_of
+from topodesign.fabrics.presets import build_fabric
+from topodesign.plans.replay.plans import verify
+from topodesign.plans.timed import Timed
+from topodesign.plans.timing.plans import simulate
+from topodesign.report.comparison.methods import compare_methods
+from topodesign.schedulers.method import Method, Request
+from topodesign.schedulers.scheduling import METHODS, schedule
+
+
+@pytest.mark.parametrize("place", ["uniring(1,4)", "debruijn(2,3)", "dgx_a100(2)"])
+def test_nothing_is_below_the_bound(place: str) -> None:
+    sizes = ("1KiB", "1GiB")
+    for collective in COLLECTIVES.values():
+        found = compare_methods(place, collective, root=1 if collective.rooted else None, sizes=sizes, time_limit=0.1)
+        assert {one.method for one in found.methods} == set(METHODS)
+        made = [one for one in found.methods if one.times]
+        assert made or place == "dgx_a100(2)"
+        for one in made:
+            assert one.verified
+            over = found.over_bound(one)
+            assert over is not None
+            assert over >= 1
+            assert all(time >= bound for time, bound in zip(one.times, found.bounds, strict=True))
+        for one in found.methods:
+            assert bool(one.reason) != one.verified
+
+
+def test_figures_are_those_of_each_plan() -> None:
+    own = [name for name, method in METHODS.items() if "alpha" not in method.options]
+    given: dict[str, Any] = {"alpha": "1us", "bandwidth": "400Gbps"}
+    found = compare_methods("torus(4,4)", "allreduce", sizes=["1MiB", 1e9], methods=own, **given)
+    for one in found.methods:
+        if one.times:
+            plan = schedule("torus(4,4)", method=one.method)
+            assert verify(plan).ok
+            for size, seconds in zip(found.sizes, one.times, strict=True):
+                assert simulate(plan, size=size, **given).time == seconds
+    factors = {one.method: one.bandwidth for one in found.methods}
+    assert factors["forest"] == factors["spff"] == found.factor == Fraction(15, 8)
+    assert factors == {one.method: one.bandwidth for one in compare_methods("torus(4,4)", methods=own).methods}
+    assert found.steps == 4
+    assert [one.times[0] for one in found.methods if one.times] == sorted(
+        one.times[0] for one in found.methods if one.times
+    )
+
+
+def test_bounds_are_reached_where_they_are_known_to_be() -> None:
+    """Allgather on a torus, all-to-all on a complete graph, broadcast over trees, ForestColl's A100."""
+    for place, collective, method in (
+        ("torus(4,4)", "allgather", "spff"),
+        ("complete(6)", "all-to-all", "direct"),
+        ("complete(6)", "scatter", "direct"),
+        ("torus(3,3)", "broadcast", "forest"),
+        ("torus(3,3)", "reduce", "blink"),
+        ("dgx_a100(2)", "reduce-scatter", "forest"),
+        ("biring(2,6)", "allreduce", "ring"),
+        ("dgx_a100(2)", "all-to-all", "fluid"),
+    ):
+        root = 0 if COLLECTIVES[collective].rooted else None
+        found = compare_methods(place, collective, root=root, methods=[method])
+        assert found.over_bound(found.methods[0]) == 1, (place, collective)
+
+
+def test_a_slow_method_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(request: Request) -> list[Any]:
+        while request:
+            time.sleep(0.01)
+        return []
+
+    def broken(request: Request) -> list[Any]:
+        plan = schedule(request.topology, request.collective, method="spff")
+        return [type(plan)(plan.place, plan.movement, {**plan.claim, "steps": Fraction(1)}, generator={"method": "x"})]
+
+    monkeypatch.setitem(METHODS, "slow", Method("slow", frozenset(), (ALLGATHER,), slow, auto=False))
+    monkeypatch.setitem(METHODS, "broken", Method("broken", frozenset(), (ALLGATHER,), broken, auto=False))
+    start = time.monotonic()
+    found = compare_methods("torus(3,3)", "allgather", methods=["slow", "broken", "ring"], time_limit=0.2)
+    assert time.monotonic() - start < 10
+    first, *rest = found.methods
+    assert first.method == "ring"
+    reasons = {one.method: one.reason for one in rest}
+    assert reasons["slow"] == "made no plan within 200ms"
+    assert reasons["broken"].startswith("wrong: the claimed cost")
+    assert "slow: made no plan within 200ms" in str(found)
+
+
+def test_the_command_prints_what_the_function_returns(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["methods", "hypercube(3)", "--collective", "scatter", "--root", "3", "--size", "1MiB", "--size", "1GiB"]
+    names = ["peel", "direct", "binomial", "linear", "bruck"]
+    some = [word for name in names for word in ("--method", name)]
+    assert run([*asked, *some, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    found = compare_methods("hypercube(3)", "scatter", root="3", sizes=["1MiB", "1GiB"], methods=names)
+    assert document["bound"] == {
+        "steps": 3,
+        "bandwidth": str(found.factor),
+        "times_s": [float(t) for t in found.bounds],
+    }
+    assert document["root"] == 3
+    by_name = {one["method"]: one for one in document["methods"]}
+    assert by_name.keys() == set(names)
+    for one in found.methods:
+        row = by_name[one.method]
+        assert row["times"] == [str(seconds) for seconds in one.times]
+        assert row["verified"] == one.verified
+        assert row["reason"] == (one.reason or None)
+    assert run([*asked, "--csv", "--method", "binomial", "--method", "bruck"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [(row["method"], row["size_bytes"]) for row in rows] == [
+        ("binomial", str(2**20)), ("binomial", str(2**30)), ("bruck", "")
+    ]  # fmt: skip
+    assert rows[2]["reason"] == "makes no scatter"
+    assert run([*asked, *some]) == 0
+    assert "at least" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"collective": "broadcast"}, "needs a root"),
+        ({"root": 1}, "has no root"),
+        ({"collective": "broadcast", "root": 9}, "root must be from 0 to 8"),
+        ({"sizes": []}, "at least one size"),
+        ({"methods": ["rnig"]}, "did you mean 'ring'"),
+        ({"time_limit": 0}, "time_limit must be above zero"),
+        ({"alpha": "10 parsec"}, "alpha|time"),
+        ({"place": "dgx_a100(1)", "bandwidth": "1Gbps"}, "bandwidths of its own"),
+        ({"place": "dgx_a100(1)", "collective": "broadcast", "root": "nvswitch0"}, "nvswitch0|is a switch"),
+    ],
+)
+def test_wrong_arguments_are_our_errors(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(TopodesignError, match=words):
+        compare_methods(**{"place": "torus(3,3)", **options})
+
+
+def test_places_that_are_no_place_for_a_collective() -> None:
+    with pytest.raises((InfeasibleError, ParameterError, TopodesignError)):
+        compare_methods("complete(1)")
+
+
+@pytest.mark.parametrize("place", ["dgx_a100(2)", "rail_spine(2,2,1)"])
+@pytest.mark.parametrize("collective", ["allreduce", "all-to-all", "broadcast", "gather"])
+def test_links_with_latencies_of_their_own(place: str, collective: str) -> None:
+    """Times are those of each plan alone, and the bound is that of the quickest way, found by others."""
+    names, sizes = ["forest", "fluid", "ring", "direct", "tacos"], ("1KiB", "64MiB")
+    asked: dict[str, Any] = {"root": 1 if COLLECTIVES[collective].rooted else None}
+    found = compare_methods(place, collective, sizes=sizes, methods=names, alpha="fabric", time_limit=2, **asked)
+    fabric = build_fabric(place)
+    graph = nx.DiGraph()
+    for (u, v, _), seconds in zip(fabric.topology.links(), fabric.link_latencies(), strict=True):
+        graph.add_edge(*((v, u) if collective == "gather" else (u, v)), weight=seconds)
+    sources = fabric.compute if asked["root"] is None else [asked["root"]]
+    ways = (nx.single_source_dijkstra_path_length(graph, source) for source in sources)
+    assert found.latency == max(way[node] for way in ways for node in fabric.compute)
+    assert found.messages.alpha is None
+    assert "links with their own latencies" in str(found)
+    assert len([one for one in found.methods if one.times]) >= 2
+    for one in found.methods:
+        if one.times:
+            assert all(time >= bound for time, bound in zip(one.times, found.bounds, strict=True))
+        if one.times and one.method != "tacos":
+            plan = schedule(place, collective, method=one.method, **asked)
+            assert one.times == tuple(simulate(plan, size=size, alpha="fabric").time for size in sizes)
+
+
+def test_timed_sends_are_made_for_the_latencies_of_links() -> None:
+    fabric = build_fabric("dgx_a100(2)")
+    left = part_of(fabric, (), "vanish", ["box0/gpu1"])
+    for where in (fabric, left):
+        plan = schedule(where, "broadcast", method="tacos", root="box0/gpu0", alpha="fabric")
+        assert isinstance(plan.movement, Timed)
+        assert [ticks * plan.movement.tick for ticks in plan.movement.latency.tolist()] == list(where.link_latencies())
+        assert verify(plan).ok
+        assert simulate(plan).time == simulate(plan, alpha="fabric").time == plan.claim["time"]
+    with pytest.raises(ParameterError, match="says no latencies"):
+        schedule(fabric, "broadcast", method="tacos", root=0, alpha="fabric", unwind="ring")
+    for method in ("tacos", "pipeline"):
+        with pytest.raises(ParameterError, match="says no latencies"):
+            schedule("torus(2,2)", "broadcast", method=method, root=0, alpha="fabric")
+    with pytest.raises(ParameterError, match="says no latencies"):
+        compare_methods("torus(2,2)", alpha="fabric")
+
+
+def test_the_command_knows_latencies_of_links(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["methods", "dgx_a100(1)", "--alpha", "fabric", "--method", "forest", "--method", "bruck", "--json"]
+    assert run(asked) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["alpha_s"] is None
+    assert document["bound"]["times_s"][0] >= 6e-7
+    assert document["methods"][0]["times_s"][0] >= 6e-7

@@ -1,0 +1,66 @@
+"""Bidirectional union: a one-way topology and its transpose on the same nodes, which duplex cabling can wire."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from topodesign.base.cost import Basis
+from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, require_base
+from topodesign.graphs.expansions.lifting import require_schedule
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import canonical, relabel, share
+from topodesign.topology.isomorphism import mirror
+from topodesign.topology.topology import Topology
+
+_SIGNATURE = "bidirect(G)"
+
+
+def graph(base: Topology) -> Topology:
+    """Return the union of G with its transpose: every link and its reverse, degree 2d.
+
+    The automorphisms of G are those of its transpose, so a vertex-transitive G stays so.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, appendix K.
+    """
+    topology = require_base(base, _SIGNATURE)
+    return Topology.from_arrays(
+        topology.nodes,
+        np.concatenate((topology.src, topology.dst)),
+        np.concatenate((topology.dst, topology.src)),
+        np.concatenate((topology.capacity, topology.capacity)),
+        symmetry=topology.symmetry,
+    )
+
+
+def claim(base: Base) -> Claim:
+    """Return the cost by closed form, that of G, provided G is isomorphic to its transpose.
+
+    Half of every shard follows G's schedule and half its mirror image, so paths need not be shortest in the union: the
+    best SPFF schedule of the union has at most as many steps but may need more bandwidth.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, appendix K.
+    """
+    return Claim(base.cost, Basis.SCHEDULE)
+
+
+def lift(base: Topology, schedule: Rounds) -> Rounds:
+    """Return the schedule in which half of every shard follows the base's schedule and half its mirror image.
+
+    Raises
+    ------
+    InfeasibleError
+        If G is not isomorphic to its transpose, as far as a search of some seconds tells.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, appendix K.
+    """
+    require_schedule(base, schedule, _SIGNATURE)
+    return canonical(share([schedule, relabel(schedule, mirror(base))]))
+
+
+bidirect = Expansion("bidirect", graph, claim, lift)

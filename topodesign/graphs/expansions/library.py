@@ -1,0 +1,192 @@
+"""From a spec to the topology it names, and from whatever else names one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from topodesign.base.errors import FileFormatError, ParameterError, SpecError, TopologyError
+from topodesign.base.file_kinds import FileKind, kind_of
+from topodesign.base.spec import Spec, name_alone, parse
+from topodesign.base.wording import nearest
+from topodesign.fabrics.presets import FABRICS
+from topodesign.fabrics.presets import SPOKEN as FABRICS_SPOKEN
+from topodesign.graphs import FAMILIES
+from topodesign.graphs.expansions import EXPANSIONS, lift
+from topodesign.graphs.expansions.everyday import SPOKEN, spelled_out
+from topodesign.graphs.expansions.expansion import Expansion
+from topodesign.topology.family import Family
+from topodesign.topology.files import READERS, from_graph, networkx_graph, read_topology
+from topodesign.topology.groups import GROUPS
+from topodesign.topology.topology import Topology
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+TopologyLike: TypeAlias = "Topology | Spec | str | Path | nx.Graph"
+"""What a function that needs a topology takes: it, its spec, a file of links, or a networkx graph."""
+
+_ENTRIES: tuple[Family | Expansion, ...] = (*FAMILIES, *EXPANSIONS)
+LIBRARY = {entry.name: entry for entry in _ENTRIES}
+"""Every generator and expansion by its name in a spec."""
+
+CATALOG_NAMES = ("catalog", "catalog_duplex")
+"""Names of the rows of the catalog: ``catalog(200,6,1)`` is the first of the frontier of 200 nodes and degree 6, and
+``catalog_duplex(200,6,1)`` that of the frontier of duplex topologies."""
+
+
+def build(spec: Spec | str) -> Topology:
+    """Build the topology that a spec names.
+
+    Parameters
+    ----------
+    spec
+        Text such as ``line(power(diamond(),2),2)``, or a parsed spec.
+
+    Returns
+    -------
+    Topology
+        With ``build(str(topology.spec)) == topology``; the same spec gives the same links on every machine.
+
+    Raises
+    ------
+    SpecError
+        If the text is no spec, a name is unknown, or arguments do not fit; it points at the character.
+
+    Examples
+    --------
+    >>> from topodesign import build
+    >>> build("line(diamond())")
+    <Topology line(diamond()), 16 nodes, degree 2, simplex>
+    """
+    text = spec if isinstance(spec, str) else str(spec)
+    if name_alone(text):
+        raise _bare(text)
+    return _build(parse(text), text)
+
+
+def as_topology(value: TopologyLike) -> Topology:
+    """Return the topology that a value is or names.
+
+    Parameters
+    ----------
+    value
+        A topology, a spec or its text, a path, a networkx graph (as :func:`topodesign.topology.files.from_graph` takes
+        it). A text is a path if it has the ending of a file of links, or no brackets and another ending or a slash.
+
+    Raises
+    ------
+    SpecError, FileFormatError
+        If the spec or the file cannot be read.
+    TopologyError
+        If a graph does not make a topology.
+    ParameterError
+        If it names a fabric, or is none of these.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from topodesign import as_topology
+    >>> as_topology(nx.petersen_graph().to_directed())
+    <Topology 10 nodes, degree 3, duplex>
+    >>> as_topology("torus(4,4)").vertex_transitive
+    True
+    """
+    if isinstance(value, Topology):
+        return value
+    if isinstance(value, Spec):
+        return build(value)
+    if isinstance(value, Path):
+        _refuse_fabric(value.name, value)
+        return read_topology(value)
+    if isinstance(value, str):
+        path = Path(value)
+        _refuse_fabric(value, path)
+        named = path.suffix.lower() in READERS or ("(" not in value and (path.suffix or "/" in value))
+        return read_topology(path) if named else build(value)
+    graph = networkx_graph(value)
+    if graph is not None:
+        return from_graph(graph)
+    raise ParameterError(f"a topology, a spec, a file of links or a networkx graph is needed, not {value!r:.100}")
+
+
+def names_fabric(text: str) -> bool:
+    """Return whether a text is the spec of a fabric, by the name it begins with.
+
+    Of a dragonfly the number of arguments tells: with groups, routers and hosts it is a fabric, and a topology else.
+    """
+    name = text.partition("(")[0].strip()
+    return (name in FABRICS or name in FABRICS_SPOKEN) and (name not in SPOKEN or text.count(",") != 1)
+
+
+def _refuse_fabric(text: str, path: Path) -> None:
+    if names_fabric(text) or kind_of(path) is FileKind.FABRIC:
+        raise ParameterError(
+            f"{text[:100]} is a fabric, with switches or bandwidths of its own; this is for plain topologies, whose "
+            "nodes are linked directly. optimum, schedule, groups, compare and plot take fabrics, see 'topodesign "
+            "optimum --help'"
+        )
+
+
+def _build(spec: Spec, text: str) -> Topology:
+    try:
+        if spec.name in CATALOG_NAMES:
+            return _of_catalog(spec)
+        meaning = spelled_out(spec)
+    except ParameterError as error:
+        raise SpecError(f"{spec.name}: {error}", text, spec.position) from None
+    if meaning is not None:
+        try:
+            return _build(meaning, str(meaning))
+        except SpecError as error:
+            raise SpecError(f"{spec.name} is {meaning}, and {error.message}", text, spec.position) from None
+    entry = LIBRARY.get(spec.name)
+    if entry is None:
+        raise SpecError(_unknown(spec.name), text, spec.position)
+    args: list[int | Spec | Topology] = []
+    for argument in spec.args:
+        if isinstance(argument, int) or isinstance(entry, Family) or (entry is lift and argument.name in GROUPS):
+            args.append(argument)
+        else:
+            args.append(_build(argument, text))
+    try:
+        return entry(*args)  # type: ignore[arg-type]
+    except (ParameterError, TopologyError) as error:
+        raise SpecError(f"{spec.name}: {error}", text, spec.position) from None
+
+
+def _of_catalog(spec: Spec) -> Topology:
+    """Return the topology of a row of the catalog, which has its whole spec, and the short one for an alias."""
+    import topodesign  # noqa: PLC0415  the catalog is made with specs, and so above them
+
+    numbers = [argument for argument in spec.args if isinstance(argument, int)]
+    if len(numbers) != 3 or len(spec.args) != 3:
+        raise ParameterError(f"write {spec.name}(N,d,k): the k-th topology of N nodes and degree d, from 1 on")
+    nodes, degree, place = numbers
+    catalog = topodesign.Catalog()
+    row = catalog.row(nodes, degree, place, duplex=spec.name == CATALOG_NAMES[1])
+    return replace(build(row.spec), alias=f"{spec} of catalog {catalog.version(degree)}")
+
+
+def _bare(text: str) -> SpecError | FileFormatError:
+    """Return what is wrong with a name alone."""
+    name = text.strip()
+    if name in LIBRARY or name in SPOKEN or name in CATALOG_NAMES:
+        return SpecError(f"'{name}' needs brackets: {name}(...), see 'topodesign families {name}'", text, 0)
+    kind = kind_of(Path(name))
+    if kind is None:
+        return SpecError(_unknown(name), text, 0)
+    return FileFormatError(f"{name}: this is {kind.one}, and no spec; a file needs an ending, or a slash before it")
+
+
+def _unknown(name: str) -> str:
+    if name in GROUPS:
+        return f"'{name}' is a group, not a topology; write cayley({name}(...),element,...)"
+    if name in FABRICS or name in FABRICS_SPOKEN:
+        return f"'{name}' is a fabric, not a topology that others can be made of"
+    known = [*LIBRARY, *SPOKEN, *CATALOG_NAMES]
+    near = nearest(name, [*known, *FABRICS, *FABRICS_SPOKEN])
+    words = [repr(one) if one in known else f"{one!r} (a fabric)" for one in near]
+    hint = f"did you mean {' or '.join(words)}?" if near else "'topodesign families' lists all that there are"
+    return f"unknown topology '{name}'; {hint}"

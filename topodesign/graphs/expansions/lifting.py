@@ -1,0 +1,91 @@
+"""What the schedule lifts share: their checks, and the way from reduce-scatters to all collectives."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from topodesign.base.errors import ScheduleError
+from topodesign.collectives import ALLREDUCE, REDUCE_SCATTER, Collective
+from topodesign.graphs.expansions.expansion import Lift, require_base
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import allreduce, canonical, find_links, halves, is_lean, relabel, reverse
+from topodesign.topology.topology import IntArray, Topology
+
+
+def both_ways(
+    signature: str, numbering: Callable[[Topology], IntArray] | None = None
+) -> Callable[[Callable[..., Rounds]], Lift]:
+    """Make a lift of reduce-scatters a lift of all collectives.
+
+    An allgather is lifted as the reduce-scatter that it is backwards, on the transposed bases, and an allreduce half by
+    half. All arguments are checked and the result is in canonical form.
+
+    Parameters
+    ----------
+    signature
+        The call in a spec, for messages.
+    numbering
+        If the expansion of the transposed base is the transpose of the expansion up to the names of nodes: base ->
+        names in the latter of the nodes of the former.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Corollary 2.
+    """
+
+    def extend(lift: Callable[..., Rounds]) -> Lift:
+        @functools.wraps(lift)
+        def lifted(*args: Any) -> Rounds:
+            collective = _check(args, signature)
+            if collective == ALLREDUCE:
+                parts = [halves(argument) if isinstance(argument, Rounds) else (argument,) * 2 for argument in args]
+                return allreduce(*(lifted(*part) for part in zip(*parts, strict=True)))
+            if collective == REDUCE_SCATTER:
+                return canonical(lift(*args))
+            result = reverse(lift(*(_turned(argument) for argument in args)))
+            return canonical(result if numbering is None else relabel(result, numbering(args[0])))
+
+        return lifted
+
+    return extend
+
+
+def _turned(argument: Any) -> Any:
+    if isinstance(argument, Topology):
+        return argument.transpose()
+    return reverse(argument) if isinstance(argument, Rounds) else argument
+
+
+def _check(args: tuple[Any, ...], signature: str) -> Collective:
+    """Check that every topology is followed by its schedule, and return the collective of all schedules."""
+    collectives: list[Collective] = []
+    for place, argument in enumerate(args):
+        if isinstance(argument, Topology):
+            schedule: Any = args[place + 1] if place + 1 < len(args) else None
+            require_schedule(argument, schedule, signature)
+            collectives.append(schedule.collective)
+    if len(set(collectives)) != 1:
+        found = ", ".join(map(str, collectives))
+        raise ScheduleError(f"schedules of {signature} are lifted from one collective, not from {found or 'none'}")
+    return collectives[0]
+
+
+def require_schedule(base: object, schedule: object, signature: str) -> IntArray:
+    """Return the link of the base that each row uses, shape ``(rows,)``.
+
+    Raises
+    ------
+    ParameterError
+        If the base is no topology without switches.
+    ScheduleError
+        If the other is no schedule for it that sends everything once.
+    """
+    topology = require_base(base, signature)
+    if not isinstance(schedule, Rounds):
+        raise ScheduleError(f"a lift to {signature} needs a schedule after every topology, not {schedule!r}")
+    links = find_links(topology, schedule)
+    if not is_lean(schedule):
+        raise ScheduleError("only a schedule that sends everything once can be lifted; use columns.prune first")
+    return links

@@ -1,0 +1,40 @@
+"""Trunks: every link m times, for more ports than there are other nodes."""
+
+from __future__ import annotations
+
+from topodesign.base.arrays import sealed
+from topodesign.base.cost import Basis
+from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, require_base, require_count
+from topodesign.graphs.expansions.lifting import both_ways
+from topodesign.plans.rounds import Rounds
+from topodesign.topology.topology import Topology
+
+_SIGNATURE = "parallel(G,m)"
+
+
+def graph(base: Topology, m: int) -> Topology:
+    """Return G with every capacity multiplied by m; the same nodes, m times the degree."""
+    topology = require_base(base, _SIGNATURE)
+    times = require_count(m, _SIGNATURE)
+    return Topology(
+        topology.nodes,
+        topology.src,
+        topology.dst,
+        sealed(topology.capacity * times),
+        symmetry=topology.symmetry,
+    )
+
+
+def claim(base: Base, m: int) -> Claim:  # noqa: ARG001  every m has the same cost
+    """Return the cost of the base: m times the links carry the same data with m times the bandwidth of a node."""
+    return Claim(base.cost, Basis.THEOREM)
+
+
+@both_ways(_SIGNATURE)
+def lift(base: Topology, schedule: Rounds, m: int) -> Rounds:  # noqa: ARG001  every m has the same schedule
+    """Return the schedule itself: m links in parallel share what one has carried."""
+    require_count(m, _SIGNATURE)
+    return schedule
+
+
+parallel = Expansion("parallel", graph, claim, lift)

@@ -1,0 +1,143 @@
+"""Where a collective runs: from a spec, a file or a graph to the topology or the fabric that it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from topodesign.base.errors import FileFormatError, ParameterError, TopologyError
+from topodesign.base.spec import Spec
+from topodesign.base.units import Quantity, as_bandwidth
+from topodesign.base.wording import nearest
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, Fabric
+from topodesign.fabrics.files import FABRIC_ENDINGS, fabric_from_graph, read_fabric
+from topodesign.fabrics.presets import FABRICS, build_fabric
+from topodesign.graphs.expansions.everyday import SPOKEN
+from topodesign.graphs.expansions.library import CATALOG_NAMES, LIBRARY, as_topology, build, names_fabric
+from topodesign.topology.files import READERS, networkx_graph, read_topology
+from topodesign.topology.topology import Topology
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+PlaceLike: TypeAlias = "Topology | Fabric | Spec | str | Path | nx.Graph"
+"""What a function that needs a topology or a fabric takes: it, its spec, a file, or a networkx graph."""
+
+
+def as_fabric(value: PlaceLike, bandwidth: Quantity | None = None) -> Fabric:
+    """Return the fabric that a value is or names.
+
+    Parameters
+    ----------
+    value
+        A fabric or a topology, the spec of one such as ``dgx_a100(2)`` or ``torus(8,8)``, a file, or a networkx graph.
+        A text is a file if it has a known ending, or no brackets and another ending or a slash.
+    bandwidth
+        Bandwidth of a node over all its links, for what does not say its own: text, or bits per second.
+
+    Raises
+    ------
+    FileFormatError, SpecError, UnitError
+        If the file, the spec or the bandwidth cannot be read.
+    TopologyError
+        If a topology or a graph makes no fabric.
+    ParameterError
+        If a bandwidth is given for a fabric that has its own, or the value is none of these.
+
+    Examples
+    --------
+    >>> as_fabric("mi250(2)")
+    <Fabric mi250(2): 32 nodes, 1 switch>
+    >>> as_fabric("torus(4,4)", bandwidth="400Gbps").links()[0].bandwidth
+    Fraction(12500000000, 1)
+    """
+    rate = None if bandwidth is None else as_bandwidth(bandwidth) / 8
+    text = str(value) if isinstance(value, Spec) else value
+    if isinstance(text, str) and not _is_file(text):
+        if _is_fabric(text):
+            return _own(build_fabric(text), text.partition("(")[0].strip(), rate)
+        return Fabric.from_topology(build(text), NODE_BANDWIDTH if rate is None else rate)
+    if isinstance(value, str | Path):
+        return read_fabric(Path(value), rate)
+    if isinstance(value, Fabric):
+        return _own(value, value.name, rate)
+    graph = networkx_graph(value)
+    if graph is not None:
+        return fabric_from_graph(graph, node_bandwidth=rate)
+    return Fabric.from_topology(as_topology(value), NODE_BANDWIDTH if rate is None else rate)
+
+
+def as_place(value: PlaceLike) -> Topology | Fabric:
+    """Return the plain topology that a value is or names; the fabric, if it has switches, names or bandwidths.
+
+    Parameters
+    ----------
+    value
+        As for :func:`as_fabric`. Links in a file make a plain topology if they can.
+
+    Raises
+    ------
+    FileFormatError, SpecError, TopologyError, ParameterError
+        As :func:`as_fabric`.
+
+    Examples
+    --------
+    >>> as_place("dgx_a100(1)")
+    <Fabric dgx_a100(1): 8 nodes, 1 switch>
+    >>> as_place("circulant(12,2,3)").degree
+    4
+    """
+    if isinstance(value, Fabric):
+        return value
+    if isinstance(value, str | Path) and (isinstance(value, Path) or _is_file(value)):
+        return _in_file(Path(value))
+    if isinstance(value, str | Spec):
+        text = str(value)
+        return as_fabric(text) if _is_fabric(text) else build(text)
+    graph = networkx_graph(value)
+    if graph is not None and any("bandwidth" in fields for _, _, fields in graph.edges(data=True)):
+        return fabric_from_graph(graph)
+    topology = as_topology(value)
+    return as_fabric(value) if topology.switches else topology
+
+
+def named_preset(value: PlaceLike) -> str | None:
+    """Return the spec that rebuilds a fabric that has a generator, where the value is such a spec or what it built."""
+    if isinstance(value, str | Spec):
+        text = str(value)
+        return build_fabric(text).name if names_fabric(text) else None
+    if isinstance(value, Fabric) and value.name.partition("(")[0] in FABRICS:
+        return value.name if build_fabric(value.name) == value else None
+    return None
+
+
+def _in_file(path: Path) -> Topology | Fabric:
+    if path.suffix.lower() not in READERS:
+        return read_fabric(path)
+    try:
+        topology = read_topology(path)
+    except (FileFormatError, TopologyError) as error:
+        try:
+            return read_fabric(path)
+        except FileFormatError:
+            raise error from None
+    return read_fabric(path) if topology.switches else topology
+
+
+def _is_file(text: str) -> bool:
+    suffix = Path(text).suffix
+    return suffix.lower() in FABRIC_ENDINGS or ("(" not in text and bool(suffix or "/" in text))
+
+
+def _is_fabric(text: str) -> bool:
+    """Return whether a text is the spec of a fabric, or of none, but with a name that is rather like one."""
+    name = text.partition("(")[0].strip()
+    if name in LIBRARY or name in SPOKEN or name in CATALOG_NAMES:
+        return names_fabric(text)
+    return names_fabric(text) or any(one in FABRICS for one in nearest(name, [*LIBRARY, *SPOKEN, *FABRICS], 1))
+
+
+def _own(fabric: Fabric, name: str, rate: object) -> Fabric:
+    if rate is not None:
+        raise ParameterError(f"{name} has bandwidths of its own; leave out --bandwidth")
+    return fabric

@@ -1,0 +1,139 @@
+"""Where to draw the nodes of a topology: by its structure where the spec tells it, else by what is near to what."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.spec import Spec
+from topodesign.graphs.expansions.library import build
+from topodesign.topology.topology import Topology
+
+Shape = Literal["grid", "rings", "springs"]
+
+_GAP = 0.75
+"""Space between the blocks of a grid of grids, in steps of the dimension inside."""
+MOST_RINGS = 6
+"""Orbits that are drawn as rings; with more, order by what is near is easier to read."""
+_MOST_SPRINGS = 400
+"""Nodes that are placed by what is near to what, which takes a time quadratic in them."""
+_MOST_STRESS = 80
+"""Nodes whose distances are all looked at; of more only the links."""
+
+
+class Positions(NamedTuple):
+    """Where nodes are drawn.
+
+    Attributes
+    ----------
+    shape
+        How they were placed: as a grid of a product's coordinates, on rings by orbit, or by springs between neighbours.
+    places
+        x and y of every node, shape ``(nodes, 2)``, between -1 and 1.
+    """
+
+    shape: Shape
+    places: NDArray[np.float64]
+
+
+def positions_of(topology: Topology) -> Positions:
+    """Return where to draw the nodes; the same topology always has the same drawing.
+
+    A product (torus, hypercube, Hamming graph, mesh, Cartesian product or power) is a grid, with more than two
+    dimensions a grid of grids. Other topologies whose construction proves symmetry are drawn on a ring for every orbit,
+    and what is left by springs, or on one ring if it is large.
+
+    Parameters
+    ----------
+    topology
+        Any; switches are nodes too.
+    """
+    sizes = _sizes(topology.spec)
+    if len(sizes) > 1 and math.prod(sizes) == topology.nodes:
+        return Positions("grid", _fitted(_grid(sizes)))
+    if topology.symmetry is not None:
+        orbits = np.unique(topology.symmetry.represented_by, return_inverse=True)[1]
+        if orbits.max() < MOST_RINGS:
+            return Positions("rings", _rings(orbits))
+    if 2 < topology.nodes <= _MOST_SPRINGS:
+        return Positions("springs", _fitted(_springs(topology)))
+    return Positions("rings", _rings(np.zeros(topology.nodes, dtype=np.int64)))
+
+
+def _power(base: Any, times: Any) -> tuple[int, ...]:
+    """Return the sizes of a factor, as often as it occurs."""
+    return _factor(base) * int(times)
+
+
+def _factor(spec: Any) -> tuple[int, ...]:
+    inner = _sizes(spec)
+    return inner if len(inner) > 1 else (build(spec).nodes,)
+
+
+_PRODUCTS: dict[str, Callable[..., tuple[int, ...]]] = {
+    "torus": lambda *sides: sides,
+    "mesh": lambda *sides: sides,
+    "hypercube": lambda dimensions: (2,) * dimensions,
+    "hamming": lambda dimensions, side: (side,) * dimensions,
+    "power": _power,
+    "product": lambda *factors: tuple(itertools.chain.from_iterable(map(_factor, factors))),
+}
+"""The sizes of the coordinates by the name of a spec, the first coordinate fastest."""
+
+
+def _sizes(spec: object) -> tuple[int, ...]:
+    """Return the numbers of values of each coordinate, if the spec names a product."""
+    if not isinstance(spec, Spec) or spec.name not in _PRODUCTS:
+        return ()
+    return _PRODUCTS[spec.name](*spec.args)
+
+
+def _grid(sizes: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return places on a grid, dimensions by turns to the right and down, each block of one inside the next."""
+    places = np.zeros((1, 2))
+    for dimension, size in enumerate(sizes):
+        axis = dimension % 2
+        block = places[:, axis].max() + (1 if dimension < 2 else 1 + _GAP)
+        shift = np.zeros((size, 1, 2))
+        shift[:, 0, axis] = np.arange(size) * block
+        places = (shift + places).reshape(-1, 2)
+    return places * (1, -1)
+
+
+def _rings(orbits: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return places on one ring for every orbit, the largest outside, node numbers clockwise from the top."""
+    places = np.zeros((len(orbits), 2))
+    counts = np.bincount(orbits)
+    for ring, orbit in enumerate(np.argsort(-counts, kind="stable").tolist()):
+        radius = 1 - ring / len(counts) if len(orbits) > 1 else 0.0
+        members = np.flatnonzero(orbits == orbit)
+        angle = 2 * np.pi * np.arange(len(members)) / len(members)
+        places[members, 0], places[members, 1] = radius * np.sin(angle), radius * np.cos(angle)
+    return places
+
+
+def _springs(topology: Topology) -> NDArray[np.float64]:
+    import networkx as nx  # noqa: PLC0415  heavy
+
+    graph: nx.Graph[int] = nx.Graph()
+    graph.add_nodes_from(range(topology.nodes))
+    graph.add_edges_from(zip(topology.src.tolist(), topology.dst.tolist(), strict=True))
+    start = nx.circular_layout(graph)
+    if topology.nodes <= _MOST_STRESS and nx.is_connected(graph):
+        found = nx.kamada_kawai_layout(graph, pos=start)
+    else:
+        found = nx.spring_layout(graph, pos=start, seed=0, iterations=100)
+    return np.array([found[node] for node in range(topology.nodes)])
+
+
+def _fitted(places: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return places moved and scaled into the square from -1 to 1, both axes alike."""
+    low, high = places.min(axis=0), places.max(axis=0)
+    span = float((high - low).max())
+    fitted: NDArray[np.float64] = (places - (low + high) / 2) * (2 / span if span else 0)
+    return fitted

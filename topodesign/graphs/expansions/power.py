@@ -1,0 +1,93 @@
+"""Cartesian power: the product of a topology with itself."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from topodesign.base.cost import Basis, Cost
+from topodesign.collectives import REDUCE_SCATTER
+from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, require_base, require_count
+from topodesign.graphs.expansions.lifting import both_ways
+from topodesign.graphs.expansions.product import claim as product_claim
+from topodesign.graphs.expansions.product import graph as product_graph
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import assemble, check_rows, relabel, share
+from topodesign.topology.topology import Topology, check_buildable
+
+_SIGNATURE = "power(G,n)"
+
+
+def graph(base: Topology, n: int) -> Topology:
+    """Return the n-th Cartesian power; node (u1, u2, ...) is u1 + N*(u2 + N*(...)).
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Definition 5.
+    """
+    topology = require_base(base, _SIGNATURE)
+    times = require_count(n, _SIGNATURE)
+    if times == 1:
+        return topology
+    check_buildable(topology.nodes ** min(times, 64), 0)
+    return product_graph(*[topology] * times)
+
+
+def claim(base: Base, n: int) -> Claim:
+    """Return the cost by closed form: n times the steps and y * N/(N-1) * (N^n - 1)/N^n.
+
+    It is the SPFF cost if the base is simple and bandwidth-optimal (Theorem 14), else that of a lifted schedule.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Theorems 13 and 14.
+    """
+    if n > 1 and (optimal := product_claim(*[base] * n)) is not None:
+        return optimal
+    size = base.nodes
+    factor = Fraction(size, size - 1) * Fraction(size**n - 1, size**n)
+    basis = Basis.THEOREM if n == 1 else Basis.SCHEDULE
+    return Claim(Cost(n * base.cost.steps, base.cost.bandwidth * factor), basis)
+
+
+@both_ways(_SIGNATURE)
+def lift(base: Topology, schedule: Rounds, n: int) -> Rounds:
+    """Return the schedule that reduces along one coordinate after the other, the last one first.
+
+    That keeps the links of one coordinate busy at a time. So every shard is cut into n parts, and for each of them all
+    coordinates are shifted by one more: at any time the n parts use the links of different coordinates.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Definition 13 (for allgather, the same backwards).
+    """
+    times, size = require_count(n, _SIGNATURE), base.nodes
+    nodes = size ** min(times, 64)
+    check_buildable(nodes, 0)
+    check_rows(times * len(schedule) * size ** (2 * times - 2))
+    step, src, dst, owner = (
+        getattr(schedule, name).astype(np.int64)[:, None, None, None] for name in ("step", "src", "dst", "block")
+    )
+    lo, hi = schedule.lo[:, None, None, None], schedule.hi[:, None, None, None]
+    blocks = []
+    for j in range(times):
+        place = size**j
+        before, target = np.arange(place)[:, None, None], np.arange(place)[:, None]  # lower coordinates: node and owner
+        after = np.arange(nodes // (place * size)) * (place * size)
+        blocks.append(
+            (
+                step + (times - 1 - j) * schedule.steps,
+                before + src * place + after,
+                before + dst * place + after,
+                target + owner * place + after,
+                lo,
+                hi,
+            )
+        )
+    part = assemble(REDUCE_SCATTER, nodes, schedule.units, times * schedule.steps, blocks)
+    node = np.arange(nodes)
+    return share([relabel(part, node * size**i % nodes + node // size ** (times - i)) for i in range(times)])
+
+
+power = Expansion("power", graph, claim, lift)

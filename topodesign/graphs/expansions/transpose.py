@@ -1,0 +1,39 @@
+"""Transpose: every link turned round, which swaps what allgather and reduce-scatter cost."""
+
+from __future__ import annotations
+
+from topodesign.base.cost import Basis
+from topodesign.graphs.expansions.expansion import Base, Claim, Expansion, require_base
+from topodesign.graphs.expansions.lifting import require_schedule
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.rounds_ops import canonical, reverse
+from topodesign.topology.topology import Topology
+
+_SIGNATURE = "transpose(G)"
+
+
+def graph(base: Topology) -> Topology:
+    """Return G with every link turned round.
+
+    An allgather on G is a reduce-scatter on the transpose, backwards (Efficient Direct-Connect Topologies, Theorem 1).
+    """
+    return require_base(base, _SIGNATURE).transpose()
+
+
+def claim(base: Base) -> Claim:
+    """Return the cost of the base: as many steps, and a y that holds for both collectives holds for both."""
+    return Claim(base.cost, Basis.BOUND)
+
+
+def lift(base: Topology, schedule: Rounds) -> Rounds:
+    """Return the schedule backwards: unlike other lifts this makes a reduce-scatter of an allgather and vice versa.
+
+    References
+    ----------
+    Efficient Direct-Connect Topologies, Theorem 1.
+    """
+    require_schedule(base, schedule, _SIGNATURE)
+    return canonical(reverse(schedule))
+
+
+transpose = Expansion("transpose", graph, claim, lift)

@@ -1,0 +1,445 @@
+"""Dantzig-Wolfe, standard and mirrored: trees become columns of a small program, and its prices say which are missing.
+
+The master program has a row for every orbit of limits, which adds up what columns put on its limits, and one for every
+orbit of roots, whose columns are weighted by shares of the data (chapter 5). With automorphisms a column stands for its
+images in equal parts: these load all limits of an orbit alike, so nothing is lost, and one subproblem for each orbit of
+roots does for all (theorem 7). Without, it is the standard kind. The first program finds the least time R, the second
+the least cost among what is as fast.
+
+Every set of prices proves a bound: no solution is faster than what the cheapest trees cost at them. In the end prices
+and columns are fractions of which both are known exactly, and where they meet, that is the optimum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from topodesign.optima.fluid.distribution import Cheapest, Tree, Ways, cheapest_paths, cheapest_tree
+from topodesign.optima.fluid.likeness import Images, Likeness, sets_of_relays
+from topodesign.optima.fluid.network import Network
+from topodesign.solve.program import Entries, Program
+from topodesign.topology.topology import IntArray
+
+MOST_SETS = 4096
+"""Sets of relays that are looked at from one root, at most."""
+_GRID = 2**26  # weights, and prices over the largest of them, are rounded to so many parts, but in the end
+_FINE = 10**15  # parts of one in which prices are looked at first
+_START = 2**10  # parts of the price of the narrowest limit in which the first prices are
+_FEW = 4  # sets of relays that are all looked at in every round
+_NEAR = Fraction(1, 10**9)  # of the value: a bound as near as this calls for the exact prices
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A subproblem: data that go out from a root, and from all roots that are like it.
+
+    Attributes
+    ----------
+    network
+        As it is, or turned round.
+    root
+        Which one stands for all.
+    many
+        How many there are.
+    pair
+        Sources of one number have equal shares of the data; None where each root has one shard.
+    paths
+        Whether every node gets data of its own, instead of all the same.
+    """
+
+    network: Network
+    root: int
+    many: int
+    pair: int | None = None
+    paths: bool = False
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far it has come: rounds, columns, the value of the best solution and what none is better than."""
+
+    rounds: int
+    columns: int
+    value: Fraction
+    bound: Fraction
+
+    @property
+    def gap(self) -> Fraction:
+        """How much better an optimum could be, of the value."""
+        return 1 - self.bound / self.value if self.value else Fraction(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A tree from the root of a source, and what it and its images put on every row and cost together."""
+
+    source: int
+    tree: Tree
+    load: IntArray
+    cost: int
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Columns with weights, and what is proven of them.
+
+    Attributes
+    ----------
+    columns, weights
+        Trees of the sources, and how much of a shard goes over each; all above zero.
+    time, time_bound
+        In which all limits of the bounds carry it, and what none is faster than.
+    cost, cost_bound
+        Of all data, and what none that is as fast costs less than; None if costs were not asked for.
+    prices
+        One for every orbit of limits, which prove ``time_bound``, in any unit.
+    rounds, looked_at
+        Of both programs together, and how many columns they had.
+    """
+
+    columns: tuple[Column, ...]
+    weights: tuple[Fraction, ...]
+    time: Fraction
+    time_bound: Fraction
+    cost: Fraction | None
+    cost_bound: Fraction | None
+    prices: tuple[int, ...]
+    rounds: int
+    looked_at: int
+
+    @property
+    def proven(self) -> bool:
+        """Whether nothing is faster, and nothing as fast is cheaper."""
+        return self.time == self.time_bound and self.cost == self.cost_bound
+
+
+def _column(rows: Iterable[int] | IntArray, values: Iterable[int] | IntArray) -> Entries:
+    """Return the entries of one column."""
+    places = np.array(list(rows), dtype=np.int64)
+    return Entries(places, np.zeros_like(places), np.array(list(values), dtype=np.int64))
+
+
+def _read(program: Program, columns: list[int], limits: int, exact: bool) -> tuple[list[Fraction], list[int], int]:
+    """Return values of columns, prices of all rows, and what these are multiplied by; exact ones where that is asked.
+
+    The first so many rows are limits. Exact numbers are those of the solver's basis, if they prove each other.
+    """
+    certificate = program.certificate() if exact else None
+    if certificate is not None and certificate.proven:
+        scale = math.lcm(*(price.denominator for price in certificate.prices))
+        return [certificate.columns[at] for at in columns], [int(p * scale) for p in certificate.prices], scale
+    found = [Fraction(value, _GRID) for value in program.values(_GRID)[columns].tolist()]
+    largest = int(np.abs(program.prices(_FINE)[:limits]).max(initial=1))
+    scale = max(1, _GRID * _FINE // max(largest, 1))
+    return found, program.prices(scale).tolist(), scale
+
+
+class _Solved(NamedTuple):
+    """What a master program found: weights of columns, their value, what none is better than, and prices for that."""
+
+    weights: list[Fraction]
+    value: Fraction
+    bound: Fraction
+    prices: list[int]
+
+
+Listener = Callable[[Progress], None]
+
+
+@dataclass(eq=False)
+class Decomposition:
+    """The columns and sources of one problem.
+
+    Attributes
+    ----------
+    sources
+        Subproblems.
+    likeness
+        Automorphisms: limits are put together by orbits, or a tree has an image for each root.
+    total
+        Shards of all pairs together, where shares are free.
+    gap
+        Part of the value by which a bound may miss it.
+    listener
+        Told of every round.
+    floor
+        A time that nothing is faster than, where that is known.
+    most
+        Rounds of a program after which the best found so far is good enough.
+    columns
+        Those that there are.
+    rounds
+        How many there have been.
+    """
+
+    sources: Sequence[Source]
+    likeness: Likeness | Images
+    total: int = 1
+    gap: Fraction = Fraction(0)
+    listener: Listener | None = None
+    floor: Fraction = Fraction(0)
+    most: int | None = None
+    columns: list[Column] = field(default_factory=list)
+    rounds: int = 0
+
+    def __post_init__(self) -> None:
+        """Find out which sets of relays may make a difference, and begin with trees at prices of one over a limit."""
+        self._exhaustive = True
+        self._choices = [self._sets(source) for source in self.sources]
+        bounds = self.likeness.each
+        self._ask([1 + max(bounds) * _START // bound for bound in bounds], 0, [], exact=True)
+
+    def _sets(self, source: Source) -> list[tuple[int, ...]]:
+        """Return the sets of relays that trees of a source are looked for with."""
+        if source.paths or not len(source.network.relays):
+            return [()]
+        sets = sets_of_relays(source.network, source.root, MOST_SETS)
+        if sets is None:
+            self._exhaustive = False
+            relays = [relay for relay in source.network.relays.tolist() if relay != source.root]
+            return [(), tuple(relays), *((relay,) for relay in relays)]
+        return sets
+
+    def solve(self, *, cheapest: bool) -> Mixture:
+        """Return the fastest mixture of trees, and if asked the cheapest of these."""
+        fastest = self._fastest()
+        least = self._cheapest(fastest.value) if cheapest else None
+        weights = (fastest if least is None else least).weights
+        used = [at for at, weight in enumerate(weights) if weight]
+        return Mixture(
+            tuple(self.columns[at] for at in used),
+            tuple(weights[at] for at in used),
+            fastest.value,
+            fastest.bound,
+            None if least is None else least.value,
+            None if least is None else least.bound,
+            tuple(fastest.prices),
+            self.rounds,
+            len(self.columns),
+        )
+
+    def _fastest(self) -> _Solved:
+        """Return weights of the columns, the time that they take, and what none is faster than."""
+        bounds = self.likeness.bounds
+        times = max(bounds)
+        program = self._program([0] * len(bounds))
+        program.add_columns(1, cost=1, entries=_column(range(len(bounds)), [-bound for bound in bounds]))
+
+        def proves(prices: list[int], scale: int, cheapest: Fraction) -> Fraction:
+            del scale
+            total = sum(price * bound for price, bound in zip(prices, bounds, strict=True))
+            return cheapest / total if total else Fraction(0)
+
+        return self._rounds(program, times, 0, self._time, proves, self.floor)
+
+    def _cheapest(self, time: Fraction) -> _Solved:
+        """Return the same with costs in the place of the time, which is not to be more than this."""
+        bounds = self.likeness.bounds
+        program = self._program([time.numerator * bound for bound in bounds])
+
+        def proves(prices: list[int], scale: int, cheapest: Fraction) -> Fraction:
+            total = sum(price * bound for price, bound in zip(prices, bounds, strict=True))
+            return (cheapest - time * total) / scale
+
+        def cost(weights: list[Fraction]) -> Fraction | None:
+            if self._time(weights) > time:
+                return None
+            return sum((w * one.cost for w, one in zip(weights, self.columns, strict=False)), Fraction(0))
+
+        return self._rounds(program, time.denominator, 1, cost, proves)
+
+    def _rounds(  # noqa: PLR0917  what makes one master program another
+        self,
+        program: Program,
+        times: int,
+        costs: int,
+        worth: Callable[[list[Fraction]], Fraction | None],
+        proves: Callable[[list[int], int, Fraction], Fraction],
+        floor: Fraction = Fraction(0),
+    ) -> _Solved:
+        """Solve a master program, adding columns until they are proven to suffice.
+
+        Parameters
+        ----------
+        program
+            Without columns of trees.
+        times
+            What loads are multiplied by in it.
+        costs
+            What costs are: 0 or 1.
+        worth
+            The value of weights of the columns; None if they are not allowed.
+        proves
+            What no solution is better than, given prices of the limits, a scale of prices, and what the cheapest trees
+            cost at them together.
+        floor
+            What is known already that none is better than.
+        """
+        first = [self._enter(program, one, times, costs) for one in self.columns]
+        best, bound, proof = None, floor, [0] * len(self.likeness.bounds)
+        exact = False
+        while True:
+            self.rounds += 1
+            if program.solve() != "optimal":
+                raise RuntimeError("the master program has no solution, but each tree is one")
+            found, dual, scale = _read(program, first, len(self.likeness.bounds), exact)
+            weights = self._normal(found)
+            value = worth(weights)
+            if value is not None and (best is None or value < best[1]):
+                best = weights, value
+            prices = [max(0, -price) * times for price in dual[: len(self.likeness.bounds)]]
+            rows = dual[len(self.likeness.bounds) :]
+            total, added = self._ask(prices, scale * costs, rows, exact)
+            if total is not None and proves(prices, scale, total) >= bound:
+                bound, proof = proves(prices, scale, total), prices
+            if best is not None and self.listener is not None:
+                self.listener(Progress(self.rounds, len(self.columns), best[1], bound))
+            first += [self._enter(program, one, times, costs) for one in self.columns[len(first) :]]
+            if best is not None and bound >= best[1] * (1 - self.gap) and (exact or self.gap):
+                break
+            if best is not None and self.most is not None and self.rounds >= self.most:
+                break
+            if not added:
+                if exact:
+                    break
+                exact = True
+            elif not exact and best is not None and bound >= best[1] * (1 - _NEAR):
+                exact = True
+        if best is None:
+            raise RuntimeError("no weights of the columns are as fast as those found before")
+        weights, value = best
+        return _Solved(weights, value, bound, proof)
+
+    def _program(self, room: list[int]) -> Program:
+        """Return a master program without columns of trees: limits, then sources, then the data of all pairs."""
+        program = Program()
+        program.add_rows(len(room), Entries((), (), ()), upper=room)
+        pairs = self._pairs
+        if not pairs:
+            program.add_rows(len(self.sources), Entries((), (), ()), lower=1, upper=1)
+            return program
+        program.add_rows(len(self.sources), Entries((), (), ()), lower=0, upper=0)
+        program.add_rows(1, Entries((), (), ()), lower=self.total, upper=self.total)
+        last = len(room) + len(self.sources)
+        for members in pairs.values():
+            rows = [len(room) + at for at in members]
+            many = self.sources[members[0]].many
+            program.add_columns(1, entries=_column([*rows, last], [-1] * len(rows) + [many]))
+        return program
+
+    @property
+    def _pairs(self) -> dict[int, list[int]]:
+        """Sources by the pair that they belong to; empty if every root has a shard."""
+        pairs: dict[int, list[int]] = {}
+        for at, source in enumerate(self.sources):
+            if source.pair is not None:
+                pairs.setdefault(source.pair, []).append(at)
+        return pairs
+
+    def _enter(self, program: Program, column: Column, times: int, costs: int) -> int:
+        """Add a column to a master program and return its number there."""
+        loaded = np.flatnonzero(column.load)
+        rows = np.append(loaded, len(column.load) + column.source)
+        values = np.append(column.load[loaded] * times, 1)
+        (place,) = program.add_columns(1, cost=column.cost * costs, entries=_column(rows, values))
+        return int(place)
+
+    def _normal(self, found: list[Fraction]) -> list[Fraction]:
+        """Return weights that give every root its share exactly, near to those found."""
+        found = [max(Fraction(0), weight) for weight in found]
+        whole = [Fraction(0)] * len(self.sources)
+        for column, weight in zip(self.columns, found, strict=False):
+            whole[column.source] += weight
+        share = [Fraction(1)] * len(self.sources)
+        if self._pairs:
+            full = [members for members in self._pairs.values() if all(whole[at] for at in members)]
+            data = sum((self.sources[members[0]].many * whole[members[0]] for members in full), Fraction(0))
+            share = [Fraction(0)] * len(self.sources)
+            for members in full:
+                for at in members:
+                    share[at] = whole[members[0]] * self.total / data
+        return [
+            weight * share[column.source] / whole[column.source] if weight else weight
+            for column, weight in zip(self.columns, found, strict=False)
+        ]
+
+    def _time(self, weights: list[Fraction]) -> Fraction:
+        """Return the time that the fullest row of limits takes."""
+        total = [Fraction(0)] * len(self.likeness.bounds)
+        for column, weight in zip(self.columns, weights, strict=False):
+            if weight:
+                for row in np.flatnonzero(column.load).tolist():
+                    total[row] += weight * int(column.load[row])
+        return max(load / bound for load, bound in zip(total, self.likeness.bounds, strict=True))
+
+    def _ask(self, prices: list[int], cost: int, rows: list[int], exact: bool) -> tuple[Fraction | None, bool]:
+        """Look for the cheapest tree of every source, and keep those that are new and cheaper than the master knows.
+
+        Parameters
+        ----------
+        prices
+            Of the orbits of limits, per limit.
+        cost
+            What a unit of cost counts in the same scale.
+        rows
+            What the master program pays for the columns of each source; nothing if all are to be kept.
+        exact
+            Whether all sets of relays are to be looked at.
+
+        Returns
+        -------
+        tuple
+            What the cheapest trees cost together, None if that proves nothing; and whether there is a new column.
+        """
+        known = {(one.source, one.cost, one.load.tobytes()) for one in self.columns}
+        ways: dict[tuple[int, bool, int], Ways] = {}
+        found: list[Cheapest] = []
+        complete, added = self._exhaustive, False
+        for at, source in enumerate(self.sources):
+            key = id(source.network), source.paths, self.likeness.kind(source.root, source.many)
+            if key not in ways:
+                each = self.likeness.asked(source.root, source.many, prices)
+                costs = (cost * source.many * one for one in source.network.cost.tolist())
+                dear = [price + more for price, more in zip(each, costs, strict=True)]
+                ways[key] = Ways(source.network, dear, through=source.paths)
+            cheapest, all_sets = self._subproblem(at, ways[key], rows[at] if rows else None, exact)
+            complete &= all_sets
+            found.append(cheapest)
+            if rows and cheapest.price >= rows[at]:
+                continue
+            column = self.column(at, cheapest.tree)
+            if (at, column.cost, column.load.tobytes()) not in known:
+                self.columns.append(column)
+                added = True
+        if not complete:
+            return None, added
+        if self._pairs:
+            both = (
+                Fraction(sum(found[at].price for at in members), self.sources[members[0]].many)
+                for members in self._pairs.values()
+            )
+            return self.total * min(both), added
+        return Fraction(sum(one.price for one in found)), added
+
+    def column(self, at: int, tree: Tree) -> Column:
+        """Return the column of a tree of a source."""
+        source = self.sources[at]
+        load = self.likeness.carried(source.root, source.many, tree.load)
+        return Column(at, tree, load, source.many * int((source.network.cost * tree.load).sum()))
+
+    def _subproblem(self, at: int, ways: Ways, pays: int | None, exact: bool) -> tuple[Cheapest, bool]:
+        """Return the cheapest tree of a source, and whether all sets of relays were looked at."""
+        source, sets = self.sources[at], self._choices[at]
+        if source.paths:
+            return cheapest_paths(ways, source.root), True
+        if len(sets) > _FEW and not exact and pays is not None:
+            cheapest = cheapest_tree(ways, source.root, sets[:_FEW])
+            if cheapest.price < pays:
+                return cheapest, False
+        return cheapest_tree(ways, source.root, sets), True

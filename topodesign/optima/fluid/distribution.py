@@ -1,0 +1,241 @@
+"""The cheapest way from one root to all nodes at given prices of arcs: trees, and paths where nothing is copied.
+
+Data branch where they can be copied and pass through the other vertices, once for every branch beyond them. So a tree
+is an arborescence over those that can copy, each arc of it a cheapest path through vertices that take no part. Where
+all that can copy take part, Edmonds' algorithm finds the cheapest. Host memory and other relays may be left out of a
+tree, so there it is asked for every set of relays that may make a difference.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.errors import InfeasibleError
+from topodesign.optima.fluid.arborescence import cheapest_arborescence, proves
+from topodesign.optima.fluid.network import Network
+from topodesign.topology.topology import IntArray
+
+_LARGEST = 2**62
+
+
+class Tree(NamedTuple):
+    """A way to all nodes.
+
+    Attributes
+    ----------
+    root
+        Where it starts.
+    edges
+        Paths of vertices between those that copy, those near the root first.
+    load
+        How often each arc is used, shape ``(arcs,)``.
+    """
+
+    root: int
+    edges: tuple[tuple[int, ...], ...]
+    load: IntArray
+
+
+class Cheapest(NamedTuple):
+    """The cheapest tree that was found, and its price."""
+
+    tree: Tree
+    price: int
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """Cheapest paths through vertices that take no part, at prices of the arcs.
+
+    Prices are whole; of paths of one price those over the fewest arcs are taken, by counting arcs in the low digits.
+
+    Attributes
+    ----------
+    network
+        Where.
+    prices
+        Of the arcs, not negative.
+    through
+        Whether paths go through nodes that take part, too.
+    """
+
+    network: Network
+    prices: list[int]
+    through: bool = False
+
+    @cached_property
+    def step(self) -> int:
+        """What a unit of price is in :attr:`weights`: more than the arcs of all paths of a tree."""
+        return 1 << int((self.network.vertices + 1) ** 2).bit_length()
+
+    @cached_property
+    def weights(self) -> NDArray[Any]:
+        """Prices of arcs with the count of arcs in the low digits."""
+        whole = [price * self.step + 1 for price in self.prices]
+        small = (max(whole, default=0) + 1) * (self.network.vertices + 1) ** 2 < _LARGEST
+        return np.array(whole, dtype=np.int64 if small else object)
+
+    @cached_property
+    def far(self) -> int:
+        """More than any path weighs."""
+        return (int(self.weights.max(initial=0)) + 1) * (self.network.vertices + 1)
+
+    @cached_property
+    def ends(self) -> IntArray:
+        """Nodes, and relays: where paths start and end."""
+        return np.concatenate((self.network.nodes, self.network.relays))
+
+    @cached_property
+    def distance(self) -> NDArray[Any]:
+        """Weight of the cheapest path from every end to every vertex, shape ``(ends, vertices)``."""
+        network, weights = self.network, self.weights
+        order = np.argsort(network.dst, kind="stable")
+        src, dst, weight = network.src[order], network.dst[order], weights[order]
+        starts = np.flatnonzero(np.diff(dst, prepend=-1))
+        goals = dst[starts]
+        distance = np.full((len(self.ends), network.vertices), self.far, dtype=weights.dtype)
+        distance[np.arange(len(self.ends)), self.ends] = 0
+        while True:
+            found = np.minimum.reduceat(self._passed(distance)[:, src] + weight, starts, axis=1)
+            better = np.minimum(distance[:, goals], found)
+            if np.array_equal(better, distance[:, goals]):
+                return distance
+            distance[:, goals] = better
+
+    def _passed(self, distance: NDArray[Any]) -> NDArray[Any]:
+        """Return the distances with those removed from which no path goes on."""
+        passed = distance.copy()
+        passed[:, self._shut] = self.far
+        passed[np.arange(len(self.ends)), self.ends] = 0
+        return passed
+
+    @cached_property
+    def _shut(self) -> NDArray[np.bool_]:
+        marks = np.zeros(self.network.vertices, dtype=np.bool_)
+        if not self.through:
+            marks[self.network.nodes] = True
+        return marks
+
+    @cached_property
+    def _row(self) -> dict[int, int]:
+        return {vertex: row for row, vertex in enumerate(self.ends.tolist())}
+
+    @cached_property
+    def _into(self) -> list[list[tuple[int, int]]]:
+        into: list[list[tuple[int, int]]] = [[] for _ in range(self.network.vertices)]
+        for arc, (u, v) in enumerate(zip(self.network.src.tolist(), self.network.dst.tolist(), strict=True)):
+            into[v].append((arc, u))
+        return into
+
+    def path(self, start: int, goal: int) -> list[int]:
+        """Return the arcs of the cheapest path from an end to a vertex.
+
+        Raises
+        ------
+        InfeasibleError
+            If there is none.
+        """
+        row = self.distance[self._row[start]]
+        if row[goal] >= self.far:
+            raise InfeasibleError(f"no way leads from vertex {start} to vertex {goal}")
+        arcs, here = [], goal
+        while here != start:
+            arc, here = next(
+                (arc, u)
+                for arc, u in self._into[here]
+                if (u == start or not self._shut[u]) and row[u] + self.weights[arc] == row[here]
+            )
+            arcs.append(arc)
+        return arcs[::-1]
+
+    def between(self, ends: list[int]) -> NDArray[Any]:
+        """Return the weights of the cheapest paths between some of the ends."""
+        return self.distance[np.ix_([self._row[vertex] for vertex in ends], ends)]
+
+    def proven(self) -> bool:
+        """Whether no arc would shorten a path: so no path is cheaper than is said."""
+        longer = self._passed(self.distance)[:, self.network.src] + self.weights
+        return bool(np.all(np.minimum(longer, self.far) >= self.distance[:, self.network.dst]))
+
+
+def cheapest_tree(ways: Ways, root: int, choices: list[tuple[int, ...]]) -> Cheapest:
+    """Return the cheapest tree from a root to all nodes over some of the relays.
+
+    Parameters
+    ----------
+    ways
+        Cheapest paths at the prices.
+    root
+        A node, or another vertex that can copy.
+    choices
+        Sets of relays; the cheapest tree over the nodes and any of these sets is found. It is the cheapest of all where
+        every set of relays is like one of them.
+
+    Raises
+    ------
+    InfeasibleError
+        If some node cannot be reached.
+    """
+    weight, parent = min((_over(ways, root, chosen) for chosen in choices), key=lambda one: one[0])
+    order = _outwards(parent, root)
+    tree = _tree(ways, root, [(parent[vertex], vertex) for vertex in order])
+    return Cheapest(tree, weight // ways.step)
+
+
+def cheapest_paths(ways: Ways, root: int) -> Cheapest:
+    """Return the cheapest paths from a root to every other node, each with data of its own (program 3.16).
+
+    Raises
+    ------
+    InfeasibleError
+        If some node cannot be reached.
+    """
+    tree = _tree(ways, root, [(root, node) for node in ways.network.nodes.tolist() if node != root])
+    used = np.flatnonzero(tree.load).tolist()
+    return Cheapest(tree, sum(ways.prices[arc] * int(tree.load[arc]) for arc in used))
+
+
+def _over(ways: Ways, root: int, relays: tuple[int, ...]) -> tuple[int, dict[int, int]]:
+    """Return weight and parents of the cheapest tree over the nodes and these relays, less relays that lead nowhere."""
+    ends = list(dict.fromkeys([root, *ways.network.nodes.tolist(), *relays]))
+    prices = ways.between(ends)
+    found = cheapest_arborescence(prices, 0)
+    if proves(found.cuts, prices, 0) != found.price:
+        raise RuntimeError("the cheapest arborescence is not proven")
+    parent = {ends[at]: ends[above] for at, above in enumerate(found.parent) if above >= 0}
+    while idle := [relay for relay in relays if relay in parent and relay not in parent.values()]:
+        for relay in idle:
+            del parent[relay]
+    row = {vertex: at for at, vertex in enumerate(ends)}
+    weight = sum(int(prices[row[above], row[vertex]]) for vertex, above in parent.items())
+    return weight, parent
+
+
+def _outwards(parent: dict[int, int], root: int) -> list[int]:
+    """Return the vertices but the root in an order in which each comes after its parent."""
+    below: dict[int, list[int]] = {}
+    for vertex, above in sorted(parent.items()):
+        below.setdefault(above, []).append(vertex)
+    order, todo = [], deque([root])
+    while todo:
+        here = below.get(todo.popleft(), [])
+        order += here
+        todo.extend(here)
+    return order
+
+
+def _tree(ways: Ways, root: int, edges: list[tuple[int, int]]) -> Tree:
+    network = ways.network
+    load = np.zeros(len(network.src), dtype=np.int64)
+    paths = []
+    for start, goal in edges:
+        arcs = ways.path(start, goal)
+        np.add.at(load, arcs, 1)
+        paths.append((start, *network.dst[arcs].tolist()))
+    return Tree(root, tuple(paths), load)

@@ -1,0 +1,396 @@
+"""The optimum of a fluid program on a fabric: time, cost, what binds, and whether it is proven."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.records import TextResult
+from topodesign.base.units import format_rate, format_time
+from topodesign.collectives import (
+    ALL_TO_ALL,
+    ALLGATHER,
+    ALLREDUCE,
+    BROADCAST,
+    GATHER,
+    SCATTER,
+    Collective,
+    as_collective,
+)
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.wording import change_in_words, rate_record
+from topodesign.optima.fluid.decomposition import Decomposition, Mixture, Progress, Source
+from topodesign.optima.fluid.likeness import Likeness, alike
+from topodesign.optima.fluid.network import Network, network_of
+from topodesign.pricing.flows.flow_optimum import Costs, as_costs
+
+MOST_APART = 256
+"""Largest number of nodes for which subproblems are solved one by one."""
+_SHOWN = 8  # limits that bind, told one by one
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A fluid program: what moves on which network, and what is alike in it.
+
+    Attributes
+    ----------
+    fabric, collective
+        What is asked for, the collective with its root.
+    network
+        The fabric, with costs in multiples of ``1 / cost_scale``.
+    likeness
+        Automorphisms.
+    sources
+        Subproblems.
+    cost_scale
+        What makes costs whole.
+    """
+
+    fabric: Fabric
+    collective: Collective
+    network: Network
+    likeness: Likeness
+    sources: tuple[Source, ...]
+    cost_scale: int
+
+    def solved(
+        self, *, cheapest: bool, gap: Fraction = Fraction(0), listener: Callable[[Progress], None] | None = None
+    ) -> Mixture:
+        """Return the best mixture of trees.
+
+        Raises
+        ------
+        InfeasibleError
+            If some node cannot be reached; the message names it.
+        """
+        try:
+            return Decomposition(
+                self.sources, self.likeness, self.collective.shards(len(self.network.nodes)), gap, listener
+            ).solve(cheapest=cheapest)
+        except InfeasibleError as error:
+            words = [
+                f"'{self.fabric.names[int(word)]}'" if word.isdecimal() else word for word in str(error).split(" ")
+            ]
+            raise InfeasibleError(" ".join(words).replace("vertex ", "")) from None
+
+
+def problem_of(
+    fabric: Fabric,
+    collective: Collective | str,
+    *,
+    root: str | None = None,
+    costs: dict[str, Fraction] | None = None,
+    mirrored: bool = True,
+) -> Problem:
+    """Return the fluid program of a collective on a fabric.
+
+    Parameters
+    ----------
+    fabric
+        Any; its memory, its switches that copy or add, and its shared limits count.
+    collective
+        Any.
+    root
+        Name of the node of a collective that has one.
+    costs
+        Of a unit of data on links of each class; nothing if they do not matter.
+    mirrored
+        Whether what automorphisms exchange is solved once.
+
+    Raises
+    ------
+    ParameterError
+        If the root does not fit, or the program is too large to be solved node by node.
+    """
+    kind = as_collective(collective)
+    if (root is not None) != kind.rooted:
+        verb, article = ("needs", "a") if kind.rooted else ("has", "no")
+        raise ParameterError(f"{kind} {verb} {article} root")
+    number = None if root is None else fabric.number(root)
+    if number is not None and number not in fabric.compute:
+        raise ParameterError(f"the root '{root}' is a switch")
+    if not mirrored and len(fabric.compute) > MOST_APART:
+        raise ParameterError(f"node by node it is solved for {MOST_APART} nodes at most; leave --standard out")
+    scale = math.lcm(1, *(cost.denominator for cost in (costs or {}).values()))
+    network = network_of(fabric, {kind: int(cost * scale) for kind, cost in (costs or {}).items()})
+    likeness = alike(network, apart=not mirrored, fixed=() if number is None else [number], names=fabric.names)
+    back = network.turned()
+    if kind.like(ALLREDUCE):
+        places = np.flatnonzero(network.copies & network.adds)
+        sources = [
+            Source(way, root, many, pair=pair)
+            for pair, (root, many) in enumerate(likeness.representatives(places))
+            for way in (back, network)
+        ]
+    else:
+        way = {ALLGATHER: network, BROADCAST: network, SCATTER: network, ALL_TO_ALL: network}.get(kind, back)
+        roots = likeness.representatives(network.nodes if number is None else np.array([number]))
+        paths = kind.like(SCATTER, GATHER, ALL_TO_ALL)
+        sources = [Source(way, root, many, paths=paths) for root, many in roots]
+    asked = kind if number is None else kind.at(number)
+    return Problem(fabric, asked, network, likeness, tuple(sources), scale)
+
+
+def fluid_optimum(
+    fabric: Fabric,
+    collective: Collective | str,
+    *,
+    root: str | None = None,
+    costs: Costs = (),
+    gap: Fraction = Fraction(0),
+    mirrored: bool = True,
+    before: Fabric | None = None,
+    listener: Callable[[Progress], None] | None = None,
+) -> FluidOptimum:
+    """Find the best steady schedule of a collective where parts copy, add, store or only forward.
+
+    Parameters
+    ----------
+    fabric, collective, root, mirrored
+        As for :func:`problem_of`.
+    costs
+        What a unit of data costs on links: the cheapest of what is fastest is found then.
+    gap
+        Part of the time, and of the cost, by which the answer may miss what is proven.
+    before
+        The whole of which the fabric is a part, to be compared with.
+    listener
+        Told of every round.
+
+    Raises
+    ------
+    ParameterError
+        If the root or a cost does not fit.
+    InfeasibleError
+        If some node cannot be reached; the message names it.
+    """
+    given = as_costs(fabric, costs)
+    problem = problem_of(fabric, collective, root=root, costs=given, mirrored=mirrored)
+    mixture = problem.solved(cheapest=bool(given), gap=gap, listener=listener)
+    earlier = None
+    if before is not None:
+        try:
+            earlier = fluid_optimum(before, collective, root=root, gap=gap, mirrored=mirrored).bandwidth
+        except (InfeasibleError, ParameterError):
+            earlier = None
+    return FluidOptimum(problem, mixture, root, given, gap, earlier)
+
+
+@dataclass(frozen=True, repr=False)
+class FluidOptimum(TextResult):
+    """The best steady schedule of a collective on a fabric with all that its parts can do, and its proof.
+
+    Attributes
+    ----------
+    problem
+        What was solved.
+    mixture
+        Trees with weights, and what is proven.
+    root
+        Name of the node of a collective that has one.
+    costs
+        Of a unit of data on links of each class, if they were given.
+    gap
+        What was asked for.
+    before
+        The algorithmic bandwidth of the whole fabric, where only a part of it is left and the whole had one.
+    """
+
+    problem: Problem
+    mixture: Mixture
+    root: str | None = None
+    costs: dict[str, Fraction] | None = None
+    gap: Fraction = Fraction(0)
+    before: Fraction | None = None
+
+    @property
+    def fabric(self) -> Fabric:
+        """What takes part."""
+        return self.problem.fabric
+
+    @property
+    def collective(self) -> Collective:
+        """What it is for, with its root."""
+        return self.problem.collective
+
+    @property
+    def _scale(self) -> Fraction:
+        return self.problem.network.scale / self.fabric.unit
+
+    @property
+    def inverse_rate(self) -> Fraction:
+        """1/x: seconds per byte of a shard (of a block, where every pair has its own)."""
+        return self.mixture.time * self._scale
+
+    @property
+    def _data(self) -> int:
+        return self.collective.shards(len(self.fabric.compute))
+
+    @property
+    def bandwidth(self) -> Fraction:
+        """Algorithmic bandwidth: bytes of the whole data of a node per second."""
+        return self._data / self.inverse_rate
+
+    @property
+    def bound(self) -> Fraction:
+        """Algorithmic bandwidth that no schedule of the kind exceeds."""
+        return self._data / (self.mixture.time_bound * self._scale)
+
+    @property
+    def cost(self) -> Fraction | None:
+        """Cost of all data, per byte of a shard; the least of all that are as fast, if it is proven."""
+        return None if self.mixture.cost is None else self.mixture.cost / self.problem.cost_scale
+
+    @property
+    def cost_bound(self) -> Fraction | None:
+        """What none that is as fast costs less than."""
+        return None if self.mixture.cost_bound is None else self.mixture.cost_bound / self.problem.cost_scale
+
+    @property
+    def proven(self) -> bool:
+        """Whether nothing of the kind is faster, and nothing as fast is cheaper."""
+        return self.mixture.proven
+
+    @property
+    def proof_covers(self) -> str:
+        """Which schedules the bound is about."""
+        return self._among.several
+
+    @property
+    def _among(self) -> Among:
+        if self.collective.like(ALLREDUCE):
+            return Among.ONE_PLACE
+        return Among.FLOWS if self.problem.sources[0].paths else Among.STEADY_TREES
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """What is said of the bandwidth, and of the cost if it was asked for."""
+        why = f"solved to within {float(self.gap):.2%}" if self.gap else ""
+        fast = Claim.to_bound(Of.RATE, self.bandwidth, self._among, self.bound, missed=why)
+        if self.cost is None:
+            return (fast,)
+        return fast, Claim.to_bound(Of.COST, self.cost, Among.AS_FAST, self.cost_bound or 0, missed=why)
+
+    @cached_property
+    def binding(self) -> list[dict[str, Any]]:
+        """The limits with a price: kind, bandwidth, how many are alike, and one of them by name."""
+        likeness, network, fabric = self.problem.likeness, self.problem.network, self.fabric
+        every, rows = fabric.links(), []
+        for orbit, price in enumerate(self.mixture.prices):
+            if not price:
+                continue
+            limits = np.flatnonzero(likeness.limit_of == orbit).tolist()
+            if limits[0] < len(every):
+                link = every[limits[0]]
+                rows.append(
+                    {
+                        "links": [link.src, link.dst],
+                        "class": link.kind,
+                        "bandwidth": link.bandwidth,
+                        "many": len(limits),
+                    }
+                )
+            else:
+                shared = fabric.shared[limits[0] - len(network.src)]
+                rows.append({"shared": shared.name, "bandwidth": shared.bandwidth, "many": len(limits)})
+        return rows
+
+    def in_words(self) -> str:
+        """Say which limits bind, those of a kind together."""
+        many: Counter[tuple[str, Fraction]] = Counter()
+        for row in self.binding:
+            kind = (
+                f"shared limit{'s' if row['many'] > 1 else ''}" if "shared" in row else f"{row['class']} link".strip()
+            )
+            many[kind, row["bandwidth"]] += row["many"]
+        words = [
+            f"{count} {kind}{'s' if count > 1 and not kind.startswith('shared') else ''} of {format_rate(rate)}"
+            for (kind, rate), count in many.items()
+        ]
+        if not self.claims[0].proven:
+            return f"{', '.join(words)} have a price in the bound"
+        return f"{', '.join(words)} cannot carry more of what has to go over them, whatever the trees"
+
+    def heading(self) -> str:
+        """Return the throughput."""
+        return f"{self.collective} on {self.fabric.name}: {format_rate(self.bandwidth)}"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row."""
+        row = {
+            "collective": self.collective.name,
+            "algorithmic_bandwidth": self.bandwidth,
+            "inv_x_star": self.inverse_rate,
+            "bound": self.bound,
+        }
+        return [row if self.cost is None else {**row, "cost": self.cost}]
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        fabric, mixture = self.fabric, self.mixture
+        document: dict[str, Any] = {
+            "fabric": fabric.name,
+            "nodes": len(fabric.compute),
+            "switches": len(fabric.topology.switches),
+            "links": len(fabric.classes),
+            "collective": self.collective.name,
+            "root": self.root,
+            "method": "fluid",
+            "k": None,  # trees per root, which are a mixture here
+            "inv_x_star": str(self.inverse_rate),
+            **rate_record(self.bandwidth),
+            "bound": str(self.bound),
+            "proven": self.proven,
+            "proof_covers": self.proof_covers,
+            "claims": [claim.record() for claim in self.claims],
+            "bottleneck": self.in_words(),
+            "bottleneck_limits": [{**row, "bandwidth": str(row["bandwidth"])} for row in self.binding],
+            "subproblems": len(self.problem.sources),
+            "rounds": mixture.rounds,
+            "columns": mixture.looked_at,
+            "trees": len(mixture.columns),
+        }
+        if self.cost is not None:
+            costs = {kind: str(value) for kind, value in (self.costs or {}).items()}
+            document["cost"] = {
+                "of_classes": costs,
+                "total": str(self.cost),
+                "total_float": float(self.cost),
+                "bound": str(self.cost_bound),
+            }
+        if self.before is not None:
+            document["before"] = rate_record(self.before)
+        return document
+
+    def __str__(self) -> str:
+        """Return all that was asked for, for people."""
+        time = format_time(self.inverse_rate * 10**9)
+        piece = "block" if self.problem.sources[0].paths else "shard"
+        lines = [
+            str(self.fabric),
+            "",
+            f"  {self.collective}  {format_rate(self.bandwidth)}, 1/x = {time} per GB of {piece}",
+        ]
+        lines += ["", str(self.claims[0])]
+        if self.before is not None:
+            lines += ["", f"before: {format_rate(self.before)}; {change_in_words(self.bandwidth, self.before)} now"]
+        lines += ["", f"bottleneck of {self.collective}", f"  {self.in_words()}"]
+        for row in self.binding[:_SHOWN]:
+            name = f"'{row['shared']}'" if "shared" in row else " -> ".join(row["links"])
+            alike_ones = f" and {row['many'] - 1} alike" if row["many"] > 1 else ""
+            lines.append(f"    {name}{alike_ones}")
+        lines += [f"    and {len(self.binding) - _SHOWN} more"] if len(self.binding) > _SHOWN else []
+        if self.cost is not None:
+            verdict = self.claims[-1].verdict
+            lines += ["", f"cost at that speed: {float(self.cost):.12g} per unit of data in a {piece}, {verdict}"]
+        return "\n".join(lines)

@@ -1,0 +1,431 @@
+"""Automorphisms of a fabric that keep all that a fluid program knows, and the orbits of roots and limits.
+
+The search is igraph's (BLISS); what it says is checked. A limit becomes a vertex that is joined to its arcs, an arc two
+vertices on the way between its ends, so that a graph without directions has the same automorphisms.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from topodesign.optima.fluid.network import Network
+from topodesign.topology.symmetry import joined
+from topodesign.topology.topology import IntArray
+
+_DRAWS = 1000
+"""Automorphisms that are drawn in the search for a group."""
+_MOST_WORDS = 5  # before numbers in names, that are looked at
+
+
+@dataclass(frozen=True, eq=False)
+class Likeness:
+    """A group of automorphisms, by generators.
+
+    Attributes
+    ----------
+    network
+        What they keep: arcs with their costs, limits with their bounds, who copies and who takes part.
+    generators
+        Permutations p of the vertices: v goes to ``p[v]``.
+    arcs
+        The same of the arcs.
+    limits
+        The same of the limits.
+    hints
+        More permutations, which may be automorphisms and may make a group that is small.
+    """
+
+    network: Network
+    generators: tuple[IntArray, ...]
+    arcs: tuple[IntArray, ...]
+    limits: tuple[IntArray, ...]
+    hints: tuple[IntArray, ...] = ()
+
+    @cached_property
+    def root_of(self) -> IntArray:
+        """The smallest vertex of every vertex's orbit."""
+        return _orbits(self.network.vertices, self.generators)
+
+    @cached_property
+    def limit_of(self) -> IntArray:
+        """The number of every limit's orbit, from 0."""
+        orbits: IntArray = np.unique(_orbits(len(self.network.limits), self.limits), return_inverse=True)[1]
+        return orbits
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """How many limits each orbit has."""
+        return np.bincount(self.limit_of)
+
+    @cached_property
+    def bounds(self) -> list[int]:
+        """What the limits of each orbit are together."""
+        total = [0] * len(self.sizes)
+        for orbit, bound in zip(self.limit_of.tolist(), self.network.bounds, strict=True):
+            total[orbit] += bound
+        return total
+
+    @property
+    def each(self) -> list[int]:
+        """What one limit of each orbit is."""
+        return [bound // int(size) for bound, size in zip(self.bounds, self.sizes, strict=True)]
+
+    def kind(self, root: int, many: int) -> int:
+        """Return a number that is the same for roots at which the same prices are asked."""
+        del root
+        return many
+
+    def carried(self, root: int, many: int, load: IntArray) -> IntArray:
+        """Return what the limits of each orbit carry together of a load of the arcs and its images for all roots."""
+        del root
+        return self.spread(load) * many
+
+    def asked(self, root: int, many: int, prices: list[int]) -> list[int]:
+        """Return the price of every arc and its images for all roots, from those of one limit of each orbit."""
+        del root
+        return [price * many for price in self.network.arc_prices([prices[orbit] for orbit in self.limit_of.tolist()])]
+
+    def representatives(self, vertices: IntArray) -> list[tuple[int, int]]:
+        """Return a vertex of every orbit of some, and how many of them are in it."""
+        first, many = np.unique(self.root_of[vertices], return_counts=True)
+        return list(zip(first.tolist(), many.tolist(), strict=True))
+
+    def spread(self, load: IntArray) -> IntArray:
+        """Return what the limits of each orbit carry together of a load of the arcs."""
+        total = np.zeros(len(self.sizes), dtype=np.int64)
+        for orbit, arcs in zip(self.limit_of.tolist(), self.network.limits, strict=True):
+            total[orbit] += int(load[arcs].sum())
+        return total
+
+    def movers(self, root: int) -> dict[int, IntArray]:
+        """Return for every vertex of the root's orbit an automorphism that brings the root there.
+
+        If a search finds them, they are a group: then they load links alike that it exchanges.
+        """
+        if root not in self._groups:
+            self._groups[root] = self._group(root) or self._any(root)
+        return self._groups[root]
+
+    @cached_property
+    def _groups(self) -> dict[int, dict[int, IntArray]]:
+        return {}
+
+    def _any(self, root: int) -> dict[int, IntArray]:
+        found = {root: np.arange(self.network.vertices)}
+        todo = [root]
+        for vertex in todo:
+            for generator in self.generators:
+                image = int(generator[vertex])
+                if image not in found:
+                    found[image] = generator[found[vertex]]
+                    todo.append(image)
+        return found
+
+    def _drawn(self, rng: np.random.Generator) -> IntArray:
+        """Return an automorphism of prime order, or none at all."""
+        drawn = np.arange(self.network.vertices)
+        for number in rng.integers(len(self.generators), size=int(rng.integers(1, 3 * len(self.generators) + 1))):
+            drawn = self.generators[int(number)][drawn]
+        order = _order(drawn)
+        primes = [prime for prime in range(2, order + 1) if order % prime == 0 and _is_prime(prime)]
+        return _power(drawn, order // int(rng.choice(primes))) if primes else drawn
+
+    def _group(self, root: int) -> dict[int, IntArray] | None:
+        """Look for automorphisms that bring the root to each vertex of its orbit once and are a group.
+
+        Hints, and elements of prime order that are drawn, are kept as long as what they generate leaves no vertex of
+        the orbit where it is.
+        """
+        orbit = np.flatnonzero(self.root_of == self.root_of[root])
+        rng = np.random.default_rng(0)
+        group = [np.arange(self.network.vertices)]
+        kept: list[IntArray] = []
+        suggested = [hint for hint in self.hints if _images(self.network, hint) is not None] if len(orbit) > 1 else []
+        drawn = (self._drawn(rng) for _ in range(_DRAWS if len(orbit) > 1 else 0))
+        for step in itertools.chain(suggested, drawn):
+            if np.any(step[orbit] == orbit):
+                continue
+            larger = _generated([*kept, step], orbit)
+            if larger is not None and len(larger) > len(group):
+                group = larger
+                kept.append(step)
+            if len(group) == len(orbit):
+                return {int(element[root]): element for element in group}
+        return None if len(orbit) > 1 else {root: group[0]}
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """One image of a tree for each root, and limits told apart.
+
+    Attributes
+    ----------
+    likeness
+        Automorphisms, of which one is taken that brings a root to another.
+    """
+
+    likeness: Likeness
+
+    @property
+    def network(self) -> Network:
+        """Where."""
+        return self.likeness.network
+
+    @property
+    def bounds(self) -> list[int]:
+        """What each limit is."""
+        return list(self.network.bounds)
+
+    @property
+    def each(self) -> list[int]:
+        """The same."""
+        return self.bounds
+
+    @cached_property
+    def _moved(self) -> dict[int, IntArray]:
+        return {}
+
+    def moved(self, root: int) -> IntArray:
+        """Return where arcs go when the root goes to each vertex that it can, shape ``(vertices, arcs)``."""
+        if root not in self._moved:
+            network = self.network
+            keys = network.src * network.vertices + network.dst
+            order = np.argsort(keys, kind="stable")
+            movers = np.array(list(self.likeness.movers(root).values()))
+            images = movers[:, network.src] * network.vertices + movers[:, network.dst]
+            self._moved[root] = order[np.searchsorted(keys[order], images)]
+        return self._moved[root]
+
+    def kind(self, root: int, many: int) -> int:
+        """Return a number that is the same for roots at which the same prices are asked."""
+        del many
+        return root
+
+    def carried(self, root: int, many: int, load: IntArray) -> IntArray:
+        """Return what each limit carries of a load of the arcs and its images for all roots."""
+        del many
+        moved = self.moved(root)
+        total = np.zeros(len(load), dtype=np.int64)
+        np.add.at(total, moved, np.broadcast_to(load, moved.shape))
+        return np.array([int(total[arcs].sum()) for arcs in self.network.limits], dtype=np.int64)
+
+    def asked(self, root: int, many: int, prices: list[int]) -> list[int]:
+        """Return the price of every arc and its images for all roots, from those of the limits."""
+        del many
+        each = np.array(self.network.arc_prices(prices), dtype=object)
+        total: list[int] = each[self.moved(root)].sum(axis=0).tolist()
+        return total
+
+
+def alike(network: Network, *, apart: bool = False, fixed: Iterable[int] = (), names: Sequence[str] = ()) -> Likeness:
+    """Return the automorphisms of a network.
+
+    Parameters
+    ----------
+    network
+        Any.
+    apart
+        Whether nothing is to be taken for alike: the group is then trivial.
+    fixed
+        Vertices that automorphisms are to leave where they are.
+    names
+        Of the vertices; numbers in them suggest automorphisms.
+    """
+    generators = [] if apart else _found(network, list(fixed))
+    moved = [_images(network, generator) for generator in generators]
+    kept = [(g, *both) for g, both in zip(generators, moved, strict=True) if both is not None]
+    vertices, arcs, limits = zip(*kept, strict=True) if kept else ((), (), ())
+    return Likeness(network, vertices, arcs, limits, () if apart else tuple(_suggested(names)))
+
+
+def _suggested(names: Sequence[str]) -> Iterator[IntArray]:
+    """Yield permutations that count on the numbers in names, such as those of boxes, or of GPUs and their rails."""
+    parts = [re.findall(r"[^0-9]+|[0-9]+", name) for name in names]
+    place = {name: at for at, name in enumerate(names)}
+    counts: dict[str, int] = {}
+    for part in parts:
+        for word, number in itertools.pairwise(part):
+            if number.isdecimal():
+                counts[word.strip("/")] = max(counts.get(word.strip("/"), 0), int(number) + 1)
+    if not 0 < len(counts) <= _MOST_WORDS:
+        return
+    steps = {word: [s for s in (0, 1, 2, -1) if abs(s) < count] for word, count in counts.items()}
+    for chosen in itertools.product(*steps.values()):
+        step = dict(zip(counts, chosen, strict=True))
+
+        def image(part: list[str], step: dict[str, int] = step) -> str:
+            words = [part[0]]
+            for word, number in itertools.pairwise(part):
+                key = word.strip("/")
+                by = step[key] if number.isdecimal() else 0
+                # -1 stands for the neighbour in a pair
+                moved = int(number) ^ 1 if by < 0 else (int(number) + by) % counts[key] if by else None
+                words.append(number if moved is None else str(moved))
+            return "".join(words)
+
+        order = [place.get(image(part), -1) for part in parts]
+        if any(chosen) and sorted(order) == list(range(len(names))):
+            yield np.array(order, dtype=np.int64)
+
+
+def _order(permutation: IntArray) -> int:
+    """Return how often a permutation has to be applied to change nothing."""
+    seen = np.zeros(len(permutation), dtype=np.bool_)
+    order = 1
+    for start in range(len(permutation)):
+        length, vertex = 0, start
+        while not seen[vertex]:
+            seen[vertex] = True
+            vertex, length = int(permutation[vertex]), length + 1
+        order = math.lcm(order, max(length, 1))
+    return order
+
+
+def _is_prime(number: int) -> bool:
+    return all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
+
+
+def _power(permutation: IntArray, times: int) -> IntArray:
+    result, square = np.arange(len(permutation)), permutation
+    while times:
+        if times % 2:
+            result = square[result]
+        square, times = square[square], times // 2
+    return result
+
+
+def _generated(elements: list[IntArray], orbit: IntArray) -> list[IntArray] | None:
+    """Return the group that permutations generate; None if one of it but the identity leaves a vertex of the orbit."""
+    identity = np.arange(len(elements[0]))
+    found = {identity.tobytes(): identity}
+    todo = [identity]
+    for one in todo:
+        for element in elements:
+            image = element[one]
+            key = image.tobytes()
+            if key in found:
+                continue
+            if len(found) == len(orbit) or np.any(image[orbit] == orbit):
+                return None
+            found[key] = image
+            todo.append(image)
+    return todo
+
+
+def _orbits(count: int, generators: Iterable[IntArray]) -> IntArray:
+    first = np.arange(count)
+    for generator in generators:
+        first = joined(first, generator)
+    return first
+
+
+def _coloured(network: Network, fixed: list[int]) -> tuple[int, list[tuple[int, int]], list[int]]:
+    """Return vertices, edges and colours of the graph whose automorphisms are looked for."""
+    takes_part = np.isin(np.arange(network.vertices), network.nodes).tolist()
+    seen: dict[Hashable, int] = {}
+    own = set(fixed)
+    able = zip(takes_part, network.copies.tolist(), network.adds.tolist(), strict=True)
+    colours = [seen.setdefault(("vertex", *what, v if v in own else -1), len(seen)) for v, what in enumerate(able)]
+    edges = []
+    for arc, (u, v, cost) in enumerate(
+        zip(network.src.tolist(), network.dst.tolist(), network.cost.tolist(), strict=True)
+    ):
+        out = network.vertices + 2 * arc
+        edges += [(u, out), (out, out + 1), (out + 1, v)]
+        colours += [seen.setdefault((end, cost, network.bounds[arc]), len(seen)) for end in ("out", "in")]
+    for limit in range(len(network.src), len(network.limits)):
+        place = len(colours)
+        colours.append(seen.setdefault(("limit", network.bounds[limit]), len(seen)))
+        edges += [(network.vertices + 2 * arc, place) for arc in network.limits[limit].tolist()]
+    return len(colours), edges, colours
+
+
+def _found(network: Network, fixed: list[int]) -> list[IntArray]:
+    import igraph  # noqa: PLC0415  heavy
+
+    count, edges, colours = _coloured(network, fixed)
+    graph = igraph.Graph(n=count, edges=edges)
+    return [
+        np.array(generator[: network.vertices], dtype=np.int64) for generator in graph.automorphism_group(color=colours)
+    ]
+
+
+def _images(network: Network, generator: IntArray) -> tuple[IntArray, IntArray] | None:
+    """Return where arcs and limits go; None if the permutation does not keep all of the network."""
+    n = network.vertices
+    if not np.array_equal(np.sort(generator), np.arange(n)):
+        return None
+    takes_part = np.isin(np.arange(n), network.nodes)
+    if any(np.any(able[generator] != able) for able in (takes_part, network.copies, network.adds)):
+        return None
+    keys = network.src * n + network.dst
+    order = np.argsort(keys, kind="stable")
+    moved = generator[network.src] * n + generator[network.dst]
+    place = np.minimum(np.searchsorted(keys[order], moved), len(keys) - 1)
+    arcs = order[place]
+    if np.any(keys[arcs] != moved) or np.any(network.cost[arcs] != network.cost):
+        return None
+    limits = list(zip(network.bounds, network.limits, strict=True))
+    number = {(bound, *limit.tolist()): at for at, (bound, limit) in enumerate(limits)}
+    images = [number.get((bound, *np.sort(arcs[limit]).tolist()), -1) for bound, limit in limits]
+    if sorted(images) != list(range(len(images))):
+        return None
+    return arcs, np.array(images, dtype=np.int64)
+
+
+def sets_of_relays(network: Network, root: int, most: int) -> list[tuple[int, ...]] | None:
+    """Return sets of relays such that every set is like one of them, as seen from a root; None if they are too many.
+
+    Relays that automorphisms exchange, two by two and with all others left alone, count by their number.
+
+    Parameters
+    ----------
+    network
+        Any, whose prices will be the same on arcs that are alike.
+    root
+        Where trees start.
+    most
+        How many sets there may be.
+    """
+    relays = [relay for relay in network.relays.tolist() if relay != root]
+    at_root = alike(network, fixed=[root])
+    first = np.arange(network.vertices)  # of every relay's group
+    for relay in relays:
+        for other in relays:
+            if first[other] != other or other >= relay or at_root.root_of[relay] != at_root.root_of[other]:
+                continue
+            still = [one for one in relays if one not in {relay, other}]
+            if first[relay] == relay and alike(network, fixed=[root, *still]).root_of[relay] == other:
+                first = _exchanged(first, relay, other, at_root.generators)
+    groups = [[relay for relay in relays if first[relay] == one] for one in sorted({int(first[r]) for r in relays})]
+    if math.prod(len(group) + 1 for group in groups) > most:
+        return None
+    counts = itertools.product(*(range(len(group) + 1) for group in groups))
+    return [tuple(itertools.chain(*(group[:n] for group, n in zip(groups, many, strict=True)))) for many in counts]
+
+
+def _exchanged(first: IntArray, one: int, other: int, generators: tuple[IntArray, ...]) -> IntArray:
+    """Return groups of vertices, joined where the exchange of two leads under automorphisms of the rest."""
+    pairs = {(one, other)}
+    todo = [(one, other)]
+    for u, v in todo:
+        first = joined(first, _swap(len(first), u, v))
+        for generator in generators:
+            image = min(int(generator[u]), int(generator[v])), max(int(generator[u]), int(generator[v]))
+            if image not in pairs and len(pairs) < len(first):
+                pairs.add(image)
+                todo.append(image)
+    return first
+
+
+def _swap(count: int, one: int, other: int) -> IntArray:
+    order = np.arange(count)
+    order[[one, other]] = other, one
+    return order

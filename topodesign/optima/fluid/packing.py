@@ -1,0 +1,236 @@
+"""A mixture of trees as a plan: one image of every tree for each root, on links told apart.
+
+The optimum is a mixture whose trees stand for all their images under the automorphisms, which may be more than can be
+counted. A plan has one image for each root, so its links are not loaded alike of themselves; weights that make them so
+are found by the same decomposition with the limits told apart, which begins with the trees of the optimum and with
+images of them that leave the root where it is (section 5.2, the functions pi).
+
+Trees of a plan branch at nodes alone as long as that is no slower, since no runtime can tell memory or a switch to copy
+or to add; where it is, an allgather, broadcast, reduce-scatter or reduce goes through those that can.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from topodesign.base.errors import TooLargeError
+from topodesign.collectives import ALLREDUCE, Collective
+from topodesign.fabrics.fabric import Fabric
+from topodesign.optima.fluid.decomposition import Column, Decomposition, Progress
+from topodesign.optima.fluid.distribution import Tree
+from topodesign.optima.fluid.fluid_optimum import Problem, problem_of
+from topodesign.optima.fluid.likeness import Images
+from topodesign.plans.trees import MAX_WEIGHT, Trees
+from topodesign.topology.topology import IntArray
+
+_ROUNDS = 60  # without an exact solution, after which the best that was found will do
+_TURNS = 6
+"""Images that leave the root where it is, of each tree to begin with."""
+
+
+class Packing(NamedTuple):
+    """A tree schedule, the time that it takes, and what none of its kind is faster than (in blocks a unit)."""
+
+    trees: Trees
+    time: Fraction
+    bound: Fraction
+
+
+class _Sent(NamedTuple):
+    """An image of a tree, and how many units of its root's share go over it."""
+
+    root: int
+    weight: int
+    adds: bool
+    edges: tuple[tuple[int, ...], ...]
+
+
+def packing(
+    fabric: Fabric,
+    collective: Collective | str,
+    *,
+    root: str | None = None,
+    units: int | None = None,
+    listener: Callable[[Progress], None] | None = None,
+) -> Packing:
+    """Return trees for a collective, as fast together as there are, over as few links as may be.
+
+    Parameters
+    ----------
+    fabric
+        Any; shared limits are kept.
+    collective
+        One that spanning trees do.
+    root
+        Name of the node of a collective that has one.
+    units
+        Parts that the data of a root are cut into at most; weights are rounded to them.
+    listener
+        Told of every round.
+
+    Raises
+    ------
+    ParameterError
+        If the root does not fit.
+    InfeasibleError
+        If some node cannot be reached; the message names it.
+    TooLargeError
+        If weights need more parts than a plan can have; ``units`` says how many will do.
+    """
+    plain = replace(fabric, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
+    costs = dict.fromkeys(fabric.classes, Fraction(1))
+    problem = problem_of(plain, collective, root=root, costs=costs)
+    best = problem.solved(cheapest=True, listener=listener)
+    if not problem.collective.like(ALLREDUCE) and fabric.multicast | fabric.aggregation:
+        able = problem_of(fabric, collective, root=root, costs=costs)
+        faster = able.solved(cheapest=True, listener=listener)
+        if faster.time < best.time_bound:
+            problem, best = able, faster
+    images = Images(problem.likeness)
+    apart = Decomposition(
+        problem.sources,
+        images,
+        problem.collective.shards(len(problem.network.nodes)),
+        listener=listener,
+        floor=best.time_bound,
+        most=_ROUNDS,
+    )
+    for column in best.columns:
+        apart.columns += [apart.column(column.source, tree) for tree in _turned(problem, column)]
+    found = apart.solve(cheapest=False)
+    whole = _whole(found.columns, list(found.weights), problem, units)
+    sent = [
+        image
+        for column, weight in zip(found.columns, whole, strict=True)
+        if weight
+        for image in _images(problem, column, weight)
+    ]
+    trees = _trees(problem, sent)
+    return Packing(trees, _time(problem, trees), best.time_bound * problem.network.scale)
+
+
+def _turned(problem: Problem, column: Column) -> list[Tree]:
+    """Return images of a tree under some automorphisms that leave the root where it is."""
+    likeness, root = problem.likeness, column.tree.root
+    movers = likeness.movers(root)
+    rng = np.random.default_rng(0)
+    found = [column.tree]
+    for _ in range(_TURNS if likeness.generators else 0):
+        order = np.arange(likeness.network.vertices)
+        for number in rng.integers(len(likeness.generators), size=2 * len(likeness.generators)).tolist():
+            order = likeness.generators[number][order]
+        home = np.empty_like(order)
+        home[movers[int(order[root])]] = np.arange(len(order))  # brings the root back
+        found.append(_moved(problem, column.tree, home[order]))
+    return found
+
+
+def _moved(problem: Problem, tree: Tree, order: IntArray) -> Tree:
+    """Return the image of a tree under an automorphism."""
+    network = problem.network
+    keys = network.src * network.vertices + network.dst
+    places = np.argsort(keys, kind="stable")
+    images = order[network.src] * network.vertices + order[network.dst]
+    load = np.empty_like(tree.load)
+    load[places[np.searchsorted(keys[places], images)]] = tree.load
+    edges = tuple(tuple(order[list(edge)].tolist()) for edge in tree.edges)
+    return Tree(int(order[tree.root]), edges, load)
+
+
+def _whole(columns: tuple[Column, ...], weights: list[Fraction], problem: Problem, units: int | None) -> list[int]:
+    """Return whole weights in proportion to these, or so near to it as units allow.
+
+    Raises
+    ------
+    TooLargeError
+        If they need more parts than there can be, and nothing is said of units.
+    """
+    common = math.lcm(*(weight.denominator for weight in weights))
+    exact = [int(weight * common) for weight in weights]
+    divisor = math.gcd(*exact)
+    exact = [weight // divisor for weight in exact]
+    total = dict.fromkeys(range(len(problem.sources)), 0)
+    for column, weight in zip(columns, exact, strict=True):
+        total[column.source] += weight
+    most = max(total.values())
+    if most <= (units or MAX_WEIGHT):
+        return exact
+    if units is None:
+        raise TooLargeError(f"the best mixture cuts data into {most} parts; say with --chunks how many will do")
+    rounded = [0] * len(exact)
+    for at, whole in total.items():
+        target = max(1, round(Fraction(whole * units, most))) if whole else 0
+        mine = [place for place, column in enumerate(columns) if column.source == at]
+        for place in mine:
+            rounded[place] = exact[place] * target // whole
+        by_rest = sorted(mine, key=lambda place: -(exact[place] * target % whole))
+        for place in by_rest[: target - sum(rounded[place] for place in mine)]:
+            rounded[place] += 1
+    return rounded
+
+
+def _images(problem: Problem, column: Column, weight: int) -> list[_Sent]:
+    """Return the images of a tree for all its roots."""
+    source = problem.sources[column.source]
+    adds = source.network is not problem.network
+    return [
+        _Sent(root, weight, adds, tuple(tuple(order[list(edge)].tolist()) for edge in column.tree.edges))
+        for root, order in problem.likeness.movers(source.root).items()
+    ]
+
+
+def _trees(problem: Problem, sent: list[_Sent]) -> Trees:
+    """Return the tree schedule of images, at the rate of one: in-trees first, backwards."""
+    both = problem.collective.like(ALLREDUCE)
+    inward = [one._replace(edges=tuple(edge[::-1] for edge in reversed(one.edges))) for one in sent if one.adds]
+    every = inward + [one for one in sent if not one.adds]
+    edges = [(at, edge) for at, one in enumerate(every) for edge in one.edges]
+    columns = {
+        "root": [one.root for one in every],
+        "weight": [one.weight for one in every],
+        "tree": [at for at, _ in edges],
+        "src": [edge[0] for _, edge in edges],
+        "dst": [edge[-1] for _, edge in edges],
+        "route_edge": list(range(len(edges))),
+        "route_weight": [every[at].weight for at, _ in edges],
+        "hop_start": list(itertools.accumulate((len(edge) for _, edge in edges), initial=0)),
+        "hop": list(itertools.chain.from_iterable(edge for _, edge in edges)),
+    }
+    shard = None
+    if both:
+        share = dict.fromkeys(problem.network.nodes.tolist(), 0)
+        for one in inward:
+            share[one.root] += one.weight
+        shard = tuple(share.values()) if len(set(share.values())) > 1 else None
+    made = Trees(
+        problem.collective,
+        problem.fabric.topology,
+        Fraction(1),
+        **{name: np.array(column, dtype=np.int64) for name, column in columns.items()},
+        reduce_trees=len(inward),
+        shard=shard,
+        concurrent=both,
+    )
+    return replace(made, rate=_rate(problem, made))
+
+
+def _rate(problem: Problem, trees: Trees) -> Fraction:
+    """Return the largest rate at which all limits are kept."""
+    load = trees.link_loads.sum(axis=0)
+    bounds = [Fraction(bound, problem.network.scale) for bound in problem.network.bounds]
+    carried = [int(load[arcs].sum()) for arcs in problem.network.limits]
+    return min(bound / many for bound, many in zip(bounds, carried, strict=True) if many)
+
+
+def _time(problem: Problem, trees: Trees) -> Fraction:
+    """Return the time to move a shard of every root."""
+    data = problem.collective.shards(len(problem.network.nodes))
+    shards = data if trees.shard is None else sum(trees.shard)
+    return trees.inverse_rate * data / shards

@@ -1,0 +1,390 @@
+"""The best allreduce by trees of any kind, and whether a reduce-scatter followed by an allgather reaches it.
+
+ForestColl, appendix F. Every node v may be the root of any share x(v) of the data, and reduction and broadcast may
+divide the links between them as they like, at the same time. Each phase has a capacity on every link, b(e) and r(e),
+and as much of it goes into each switch as comes out. Then switches can be removed without loss
+(:mod:`topodesign.optima.forest.splitting`), and the throughput is the optimum of
+
+    max X = sum of x   with   b(links out of S) >= x(S)  and  r(links into S) >= x(S)   for every set S of vertices but
+                              some compute node,  b + r <= c on every link,  b and r balanced at every switch.
+
+One linear program holds the sets that turned out to matter, and is solved again from where it was whenever maximum
+flows find more. It ends with fractions that are proven optimal for these sets, and maximum flows in integers decide
+whether they are for all. Its prices bound X from above, as anyone can check: with weights of sets, every compute node
+in sets of weight one together, and link prices such that the cheapest way through switches from compute node u to v
+costs at least the weight of the broadcast sets that have u and not v, and at least that of the reduction sets that have
+v and not u, X is at most the price of all links.
+
+One such proof needs no program. If m disjoint sets of vertices have all compute nodes in them, all data cross into (or
+all out of) every set twice, but for the shares of its own roots: X is at most the capacity of the links into all of
+them over 2 (m - 1). If every node is in a bottleneck of the allgather, such as its box, that is what a reduce-scatter
+followed by an allgather reaches. It holds for any number of nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from topodesign.base.errors import InfeasibleError, TooLargeError
+from topodesign.optima.forest.balance import switch_balance
+from topodesign.optima.forest.optimum import optimum, with_capacity
+from topodesign.optima.forest.splitting import check_balance, remove_switches
+from topodesign.solve import flow_kernels
+from topodesign.solve.certificate import Certificate, common_denominator
+from topodesign.solve.maxflow import (
+    LARGEST,
+    Side,
+    balanced_part,
+    compute_nodes,
+    crossing,
+    demanded,
+    rooted_network,
+    scaled,
+    surplus,
+    violated_cuts,
+    worst_ratio,
+)
+from topodesign.solve.program import Entries, Program
+from topodesign.topology.topology import IntArray, Topology
+
+Phase = Literal["broadcast", "reduction"]
+PHASES: tuple[Phase, ...] = ("broadcast", "reduction")
+Path = tuple[int, ...]
+"""A compute node, switches, a compute node."""
+Cut = tuple[Phase, frozenset[int]]
+"""Compute nodes whose shares a broadcast must let out, or a reduction must let in."""
+
+_Bound = tuple[Fraction, dict[Cut, Fraction], tuple[Fraction, ...]]
+"""A bound on the throughput, with the weights and prices that prove it."""
+_Halves = Mapping[Phase, tuple[Topology, tuple[int, ...], Fraction]]
+"""By phase, as a broadcast: balanced capacities, how much each compute node is the root of, and how many times as much
+that is as the fabric has."""
+_Reached = tuple[Fraction, tuple[Fraction, ...], _Halves]
+"""A throughput, with the shares of the roots and the capacities that reach it."""
+
+MOST_NODES = 128
+"""Compute nodes up to which the linear program is solved."""
+
+_ROUNDS = 1000
+_GRID = 2**24
+_SLACK = 1e-7
+
+
+@dataclass(frozen=True)
+class AllreduceOptimum:
+    """How fast an allreduce can be, in units of capacity: M bytes take ``M / (throughput * unit)``.
+
+    Attributes
+    ----------
+    throughput
+        What can be reached, exactly.
+    bound
+        What no allreduce beats that goes through trees of compute nodes.
+    composed
+        What a reduce-scatter followed by an allgather reaches: N over the sum of the 1/x* of both.
+    roots
+        Share of the data that each compute node, ascending, is the root of.
+    cuts
+        The sets that bind and their weights, which together with ``prices`` prove the bound.
+    prices
+        One for every link of the topology.
+    halves
+        What each phase has of the links, which reaches ``throughput``; empty where that is ``composed``.
+    """
+
+    throughput: Fraction
+    bound: Fraction
+    composed: Fraction
+    roots: tuple[Fraction, ...]
+    cuts: Mapping[Cut, Fraction]
+    prices: tuple[Fraction, ...]
+    halves: _Halves
+
+    @cached_property
+    def traffic(self) -> Mapping[Phase, Mapping[Path, Fraction]]:
+        """Bandwidth over every path in use, by phase, from :attr:`halves` without their switches.
+
+        That costs more than all else, and by Theorem 7 it always succeeds, so that only schedules ask for it.
+        """
+        found: dict[Phase, dict[Path, Fraction]] = {}
+        for phase, (graph, share, pressure) in self.halves.items():
+            split = remove_switches(graph, share)
+            paths = found[phase] = {}
+            for amount, (begin, end) in zip(
+                split.route_amount.tolist(), pairwise(split.hop_start.tolist()), strict=True
+            ):
+                path = tuple(split.hop[begin:end].tolist())
+                paths[path if phase == "broadcast" else path[::-1]] = amount / pressure
+        return found
+
+    @property
+    def exact(self) -> bool:
+        """Whether what can be reached and the bound are the same."""
+        return self.throughput == self.bound
+
+    @property
+    def composed_is_best(self) -> bool:
+        """Whether it is proven that nothing beats a reduce-scatter followed by an allgather."""
+        return self.composed == self.bound
+
+
+def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
+    """Return the throughput of the best allreduce through trees, with a proof that none is better.
+
+    Parameters
+    ----------
+    topology
+        Compute nodes, and switches that only forward. For more than ``MOST_NODES`` compute nodes no linear program is
+        solved: ``throughput`` is ``composed``, with the bound that disjoint sets prove.
+
+    Raises
+    ------
+    TopologyError, InfeasibleError, TooLargeError
+        As :func:`topodesign.optima.forest.optimum.optimum`.
+
+    Notes
+    -----
+    ForestColl, appendix F, linear program (6), with cuts in the place of its flows, and the removal of switches in that
+    of its multi-commodity flow between compute nodes.
+    """
+    nodes = [int(node) for node in compute_nodes(topology)]
+    times = [optimum(graph).inverse_rate for graph in (topology, topology.transpose())]
+    composed = len(nodes) / sum(times, Fraction(0))
+    throughput, roots = composed, tuple(Fraction(1, len(nodes)) for _ in nodes)
+    halves: _Halves = {}
+    bounds: list[_Bound] = []
+    for found in _apart(topology, nodes, times):
+        bounds.append(found)
+        if found[0] == composed:  # none is lower
+            break
+    bound, cuts, prices = min(bounds, key=lambda one: one[0])
+    if bound == composed or len(nodes) > MOST_NODES:
+        return AllreduceOptimum(throughput, bound, composed, roots, cuts, prices, halves)
+    program = _Cuts(topology)
+    program.settle(composed, bound)
+    solution = program.program.certificate()
+    bound, cuts, prices = min((bound, cuts, prices), program.bound(solution), key=lambda one: one[0])
+    if bound > composed:
+        known = throughput, roots, halves
+        throughput, roots, halves = max(known, *program.reached(solution), key=lambda one: one[0])
+    return AllreduceOptimum(throughput, bound, composed, roots, cuts, prices, halves)
+
+
+def not_looked_for(topology: Topology, *, capable: bool = False) -> str:
+    """Say what is not looked for on so many nodes, both phases at once and switches in trees; nothing if it is."""
+    count = topology.nodes - len(topology.switches)
+    if count <= MOST_NODES:
+        return ""
+    more = ", of nodes alone; 'topodesign optimum --method fluid' asks for those through switches" if capable else ""
+    above = f"above {MOST_NODES} nodes, here {count}"
+    return f"by cuts alone: {above}, trees are looked for of one phase after the other{more}"
+
+
+# -- a proof without a program ----------------------------------------------------------------------------------------
+
+
+def _apart(topology: Topology, nodes: list[int], times: Sequence[Fraction]) -> Iterator[_Bound]:
+    """Yield bounds from disjoint sets of vertices that have every compute node in one of them.
+
+    The sets are bottlenecks of the allgather (links into them count) or of the reduce-scatter (links out of them), the
+    smallest or the largest first as far as they are disjoint, and the nodes that are left.
+    """
+    inward = list(zip(topology.src.tolist(), topology.dst.tolist(), strict=True))
+    outward = [(v, u) for u, v in inward]
+    for graph, time, ways in ((topology, times[0], inward), (topology.transpose(), times[1], outward)):
+        tight = _tight_sets(graph, nodes, time)
+        for largest_first in (False, True):
+            place: dict[int, int] = {}
+            count = 0
+            for one in (*sorted(tight, key=len, reverse=largest_first), *({node} for node in nodes)):
+                if place.keys().isdisjoint(one):
+                    place |= dict.fromkeys(one, count)
+                    count += 1
+            weight = Fraction(1, 2 * (count - 1))
+            prices = tuple(weight * (v in place and place[v] != place.get(u)) for u, v in ways)
+            bound = sum(map(Fraction.__mul__, prices, map(Fraction, topology.capacity.tolist())), Fraction(0))
+            sides = [frozenset(node for node in nodes if place[node] != at) for at in range(count)]
+            yield bound, {(phase, side): weight for phase in PHASES for side in sides}, prices
+
+
+def _tight_sets(topology: Topology, nodes: list[int], time: Fraction) -> list[frozenset[int]]:
+    """Return the smallest sets around nodes that can take in no more than an allgather in that time needs."""
+    demand = scaled(np.ones(len(nodes), dtype=np.int64), time.denominator)
+    network = rooted_network(topology, scaled(topology.capacity, time.numerator), demand)
+    rows = flow_kernels.least_tight_sets(network, np.array(nodes), int(demand.sum()))
+    return list(dict.fromkeys(frozenset(np.flatnonzero(row).tolist()) for row in rows if not row[nodes].all()))
+
+
+# -- the program ------------------------------------------------------------------------------------------------------
+
+
+class _Cuts:
+    """The linear program of the sets that are known.
+
+    Its columns are x, then b, then what neither phase uses, and r is the rest of c. Nothing is unused where capacities
+    are balanced at all switches: the reduction may as well take what the broadcast leaves.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology, self.back = topology, topology.transpose()
+        self.turned = np.lexsort((topology.src, topology.dst))  # places of links of the transpose
+        self.nodes = compute_nodes(topology)
+        links, capacity = len(topology.src), topology.capacity
+        self.program = program = Program(unit=int(capacity.max()))
+        self.share = program.add_columns(len(self.nodes), cost=-1)
+        self.out = program.add_columns(links, upper=capacity)
+        excess = surplus(topology, capacity)
+        self.unused = program.add_columns(links, upper=capacity if excess.any() else 0)
+        balance = switch_balance(topology)
+        switch, link = np.nonzero(balance)
+        self.potential = [
+            program.add_rows(len(balance), Entries(switch, part[link], balance[switch, link]), lower=more, upper=more)
+            for part, more in ((self.out, 0), (self.unused, excess))
+        ]
+        both = Entries(np.tile(np.arange(links), 2), np.concatenate((self.out, self.unused)), 1)
+        program.add_rows(links, both, upper=capacity)
+        self.rows: dict[tuple[Phase, bytes], int] = {}
+        for node in self.nodes.tolist():
+            for side in (np.arange(topology.nodes) == node, np.arange(topology.nodes) != node):
+                for phase in PHASES:
+                    self._add(phase, side)
+
+    def settle(self, known: Fraction, bound: Fraction) -> None:
+        """Solve and add sets that are violated, until there are none or no more is left than is known to be reached.
+
+        As long as integers on a grid find some, they do; then the fractions that are optimal decide.
+        """
+        scale = Fraction(_GRID) / bound  # shares add up to at most the grid
+        for _ in range(_ROUNDS):
+            self.program.solve()
+            values = self.program.values(scale)
+            more_is_left = int(values[self.share].sum()) > known * scale + len(values)
+            if more_is_left and self._add_violated(*self._parts(values, scale), _GRID * _SLACK + len(values)):
+                continue
+            solution = self.program.certificate()
+            whole = _whole(solution.columns)
+            if not solution.proven or sum(solution.columns[: len(self.share)]) == known or whole is None:
+                return
+            if not self._add_violated(*self._parts(*whole), 0):
+                return
+
+    def bound(self, solution: Certificate) -> _Bound:
+        """Return a bound on the throughput that holds whether the prices are optimal or not, with what proves it.
+
+        Prices of sets are weights, scaled to one for the node that has least; those of switches are potentials, whose
+        differences add up to nothing on the way from node to node.
+        """
+        topology, nodes = self.topology, set(self.nodes.tolist())
+        weight: dict[Cut, Fraction] = {}
+        price = self._potentials(solution)
+        for (phase, key), row in self.rows.items():
+            if (worth := -solution.prices[row]) > 0:
+                side = np.frombuffer(key, dtype=bool)
+                inside = frozenset(np.flatnonzero(side).tolist()) & nodes
+                weight[phase, inside] = weight.get((phase, inside), Fraction(0)) + worth
+                for link in np.flatnonzero(self._crossing(phase, side)).tolist():
+                    price[phase][link] += worth
+        least = min(sum((w for (_, side), w in weight.items() if node in side), Fraction(0)) for node in nodes)
+        if not least:
+            raise TooLargeError("the bandwidths are too far apart to find the best allreduce; round them")
+        prices = tuple(max(*both, Fraction(0)) / least for both in zip(*price.values(), strict=True))
+        bound = sum(map(Fraction.__mul__, prices, map(Fraction, topology.capacity.tolist())), Fraction(0))
+        return bound, {cut: value / least for cut, value in weight.items()}, prices
+
+    def reached(self, solution: Certificate) -> Iterator[_Reached]:
+        """Yield what a solution reaches, exactly as it is if its integers are small enough, or else rounded down."""
+        scale = Fraction(_GRID) / max(solution.columns)
+        rounded = np.array([int(value * scale) for value in solution.columns], dtype=np.int64), scale
+        for whole in (_whole(solution.columns), rounded):
+            try:
+                if whole is not None:
+                    yield self._reached(*self._parts(*whole))
+                    return
+            except (InfeasibleError, TooLargeError):
+                continue
+
+    def _reached(self, share: IntArray, out: IntArray, into: IntArray) -> _Reached:
+        """Return what shares and capacities of the phases reach, whatever they are: scaled until they are feasible."""
+        graphs, parts = (self.topology, self.back), (out, into)
+        balanced = [balanced_part(graph, part) for graph, part in zip(graphs, parts, strict=True)]
+        ratio = max(worst_ratio(graph, part, share) for graph, part in zip(graphs, balanced, strict=True))
+        share = np.array([int(one / ratio) for one in share.tolist()], dtype=np.int64)
+        used = balanced[0].copy()
+        used[self.turned] += balanced[1]
+        pressure = max(map(Fraction, used.tolist(), self.topology.capacity.tolist()))
+        halves: dict[Phase, tuple[Topology, tuple[int, ...], Fraction]] = {}
+        for phase, graph, part in zip(PHASES, graphs, balanced, strict=True):
+            half = with_capacity(graph, part)
+            check_balance(half)
+            halves[phase] = half, tuple(share.tolist()), pressure
+        total = int(share.sum())
+        return total / pressure, tuple(Fraction(one, total) for one in share.tolist()), halves
+
+    def _parts(self, values: IntArray, scale: Fraction) -> tuple[IntArray, IntArray, IntArray]:
+        """Return shares, capacities of the broadcast, and those of the reduction as links of the transpose."""
+        out = np.maximum(values[self.out], 0)
+        spent = out + np.maximum(values[self.unused], 0)
+        most = np.array([int(capacity * scale) for capacity in self.topology.capacity.tolist()], dtype=np.int64)
+        return np.maximum(values[self.share], 0), out, np.maximum(most - spent, 0)[self.turned]
+
+    def _add_violated(self, share: IntArray, out: IntArray, into: IntArray, slack: float) -> int:
+        """Add the sets that let out, or in, less than their shares by more than some slack; return how many are new."""
+        added = 0
+        for phase, graph, capacity in zip(PHASES, (self.topology, self.back), (out, into), strict=True):
+            for side in violated_cuts(graph, capacity, share):
+                if demanded(graph, share, side) - int(capacity[crossing(graph, side)].sum()) > slack:
+                    added += self._add(phase, side)
+        return added
+
+    def _add(self, phase: Phase, side: Side) -> bool:
+        """Add the row of a set, x(S) - b(out of S) <= 0 or x(S) - r(into S) <= 0; return whether it is new."""
+        if (phase, side.tobytes()) in self.rows:
+            return False
+        inside, links = self.share[side[self.nodes]], np.flatnonzero(self._crossing(phase, side))
+        if phase == "broadcast":
+            columns, signs, most = self.out[links], -1, 0
+        else:
+            columns = np.concatenate((self.out[links], self.unused[links]))
+            signs, most = 1, int(self.topology.capacity[links].sum())
+        columns = np.concatenate((inside, columns))
+        value = np.where(np.arange(len(columns)) < len(inside), 1, signs)
+        row = self.program.add_rows(1, Entries(np.zeros_like(columns), columns, value), upper=most)
+        self.rows[phase, side.tobytes()] = int(row[0])
+        return True
+
+    def _crossing(self, phase: Phase, side: Side) -> Side:
+        """Return which links lead out of a set, or into it in a reduction."""
+        return crossing(self.topology, side if phase == "broadcast" else ~side)
+
+    def _potentials(self, solution: Certificate) -> dict[Phase, list[Fraction]]:
+        """Return by phase, for every link, the potential where it leads to minus that where it starts.
+
+        Only switches have one. A reduction is what the other columns leave, so their prices count against it.
+        """
+        balance = switch_balance(self.topology)
+        rises = []
+        for rows in self.potential:
+            rise = [Fraction(0)] * balance.shape[1]
+            for switch, link in np.argwhere(balance).tolist():
+                rise[link] += int(balance[switch, link]) * solution.prices[rows[switch]]
+            rises.append(rise)
+        own, unused = rises
+        return {
+            "broadcast": [one - other for one, other in zip(own, unused, strict=True)],
+            "reduction": [-other for other in unused],
+        }
+
+
+def _whole(columns: Sequence[Fraction]) -> tuple[IntArray, Fraction] | None:
+    """Return columns times a number that makes all whole, and the number; None if that takes more than 64 bits."""
+    common = common_denominator(columns)
+    if common * sum(columns) >= LARGEST:
+        return None
+    return np.array([int(value * common) for value in columns], dtype=np.int64), Fraction(common)

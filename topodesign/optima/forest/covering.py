@@ -1,0 +1,257 @@
+"""The cheapest links to add so that all cuts are wide enough: an integer program over cuts, solved with a proof.
+
+A collective over trees is as fast as its narrowest cut allows (:mod:`topodesign.optima.forest.optimum`), so what has to
+be bought is a covering problem: of every set S of vertices that leaves a compute node out,
+
+    min sum of cost(i) z(i)   with   sum of step(i) z(i) over items on links out of S  >=  what S lacks,   z whole.
+
+Cuts are found by maximum flows as they are needed, and every row is divided by what its steps have in common and
+rounded up. Branch and bound does the rest: a branch is left only where prices, in whole numbers, prove that nothing in
+it is cheaper than what is known, and what is known has been checked by maximum flows. So no float decides.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from topodesign.base.errors import InfeasibleError, TooLargeError
+from topodesign.solve.maxflow import Side, crossing, demanded, scaled, violated_cuts
+from topodesign.solve.program import Entries, Program
+from topodesign.topology.topology import IntArray, Topology
+
+_BRANCHES = 3000
+"""Branches that are looked at before the search ends without a proof."""
+_GRID = 2**10
+_SCALES = (1, 2**8, 2**20)
+_ROUNDS = 500
+
+
+@dataclass(frozen=True)
+class Item:
+    """What can be bought any number of times: some more capacity on links.
+
+    Attributes
+    ----------
+    links
+        Their places.
+    step
+        More capacity on each of them.
+    cost
+        A whole number, positive.
+    """
+
+    links: tuple[int, ...]
+    step: tuple[int, ...]
+    cost: int
+
+
+@dataclass(frozen=True)
+class Cover:
+    """What to buy.
+
+    Attributes
+    ----------
+    cost, times
+        Of all together, and how often every item.
+    bound
+        Nothing that is enough costs less.
+    """
+
+    cost: int
+    times: tuple[int, ...]
+    bound: int
+
+
+class Covering:
+    """Capacities, demands and items; cuts that were found serve for all questions."""
+
+    def __init__(self, topology: Topology, capacity: IntArray, demand: IntArray, items: Sequence[Item]) -> None:
+        self.topology, self.capacity, self.demand, self.items = topology, capacity, demand, tuple(items)
+        self._cuts: dict[bytes, Side] = {}
+        self.common = math.gcd(*(item.cost for item in items)) if items else 1
+
+    def capacities(self, times: Sequence[int], parts: int = 1) -> IntArray:
+        """Return the capacities, multiplied by ``parts``, with every item bought ``times / parts`` times."""
+        more = self.capacity * parts
+        for item, number in zip(self.items, times, strict=True):
+            for link, step in zip(item.links, item.step, strict=True):
+                more[link] += step * number
+        return more
+
+    def cheapest(self, inverse_rate: Fraction, below: int | None = None) -> Cover | None:
+        """Return what is cheapest of all that brings 1/x down to a rate; None if it does not cost less than ``below``.
+
+        Raises
+        ------
+        InfeasibleError
+            If no number of items is enough.
+        TooLargeError
+            If after many branches nothing was found, and nothing proven.
+        """
+        return _Search(self, inverse_rate, below).run()
+
+    def short(self, times: Sequence[int], inverse_rate: Fraction, parts: int = 1) -> list[Side]:
+        """Return cuts that are too narrow with ``times / parts`` items, new ones and known ones; none if it is enough.
+
+        Those that are new are remembered.
+        """
+        capacity = scaled(self.capacities(times, parts), inverse_rate.numerator)
+        found = list(violated_cuts(self.topology, capacity, scaled(self.demand, inverse_rate.denominator * parts)))
+        for side in found:
+            self._cuts.setdefault(side.tobytes(), side)
+        return found
+
+    def cuts(self) -> list[Side]:
+        """Return the cuts that are known."""
+        return list(self._cuts.values())
+
+
+_Ends = tuple[tuple[int, int], ...]
+"""Least and largest numbers of the items."""
+
+
+class _Search:
+    """Branch and bound for one rate."""
+
+    def __init__(self, covering: Covering, inverse_rate: Fraction, below: int | None) -> None:
+        self.covering, self.rate = covering, inverse_rate
+        self.best: tuple[int, ...] | None = None
+        wanted = sum(covering.demand.tolist()) / inverse_rate
+        self.most = [math.ceil(wanted / min(item.step)) for item in covering.items]
+        least = sum(item.cost * most for item, most in zip(covering.items, self.most, strict=True))
+        self.cost = least + 1 if below is None else below  # of the best, or what it has to be cheaper than
+        self.program = Program()
+        count = len(covering.items)
+        costs = np.array([item.cost for item in covering.items], dtype=np.int64)
+        self.times = self.program.add_columns(count, cost=costs, upper=np.array(self.most, dtype=np.int64))
+        self.lack = self.program.add_columns(1, cost=least + 1, upper=math.ceil(wanted))  # keeps every branch feasible
+        self.known: set[bytes] = set()
+
+    def run(self) -> Cover | None:
+        """Search until nothing cheaper can be left, or for so many branches."""
+        covering = self.covering
+        if not covering.short([0] * len(covering.items), self.rate):
+            return Cover(0, (0,) * len(covering.items), 0)
+        self._add()
+        if self._settle() is not None:
+            whole = [min(math.ceil(value / _GRID), most) for value, most in zip(self._values(), self.most, strict=True)]
+            self._offer(self._thinned(whole))
+        number = itertools.count()
+        waiting = [(0, next(number), tuple((0, most) for most in self.most))]
+        for _ in range(_BRANCHES):
+            if not waiting or waiting[0][0] >= self.cost:
+                break
+            known, _, ends = heapq.heappop(waiting)
+            self._restrict(ends)
+            bound = self._settle()
+            for part in () if bound is None else self._parts(ends):
+                heapq.heappush(waiting, (max(known, bound or 0), next(number), part))
+        left = min((bound for bound, _, _ in waiting), default=self.cost)
+        if self.best is not None:
+            return Cover(self.cost, self.best, min(left, self.cost))
+        if left < self.cost:
+            raise TooLargeError("what is cheapest was not found; sell fewer classes of links, or larger steps")
+        return None
+
+    def _settle(self) -> int | None:
+        """Solve and add cuts until the relaxation keeps all; return its bound, or None if nothing is cheaper here."""
+        for _ in range(_ROUNDS):
+            self.program.solve()
+            bound = self._bound()
+            if bound >= self.cost:
+                return None
+            values = self._values()
+            whole = [round(value / _GRID) for value in values]
+            near = all(abs(value - _GRID * one) <= 1 for value, one in zip(values, whole, strict=True))
+            if near and not self._lacks():
+                if not self.covering.short(whole, self.rate):
+                    self._offer(whole)
+                    return None if bound >= self.cost else bound
+            else:
+                self.covering.short(values, self.rate, _GRID)
+            if not self._add():
+                return bound
+        return bound
+
+    def _bound(self) -> int:
+        """Return what nothing in this branch costs less than."""
+        bound = self.program.bound(_SCALES) if self.program.solved else None
+        common = self.covering.common
+        return 0 if bound is None else max(0, math.ceil(bound / common) * common)
+
+    def _values(self) -> list[int]:
+        return np.clip(self.program.values(_GRID)[self.times], 0, None).tolist() if self.program.solved else self.most
+
+    def _lacks(self) -> bool:
+        return bool(self.program.values(_GRID)[self.lack[0]] > 0) if self.program.solved else True
+
+    def _add(self) -> int:
+        """Add rows for cuts that the program does not have yet; return how many."""
+        covering, added = self.covering, 0
+        for side in covering.cuts():
+            key = side.tobytes()
+            if key in self.known:
+                continue
+            self.known.add(key)
+            out = crossing(covering.topology, side)
+            room = int(covering.capacity[out].sum())
+            need = math.ceil(demanded(covering.topology, covering.demand, side) / self.rate) - room
+            steps = {
+                at: sum(step for link, step in zip(item.links, item.step, strict=True) if out[link])
+                for at, item in enumerate(covering.items)
+            }
+            steps = {at: min(step, need) for at, step in steps.items() if step}
+            if need <= 0:
+                continue
+            if not steps:
+                raise InfeasibleError("links that are not for sale are too slow for that")
+            common = math.gcd(*steps.values())
+            columns = np.append(self.times[list(steps)], self.lack)
+            values = np.append(np.array(list(steps.values()), dtype=np.int64) // common, 1)
+            self.program.add_rows(1, Entries(np.zeros_like(columns), columns, values), lower=-(-need // common))
+            added += 1
+        return added
+
+    def _restrict(self, ends: _Ends) -> None:
+        low, high = np.array(ends, dtype=np.int64).T
+        self.program.change_columns(self.times, lower=low, upper=high)
+
+    def _parts(self, ends: _Ends) -> tuple[_Ends, ...]:
+        """Return a branch in two parts, at the item whose number is least whole; none if there is one number left."""
+        values = self._values()
+        divisible = [at for at, (low, high) in enumerate(ends) if low < high]
+        if not divisible:
+            return ()
+        at = max(divisible, key=lambda one: (min(values[one] % _GRID, -values[one] % _GRID), -one))
+        low, high = ends[at]
+        middle = min(max(values[at] // _GRID, low), high - 1)
+        return (*ends[:at], (low, middle), *ends[at + 1 :]), (*ends[:at], (middle + 1, high), *ends[at + 1 :])
+
+    def _thinned(self, times: list[int]) -> list[int]:
+        """Return numbers of items that are enough, less of the dearest as far as that still is."""
+        if self.covering.short(times, self.rate):
+            times = list(self.most)
+        order = sorted(range(len(times)), key=lambda at: (-self.covering.items[at].cost, at))
+        for at in order:
+            low, high = 0, times[at]
+            while low < high:  # the least number that is enough
+                middle = (low + high) // 2
+                if self.covering.short([*times[:at], middle, *times[at + 1 :]], self.rate):
+                    low = middle + 1
+                else:
+                    high = middle
+            times[at] = high
+        return times
+
+    def _offer(self, times: Sequence[int]) -> None:
+        """Keep numbers that are enough if they are cheaper than the best so far."""
+        cost = sum(item.cost * number for item, number in zip(self.covering.items, times, strict=True))
+        if cost < self.cost:
+            self.cost, self.best = cost, tuple(times)

@@ -1,0 +1,540 @@
+"""The optimum of a fabric: how fast collectives can be, what keeps them from being faster, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from topodesign.base.arguments import as_choice, as_integer
+from topodesign.base.claims import FASTEST_OF_COLUMN, Among, Claim, Of
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.latency import USUAL, Latency
+from topodesign.base.records import TextResult
+from topodesign.base.units import Quantity, as_size, format_rate, format_size, format_time, plain_number
+from topodesign.base.wording import counted
+from topodesign.collectives import ALLGATHER, ALLREDUCE, REDUCE_SCATTER, Collective, as_collective
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.latencies import as_latency, latency_words
+from topodesign.fabrics.part import Others, listed, part_of
+from topodesign.fabrics.shards import Shards, as_shards
+from topodesign.fabrics.wording import change_in_words, in_columns, rate_record
+from topodesign.graphs.expansions.places import PlaceLike, as_fabric
+from topodesign.optima.fluid.fluid_optimum import FluidOptimum, fluid_optimum
+from topodesign.optima.forest.bottleneck import bottleneck_in_words
+from topodesign.optima.forest.throughput import (
+    BestAllreduce,
+    Limited,
+    Throughput,
+    Upgrade,
+    best_allreduce,
+    cut_bound,
+    limited,
+    smallest_number_of_trees,
+    throughput,
+    trade_offs,
+    upgrades,
+)
+from topodesign.pricing.flows.flow_optimum import FLOWS, Costs, FlowOptimum, flow_optimum
+
+METHODS = ("auto", "forest", "fluid")
+"""Who can be asked for an optimum."""
+MOST_SCANNED = 1000
+"""Largest number of trees per root that a scan goes to."""
+_MOST_LINKS = 8
+"""Links of a bottleneck that are shown one by one."""
+_FLAGS = {
+    "shards": "--shards",
+    "fixed_k": "--fixed-k",
+    "scan": "--scan",
+    "compare": "--frontier",
+    "sizes": "--size",
+}
+
+
+def optimum(
+    place: PlaceLike,
+    collective: Collective | str = "allgather",
+    *,
+    root: str | int | None = None,
+    shards: Shards | None = None,
+    only: str | Iterable[str] = (),
+    others: Others = "vanish",
+    without: str | Iterable[str] = (),
+    bandwidth: Quantity | None = None,
+    fixed_k: int | None = None,
+    scan: int = 0,
+    compare: bool = False,
+    sizes: Quantity | Sequence[Quantity] = (),
+    alpha: Quantity = "10us",
+    proof: bool = True,
+    costs: Costs = (),
+    method: str = "auto",
+    gap: Quantity | Fraction = 0,
+    mirrored: bool = True,
+    progress: Callable[[float], None] | None = None,
+) -> FabricOptimum | FlowOptimum | FluidOptimum:
+    """Find the best throughput of collectives on a fabric, and the links that keep it from being higher.
+
+    Parameters
+    ----------
+    place
+        A fabric or a topology, the spec of one, a file, or a networkx graph.
+    collective
+        Whose bottleneck and number of trees to tell.
+    root
+        Name or number of the node of a collective that has one.
+    shards, only, others, without
+        Relative shard sizes, who takes part and what has failed, as for :func:`topodesign.schedulers.schedule`.
+    bandwidth
+        Bandwidth of a node over all its links, for a place that says none: text, or bits per second.
+    fixed_k, scan, compare
+        Numbers of trees per root to look at: this one, 1 to this one, and those that pay.
+    sizes, alpha
+        Data sizes for which to tell the time of each number of trees, and the latency of a step, or ``fabric`` for
+        what the fabric says of its links.
+    proof
+        Whether to ask if any allreduce beats reduce-scatter and then allgather; above 128 nodes by cuts alone.
+    costs
+        What a unit of data costs on links of a class, such as ``{"NVLink": 1}``: tells the least cost of an all-to-all,
+        scatter or gather at the best throughput, and with the method ``fluid`` that of any collective.
+    method
+        ``forest``: trees of nodes, with switches that only forward; ``fluid``: a program in which memory and switches
+        copy and add as the fabric says, and links share limits; ``auto``: ``forest``, but where links share limits.
+    gap
+        For ``fluid``: part of the time, and of the cost, by which the answer may miss what is proven.
+    mirrored
+        For ``fluid``: whether what automorphisms exchange is solved once (else the time of both can be compared).
+    progress
+        For ``fluid``: called with the share of the best time that is proven.
+
+    Returns
+    -------
+    FabricOptimum, or FlowOptimum for an all-to-all, scatter or gather, or FluidOptimum for the method fluid
+        What costs more than the throughput is computed when it is asked for; ``print`` asks for all.
+
+    Raises
+    ------
+    SpecError, FileFormatError, UnitError, TopologyError
+        If the place or a quantity cannot be read, or makes no fabric.
+    ParameterError
+        If the root or the shards do not fit, or a number is out of range.
+    InfeasibleError
+        If some node cannot be reached; the message names it.
+    TooLargeError
+        If a fabric is too large and irregular for an exact all-to-all.
+
+    Examples
+    --------
+    >>> best = optimum("dgx_a100(2)")
+    >>> best
+    <FabricOptimum: allgather on dgx_a100(2): 346.667GB/s>
+    >>> best.trees
+    13
+    >>> optimum("dgx_a100(2)", "all-to-all")
+    <FlowOptimum: all-to-all on dgx_a100(2): 50GB/s>
+    >>> optimum("dgx_h100(1)", "allreduce", method="fluid")
+    <FluidOptimum: allreduce on dgx_h100(1): 450GB/s>
+    """
+    as_choice("method", method, METHODS)
+    whole = as_fabric(place, bandwidth)
+    fabric = part_of(whole, only, others, without)
+    name = root if root is None or isinstance(root, str) else _name(whole, root)
+    kind = as_collective(collective)
+    part = bool(listed(only) or listed(without))
+    if method == "fluid" or (method == "auto" and fabric.shared):
+        asked = {"shards": shards, "fixed_k": fixed_k, "scan": scan, "compare": compare, "sizes": sizes}
+        wrong = next((word for word, value in asked.items() if value), None)
+        if wrong is not None:
+            raise ParameterError(f"{_FLAGS[wrong]} is for --method forest, not for fluid; leave it out")
+        return fluid_optimum(
+            fabric,
+            kind,
+            root=name,
+            costs=costs,
+            gap=_gap(gap),
+            mirrored=mirrored,
+            before=whole if part else None,
+            listener=None if progress is None else (lambda now: progress(float(1 - now.gap))),
+        )
+    if _gap(gap):
+        raise ParameterError("--gap is for --method fluid; leave it out")
+    if kind.like(*FLOWS):
+        asked = {"shards": shards, "fixed_k": fixed_k, "scan": scan, "compare": compare, "sizes": sizes}
+        wrong = next((word for word, value in asked.items() if value), None)
+        if wrong is not None:
+            raise ParameterError(f"{_FLAGS[wrong]} is for collectives over trees, not for {kind}; leave it out")
+        return flow_optimum(fabric, kind, root=name, costs=costs, before=whole if part else None)
+    if costs:
+        raise ParameterError(
+            f"costs are for {', '.join(map(str, FLOWS))}, not for {kind}; leave --cost out, or take --method fluid"
+        )
+    many = [sizes] if isinstance(sizes, str | int | float | Fraction) else sizes
+    sized = None if shards is None else as_shards(fabric, shards)
+    best = throughput(fabric, kind, root=name, shards=sized)
+    return FabricOptimum(
+        fabric,
+        best,
+        root=name,
+        sizes_of_shards=sized,
+        before=_before(whole, kind, name, shards) if part else None,
+        fixed_k=None if fixed_k is None else as_integer("fixed_k", fixed_k, 1, 10**6),
+        scan=as_integer("scan", scan, 0, MOST_SCANNED),
+        compare=compare,
+        sizes=tuple(map(as_size, many)),
+        latency=as_latency(alpha),
+        asks_for_proof=proof,
+    )
+
+
+def _gap(value: Quantity | Fraction) -> Fraction:
+    """Return a part of one, from text such as ``1%`` too."""
+    text = str(value).strip()
+    try:
+        part = Fraction(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except (ValueError, ZeroDivisionError):
+        raise ParameterError(f"a gap is a part of one or so many percent, such as 1%, not {text[:50]!r}") from None
+    if not 0 <= part < 1:
+        raise ParameterError(f"a gap is from 0 to less than 1, not {text[:50]!r}")
+    return part
+
+
+def _name(fabric: Fabric, number: int) -> str:
+    return fabric.names[as_integer("root", number, 0, len(fabric.names) - 1)]
+
+
+def _before(whole: Fabric, collective: Collective, root: str | None, shards: Shards | None) -> Throughput | None:
+    """Return the throughput of the whole fabric; None if it had none, or the shards fit only what is left."""
+    try:
+        sized = None if shards is None else as_shards(whole, shards)
+        return throughput(whole, collective, root=root, shards=sized)
+    except (InfeasibleError, ParameterError):
+        return None
+
+
+@dataclass(frozen=True, repr=False)
+class FabricOptimum(TextResult):
+    """The best throughput of collectives on a fabric, what limits it, and what other choices reach.
+
+    Attributes
+    ----------
+    fabric
+        What takes part.
+    best
+        The best throughput of the collective that was asked for, with its bottleneck.
+    root, sizes_of_shards
+        As they were asked for: a name, and sizes of the nodes in their order.
+    before
+        The best throughput of the whole fabric, where only a part of it is left and the whole had one.
+    fixed_k, scan, compare
+        Which numbers of trees per root were asked for.
+    sizes, latency
+        Bytes, and what messages take beside these, for the times of numbers of trees.
+    asks_for_proof
+        Whether the best allreduce of any kind was asked for.
+    """
+
+    fabric: Fabric
+    best: Throughput
+    root: str | None = None
+    sizes_of_shards: tuple[int, ...] | None = None
+    before: Throughput | None = None
+    fixed_k: int | None = None
+    scan: int = 0
+    compare: bool = False
+    sizes: tuple[Fraction, ...] = ()
+    latency: Latency = USUAL
+    asks_for_proof: bool = True
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {"root": self.root, "shards": self.sizes_of_shards}
+
+    @property
+    def _timed(self) -> dict[str, Any]:
+        return {**self._options, "latency": self.latency, "sizes": self.sizes}
+
+    @property
+    def shards(self) -> dict[str, int] | None:
+        """Relative shard sizes by name, where they differ."""
+        if self.sizes_of_shards is None:
+            return None
+        names = (self.fabric.names[node] for node in self.fabric.compute)
+        return dict(zip(names, self.sizes_of_shards, strict=True))
+
+    @cached_property
+    def trees(self) -> int:
+        """The smallest number of trees per root that reaches the optimum."""
+        return smallest_number_of_trees(self.fabric, self.best.collective, **self._options)
+
+    @cached_property
+    def collectives(self) -> list[Throughput]:
+        """The best throughput of allgather, reduce-scatter and allreduce, if they exist, or of the one with a root."""
+        if self.root is not None:
+            return [self.best]
+        found = []
+        for one in (ALLGATHER, REDUCE_SCATTER, ALLREDUCE):
+            try:
+                found.append(throughput(self.fabric, one, shards=self.sizes_of_shards))
+            except InfeasibleError:  # where links failed one way, nodes without a shard may get data and send none
+                continue
+        return found
+
+    @cached_property
+    def upgrades(self) -> list[Upgrade]:
+        """What more bandwidth on each class of links would buy."""
+        return upgrades(self.fabric, self.best.collective, **self._options)
+
+    @cached_property
+    def fixed(self) -> Limited | None:
+        """What ``fixed_k`` trees per root reach, if that was asked for."""
+        if self.fixed_k is None:
+            return None
+        return limited(self.fabric, [self.fixed_k], self.best.collective, **self._timed)[0]
+
+    @cached_property
+    def scanned(self) -> list[Limited]:
+        """What 1 to ``scan`` trees per root reach."""
+        return limited(self.fabric, range(1, self.scan + 1), self.best.collective, **self._timed)
+
+    @cached_property
+    def trade_offs(self) -> list[Limited]:
+        """The numbers of trees per root that pay: none beats them in both bandwidth and height."""
+        return trade_offs(self.fabric, self.best.collective, **self._timed)
+
+    @cached_property
+    def best_allreduce(self) -> BestAllreduce | None:
+        """The best allreduce that need not be a reduce-scatter and then an allgather; not known with shard sizes."""
+        return None if self.sizes_of_shards is not None else best_allreduce(self.fabric)
+
+    @cached_property
+    def bound(self) -> Fraction:
+        """Algorithmic bandwidth that nothing exceeds of what :attr:`proof_covers` names; of an allreduce, none does."""
+        return self._bound_of(self.best)
+
+    def _bound_of(self, one: Throughput) -> Fraction:
+        """Return what a collective does not exceed, in whatever way it is done: an allreduce need not be two phases."""
+        composed = len(one.collective.parts) > 1
+        if composed and self._has_proof and self.best_allreduce is not None:
+            return self.best_allreduce.bound
+        if composed or self._capable:
+            return cut_bound(self.fabric, one.collective, root=self.root, shards=self.sizes_of_shards)
+        return one.bound
+
+    @property
+    def proven(self) -> bool:
+        """Whether nothing exceeds the throughput of the collective, as far as :attr:`proof_covers` says."""
+        return self.claims[0].proven
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """What is said of the throughput; of an allreduce also as one after the other, and of the best of any kind."""
+        best, missed = self.best, ""
+        if self._composed:
+            other = self.best_allreduce if self._has_proof else None
+            missed = "by cuts alone: an allreduce of another kind was not asked for" if other is None else other.missed
+        elif self._capable:
+            missed = "trees through switches that copy or add are not looked for here: --method fluid does"
+        own = Claim.to_bound(Of.RATE, best.bandwidth, self._among, self.bound, missed=missed)
+        if not self._composed:
+            return (own,)
+        in_turn = (Claim.to_bound(Of.RATE, best.bandwidth, Among.IN_TURN, best.bound),) if self.shards is None else ()
+        return (own, *in_turn, *(() if other is None else (other.claim,)))
+
+    @property
+    def proof_covers(self) -> str:
+        """Which schedules the bound is about."""
+        return self._among.several
+
+    @property
+    def _among(self) -> Among:
+        return Among.CAPABLE_TREES if self._capable else Among.TREES
+
+    @property
+    def _capable(self) -> bool:
+        return bool(self.fabric.multicast | self.fabric.aggregation)
+
+    @property
+    def _composed(self) -> bool:
+        return len(self.best.collective.parts) > 1
+
+    def proof_in_words(self) -> str:
+        """Say whether an allreduce of another kind is faster."""
+        best = self.best_allreduce
+        if best is None:
+            return "whether an allreduce of another kind is faster is not known: not asked with --shards"
+        if best.bandwidth == best.composed:
+            return f"a reduce-scatter and then an allgather: {best.composed_claim}"
+        kind = "in which switches copy and add (--method in-network)" if best.in_network else "of another kind"
+        return f"an allreduce {kind} reaches {format_rate(best.bandwidth)}: {best.claim}"
+
+    @property
+    def _has_proof(self) -> bool:
+        return self.asks_for_proof and self._composed
+
+    def heading(self) -> str:
+        """Return the throughput."""
+        return f"{self.best.collective} on {self.fabric.name}: {format_rate(self.best.bandwidth)}"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for each collective."""
+        return [
+            {
+                "collective": one.collective.name,
+                "algorithmic_bandwidth": one.bandwidth,
+                "inv_x_star": one.inverse_rate,
+                "bound": self._bound_of(one),
+            }
+            for one in self.collectives
+        ]
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        fabric, best = self.fabric, self.best
+        document: dict[str, Any] = {
+            "fabric": fabric.name,
+            "nodes": len(fabric.compute),
+            "switches": len(fabric.topology.switches),
+            "links": len(fabric.classes),
+            "collective": best.collective.name,
+            "shards": self.shards,
+            "k": self.trees,
+            **_rates(best),
+            "bound": str(self.bound),
+            "proven": self.proven,
+            "proof_covers": self.proof_covers,
+            "claims": [claim.record() for claim in self.claims],
+            "proposition_3_k": best.trees,
+            "bottleneck_cut": [fabric.names[vertex] for vertex in sorted(best.cut)],
+            "bottleneck_links": [
+                {"from": link.src, "to": link.dst, "bandwidth": str(link.bandwidth), "class": link.kind}
+                for link in best.links(fabric)
+            ],
+            "bottleneck": bottleneck_in_words(fabric, best),
+            "collectives": {other.collective.name: _rates(other) for other in self.collectives},
+            "sensitivity": [_sensitivity(upgrade, best.bandwidth) for upgrade in self.upgrades],
+        }
+        if self._has_proof:
+            document["best_allreduce"] = self._allreduce_record()
+        if self.fixed is not None:
+            document["optimum"] = {"k": self.trees, **_rates(best)}
+            document |= _row(self.fixed)
+        if self.scan:
+            document["scan"] = [_row(row) for row in self.scanned]
+        if self.compare:
+            document["frontier"] = [_row(row) for row in self.trade_offs]
+        if self.sizes:
+            document |= self.latency.record()
+            document["sizes_bytes"] = [plain_number(size) for size in self.sizes]
+        if self.before is not None:
+            document["before"] = _rates(self.before)
+        return document
+
+    def _allreduce_record(self) -> dict[str, Any]:
+        """Return what is known of the best allreduce, beside a reduce-scatter and then an allgather."""
+        best, composed = self.best_allreduce, self.best
+        bandwidth = composed.bandwidth if best is None else best.bandwidth
+        return {
+            **rate_record(bandwidth),
+            "bound": None if best is None else str(best.bound),
+            "proven": best is not None and best.proven,
+            "proof_covers": self.proof_covers,
+            "composed": _rates(composed),
+            "composed_is_best": None if best is None else best.composed_is_best,
+            "in_network": best is not None and best.in_network,
+            "in_words": self.proof_in_words(),
+        }
+
+    def __str__(self) -> str:
+        """Return all that was asked for, for people."""
+        fabric, best = self.fabric, self.best
+        lines = [str(fabric), "", *in_columns([_collective(other) for other in self.collectives])]
+        if self._has_proof:
+            lines += ["", self.proof_in_words()]
+        elif not self.proven and not self._composed:
+            lines += ["", f"{best.collective}: {self.claims[0]}"]
+        if self.before is not None:
+            before = self.before.bandwidth
+            lines += ["", f"before: {format_rate(before)}; {change_in_words(best.bandwidth, before)} now"]
+        unit = "" if self.shards is None else " and unit of shard size"
+        reach = "reaches" if self.trees == 1 else "reach"
+        it = "that" if self._composed else "the optimum"
+        lines += [
+            "",
+            f"bottleneck of {best.collective} ({counted(self.trees, 'tree')} per root{unit} {reach} {it})",
+        ]
+        lines.append(f"  {bottleneck_in_words(fabric, best)}")
+        links = best.links(fabric)
+        lines += in_columns([[f"  {k.src} -> {k.dst}", format_rate(k.bandwidth), k.kind] for k in links[:_MOST_LINKS]])
+        lines += [f"    and {len(links) - _MOST_LINKS} more"] if len(links) > _MOST_LINKS else []
+        lines += ["", "more bandwidth on all links of a class"]
+        lines += in_columns([_upgrade(upgrade, best.bandwidth) for upgrade in self.upgrades])
+        turn = "; a reduce-scatter, then an allgather" if len(best.collective.parts) > 1 else ""
+        given = [*self.scanned, *([] if self.fixed is None else [self.fixed])]
+        if given:
+            lines += ["", f"with a given number of trees per root{unit}{turn}", *self._rows(given)]
+        if self.compare:
+            lines += ["", f"numbers of trees per root{unit} that pay{turn}", *self._rows(self.trade_offs)]
+        return "\n".join(lines)
+
+    def _rows(self, rows: list[Limited]) -> list[str]:
+        """Return a line for each number of trees, with a star at the fastest for each size."""
+        titles = ["k", "bandwidth", "", "height", *map(format_size, self.sizes)]
+        cells = [
+            [
+                str(row.trees),
+                format_rate(row.bandwidth),
+                change_in_words(row.bandwidth, self.best.bandwidth),
+                str(row.height),
+            ]
+            + [
+                f"{format_time(time)}{' *' if time == min(other.times[at] for other in rows) else '  '}"
+                for at, time in enumerate(row.times)
+            ]
+            for row in rows
+        ]
+        widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
+        lines = [
+            "  " + "  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in [titles, *cells]
+        ]
+        if self.sizes:
+            lines.append(f"  {FASTEST_OF_COLUMN}; {latency_words(self.latency, self.fabric)}")
+        return lines
+
+
+def _rates(result: Throughput | Limited) -> dict[str, Any]:
+    return {"inv_x_star": str(result.inverse_rate), **rate_record(result.bandwidth)}
+
+
+def _row(result: Limited) -> dict[str, Any]:
+    """Return what a number of trees reaches."""
+    times = [float(time) for time in result.times]
+    return {"k": result.trees, **_rates(result), "height": result.height, "times_s": times}
+
+
+def _sensitivity(upgrade: Upgrade, now: Fraction) -> dict[str, Any]:
+    return {
+        "class": upgrade.kind,
+        "doubled": str(upgrade.doubled),
+        "doubled_gain": float(upgrade.doubled / now - 1),
+        "useful_factor": None if upgrade.useful_factor is None else str(upgrade.useful_factor),
+        "limit": None if upgrade.limit is None else str(upgrade.limit),
+    }
+
+
+def _collective(result: Throughput) -> list[str]:
+    how = "reduce-scatter, then allgather" if len(result.collective.parts) > 1 else ""
+    return [result.collective.name, format_rate(result.bandwidth), how]
+
+
+def _upgrade(upgrade: Upgrade, now: Fraction) -> list[str]:
+    doubled = f"doubled {change_in_words(upgrade.doubled, now)}"
+    if upgrade.limit is None or upgrade.useful_factor is None:
+        beyond = "of use at any factor"
+    elif upgrade.useful_factor == 1:
+        beyond = "of no use alone"
+    else:
+        beyond = f"of use up to x{float(upgrade.useful_factor):.4g} ({format_rate(upgrade.limit)})"
+    return [upgrade.kind or "links of no class", doubled, beyond]

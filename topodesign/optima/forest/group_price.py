@@ -1,0 +1,266 @@
+"""What a collective costs in several groups at once, with the links that they share, and what is proven of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from topodesign.base.arguments import as_choice
+from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.errors import ParameterError
+from topodesign.base.records import Result
+from topodesign.collectives import Collective, as_collective
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.groups import Groups, Placement, as_groups, roots_of
+from topodesign.fabrics.part import Others
+from topodesign.graphs.expansions.places import PlaceLike, as_fabric
+from topodesign.optima.forest.in_network import narrowest
+from topodesign.optima.forest.throughput import best_allreduce
+from topodesign.pricing.flows.flow_optimum import FLOWS
+from topodesign.pricing.groups import bandwidth_of, both_of, degree_of, in_turn_of
+from topodesign.solve.maxflow import compute_nodes, worst_ratio
+from topodesign.topology.topology import Topology
+
+
+@dataclass(frozen=True, repr=False)
+class GroupPrice(Result):
+    """The least time by bandwidth of a collective in groups, which all run at once.
+
+    Attributes
+    ----------
+    place, collective
+        Where and what, with its groups.
+    others
+        Whether nodes outside a group forward its data.
+    bandwidth
+        Bandwidth factor y of all groups together: the last is done after ``y M/B``, M the data of each group. It is the
+        least that was found, and :attr:`claims` say among what it is the least that there is.
+    alone
+        The largest that one group has while the others are silent.
+    among, bound
+        What nothing goes below, and of what that is known.
+    floor
+        What nothing at all goes below, whatever others and switches can do: that of the narrowest cut around members.
+    in_turn
+        Of an allreduce as a reduce-scatter of all groups and then an allgather of all; None of others.
+    missed
+        What was not looked for.
+    """
+
+    place: Fabric
+    collective: Collective
+    others: Others
+    bandwidth: Fraction
+    alone: Fraction
+    among: Among
+    bound: Fraction
+    floor: Fraction
+    in_turn: Fraction | None = None
+    missed: str = ""
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """What is said of the bandwidth factor among those of the bound, and among all; and of one after the other."""
+        by = "other nodes pass nothing on" if self.others == "vanish" and not self._whole else ""
+        claims = [Claim.to_bound(Of.FACTOR, self.bandwidth, self.among, self.bound, by=by, missed=self.missed)]
+        if self.among is not Among.FLOWS:
+            claims.append(
+                Claim.to_bound(Of.FACTOR, self.bandwidth, Among.SCHEDULES, self.floor, missed="by cuts alone")
+            )
+        if self.in_turn is not None and len(self.collective.single) == 1:  # of several one may begin while others end
+            claims.append(Claim.to_bound(Of.FACTOR, self.in_turn, Among.IN_TURN, self.in_turn, by=by))
+        return tuple(claims)
+
+    @property
+    def _whole(self) -> bool:
+        return _is_whole(self.place, self.collective)
+
+    @property
+    def contention(self) -> Fraction:
+        """How many times as long the groups take together as the slowest would alone."""
+        return self.bandwidth / self.alone if self.alone else Fraction(1)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return one row."""
+        return [
+            {
+                "collective": self.collective.name,
+                "groups": len(self.collective.single),
+                "members": max(len(one.group or ()) for one in self.collective.single),
+                "bandwidth": self.bandwidth,
+                "alone": self.alone,
+                "contention": self.contention,
+            }
+        ]
+
+    def heading(self) -> str:
+        """Return the price in a sentence."""
+        sizes = sorted({len(one.group or ()) for one in self.collective.single})
+        of = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+        count = len(self.collective.single)
+        groups = f"{count} groups of {of} nodes" if count > 1 else f"one group of {of} nodes"
+        shared = ""
+        if count > 1:
+            shared = f"; alone a group has {self.alone}, so sharing links takes {float(self.contention):.4g} times that"
+        return (
+            f"{self.collective} in {groups}, others {self.others}: y = {self.bandwidth} = "
+            f"{float(self.bandwidth):.6f}{shared}; {self.claims[0]}"
+        )
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {
+            "place": self.place.name,
+            "collective": self.collective.name,
+            "groups": [list(map(self.place.names.__getitem__, one.group or ())) for one in self.collective.single],
+            "others": self.others,
+            "bandwidth": str(self.bandwidth),
+            "bandwidth_float": float(self.bandwidth),
+            "alone": str(self.alone),
+            "contention": str(self.contention),
+            "bound": str(self.bound),
+            "proven": self.claims[0].proven,
+            "floor": str(self.floor),
+            "in_turn": None if self.in_turn is None else str(self.in_turn),
+            "claims": [claim.record() for claim in self.claims],
+        }
+
+
+def price_groups(
+    place: PlaceLike,
+    collective: Collective | str = "allreduce",
+    group: Groups = (),
+    *,
+    root: str | int | Iterable[str | int] | None = None,
+    others: Others = "forward",
+    placement: Placement | None = None,
+) -> GroupPrice:
+    """Price a collective in several groups of nodes that run at the same time on shared links.
+
+    Parameters
+    ----------
+    place
+        A topology or a fabric, the spec of one, a file, or a networkx graph.
+    collective
+        What every group does.
+    group, placement
+        The groups, and on which nodes ranks are, as :func:`topodesign.fabrics.groups.as_groups` takes them; all nodes
+        are one group if none is given.
+    root
+        The root of each group, or ``first``.
+    others
+        Whether nodes outside a group ``forward`` its data or ``vanish``; switches always forward.
+
+    Returns
+    -------
+    GroupPrice
+        With the price of the slowest group alone beside it, and what is proven. Of one group of all nodes the allreduce
+        is the best that is known, in which switches copy and add if the fabric says so; otherwise they only forward.
+
+    Raises
+    ------
+    ParameterError
+        If groups overlap, roots are missing or no members, or names are unknown.
+    InfeasibleError
+        If members of a group cannot reach each other, or the solver finds no exact solution.
+    TooLargeError
+        If there are too many groups and links for an exact solution.
+
+    Examples
+    --------
+    >>> price_groups("torus(4,4)", "allgather", "4x4:0").bandwidth
+    Fraction(3, 2)
+    >>> print(price_groups("torus(4,4)", "all-to-all", "4x4:0").heading())
+    all-to-all in 4 groups of 4 nodes, others forward: y = 2 = 2.000000; alone a group has 3/4, so sharing links ...
+    >>> mesh = price_groups("mesh(4,4)", "allreduce")
+    >>> mesh.bandwidth, mesh.in_turn
+    (Fraction(5, 2), Fraction(15, 4))
+
+    References
+    ----------
+    Shahrokhi and Matula, The Maximum Concurrent Flow Problem (1990); ForestColl, section 5.
+    """
+    as_choice("others", others, ("vanish", "forward"))
+    fabric = as_fabric(place)
+    groups = as_groups(fabric, group, placement) or (tuple(fabric.compute),)
+    wanted = as_collective(collective)
+    if wanted.rooted != (root is not None):
+        what = "needs a root in each group" if wanted.rooted else "has no root; leave it out"
+        raise ParameterError(f"{wanted} {what}")
+    done = wanted.within(groups, None if root is None else roots_of(fabric, root, groups))
+    done.members(fabric.topology.nodes, fabric.topology.switches)
+    fabric.check_unshared("the price of groups")
+    return _of_allreduce(fabric, done, others) if len(done.parts) > 1 else _of_one_phase(fabric, done, others)
+
+
+def _is_whole(fabric: Fabric, collective: Collective) -> bool:
+    """Whether all nodes are one group."""
+    return len(collective.members(fabric.topology.nodes, fabric.topology.switches)) == len(fabric.compute) and (
+        len(collective.single) == 1
+    )
+
+
+def _among(fabric: Fabric, collective: Collective) -> Among:
+    if collective.like(*FLOWS):
+        return Among.FLOWS
+    return Among.TREES if _is_whole(fabric, collective) else Among.MEMBER_TREES
+
+
+def _of_one_phase(fabric: Fabric, collective: Collective, others: Others) -> GroupPrice:
+    topology, among = fabric.topology, _among(fabric, collective)
+    price = bandwidth_of(topology, collective, others)
+    alone = price
+    if collective.groups is not None:
+        alone = max(bandwidth_of(topology, one, others) for one in collective.single)
+    floor = price if among is Among.FLOWS else _floor(topology, collective)
+    return GroupPrice(fabric, collective, others, price, alone, among, price, floor)
+
+
+def _of_allreduce(fabric: Fabric, collective: Collective, others: Others) -> GroupPrice:
+    """Return the price of an allreduce: both phases at once, where that is not too large; else one after the other."""
+    topology, single = fabric.topology, collective.single
+    floor = _floor(topology, collective)
+    if _is_whole(fabric, collective):
+        best = best_allreduce(fabric)
+        full = degree_of(topology) * fabric.unit
+        price, bound, in_turn = (full / rate for rate in (best.bandwidth, best.bound, best.composed))
+        return GroupPrice(fabric, collective, others, price, price, best.among, bound, floor, in_turn, best.missed)
+    in_turn = in_turn_of(topology, collective, others)
+    among = _among(fabric, collective)
+    both = both_of(topology, collective, others)
+    alone = both if len(single) == 1 else _largest(both_of(topology, one, others) for one in single)
+    if both is None or alone is None:
+        missed = "one after the other; to do both at once has too many unknowns to prove"
+        alone = max(in_turn_of(topology, one, others) for one in single)
+        return GroupPrice(fabric, collective, others, in_turn, alone, among, floor, floor, in_turn, missed)
+    return GroupPrice(fabric, collective, others, both, alone, among, both, floor, in_turn)
+
+
+def _largest(prices: Iterable[Fraction | None]) -> Fraction | None:
+    """Return the largest price; None if one is not known."""
+    known = list(prices)
+    return None if None in known else max(price for price in known if price is not None)
+
+
+def _floor(topology: Topology, collective: Collective) -> Fraction:
+    """Return the bandwidth factor that nothing goes below, since all data of a group cross the cuts between members."""
+    return degree_of(topology) * max(_narrowest(topology, one) for one in collective.single)
+
+
+def _narrowest(topology: Topology, one: Collective) -> Fraction:
+    """Return the time in which a unit of the data of one group crosses the cut that takes longest."""
+    members = one.members(topology.nodes, topology.switches)
+    if len(members) < 2:
+        return Fraction(0)
+    rest = frozenset(range(topology.nodes)) - frozenset(members.tolist())
+    graph = Topology.from_arrays(topology.nodes, topology.src, topology.dst, topology.capacity, switches=rest)
+    if len(one.parts) > 1:
+        return 1 / narrowest(graph)
+    nodes = compute_nodes(graph)
+    sizes = (nodes == one.root).astype(np.int64) if one.rooted else np.ones(len(nodes), dtype=np.int64)
+    way = graph.transpose() if one.reduces else graph
+    return worst_ratio(way, way.capacity, sizes) / int(sizes.sum())

@@ -1,0 +1,457 @@
+"""What to buy: the cheapest links that bring a collective to a bandwidth, or the best that a budget buys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from topodesign.base.claims import Among, Claim, Of, Proof
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, UnitError
+from topodesign.base.records import Result
+from topodesign.base.units import Quantity, as_bandwidth, format_rate
+from topodesign.base.wording import counted, suggest, with_article
+from topodesign.collectives import Collective
+from topodesign.fabrics.fabric import MAX_PRICE, Fabric, Price
+from topodesign.fabrics.part import Others, part_of
+from topodesign.fabrics.price import parse_price
+from topodesign.fabrics.shards import Shards, as_shards
+from topodesign.fabrics.wording import change_in_words, in_columns, rate_record
+from topodesign.graphs.expansions.places import PlaceLike, as_fabric
+from topodesign.optima.forest.bottleneck import bottleneck_in_words
+from topodesign.optima.forest.covering import Cover, Covering, Item
+from topodesign.optima.forest.throughput import Throughput, first_pass, throughput
+from topodesign.solve.maxflow import worst_ratio
+from topodesign.topology.topology import MAX_CAPACITY, Topology
+
+Prices: TypeAlias = Mapping[str, str | int | float | Fraction] | str | Iterable[str]
+"""By class of links, or pattern: what one more costs, such as 900, or ``900/25GB/s`` for so much more bandwidth."""
+
+_MOST_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Bought:
+    """More bandwidth between two vertices.
+
+    Attributes
+    ----------
+    ends
+        Names; the first is where the only direction starts if there is but one.
+    both
+        Whether both directions get it.
+    kind
+        Class of the links.
+    times
+        How often it is bought.
+    added
+        Bytes per second more, in each direction.
+    cost
+        Of all.
+    """
+
+    ends: tuple[str, str]
+    both: bool
+    kind: str
+    times: int
+    added: Fraction
+    cost: Fraction
+
+
+def upgrade(
+    place: PlaceLike,
+    prices: Prices | None = None,
+    collective: Collective | str = "allgather",
+    *,
+    target: Quantity | None = None,
+    budget: float | str | Fraction | None = None,
+    root: str | None = None,
+    shards: Shards | None = None,
+    only: str | Iterable[str] = (),
+    others: Others = "vanish",
+    without: str | Iterable[str] = (),
+    bandwidth: Quantity | None = None,
+) -> Purchase:
+    """Find the cheapest links to add that reach a bandwidth, or those that reach most for a budget.
+
+    Parameters
+    ----------
+    place, collective, root, shards, only, others, without, bandwidth
+        As for :func:`topodesign.optimum`; an allreduce is a reduce-scatter and then an allgather.
+    prices
+        What one more link costs, by class or pattern of classes: ``{"InfiniBand": 900}`` for a second one beside it, of
+        its bandwidth, or ``{"InfiniBand": "900/25GB/s"}`` for so much more. Links both ways are one. None: those that
+        the fabric's file says.
+    target
+        Algorithmic bandwidth to reach: text, or bits per second.
+    budget
+        What all may cost together, in place of a target.
+
+    Returns
+    -------
+    Purchase
+        With the least cost, proven unless it says otherwise.
+
+    Raises
+    ------
+    ParameterError
+        If not just one of target and budget is given, a price is none, no link has its class, or there are no prices.
+    InfeasibleError
+        If links that are not for sale are too slow for the target, or some node cannot be reached.
+    TooLargeError
+        If the bandwidths need more than 64 bits.
+
+    Examples
+    --------
+    >>> from topodesign import upgrade
+    >>> upgrade("dgx_a100(2)", {"InfiniBand": 900}, target="350GB/s")
+    <Purchase: allgather on dgx_a100(2): 373.333GB/s for 14400>
+    """
+    if (target is None) == (budget is None):
+        raise ParameterError("say what is to be reached: either a target bandwidth or a budget, not both")
+    fabric = part_of(as_fabric(place, bandwidth), only, others, without)
+    sized = None if shards is None else as_shards(fabric, shards)
+    before = throughput(fabric, collective, root=root, shards=sized)
+    shop = _Shop(fabric, as_prices(fabric, prices), before, root, sized)
+    if target is not None:
+        rate, spent, proven = as_bandwidth(target) / 8, None, True
+        cover = shop.for_target(rate)
+    else:
+        rate, spent = None, _money("budget", budget)
+        cover, proven = shop.for_budget(spent)
+    bought = shop.bought(cover)
+    upgraded = shop.upgraded(cover)
+    after = throughput(upgraded, collective, root=root, shards=sized)
+    if rate is not None and after.bandwidth < rate:
+        raise RuntimeError(f"{after.bandwidth} is less than {rate}, against Theorem 5")
+    cost, least = shop.money(cover.cost), shop.money(cover.bound)
+    return Purchase(fabric, upgraded, before, after, bought, cost, least, proven and cost == least, rate, spent)
+
+
+def as_prices(fabric: Fabric, prices: Prices | None) -> dict[str, Price]:
+    """Return prices by class; the fabric's own if None.
+
+    Raises
+    ------
+    ParameterError
+        If a price is not positive, no class is meant, or there is none.
+    """
+    if prices is None:
+        if not fabric.prices:
+            raise ParameterError(f"{fabric.name} says no prices of links; give some, such as --upgrade InfiniBand=900")
+        prices = {kind: price for kind, price in fabric.prices if kind in fabric.classes}
+        if not prices:
+            raise ParameterError("nothing is for sale: the links that have prices are not there")
+        return prices
+    if isinstance(prices, Mapping):
+        pairs = list(prices.items())
+    else:
+        texts = [prices] if isinstance(prices, str) else list(prices)
+        pairs = [text.rpartition("=")[::2] for text in texts]
+        wrong = next((text for text, (word, _) in zip(texts, pairs, strict=True) if "=" not in text), None)
+        if wrong is not None:
+            raise ParameterError(f"write a price as CLASS=COST, such as InfiniBand=900, not {wrong[:100]!r}")
+    known = dict.fromkeys(fabric.classes)
+    found: dict[str, Price] = {}
+    for word, value in pairs:
+        meant = [word] if word in known else [kind for kind in known if fnmatchcase(kind, word)]
+        if not meant:
+            raise ParameterError(f"no link has the class {word!r}; {suggest(word, known)}")
+        try:
+            price = Price(value) if isinstance(value, Fraction) else parse_price(str(value))
+        except UnitError as error:
+            raise ParameterError(f"the price of {word[:100]!r}: {error}") from None
+        price.check(word)
+        found |= dict.fromkeys(meant, price)
+    if not found:
+        raise ParameterError("nothing is for sale; give a price for a class of links")
+    return found
+
+
+def _money(what: str, value: float | str | Fraction | None) -> Fraction:
+    try:
+        amount = Fraction(str(value)) if not isinstance(value, Fraction) else value
+    except (ValueError, ZeroDivisionError):
+        raise ParameterError(f"the {what} is a number, not {str(value)[:100]!r}") from None
+    if not 0 < amount <= MAX_PRICE or amount.denominator > MAX_PRICE:
+        raise ParameterError(f"the {what} is to be above 0 and up to {MAX_PRICE}, not {str(value)[:100]}")
+    return amount
+
+
+class _Shop:
+    """A fabric with what can be bought, in whole numbers."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        prices: Mapping[str, Price],
+        before: Throughput,
+        root: str | None,
+        sized: tuple[int, ...] | None,
+    ) -> None:
+        self.fabric = fabric
+        self.places = _for_sale(fabric, prices)
+        steps = [step for _, steps, _ in self.places for step in steps]
+        self.grain = math.lcm(*((step / fabric.unit).denominator for step in steps))
+        self.cents = math.lcm(*(cost.denominator for _, _, cost in self.places))
+        unit = fabric.unit / self.grain
+        phase = first_pass(fabric, before.collective, root=root, shards=sized)
+        halves = len(before.collective.movements)
+        if halves > 1 and not fabric.topology.is_duplex:
+            raise ParameterError(
+                f"what {with_article(before.collective)} gains is only known where all links go both ways; ask for "
+                f"one of {', '.join(part.name for part in before.collective.parts)}"
+            )
+        if fabric.shared:
+            raise ParameterError("what to buy is not known for fabrics with limits that links share")
+        unequal = fabric.unequal(sorted(fabric.topology.switches))
+        if unequal:
+            raise ParameterError(f"{fabric.imbalance(unequal[0])}; what to buy is only known where they are equal")
+        self.whole = sum(phase.weights) * unit / halves
+        self.demand = np.array(phase.weights, dtype=np.int64)
+        where = np.empty(len(phase.order), dtype=np.int64)
+        where[phase.order] = np.arange(len(phase.order))
+        items = [
+            Item(tuple(where[list(links)].tolist()), tuple(int(step / unit) for step in steps), int(cost * self.cents))
+            for links, steps, cost in self.places
+        ]
+        capacity = phase.topology.capacity * self.grain
+        if int(capacity.max()) > MAX_CAPACITY:
+            raise TooLargeError("the bandwidths of links and steps have too small a common divisor; round them")
+        self.covering = Covering(phase.topology, capacity, self.demand, items)
+        self.start = self.whole / before.bandwidth
+
+    def for_target(self, rate: Fraction) -> Cover:
+        """Return the cheapest that reaches an algorithmic bandwidth."""
+        found = self.covering.cheapest(self.whole / rate)
+        if found is None:
+            raise RuntimeError("nothing is enough, against the bounds of the program")
+        return found
+
+    def for_budget(self, budget: Fraction) -> tuple[Cover, bool]:
+        """Return the cheapest of what reaches most within a budget, and whether it is proven that nothing reaches more.
+
+        The throughput of a cut is its capacity over what must leave it, a whole number over one up to D, so that two
+        throughputs differ by 1/D^2 or more: what lies between is bisected, and the last question proves the rest.
+        """
+        below = int(budget * self.cents) + 1
+        apart = Fraction(1, int(self.demand.sum()) ** 2)
+        count = len(self.covering.items)
+        low, proven = 1 / self.start, True
+        high = self._throughput([below // item.cost for item in self.covering.items]) + apart
+        while high > low:
+            question = low + (apart / 2 if high - low <= apart else (high - low) / 2)
+            try:
+                found = self.covering.cheapest(1 / question, below)
+            except InfeasibleError:
+                found = None
+            except TooLargeError:
+                found, proven = None, False
+            if found is None:
+                high = low if high - low <= apart else question
+            else:
+                low = self._throughput(found.times)
+        cheapest = self.covering.cheapest(1 / low, below)
+        return cheapest or Cover(0, (0,) * count, 0), proven
+
+    def _throughput(self, times: Sequence[int]) -> Fraction:
+        """Return 1 over 1/x with items bought so often."""
+        return 1 / worst_ratio(self.covering.topology, self.covering.capacities(times), self.demand)
+
+    def money(self, cost: int) -> Fraction:
+        """Return a cost as prices are given."""
+        return Fraction(cost, self.cents)
+
+    def bought(self, cover: Cover) -> tuple[Bought, ...]:
+        """Return what is bought, by the order of the links."""
+        every = self.fabric.links()
+        return tuple(
+            Bought(
+                (every[links[0]].src, every[links[0]].dst),
+                len(links) > 1,
+                every[links[0]].kind,
+                times,
+                max(steps) * times,
+                cost * times,
+            )
+            for (links, steps, cost), times in zip(self.places, cover.times, strict=True)
+            if times
+        )
+
+    def upgraded(self, cover: Cover) -> Fabric:
+        """Return the fabric with what is bought."""
+        capacity = self.fabric.topology.capacity * self.grain
+        for (links, steps, _), times in zip(self.places, cover.times, strict=True):
+            for link, step in zip(links, steps, strict=True):
+                capacity[link] += int(step / self.fabric.unit * self.grain) * times
+        common = int(np.gcd.reduce(capacity))
+        old = self.fabric.topology
+        topology = Topology.from_arrays(old.nodes, old.src, old.dst, capacity // common, switches=old.switches)
+        unit = self.fabric.unit * common / self.grain
+        return replace(self.fabric, name=f"{self.fabric.name} upgraded", topology=topology, unit=unit)
+
+
+_Place: TypeAlias = tuple[tuple[int, ...], tuple[Fraction, ...], Fraction]
+
+
+def _for_sale(fabric: Fabric, prices: Mapping[str, Price]) -> list[_Place]:
+    """Return links, by their places, with bytes per second and cost of a step; links both ways of a class together."""
+    every = fabric.links()
+    place = {(link.src, link.dst): at for at, link in enumerate(every)}
+    switches = {fabric.names[vertex] for vertex in fabric.topology.switches}
+    found: list[_Place] = []
+    for at, link in enumerate(every):
+        if link.kind not in prices:
+            continue
+        cost, step = prices[link.kind]
+        back = place.get((link.dst, link.src))
+        both: tuple[int, ...] = (at,)
+        if back is not None and every[back].kind == link.kind:
+            if back < at:
+                continue
+            both = (at, back)
+        elif {link.src, link.dst} & switches:
+            raise ParameterError(
+                f"the {link.kind or 'unclassed'} link from {link.src} to {link.dst} goes one way; at a switch only "
+                "links in both directions can be upgraded"
+            )
+        steps = tuple(every[one].bandwidth if step is None else step for one in both)
+        if len(set(steps)) > 1 and {link.src, link.dst} & switches:
+            raise ParameterError(f"links between {link.src} and {link.dst} differ; give a price for a bandwidth")
+        found.append((both, steps, cost))
+    return found
+
+
+@dataclass(frozen=True, repr=False)
+class Purchase(Result):
+    """The cheapest upgrade of links, or the best for a budget, and what it reaches.
+
+    Attributes
+    ----------
+    fabric, upgraded
+        As it is, and with what is bought.
+    before, after
+        Best throughput of both, with their bottlenecks.
+    bought
+        More bandwidth, link by link.
+    cost
+        Of all together.
+    bound
+        Nothing that reaches as much costs less.
+    proven
+        Whether nothing cheaper reaches as much, and nothing within the budget reaches more.
+    target, budget
+        What was asked for: bytes per second, or a cost.
+    """
+
+    fabric: Fabric
+    upgraded: Fabric
+    before: Throughput
+    after: Throughput
+    bought: tuple[Bought, ...]
+    cost: Fraction
+    bound: Fraction
+    proven: bool
+    target: Fraction | None
+    budget: Fraction | None
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """What is said of the cost, and with a budget of what is reached first."""
+        composed = len(self.before.collective.parts) > 1
+        by = "an allreduce as a reduce-scatter and then an allgather" if composed else ""
+        cost = Claim.to_bound(Of.COST, self.cost, Among.PURCHASES, self.bound, by=by, missed=by)
+        if self.budget is None:
+            return (cost,)
+        proof = Proof.SEARCH if self.proven else Proof.NONE
+        return Claim(Of.RATE, self.after.bandwidth, Among.WITHIN_BUDGET, proof, None, by), cost
+
+    def heading(self) -> str:
+        """Return what it costs and reaches."""
+        rate = format_rate(self.after.bandwidth)
+        return f"{self.before.collective} on {self.fabric.name}: {rate} for {_amount(self.cost)}"
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for all that is bought between two vertices."""
+        return [
+            {
+                "from": one.ends[0],
+                "to": one.ends[1],
+                "both_ways": one.both,
+                "class": one.kind,
+                "times": one.times,
+                "added": one.added,
+                "cost": one.cost,
+            }
+            for one in self.bought
+        ]
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {
+            "fabric": self.fabric.name,
+            "nodes": len(self.fabric.compute),
+            "switches": len(self.fabric.topology.switches),
+            "collective": self.before.collective.name,
+            "target": None if self.target is None else str(self.target),
+            "budget": None if self.budget is None else str(self.budget),
+            "before": {
+                **rate_record(self.before.bandwidth),
+                "bottleneck": bottleneck_in_words(self.fabric, self.before),
+            },
+            **rate_record(self.after.bandwidth),
+            "bottleneck": bottleneck_in_words(self.upgraded, self.after),
+            "cost": str(self.cost),
+            "least_cost": str(self.bound),
+            "proven": self.proven,
+            "claims": [claim.record() for claim in self.claims],
+            "upgrades": [{**row, "added": str(row["added"]), "cost": str(row["cost"])} for row in self.to_records()],
+        }
+
+    def _by_class(self) -> Iterator[str]:
+        """Yield what is bought of each class in words."""
+        for kind in dict.fromkeys(one.kind for one in self.bought):
+            those = [one for one in self.bought if one.kind == kind]
+            times, cost = sum(one.times for one in those), sum((one.cost for one in those), Fraction(0))
+            where = counted(len(those), "place")
+            yield f"{kind or 'links of no class'}: {times} in {where} for {_amount(cost)}"
+
+    def __str__(self) -> str:
+        """Return what to buy, and what binds then, for people."""
+        now, then = self.before.bandwidth, self.after.bandwidth
+        what = (
+            f"a budget of {_amount(self.budget)}"
+            if self.budget is not None
+            else format_rate(self.target or Fraction(0))
+        )
+        lines = [str(self.fabric), "", f"  {self.before.collective} now  {format_rate(now)}"]
+        if not self.bought:
+            lines += ["", f"nothing to buy for {what}{': it is reached' if self.budget is None else ''}"]
+        else:
+            lines += ["", f"to buy for {what}: {_amount(self.cost)} in all"]
+            lines += [f"  {words}" for words in self._by_class()]
+            rows = [
+                [
+                    f"    {one.ends[0]} {'-' if one.both else '->'} {one.ends[1]}",
+                    f"+{format_rate(one.added)}",
+                    one.kind,
+                    _amount(one.cost),
+                ]
+                for one in self.bought[:_MOST_SHOWN]
+            ]
+            lines += in_columns(rows)
+            more = len(self.bought) - _MOST_SHOWN
+            lines += [f"      and {more} more"] if more > 0 else []
+        lines += ["", f"  {self.after.collective} then  {format_rate(then)}  {change_in_words(then, now)}"]
+        lines += ["", str(self.claims[0])]
+        lines += ["", "bottleneck then", f"  {bottleneck_in_words(self.upgraded, self.after)}"]
+        return "\n".join(lines)
+
+
+def _amount(cost: Fraction) -> str:
+    return str(cost) if cost.denominator == 1 else f"{float(cost):.10g}"

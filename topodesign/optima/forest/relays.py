@@ -1,0 +1,201 @@
+"""Tree schedules whose trees go through switches that copy or add (ForestColl, section 5.6, done before the packing).
+
+A relay is a switch that is a vertex of trees: in an out-tree it receives once and sends to several, in an in-tree it
+receives from several and sends their sum once. The trees are packed on the topology in which relays are compute nodes,
+and what then leads to a relay that has nothing to pass on is cut off. An allreduce has the families of trees of
+:mod:`topodesign.optima.forest.in_network`. Of others the cut that is in the way of all is met without relays, unless
+switches have more bandwidth in than out, or the reverse: theirs are relays only as far as the rate is no lower, and
+save traffic and height.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.errors import TooLargeError
+from topodesign.collectives import ALLGATHER, ALLREDUCE, Collective
+from topodesign.optima.forest.allreduce import not_looked_for
+from topodesign.optima.forest.in_network import Family, in_network_optimum, promoted
+from topodesign.optima.forest.optimum import optimum
+from topodesign.optima.forest.schedule import (
+    allreduce_schedule,
+    backwards,
+    forest_schedule,
+    out_trees,
+    packed,
+    spanning,
+)
+from topodesign.plans.trees import MAX_WEIGHT, Trees
+from topodesign.solve.maxflow import compute_nodes, worst_ratio
+from topodesign.topology.topology import Topology
+
+_PLAIN = "switches only forward"
+
+
+def in_network_schedule(
+    topology: Topology,
+    collective: Collective | str,
+    multicast: frozenset[int],
+    aggregation: frozenset[int],
+    *,
+    root: int | None = None,
+    names: Sequence[str] | None = None,
+) -> tuple[Trees, str]:
+    """Return a schedule whose trees go through switches that copy and add, and in words how good it is.
+
+    Parameters
+    ----------
+    topology, root, names
+        As for :func:`topodesign.optima.forest.schedule.forest_schedule`.
+    collective
+        One that spanning trees can do.
+    multicast, aggregation
+        Switches that can copy what they pass on, and that can add up what they receive.
+
+    Raises
+    ------
+    ParameterError
+        If the root does not fit, or one of them is not a switch.
+    TopologyError, InfeasibleError, TooLargeError
+        As :func:`topodesign.optima.forest.schedule.forest_schedule`.
+    """
+    collective = spanning(collective, root)
+    if len(collective.parts) > 1:
+        optimum(topology, names=names)  # says by name what cannot be reached
+        return _allreduce(topology, multicast, aggregation, names)
+    plain = forest_schedule(topology, collective, names=names)
+    graph = topology.transpose() if collective.reduces else topology
+    most = _most(graph, collective)
+    relays = _as_fast(graph, collective, aggregation if collective.reduces else multicast, plain.inverse_rate)
+    if not relays:
+        return plain, f"{_PLAIN}; {_claim(plain, most)}"
+    graph = promoted(graph, relays)
+    kind = collective.dual if collective.reduces else collective
+    trees = out_trees(graph, kind, None, _weights(graph, kind, relays), None)
+    if collective.reduces:
+        trees = backwards(trees, promoted(topology, relays))
+    trees = replace(_pruned(trees, relays), topology=topology, shard=None)
+    if trees.inverse_rate > plain.inverse_rate or not len(trees.relays):
+        return plain, f"{_PLAIN}; {_claim(plain, most)}"
+    verb = "add" if collective.reduces else "copy"
+    return trees, f"switches {verb}: height {trees.height} instead of {plain.height}; {_claim(trees, most)}"
+
+
+def _most(graph: Topology, collective: Collective) -> Fraction:
+    """Return the rate of a root that the narrowest cut allows, whatever switches can do."""
+    nodes = compute_nodes(graph)
+    demand = np.ones(len(nodes), dtype=np.int64) if collective.root is None else (nodes == collective.root).astype(int)
+    return 1 / worst_ratio(graph, graph.capacity, demand)
+
+
+def _claim(trees: Trees, most: Fraction) -> Claim:
+    """Return what is said of trees of a collective of one phase."""
+    missed = "only trees were tried that are all through the same switches, and as fast as those through none"
+    return Claim.to_bound(Of.RATE, 1 / trees.inverse_rate, Among.CAPABLE_TREES, most, missed=missed)
+
+
+def _allreduce(
+    topology: Topology, multicast: frozenset[int], aggregation: frozenset[int], names: Sequence[str] | None
+) -> tuple[Trees, str]:
+    best = in_network_optimum(topology, multicast, aggregation)
+    missed = not_looked_for(topology, capable=bool(multicast | aggregation))
+    limit = Claim.to_bound(Of.RATE, best.throughput, Among.CAPABLE_TREES, best.bound, missed=missed)
+    if not best.families:
+        trees, words = allreduce_schedule(topology, names=names)
+        return trees, f"{_PLAIN}; {words.partition(';')[0]}; {limit}"
+    parts = [_of_family(topology, family, best.rate) for family in best.families]
+    gain = f"{float(best.throughput / best.composed - 1):.1%} faster than a reduce-scatter and then an allgather"
+    return _merged(topology, parts), f"switches copy and add, {gain}; {limit}"
+
+
+def _as_fast(graph: Topology, collective: Collective, capable: frozenset[int], least: Fraction) -> frozenset[int]:
+    """Return switches that all trees can have as relays without being slower, all if possible."""
+    kind = collective.dual if collective.reduces else collective
+
+    def keeps(relays: frozenset[int]) -> bool:
+        spanned = promoted(graph, relays)
+        return optimum(spanned, weights=_weights(spanned, kind, relays)).inverse_rate <= least
+
+    if keeps(capable):
+        return capable
+    relays: frozenset[int] = frozenset()
+    for switch in sorted(capable):
+        if keeps(relays | {switch}):
+            relays |= {switch}
+    return relays
+
+
+def _weights(graph: Topology, collective: Collective, relays: frozenset[int]) -> tuple[int, ...]:
+    """Return how much data each compute node of a promoted topology starts with: relays none."""
+    root = collective.root
+    return tuple(int(v not in relays and root in (None, v)) for v in compute_nodes(graph).tolist())
+
+
+def _of_family(topology: Topology, family: Family, rate: Fraction) -> Trees:
+    """Return the in-trees or out-trees of a family, on the topology with its relays as compute nodes."""
+    graph = promoted(topology, family.relays)
+    if family.phase == "broadcast":
+        trees = packed(graph, ALLGATHER, family.split, family.roots, rate=rate, shard=None)
+    else:
+        trees = packed(graph.transpose(), ALLGATHER, family.split, family.roots, rate=rate, shard=None)
+        trees = backwards(trees, graph)
+    return _pruned(trees, family.relays)
+
+
+def _pruned(trees: Trees, relays: frozenset[int]) -> Trees:
+    """Return trees without the edges to relays that pass nothing on."""
+    out = trees.tree >= trees.reduce_trees
+    near, far = np.where(out, trees.src, trees.dst), np.where(out, trees.dst, trees.src)
+    nodes = trees.topology.nodes
+    idle = np.isin(far, sorted(relays))
+    kept = np.ones(len(far), dtype=bool)
+    while True:
+        children = np.bincount(trees.tree[kept] * nodes + near[kept], minlength=len(trees) * nodes)
+        gone = kept & idle & (children[trees.tree * nodes + far] == 0)
+        if not gone.any():
+            break
+        kept &= ~gone
+    routes = kept[trees.route_edge]
+    length = np.diff(trees.hop_start)
+    return replace(
+        trees,
+        tree=trees.tree[kept],
+        src=trees.src[kept],
+        dst=trees.dst[kept],
+        route_edge=(np.cumsum(kept) - 1)[trees.route_edge[routes]],
+        route_weight=trees.route_weight[routes],
+        hop_start=np.concatenate(([0], np.cumsum(length[routes]))),
+        hop=trees.hop[np.repeat(routes, length)],
+    )
+
+
+def _merged(topology: Topology, parts: Sequence[Trees]) -> Trees:
+    """Return the concurrent allreduce of in-trees and out-trees of one rate."""
+    parts = sorted(parts, key=lambda one: one.collective != ALLGATHER.dual)  # in-trees first
+    if max(sum(one.phase_weights) for one in parts) > MAX_WEIGHT:
+        raise TooLargeError("the best trees are too many; round the bandwidths")
+    trees = np.cumsum([0, *(len(one) for one in parts)])
+    edges = np.cumsum([0, *(len(one.tree) for one in parts)])
+    hops = np.cumsum([0, *(len(one.hop) for one in parts)])
+    columns: dict[str, Any] = {
+        name: np.concatenate([one.columns()[name] for one in parts]) for name in parts[0].columns()
+    }
+    columns["tree"] = np.concatenate([one.tree + first for one, first in zip(parts, trees[:-1], strict=True)])
+    columns["route_edge"] = np.concatenate([one.route_edge + n for one, n in zip(parts, edges[:-1], strict=True)])
+    columns["hop_start"] = np.concatenate(
+        [[0], *(one.hop_start[1:] + n for one, n in zip(parts, hops[:-1], strict=True))]
+    ).astype(np.int64)
+    return Trees(
+        collective=ALLREDUCE,
+        topology=topology,
+        rate=parts[0].rate,
+        **columns,
+        reduce_trees=sum(one.reduce_trees for one in parts),
+        concurrent=True,
+    )

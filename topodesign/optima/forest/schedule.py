@@ -1,0 +1,388 @@
+"""Tree schedules of a fabric: optimum, switch removal and tree packing put together (ForestColl, sections 5 and 6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from topodesign.base.claims import Among, Claim, Of
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError
+from topodesign.collectives import ALLGATHER, ALLREDUCE, Collective, as_collective
+from topodesign.optima.forest.allreduce import AllreduceOptimum, Phase, allreduce_optimum, not_looked_for
+from topodesign.optima.forest.fixed import fixed_optimum, smallest_trees
+from topodesign.optima.forest.optimum import optimum, shard_sizes
+from topodesign.optima.forest.packing import pack_trees
+from topodesign.optima.forest.shifted import shifted_trees
+from topodesign.optima.forest.splitting import Pieces, Split, joined, remove_switches
+from topodesign.plans.trees import MAX_WEIGHT, TREE_COLLECTIVES, Trees
+from topodesign.solve.maxflow import compute_nodes, scaled, violated_cut
+from topodesign.topology.topology import IntArray, Topology
+
+MOST_SMALL = 8
+"""Largest number of trees per root that trade-offs try besides the best."""
+
+_TRIES = 100
+
+
+@dataclass(frozen=True, eq=False)
+class TradeOff:
+    """What so many trees per root reach: the time by bandwidth, and the height that small sizes feel."""
+
+    k: int
+    schedule: Trees
+
+    @property
+    def inverse_rate(self) -> Fraction:
+        """Time by bandwidth, as :attr:`Trees.inverse_rate`."""
+        return self.schedule.inverse_rate
+
+    @property
+    def height(self) -> int:
+        """Steps of the highest tree, as :attr:`Trees.height`."""
+        return self.schedule.height
+
+
+def forest_schedule(
+    topology: Topology,
+    collective: Collective | str,
+    *,
+    k: int | None = None,
+    root: int | None = None,
+    shard: Sequence[int] | None = None,
+    names: Sequence[str] | None = None,
+) -> Trees:
+    """Return a schedule over spanning trees, as fast as any for large sizes unless ``k`` is given.
+
+    Parameters
+    ----------
+    topology
+        Compute nodes and switches; of one with more capacity in than out, or the reverse, only a part is of use.
+    collective
+        Reduce-scatter and reduce are allgather and broadcast on the transpose, run backwards. An allreduce is that of
+        :func:`allreduce_schedule`; with ``k`` or ``shard`` it is a reduce-scatter and then an allgather.
+    k
+        Number of trees per root (per unit of shard size); the smallest that reaches the optimum if None.
+    root
+        The root of a broadcast or reduce, a compute node; None if the collective says it.
+    shard
+        Relative shard sizes of the compute nodes in ascending order; equal if None, but for an allreduce as it is
+        fastest.
+    names
+        What messages call the vertices; their numbers if None.
+
+    Raises
+    ------
+    ParameterError
+        If ``k`` is below one, the root or the shards do not fit the collective or the topology.
+    TopologyError
+        If there are fewer than two compute nodes.
+    InfeasibleError
+        If some compute node cannot be reached from another.
+    TooLargeError
+        If the capacities and shards need more than 64 bits.
+
+    Examples
+    --------
+    >>> from topodesign import build_fabric, forest_schedule
+    >>> trees = forest_schedule(build_fabric("dgx_a100(1)").topology, "allgather")
+    >>> trees.collective, len(trees.root)
+    (<allgather>, 8)
+    """
+    collective = spanning(collective, root)
+    sizes = _sizes(topology, collective, shard)
+    if not collective.reduces:
+        return out_trees(topology, collective, k, sizes, names)
+    if not collective.copies:
+        return backwards(out_trees(topology.transpose(), collective.dual, k, sizes, names), topology)
+    if k is None and sizes is None:
+        return allreduce_schedule(topology, names=names)[0]
+    return _in_turn(topology, k, sizes, names)
+
+
+def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None) -> tuple[Trees, str]:
+    """Return the fastest allreduce for large sizes, and in words what it is and whether there may be a faster one.
+
+    It is concurrent where that is faster than a reduce-scatter and then an allgather (ForestColl, appendix F). The
+    roots then own different shares of the data.
+
+    Parameters
+    ----------
+    topology, names
+        As for :func:`forest_schedule`.
+
+    Raises
+    ------
+    TopologyError, InfeasibleError, TooLargeError
+        As :func:`forest_schedule`.
+    """
+    optimum(topology, names=names)  # says by name what cannot be reached
+    best = allreduce_optimum(topology)
+    plain = "a reduce-scatter and then an allgather"
+
+    def claim(reached: Fraction, missed: str) -> Claim:
+        return Claim.to_bound(Of.RATE, reached, Among.TREES, best.bound, missed=missed)
+
+    missed = not_looked_for(topology)
+    if best.throughput == best.composed:
+        return _in_turn(topology, None, None, names), f"{plain}; {claim(best.composed, missed)}"
+    gain = f"{float(best.throughput / best.composed - 1):.1%}"
+    try:
+        trees = _concurrent(topology, best)
+    except TooLargeError:
+        missed = f"doing both at the same time would be {gain} faster, but needs too many trees"
+        return _in_turn(topology, None, None, names), f"{plain}; {claim(best.composed, missed)}"
+    words = f"reduced and broadcast at the same time, {gain} faster than {plain}"
+    return trees, f"{words}; {claim(best.throughput, missed)}"
+
+
+def trade_offs(
+    topology: Topology,
+    numbers: Iterable[int] | None = None,
+    collective: Collective | str = ALLGATHER,
+    *,
+    root: int | None = None,
+    shard: Sequence[int] | None = None,
+) -> list[TradeOff]:
+    """Return which numbers of trees per root pay: time by bandwidth against height.
+
+    Parameters
+    ----------
+    topology, root, shard
+        As for :func:`forest_schedule`.
+    numbers
+        Numbers of trees to try; 1 to ``MOST_SMALL`` and the smallest best one if None.
+    collective
+        Which one; an allreduce is a reduce-scatter and then an allgather with as many trees each.
+
+    Returns
+    -------
+    list of TradeOff
+        Those that no other beats in both, fastest first; of equals the smallest k.
+
+    Raises
+    ------
+    ParameterError, TopologyError, InfeasibleError, TooLargeError
+        As :func:`forest_schedule`.
+    """
+    collective = spanning(collective, root)
+    if numbers is None:
+        best = _smallest_best(topology, collective, _sizes(topology, collective, shard))
+        numbers = {*range(1, min(best, MOST_SMALL + 1)), best}
+    rows = [TradeOff(k, forest_schedule(topology, collective, k=k, shard=shard)) for k in sorted(numbers)]
+    rows.sort(key=lambda row: (row.inverse_rate, row.height, row.k))
+    return [row for i, row in enumerate(rows) if all(row.height < other.height for other in rows[:i])]
+
+
+def spanning(collective: Collective | str, root: int | None = None) -> Collective:
+    """Return a collective that spanning trees can do, with its root.
+
+    Raises
+    ------
+    ParameterError
+        If it is unknown, or is to have a root and has none.
+    InfeasibleError
+        If it is none of one to all or all to one.
+    """
+    found = as_collective(collective)
+    if not found.like(*TREE_COLLECTIVES):
+        raise InfeasibleError(
+            f"no schedule of {found} is made of spanning trees; they do {', '.join(map(str, TREE_COLLECTIVES))}"
+        )
+    return found if root is None else found.at(root)
+
+
+def _smallest_best(topology: Topology, collective: Collective, sizes: tuple[int, ...] | None) -> int:
+    """Return the smallest number of trees per root that reaches the optimum, in both phases of an allreduce."""
+    graphs = [topology.transpose() if one.adds else topology for one in collective.movements]
+    return max(smallest_trees(graph, weights=sizes) for graph in graphs)
+
+
+def _sizes(topology: Topology, collective: Collective, shard: Sequence[int] | None) -> tuple[int, ...] | None:
+    """Return the shard sizes; a single one for a root."""
+    if not collective.rooted:
+        return None if shard is None else tuple(shard)
+    if shard is not None:
+        raise ParameterError(f"{collective} has one shard, without a size")
+    compute = compute_nodes(topology).tolist()
+    if collective.root not in compute:
+        raise ParameterError(f"{collective} needs a compute node as its root, not {collective.root}")
+    return tuple(int(node == collective.root) for node in compute)
+
+
+def out_trees(
+    topology: Topology,
+    collective: Collective,
+    k: int | None,
+    sizes: tuple[int, ...] | None,
+    names: Sequence[str] | None,
+) -> Trees:
+    """Return an allgather or a broadcast."""
+    best = optimum(topology, weights=sizes, names=names)
+    k = smallest_trees(topology, weights=sizes, best=best) if k is None else k
+    fixed = fixed_optimum(topology, k, weights=sizes, best=best)
+    demand = scaled(shard_sizes(topology, sizes), k)
+    shard = None if collective.rooted else sizes
+    low = shifted_trees(topology, collective, fixed, demand, shard)
+    if low is not None:
+        return low
+    split = remove_switches(fixed.topology, demand.tolist())
+    trees = packed(topology, collective, split, demand.tolist(), rate=fixed.tree_rate, shard=shard)
+    return shifted_trees(topology, collective, fixed, demand, shard, higher=trees) or trees
+
+
+def packed(
+    topology: Topology,
+    collective: Collective,
+    split: Split,
+    numbers: Sequence[int],
+    *,
+    rate: Fraction,
+    shard: tuple[int, ...] | None,
+) -> Trees:
+    """Return so many out-trees per compute node, packed into logical links."""
+    packing = pack_trees(split.topology, [(node, number) for node, number in enumerate(numbers) if number])
+    nodes = np.array(split.nodes)
+    trees = len(packing.root)
+    tree = np.repeat(np.arange(trees), len(nodes) - 1)
+    dst = packing.order[:, 1:].ravel()
+    src = packing.parent[tree, dst]
+    edge, weight, route = _routed(split, src, dst, packing.weight[tree])
+    length = np.diff(split.hop_start)[route]
+    hop_start = np.concatenate(([0], np.cumsum(length)))
+    place = np.arange(hop_start[-1]) + np.repeat(split.hop_start[route] - hop_start[:-1], length)
+    return Trees(
+        collective=collective,
+        topology=topology,
+        rate=rate,
+        root=nodes[packing.root],
+        weight=packing.weight,
+        tree=tree,
+        src=nodes[src],
+        dst=nodes[dst],
+        route_edge=edge,
+        route_weight=weight,
+        hop_start=hop_start,
+        hop=split.hop[place],
+        reduce_trees=0,
+        shard=shard,
+    )
+
+
+def _routed(split: Split, src: IntArray, dst: IntArray, weight: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Share the routes of every logical link among the tree edges that use it.
+
+    All links are laid end to end, each as long as its capacity. Routes tile them; the tree edges of a link lie at its
+    beginning, and take the routes that they lie on.
+
+    Returns
+    -------
+    tuple
+        Tree edge, amount and route, ordered by tree edge.
+    """
+    logical = split.topology
+    link = logical.link_index(src, dst)
+    order = np.argsort(link, kind="stable")
+    ends = np.cumsum(weight[order])
+    used = np.bincount(link, minlength=len(logical.src) + 1)
+    before = np.concatenate(([0], ends))[np.cumsum(used) - used]  # weight of the edges of earlier links
+    start = np.empty_like(weight)
+    start[order] = ends - weight[order] + (np.cumsum(logical.capacity) - logical.capacity - before[:-1])[link[order]]
+    route_end = np.cumsum(split.route_amount)
+    first = np.searchsorted(route_end, start, side="right")
+    count = np.searchsorted(route_end, start + weight, side="left") - first + 1
+    edge = np.repeat(np.arange(len(weight)), count)
+    route = np.arange(len(edge)) + np.repeat(first - (np.cumsum(count) - count), count)
+    begin = np.maximum(start[edge], route_end[route] - split.route_amount[route])
+    return edge, np.minimum((start + weight)[edge], route_end[route]) - begin, route
+
+
+def backwards(out_trees: Trees, topology: Topology) -> Trees:
+    """Return in-trees on a topology, from out-trees on its transpose."""
+    return replace(out_trees.reverse(), topology=topology)
+
+
+def _in_turn(topology: Topology, k: int | None, sizes: tuple[int, ...] | None, names: Sequence[str] | None) -> Trees:
+    """Return a reduce-scatter and then an allgather."""
+    out = out_trees(topology, ALLGATHER, k, sizes, names)
+    back = out if topology.is_duplex else out_trees(topology.transpose(), ALLGATHER, k, sizes, names)
+    return _together(backwards(back, topology), out, concurrent=False)
+
+
+def _concurrent(topology: Topology, best: AllreduceOptimum) -> Trees:
+    """Return the allreduce whose in-trees and out-trees share the links as the optimum says, with few trees.
+
+    If trees are so thin that shares and traffic are whole numbers of them, nothing is lost; often thicker ones, with
+    the traffic rounded down, do as well.
+
+    Raises
+    ------
+    TooLargeError
+        If there are too many trees.
+    """
+    nodes = compute_nodes(topology)
+    shares = [share * best.throughput for share in best.roots]
+    thickest = _common_part(shares)
+    most = int(thickest / _common_part([*shares, *(a for paths in best.traffic.values() for a in paths.values())]))
+    for times in (*range(1, min(most, _TRIES)), most):
+        rate = thickest / times
+        if best.throughput / rate > MAX_WEIGHT:
+            raise TooLargeError(f"{best.throughput / rate} trees are too many")
+        numbers = np.array([int(share / rate) for share in shares])
+        back, out = (_split(nodes, best, phase, rate) for phase in ("reduction", "broadcast"))
+        if all(violated_cut(split.topology, split.topology.capacity, numbers)[1] is None for split in (back, out)):
+            break
+    shard = tuple((numbers // np.gcd.reduce(numbers)).tolist())
+    in_trees = packed(topology.transpose(), ALLGATHER, back, numbers.tolist(), rate=rate, shard=shard)
+    out_trees = packed(topology, ALLGATHER, out, numbers.tolist(), rate=rate, shard=shard)
+    return _together(backwards(in_trees, topology), out_trees, concurrent=True)
+
+
+def _common_part(amounts: Iterable[Fraction]) -> Fraction:
+    """Return the largest number that all amounts are multiples of."""
+    amounts = list(amounts)
+    common = math.lcm(*(amount.denominator for amount in amounts))
+    return Fraction(math.gcd(*(int(amount * common) for amount in amounts)), common)
+
+
+def _split(nodes: IntArray, best: AllreduceOptimum, phase: Phase, rate: Fraction) -> Split:
+    """Return the whole trees of this rate that the traffic of a phase has room for, a reduction seen from the root."""
+    pieces: dict[tuple[int, int], Pieces] = {}
+    whole = best.throughput / rate  # no link is in more trees
+    for path, traffic in best.traffic[phase].items():
+        way = path if phase == "broadcast" else path[::-1]
+        carried = pieces.setdefault((way[0], way[-1]), [])
+        amount = int(min(traffic / rate, whole - sum(amount for amount, _ in carried)))
+        if amount:
+            carried.append((amount, way))
+    return joined(nodes, pieces)
+
+
+def _together(first: Trees, second: Trees, *, concurrent: bool) -> Trees:
+    """Return the allreduce of a reduce-scatter and an allgather; rates become one by scaling the weights."""
+    rate = Fraction(
+        math.gcd(first.rate.numerator * second.rate.denominator, second.rate.numerator * first.rate.denominator),
+        first.rate.denominator * second.rate.denominator,
+    )
+    columns = {name: [column, second.columns()[name]] for name, column in first.columns().items()}
+    for part, schedule in enumerate((first, second)):
+        factor = int(schedule.rate / rate)
+        if factor * int(schedule.weight.max()) > MAX_WEIGHT:
+            raise TooLargeError("the rates of reduce-scatter and allgather have no common part large enough; fix k")
+        for name in ("weight", "route_weight"):
+            columns[name][part] = columns[name][part] * factor
+    columns["tree"][1] = columns["tree"][1] + len(first)
+    columns["route_edge"][1] = columns["route_edge"][1] + len(first.tree)
+    columns["hop_start"][1] = columns["hop_start"][1][1:] + len(first.hop)
+    return Trees(
+        collective=ALLREDUCE,
+        topology=first.topology,
+        rate=rate,
+        **{name: np.concatenate(parts) for name, parts in columns.items()},
+        reduce_trees=len(first),
+        shard=first.shard,
+        concurrent=concurrent,
+    )

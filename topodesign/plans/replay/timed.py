@@ -1,0 +1,393 @@
+"""The verifier of timed sends: whether every send has its data and its link when it starts; exact, in integers.
+
+It shares no code with what makes the plans. Blocks are cut wherever an interval of them ends; a *cell* is a node and
+such a piece, all units of which fare alike.
+
+Copies. A cell of the source has its data from the start, any other from the first delivery to it. The plan is right if
+and only if every send starts when its cells have theirs, and in the end every destination has every unit. That is no
+circle: data are on their way for at least one tick, so that what a send rests on has started before.
+
+Sums. Every contribution of a member is a token, at its own node at the start. A send takes all tokens of its cells
+along and brings them to the receiver when it ends. The sets of tokens in cells and on their way are always disjoint, so
+nothing is lost or counted twice while no send is of an empty set. A cell is not empty if and only if the event before,
+at that cell, is a delivery, or there is none and the node is a member: deliveries at a time come before sends. In the
+end all tokens are at the destination if and only if everywhere else the last event is a send.
+
+Of an allreduce the sum is complete with the last delivery to its destination, and from then on it may be copied.
+
+Switches. What they pass on is joined to journeys from node to node first; a send of its own they have none.
+
+Links. No two sends have one link at the same time, and none is faster than its link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.errors import ScheduleError, TooLargeError
+from topodesign.base.units import format_time
+from topodesign.collectives import Collective
+from topodesign.collectives.collective import EVERYONE
+from topodesign.plans.journeys import Journeys, journeys
+from topodesign.plans.replay.rounds import wasteful
+from topodesign.plans.timed import Timed
+from topodesign.topology.topology import Topology
+
+SHOWN = 3
+"""Examples given of each kind of problem."""
+MAX_CELLS = 2**27
+"""Cells of all sends, and of all blocks and nodes, that are looked at."""
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class TimedReport:
+    """What the verifier found.
+
+    Attributes
+    ----------
+    ok
+        Whether the plan is right (and the claim, if one was made, true).
+    collective
+        What it was checked to be.
+    time
+        Seconds until the last data have arrived.
+    claim
+        The time that was claimed, or None.
+    problems
+        What is wrong, readable, at most ``SHOWN`` examples of each kind and the number of them.
+    redundant
+        (node, unit) deliveries of copies that the receiver already had, or had first from another: no harm.
+    refilled
+        (node, unit) deliveries of sums to a node that had already sent its partial sum of the unit: right, but the
+        receiver must start a new sum.
+    """
+
+    ok: bool
+    collective: Collective
+    time: Fraction
+    claim: Fraction | None
+    problems: tuple[str, ...]
+    redundant: int
+    refilled: int
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is right but wasteful."""
+        return wasteful(self.redundant, self.refilled)
+
+    def __str__(self) -> str:
+        """Return the verdict and the problems, one a line."""
+        verdict = "ok" if self.ok else "WRONG"
+        lines = [f"{self.collective}: {verdict}, {format_time(self.time)}"]
+        lines += [f"  {problem}" for problem in self.problems]
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+
+class Cells(NamedTuple):
+    """Which cells every send takes its data from, and brings them to.
+
+    Attributes
+    ----------
+    row
+        The send of every entry, ascending.
+    sent, received
+        Cells: ``node * pieces + piece``.
+    piece_block, piece_lo, piece_hi
+        What block and which units a piece is, shape ``(pieces,)``. Pieces of one block follow one another without a
+        gap, from 0 to all units.
+    """
+
+    row: Ints
+    sent: Ints
+    received: Ints
+    piece_block: Ints
+    piece_lo: Ints
+    piece_hi: Ints
+
+
+class _Fate(NamedTuple):
+    """What becomes of the pieces of a movement.
+
+    Attributes
+    ----------
+    lacking
+        Sends of what the sender does not have.
+    unfinished
+        Cells that are not as they must be in the end.
+    complete
+        When each piece is whole where it is added up.
+    extra
+        Units delivered in vain, or to a sum that is a new one.
+    """
+
+    lacking: Ints
+    unfinished: Ints
+    complete: Ints
+    extra: int
+
+
+def verify_timed(topology: Topology, timed: Timed, claim: Fraction | None = None) -> TimedReport:
+    """Check every send and the postcondition of the collective.
+
+    Parameters
+    ----------
+    topology
+        Where the plan runs. Its switches own nothing: they pass on what arrives, see :mod:`topodesign.plans.journeys`.
+    timed
+        For as many nodes and links as the topology has. How long its links take is taken as it says.
+    claim
+        Seconds that the whole plan is said to take; a different time is a problem.
+
+    Raises
+    ------
+    ScheduleError
+        If the plan is for another number of nodes or links.
+    TooLargeError
+        If it is cut into too many pieces.
+    """
+    if not timed.fits(topology):
+        raise ScheduleError(
+            f"the plan is for {timed.nodes} nodes and {len(timed.latency)} links, "
+            f"the topology has {topology.nodes} and {len(topology.src)}"
+        )
+    link = topology.link_index(timed.src, timed.dst)
+    link[timed.src == timed.dst] = -1  # a self-loop carries nothing
+    members = timed.collective.members(topology.nodes, topology.switches)
+    numbers = timed.collective.blocks(members, topology.nodes)
+    known = np.isin(timed.block, numbers)
+    problems = _listed(timed, link < 0, lambda _: "there is no such link", "sends without a link")
+    problems += _listed(timed, ~known, lambda _: "the collective has no such block", "sends of no block")
+    problems += _link_problems(timed, link)
+    way = journeys(timed, topology.switches)
+    problems += _switch_problems(timed, link, way)
+    way = way.kept(timed.start[way.first] < timed.end[way.last])  # others are among the problems, as too early
+    real = ((link >= 0) & known)[way.last] & (link >= 0)[way.first]
+    more, redundant, refilled = _replay(way.whole(timed), np.flatnonzero(real), members, numbers)
+    problems += more
+    if claim is not None and claim != timed.time:
+        problems.append(f"the claimed time is {claim}s, but the last send ends after {timed.time}s")
+    return TimedReport(not problems, timed.collective, timed.time, claim, tuple(problems), redundant, refilled)
+
+
+def cells_of(timed: Timed, rows: Ints, blocks: Ints) -> Cells:
+    """Return the cells of some sends, of all blocks.
+
+    Parameters
+    ----------
+    timed
+        The plan.
+    rows
+        Numbers of sends, ascending; they carry none but the blocks.
+    blocks
+        All blocks there are, ascending.
+
+    Raises
+    ------
+    TooLargeError
+        If there are too many cells.
+    """
+    ends, own = np.array([0, timed.units]), len(rows)
+    block: Ints = np.concatenate((timed.block[rows], timed.block[rows], np.repeat(blocks, 2))).astype(np.int64)
+    cut = np.concatenate((timed.lo[rows], timed.hi[rows], np.tile(ends, len(blocks))))
+    order = np.lexsort((cut, block))
+    block, cut = block[order], cut[order]
+    new = np.append(True, (block[1:] != block[:-1]) | (cut[1:] != cut[:-1]))
+    number = np.empty(len(order), dtype=np.int64)
+    # The last cut of a block begins no piece: number those that do.
+    begins = new & (cut < timed.units)
+    number[order] = np.cumsum(begins) - (cut < timed.units)
+    block, low = block[begins], cut[begins].astype(np.int64)
+    high: Ints = np.append(low[1:], timed.units).astype(np.int64)
+    high[np.append(block[1:] != block[:-1], True)] = timed.units
+    left, right = number[:own], number[own : 2 * own]
+    return _expanded(timed, rows, (left, right), (block, low, high))
+
+
+def _expanded(timed: Timed, rows: Ints, spans: tuple[Ints, Ints], pieces: tuple[Ints, Ints, Ints]) -> Cells:
+    left, right = spans
+    count = right - left
+    if int(count.sum()) > MAX_CELLS:
+        raise TooLargeError(f"{int(count.sum())} pieces of all sends are too many to replay")
+    begin = np.cumsum(count) - count
+    row = np.repeat(rows, count)
+    piece = np.arange(len(row)) + np.repeat(left - begin, count)
+    total = len(pieces[0])
+    return Cells(row, timed.src[row] * np.int64(total) + piece, timed.dst[row] * np.int64(total) + piece, *pieces)
+
+
+def _replay(timed: Timed, rows: Ints, members: Ints, numbers: Ints) -> tuple[list[str], int, int]:
+    """Return the problems, the redundant and the refilled units."""
+    problems: list[str] = []
+    redundant = refilled = 0
+    cells = cells_of(timed, rows, numbers)
+    if len(members) * len(cells.piece_block) > MAX_CELLS:
+        raise TooLargeError(f"{len(cells.piece_block)} pieces on {len(members)} nodes are too many to replay")
+    ready = np.zeros(len(cells.piece_block), dtype=np.int64)
+    all_of = _cells_of_all(timed, members, cells.piece_block)
+    for part, movement in enumerate(timed.collective.movements):
+        chosen = timed.part[cells.row] == part
+        own = cells._replace(row=cells.row[chosen], sent=cells.sent[chosen], received=cells.received[chosen])
+        source, target = timed.collective.places(movement, cells.piece_block, timed.nodes)
+        if movement.adds:
+            fate = _add(timed, own, all_of, target)
+            refilled += fate.extra
+            why = "has no partial sum of all of them to send at that time, or has sent it before"
+            kind = "the partial sum of {what} at node {node} never gets to node {goal}"
+        else:
+            fate = _copy(timed, own, ready, source, (all_of, target))
+            redundant += fate.extra
+            why = "does not have all of them at that time"
+            kind = "node {node} never gets {what}"
+        bad = np.zeros(len(timed), dtype=np.bool_)
+        bad[fate.lacking] = True
+
+        def words(row: int, why: str = why) -> str:
+            return f"node {timed.src[row]} {why}"
+
+        problems += _listed(timed, bad, words, "sends of what the sender does not have")
+        problems += _unfinished(timed, cells, fate.unfinished, target, kind)
+        ready = fate.complete
+    return problems, redundant, refilled
+
+
+def _cells_of_all(timed: Timed, members: Ints, blocks: Ints) -> Ints:
+    """Return the cells of every piece at all members of the group that its block belongs to; pieces have these blocks.
+
+    By member, and for each by piece.
+    """
+    team = timed.collective.teams(timed.nodes)
+    cells = members[:, None] * len(blocks) + np.arange(len(blocks))
+    near: Ints = cells[team[members][:, None] == team[timed.collective.owners(blocks, timed.nodes)]]
+    return near
+
+
+def _copy(timed: Timed, cells: Cells, ready: Ints, source: Ints, goals: tuple[Ints, Ints]) -> _Fate:
+    """Return the fate of pieces that are copied from their sources, where they are ready at these times."""
+    pieces = len(ready)
+    width = cells.piece_hi - cells.piece_lo
+    end = timed.end[cells.row]
+    order = np.lexsort((end, cells.received))
+    first = order[np.flatnonzero(np.diff(cells.received[order], prepend=-1))]
+    own = source * pieces + np.arange(pieces)
+    # All cells that have something, ascending, and when: the source's own come before whatever is brought there.
+    there, when = np.concatenate((own, cells.received[first])), np.concatenate((ready, end[first]))
+    order = np.lexsort((np.arange(len(there)), there))
+    order = order[np.flatnonzero(np.diff(there[order], prepend=-1))]
+    there, when = there[order], when[order]
+    at = np.minimum(np.searchsorted(there, cells.sent), max(0, len(there) - 1))
+    late = (there[at] != cells.sent) | (when[at] > timed.start[cells.row])
+    all_of, target = goals
+    wanted = target * pieces + np.arange(pieces)
+    every = all_of[target[all_of % pieces] == EVERYONE] if pieces else all_of
+    wanted = np.concatenate((wanted[target != EVERYONE], every))
+    useful = width[there[~_among(there, np.sort(own))] % pieces] if pieces else width
+    extra = sum(width[cells.received % max(1, pieces)].tolist()) - sum(useful.tolist())
+    return _Fate(np.unique(cells.row[late]), wanted[~_among(wanted, there)], ready, extra)
+
+
+def _among(values: Ints, known: Ints) -> Flags:
+    """Return which values are among others, which ascend; many times faster than NumPy's functions of sets."""
+    if not len(known):
+        return np.zeros(len(values), dtype=np.bool_)
+    found: Flags = known[np.minimum(np.searchsorted(known, values), len(known) - 1)] == values
+    return found
+
+
+def _add(timed: Timed, cells: Cells, starts: Ints, sink: Ints) -> _Fate:
+    """Return the fate of pieces that are added up at their sinks, from contributions at cells where they start."""
+    pieces = len(sink)
+    width = cells.piece_hi - cells.piece_lo
+    # All that happens at cells, by time: what is there at the start, deliveries (0), and after them sends (1).
+    sent, received = cells.sent, cells.received
+    cell = np.concatenate((starts, received, sent))
+    time = np.concatenate((np.full(len(starts), -1), timed.end[cells.row], timed.start[cells.row]))
+    takes = np.repeat([False, False, True], [len(starts), len(received), len(sent)])
+    row = np.concatenate((np.full(len(starts), -1), cells.row, cells.row))
+    order = np.lexsort((takes, time, cell))
+    cell, time, takes, row = cell[order], time[order], takes[order], row[order]
+    first = np.diff(cell, prepend=-1) != 0
+    after_a_send = np.append(False, takes[:-1]) & ~first
+    empty = takes & (first | after_a_send)
+    last = np.append(first[1:], True)
+    piece = cell % max(1, pieces)
+    away = cell // max(1, pieces) != sink[piece]
+    complete = np.zeros(pieces, dtype=np.int64)
+    np.maximum.at(complete, piece[~away & ~takes], time[~away & ~takes])
+    # A delivery is to a new sum if there was a send from its cell before.
+    sends = np.cumsum(takes)
+    before = sends - np.repeat((sends - takes)[first], np.diff(np.append(np.flatnonzero(first), len(cell))))
+    extra = sum(width[piece[~takes & (before > 0)]].tolist())
+    return _Fate(np.unique(row[empty]), cell[last & ~takes & away], complete, extra)
+
+
+def _unfinished(timed: Timed, cells: Cells, wrong: Ints, goal: Ints, kind: str) -> list[str]:
+    """Return in words which cells are not as they should be in the end."""
+    pieces = max(1, len(goal))
+    examples = []
+    for cell in wrong[:SHOWN].tolist():
+        piece = cell % pieces
+        units = f"units [{cells.piece_lo[piece]},{cells.piece_hi[piece]})"
+        what = f"{units} of {_called(timed, int(cells.piece_block[piece]))}"
+        examples.append(kind.format(what=what, node=cell // pieces, goal=goal[piece]))
+    return examples + ([f"... and {len(wrong) - SHOWN} more such pieces and nodes"] if len(wrong) > SHOWN else [])
+
+
+def _link_problems(timed: Timed, link: Ints) -> list[str]:
+    """Return the sends that are faster than their link, or have it while another one does."""
+    least = timed.latency[link] + timed.per_unit[link] * (timed.hi - timed.lo)
+    quick = (link >= 0) & (timed.end - timed.start < least)
+    problems = _listed(timed, quick, lambda row: f"its link takes at least {least[row]} ticks", "sends too fast")
+    rows = np.flatnonzero((link >= 0) & ~quick)
+    rows = rows[np.lexsort((timed.start[rows], link[rows]))]
+    busy = timed.busy_until(link)
+    twice = (link[rows[1:]] == link[rows[:-1]]) & (timed.start[rows[1:]] < busy[rows[:-1]])
+    other = np.full(len(timed), -1, dtype=np.int64)
+    other[rows[1:][twice]] = rows[:-1][twice]
+    return problems + _listed(
+        timed, other >= 0, lambda row: f"its link is busy with send {other[row]} then", "sends over a busy link"
+    )
+
+
+def _switch_problems(timed: Timed, link: Ints, way: Journeys) -> list[str]:
+    """Return the sends that switches do not pass on, or before they can."""
+    lost = np.zeros(len(timed), dtype=np.bool_)
+    lost[way.lost] = True
+    problems = _listed(
+        timed, lost, lambda _: "a switch takes no part: it passes on what it gets, once", "sends with switches"
+    )
+    on = way.before >= 0
+    first = np.where(on, way.before, 0)
+    early = on & (timed.start < timed.start[first] + timed.latency[link[first]])
+    early |= on & (timed.end < timed.end[first] + timed.latency[link])
+    return problems + _listed(
+        timed, early, lambda row: f"it is ahead of send {way.before[row]}, which it goes on with", "sends too early"
+    )
+
+
+def _listed(timed: Timed, bad: Flags, words: Callable[[int], str], kind: str) -> list[str]:
+    """Return the first bad sends, by time, in words, and a line with the number of the rest."""
+    rows = np.flatnonzero(bad)
+    rows = rows[np.argsort(timed.start[rows], kind="stable")]
+    examples = [f"{_describe(timed, row)}: {words(row)}" for row in rows[:SHOWN].tolist()]
+    return examples + ([f"... and {len(rows) - SHOWN} more {kind}"] if len(rows) > SHOWN else [])
+
+
+def _describe(timed: Timed, row: int) -> str:
+    units = f"units [{timed.lo[row]},{timed.hi[row]}) of {_called(timed, int(timed.block[row]))}"
+    return f"send {row}: {timed.src[row]}->{timed.dst[row]} in ticks [{timed.start[row]},{timed.end[row]}), {units}"
+
+
+def _called(timed: Timed, block: int) -> str:
+    """Return what a block is called."""
+    if timed.collective.pairwise:
+        return f"the block from {block // timed.nodes} to {block % timed.nodes}"
+    return f"shard {block}"

@@ -1,0 +1,222 @@
+"""The simulator of paths: how long a collective takes whose blocks flow over paths in chunks.
+
+Every path has its share of every link on its way for itself, so that all take the same time B by bandwidth alone. What
+a path carries is cut into C chunks that follow one another, and a chunk takes ``L + B / C`` from node to node, where L
+is what :mod:`topodesign.base.latency` says of a step: of the port that starts most messages, one to each node that it
+sends to, and of the send through most switches. So h sends are done after ``(h + C - 1) * (L + B / C)``. Where links
+have latencies of their own, a send takes those of all links that it goes over: with x for the sum of a path and s for
+its slowest send, it is done after ``h B / C + x + (C - 1) * (B / C + s)``. Times are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.errors import ParameterError
+from topodesign.base.latency import Latency
+from topodesign.plans.paths import Paths
+from topodesign.plans.timing.chunked import (
+    Chains,
+    Pipeline,
+    best_chunks,
+    check_chunks,
+    chunked_record,
+    described,
+    fewest_end,
+    in_chunks,
+)
+from topodesign.plans.timing.rounds import Link, Loss
+from topodesign.topology.topology import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class PathSimulation:
+    """When paths end.
+
+    Attributes
+    ----------
+    time
+        Seconds until the last chunk has arrived.
+    chunks
+        Chunks that what a path carries was cut into.
+    optimum
+        Seconds by bandwidth alone, without latency and with endless chunks.
+    phases
+        What the time is made of.
+    smallest
+        Bytes of the least data that are cut into chunks.
+    size
+        Bytes of the whole data of a node.
+    critical
+        Vertices of a path with the most sends, or of one that ends last where links have latencies of their own.
+    utilisation
+        Share of ``time`` in which each link transmits bits (float64, in the topology's order; rounded).
+    loss
+        What failed links prevent, or None if none failed. The times are those of the paths that are left.
+    """
+
+    time: Fraction
+    chunks: int
+    optimum: Fraction
+    phases: tuple[Pipeline, ...]
+    smallest: Fraction
+    size: Fraction
+    critical: tuple[int, ...]
+    utilisation: NDArray[np.float64]
+    loss: Loss | None
+
+    def __str__(self) -> str:
+        """Return the times, the utilisation and the longest way, with numbers of vertices."""
+        return self.describe(str)
+
+    def without_loss(self) -> PathSimulation:
+        """Return the same, silent about what is lost."""
+        return replace(self, loss=None)
+
+    def record(self) -> dict[str, Any]:
+        """Return what there is to say beside the time, as JSON holds it."""
+        return {**chunked_record(self), "phases": [one.record() for one in self.phases]}
+
+    def describe(self, name: Callable[[int], str]) -> str:
+        """Return the same with other names of vertices."""
+        ways = [self.critical] if self.critical else []
+        return described(self, f"over paths in {in_chunks(self)}", ways, name)
+
+
+def simulate_paths(
+    paths: Paths,
+    *,
+    latency: Latency,
+    size: Fraction,
+    unit: Fraction,
+    chunks: int | None = None,
+    failed_links: Iterable[Link] = (),
+    of_links: Sequence[Fraction] | None = None,
+    inverse_rate: Fraction | None = None,
+) -> PathSimulation:
+    """Time paths.
+
+    Parameters
+    ----------
+    paths
+        Some that the verifier accepts; of others the times mean little.
+    latency
+        What a chunk takes from node to node beside its bytes.
+    size
+        Data M of a node, its own block included, in bytes.
+    unit
+        Bandwidth of one unit of capacity, in bits per second.
+    chunks
+        Chunks of what a path carries; None takes the number that is fastest, of at least a byte each.
+    failed_links
+        Links (u, v) that carry nothing.
+    of_links
+        Seconds of latency of each link in place of alpha: a chunk then takes from node to node that of all links
+        between.
+    inverse_rate
+        As :attr:`~topodesign.plans.paths.Paths.inverse_rate`, where not only links limit it.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or a named link not in the topology.
+    """
+    check_chunks(latency, size, unit, chunks, "what a path carries")
+    failed = tuple(sorted(set(failed_links)))
+    goes, loss = _lose(paths, failed)
+    topology = paths.topology
+    block = Fraction(size) / paths.collective.shards(len(paths.collective.members(topology.nodes, topology.switches)))
+    busy = 8 * block * (paths.inverse_rate if inverse_rate is None else inverse_rate) / Fraction(unit)
+    heights = paths.heights * goes
+    height = int(heights.max(initial=0))
+    smallest = block * int(paths.weight.min(initial=1)) / paths.units
+    longest = int(heights.argmax()) if height else -1
+    pipeline = Pipeline(height, *_sends(paths, goes), busy)
+    if of_links is None:
+        if chunks is None:
+            chunks = best_chunks((pipeline,), latency, smallest)
+        time = pipeline.end(latency, chunks) if height else Fraction(0)
+    else:
+        kinds = _chains(paths, goes, of_links, (pipeline.starts - 1) * latency.gap)
+        if chunks is None:
+            chunks = fewest_end([(Chains.of(kinds), busy)], smallest)
+        ends = {Chains.of([kind]).end(busy, chunks): path for kind, path in kinds.items()}
+        time = max(ends, default=Fraction(0))
+        longest = ends.get(time, -1)
+    way = paths.hop[paths.hop_start[longest] : paths.hop_start[longest + 1]].tolist() if height else []
+    sending = _loads(paths, goes) / topology.capacity * float(8 * block / paths.units / Fraction(unit))
+    return PathSimulation(
+        time, chunks, busy, (pipeline,), smallest, Fraction(size), tuple(way), sending / float(time or 1), loss
+    )
+
+
+def _sends(paths: Paths, goes: NDArray[np.bool_]) -> tuple[int, int]:
+    """Return how many messages the busiest port starts, one to each node that it sends to, and most switches of one."""
+    path, tail, head = _hops(paths)
+    begins = np.flatnonzero(~np.isin(tail, sorted(paths.topology.switches)))
+    passed = np.diff(begins, append=len(tail)) - 1
+    stop = head[begins + passed]
+    own = goes[path[begins]]
+    nodes = paths.topology.nodes
+    port = tail[begins][own].astype(np.int64) * nodes + head[begins][own]
+    ports = np.unique(port * nodes + stop[own]) // nodes
+    return int(np.unique(ports, return_counts=True)[1].max(initial=1)), int(passed[own].max(initial=0))
+
+
+def _chains(
+    paths: Paths, goes: NDArray[np.bool_], latency: Sequence[Fraction], wait: Fraction
+) -> dict[tuple[int, Fraction, Fraction], int]:
+    """Return the sends, the latency and that of the slowest send of paths that carry data, with a path of each kind.
+
+    Every send waits so long until the last message of the busiest port has started.
+    """
+    path, tail, head = _hops(paths)
+    common = math.lcm(wait.denominator, *(one.denominator for one in latency))
+    ticks = np.array([int(one * common) for one in latency], dtype=object)[paths.topology.link_index(tail, head)]
+    begins = np.flatnonzero(~np.isin(tail, sorted(paths.topology.switches)))  # a send is from node to node
+    sends = np.add.reduceat(ticks, begins) + int(wait * common) if len(begins) else ticks
+    found: dict[tuple[int, int, int], int] = {}
+    first = np.flatnonzero(np.diff(path[begins], prepend=-1)).tolist()
+    for number, a, b in zip(path[begins][first].tolist(), first, [*first[1:], len(begins)], strict=True):
+        if goes[number]:
+            found.setdefault((b - a, sum(sends[a:b]), max(sends[a:b])), number)
+    return {(h, Fraction(x, common), Fraction(s, common)): number for (h, x, s), number in found.items()}
+
+
+def _hops(paths: Paths) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the path of every hop and its two ends."""
+    first = np.flatnonzero(np.diff(paths.path_of, append=-1) == 0)
+    return paths.path_of[first], paths.hop[first], paths.hop[first + 1]
+
+
+def _loads(paths: Paths, goes: NDArray[np.bool_]) -> NDArray[np.float64]:
+    path, tail, head = _hops(paths)
+    happens = goes[path]
+    loads = np.zeros(len(paths.topology.src), dtype=np.float64)
+    members = paths.collective.members(paths.topology.nodes, paths.topology.switches)
+    share, _ = paths.collective.shares(paths.block, paths.topology.nodes, len(members))
+    np.add.at(loads, paths.topology.link_index(tail, head)[happens], (paths.weight * share)[path[happens]])
+    return loads
+
+
+def _lose(paths: Paths, failed: tuple[Link, ...]) -> tuple[NDArray[np.bool_], Loss | None]:
+    """Return which paths still carry data, and who never has whose block."""
+    goes = np.ones(len(paths), dtype=np.bool_)
+    if not failed:
+        return goes, None
+    path, tail, head = _hops(paths)
+    for u, v in failed:
+        if not np.any((paths.topology.src == u) & (paths.topology.dst == v)):
+            raise ParameterError(f"the topology has no link {u}->{v}")
+        goes[path[(tail == u) & (head == v)]] = False
+    goal = paths.hop[paths.hop_start[1:] - 1]
+    pairs = sorted(set(zip(paths.block[~goes].tolist(), goal[~goes].tolist(), strict=True)))
+    table = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return goes, Loss(failed, np.flatnonzero(~goes), table, reduces_only=False)

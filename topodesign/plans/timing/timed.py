@@ -1,0 +1,420 @@
+"""The simulator of timed sends: when they really end, each as soon as its data and its link are there.
+
+The plan's times say what waits for what, no more: a send waits for the deliveries that have brought its data to the
+sender when it starts in the plan, and a link keeps the order of its sends. A right plan whose sends start as early as
+they can and take no longer than they must ends when it says; any other right plan ends earlier. Random delays show what
+becomes of it where links are not as regular as planned.
+
+Times are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.errors import ParameterError, ScheduleError
+from topodesign.base.units import format_size, format_time
+from topodesign.plans.journeys import journeys
+from topodesign.plans.replay.timed import Cells, cells_of
+from topodesign.plans.timed import Timed
+from topodesign.plans.timed_ops import LinkTimes, common_ticks
+from topodesign.plans.timing.rounds import Loss
+from topodesign.plans.together import Together
+from topodesign.topology.link_table import LinkTable
+from topodesign.topology.topology import Topology
+
+SHOWN = 8
+"""Lines of the critical chain that are printed."""
+GRAIN = 1024
+"""A random delay is a multiple of the longest one over this."""
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """One send as it happens.
+
+    Attributes
+    ----------
+    send
+        Its number in the plan.
+    src, dst
+        Over which link.
+    size
+        Bytes.
+    start, end
+        Seconds from the start of the collective.
+    """
+
+    send: int
+    src: int
+    dst: int
+    size: Fraction
+    start: Fraction
+    end: Fraction
+
+    def describe(self, name: Callable[[int], str]) -> str:
+        """Return one line."""
+        ends = f"{name(self.src)}->{name(self.dst)}"
+        return f"{ends}, {format_size(self.size)}, {format_time(self.start)} to {format_time(self.end)}"
+
+
+@dataclass(frozen=True, eq=False)
+class TimedSimulation:
+    """When timed sends end, and why then.
+
+    Attributes
+    ----------
+    time
+        Seconds until the last data have arrived.
+    planned
+        The same as the plan says.
+    tick
+        Seconds of a tick of ``start`` and ``end``.
+    start, end
+        Ticks at which every send of the plan starts, and its data have arrived.
+    utilisation
+        Share of ``time`` in which each link of the topology transmits, latency being idle time (float64; rounded).
+    critical
+        Sends from time 0 to ``time``, each of which starts when the one before ends or leaves its link.
+    loss
+        None: that a link fails is not simulated.
+    """
+
+    time: Fraction
+    planned: Fraction
+    tick: Fraction
+    start: tuple[int, ...]
+    end: tuple[int, ...]
+    utilisation: NDArray[np.float64]
+    critical: tuple[Flight, ...]
+    loss: Loss | None = None
+
+    def __str__(self) -> str:
+        """Return the time, the utilisation and the critical chain."""
+        return self.describe(str)
+
+    def describe(self, name: Callable[[int], str]) -> str:
+        """Return the same with other names of nodes."""
+        lines = [f"timed sends: {format_time(self.time)}, planned {format_time(self.planned)}"]
+        if len(self.utilisation):
+            mean, least, most = (f(self.utilisation) for f in (np.mean, np.min, np.max))
+            lines.append(f"links transmit {mean:.1%} of the time on average, {least:.1%} to {most:.1%}")
+        lines.append("critical path:")
+        lines += [f"  {flight.describe(name)}" for flight in self.critical[:SHOWN]]
+        if len(self.critical) > SHOWN:
+            lines.append(f"  ... and {len(self.critical) - SHOWN} more")
+        return "\n".join(lines)
+
+    def without_loss(self) -> TimedSimulation:
+        """Return the same, silent about what is lost."""
+        return replace(self, loss=None)
+
+    def record(self) -> dict[str, Any]:
+        """Return what there is to say beside the time, as JSON holds it."""
+        return {
+            "planned_s": float(self.planned),
+            "utilisation_mean": float(self.utilisation.mean()),
+            "utilisation_max": float(self.utilisation.max()),
+            "utilisation_min": float(self.utilisation.min()),
+        }
+
+
+def simulate_timed(
+    topology: Topology,
+    timed: Timed,
+    *,
+    size: Fraction | None = None,
+    links: LinkTable | None = None,
+    gap: Fraction | None = None,
+    jitter: Fraction = Fraction(0),
+    seed: int = 0,
+    opens: Ints | None = None,
+) -> TimedSimulation:
+    """Run timed sends as early as their data and links allow.
+
+    Parameters
+    ----------
+    topology, timed
+        A plan that the verifier accepts.
+    size
+        Other bytes of the whole data than those of the plan; the sends and their order are the same.
+    links
+        Other latencies and bandwidths of single links than those of the plan.
+    gap
+        Seconds that a link out of a node takes between two sends, latencies running on meanwhile, in place of what the
+        plan says of when links are free (see :mod:`topodesign.base.latency`).
+    jitter
+        Every send takes longer by a random time from 0 to so many seconds, which its data arrive later.
+    seed
+        Of these random times.
+    opens
+        Ticks of the plan from when on each link may be used; from the start if None.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range.
+    ScheduleError
+        If the plan is for another topology, has a send without a link or data, or two of one link at once.
+    TooLargeError
+        If the times have no common tick that 64 bits can count, or there are too many pieces.
+    """
+    return _simulated(topology, (timed,), size=size, links=links, gap=gap, chance=(jitter, seed), opens=(opens,))
+
+
+def simulate_together(
+    topology: Topology,
+    plan: Together,
+    *,
+    size: Fraction | None = None,
+    links: LinkTable | None = None,
+    gap: Fraction | None = None,
+    jitter: Fraction = Fraction(0),
+    seed: int = 0,
+    opens: Ints | None = None,
+) -> TimedSimulation:
+    """Run timed sends of several collectives as early as their data, links and beginnings allow.
+
+    Parameters
+    ----------
+    topology, plan, links, gap, jitter, seed, opens
+        As :func:`simulate_timed` takes them.
+    size
+        Other bytes of the data of all streams, of which each has the share that it has in the plan.
+
+    Raises
+    ------
+    ParameterError, ScheduleError, TooLargeError
+        As :func:`simulate_timed`.
+    """
+    still = np.zeros(len(topology.src), dtype=np.int64) if opens is None else opens
+    begins = tuple(np.maximum(still, begin) if begin or opens is not None else None for begin in plan.begins)
+    return _simulated(topology, plan.streams, size=size, links=links, gap=gap, chance=(jitter, seed), opens=begins)
+
+
+def _simulated(
+    topology: Topology,
+    streams: tuple[Timed, ...],
+    *,
+    size: Fraction | None,
+    links: LinkTable | None,
+    gap: Fraction | None,
+    chance: tuple[Fraction, int],
+    opens: tuple[Ints | None, ...],
+) -> TimedSimulation:
+    """Run the sends of streams; each has its own time from when on links may be used."""
+    jitter, seed = chance
+    whole = sum((one.size for one in streams), Fraction(0))
+    fit = [one.fits(topology) for one in streams]
+    own = [
+        topology.link_index(one.src, one.dst) if fits else np.array([-1])
+        for one, fits in zip(streams, fit, strict=True)
+    ]
+    for one, link in zip(streams, own, strict=True):
+        if np.any(link < 0):
+            raise ScheduleError(f"{one!r} has sends over no link of {topology!r}")
+    if jitter < 0 or (size is not None and size <= 0):
+        raise ParameterError("a jitter must not be negative, and a size must be above zero")
+    tick = streams[0].tick
+    grains = (jitter / GRAIN, gap or Fraction(0), *([] if all(one is None for one in opens) else [tick]))
+    scale = 1 if size is None else size / whole
+    times = _times(topology, streams, scale, links, grains)
+    link = np.concatenate(own)
+    count = np.array([len(one) for one in streams])
+    per_unit = np.concatenate(
+        [each[at] for each, at in zip(times.per_unit.reshape(len(streams), -1), own, strict=True)]
+    )
+    transmits = per_unit * np.concatenate([one.hi - one.lo for one in streams])
+    takes = transmits + times.latency[link]
+    if jitter:
+        late = np.random.default_rng(seed).integers(0, GRAIN + 1, len(link))
+        takes = takes + late * int(jitter / GRAIN / times.tick)
+    least = [0] * len(link)
+    if any(one is not None for one in opens):
+        early = [np.zeros_like(at) if when is None else when[at] for when, at in zip(opens, own, strict=True)]
+        least = [int(ticks * tick / times.tick) for ticks in np.concatenate(early).tolist()]
+    base = np.concatenate(([0], np.cumsum(count)))
+    ways = [journeys(one, topology.switches) for one in streams]
+    pairs = []
+    for one, way, first in zip(streams, ways, base, strict=False):
+        consumer, producer = waits_of(topology, way.whole(one))
+        pairs.append((way.first[consumer] + first, way.last[producer] + first))
+    waits = np.concatenate([one for one, _ in pairs]), np.concatenate([one for _, one in pairs])
+    before = np.concatenate(
+        [np.where(way.before >= 0, way.before + at, -1) for way, at in zip(ways, base, strict=False)]
+    )
+    order = np.lexsort((np.concatenate([way.depth for way in ways]), np.concatenate([one.start for one in streams])))
+    latency = times.latency[link].tolist()
+    overlaps = streams[0].overlap or gap is not None
+    holds = np.where(np.isin(topology.src, sorted(topology.switches)), 0, int((gap or 0) / times.tick))
+    holds -= times.latency if overlaps else 0
+    runs = _Order(order.tolist(), before.tolist(), link.tolist(), holds[link].tolist())
+    start, end, cause = _run(runs, (takes.tolist(), latency, least), waits)
+    last = max(end, default=0)
+    carried = np.bincount(link, weights=transmits, minlength=len(topology.src))
+    bytes_of = [
+        one.size
+        * scale
+        / (one.collective.shards(len(one.collective.members(topology.nodes, topology.switches))) * one.units)
+        for one in streams
+    ]
+    path = [end.index(last)] if end else []
+    while path and cause[path[-1]] >= 0:
+        path.append(cause[path[-1]])
+
+    def flight(row: int) -> Flight:
+        stream = int(np.searchsorted(base, row, "right")) - 1
+        one, at = streams[stream], row - int(base[stream])
+        bytes_sent = int(one.hi[at] - one.lo[at]) * bytes_of[stream]
+        ends = start[row] * times.tick, end[row] * times.tick
+        return Flight(row, int(one.src[at]), int(one.dst[at]), bytes_sent, *ends)
+
+    return TimedSimulation(
+        last * times.tick,
+        max(one.time for one in streams),
+        times.tick,
+        tuple(start),
+        tuple(end),
+        carried / float(last or 1),
+        tuple(map(flight, reversed(path))),
+    )
+
+
+def _times(
+    topology: Topology,
+    streams: tuple[Timed, ...],
+    scale: Fraction | int,
+    links: LinkTable | None,
+    grains: tuple[Fraction, ...],
+) -> LinkTimes:
+    """Return the times of links under other conditions, of whose tick grains are multiples, too.
+
+    Those of units come for one stream after the other.
+    """
+    table = LinkTable({}, {}) if links is None else links.on(topology)
+    pairs = [(u, v) for u, v, _ in topology.links()]
+    tick = streams[0].tick
+    latency = [table.alpha.get(p, t * tick) for p, t in zip(pairs, streams[0].latency.tolist(), strict=True)]
+    per_unit = []
+    for one in streams:
+        members = one.collective.members(topology.nodes, topology.switches)
+        bits = 8 * one.size * scale / (one.collective.shards(len(members)) * one.units)
+        per_unit += [
+            bits / table.bandwidth[p] if p in table.bandwidth else t * tick * scale
+            for p, t in zip(pairs, one.per_unit.tolist(), strict=True)
+        ]
+    return common_ticks(latency, per_unit, max(one.units for one in streams), grains)
+
+
+class _Order(NamedTuple):
+    """Sends in the order in which links take them, what each goes on with, its link, and how long that is held then."""
+
+    order: list[int]
+    passed: list[int]
+    links: list[int]
+    holds: list[int]
+
+
+def _run(
+    runs: _Order, spans: tuple[list[int], list[int], list[int]], waits: tuple[Ints, Ints]
+) -> tuple[list[int], list[int], list[int]]:
+    """Return when sends start and end, and for each the one that it waited for last, -1 if for none.
+
+    ``spans`` has what each takes, the latency of its link, and when it may start.
+    """
+    takes, latency, least = spans
+    consumer, producer = waits
+    order = np.argsort(consumer, kind="stable")
+    bounds = np.searchsorted(consumer[order], np.arange(len(takes) + 1)).tolist()
+    awaited = producer[order].tolist()
+    start, end, cause = [0] * len(takes), [0] * len(takes), [-1] * len(takes)
+    before: dict[int, int] = {}
+    for row in runs.order:
+        begin, why = least[row], -1
+        if (other := before.get(runs.links[row], -1)) >= 0:
+            free = end[other] + runs.holds[other]
+            if free > begin:
+                begin, why = free, other
+        for other in awaited[bounds[row] : bounds[row + 1]]:
+            if end[other] > begin:
+                begin, why = end[other], other
+        finish = begin + takes[row]
+        if (other := runs.passed[row]) >= 0:  # what a switch passes on as it arrives
+            if start[other] + latency[other] >= begin:
+                begin, why = start[other] + latency[other], other
+            finish = max(begin + takes[row], end[other] + latency[row])
+        start[row], end[row], cause[row] = begin, finish, why
+        before[runs.links[row]] = row
+    return start, end, cause
+
+
+def waits_of(topology: Topology, timed: Timed) -> tuple[Ints, Ints]:
+    """Return which sends of a right plan wait for which others, as pairs in two arrays.
+
+    Raises
+    ------
+    ScheduleError
+        If data of a send do not come from anywhere.
+    """
+    collective = timed.collective
+    members = collective.members(topology.nodes, topology.switches)
+    cells = cells_of(timed, np.arange(len(timed)), collective.blocks(members, topology.nodes))
+    pairs = []
+    part = timed.part[cells.row]
+    for at, movement in enumerate(collective.movements):
+        own = part == at
+        if movement.adds:
+            pairs.append(_sum_waits(timed, cells, own))
+            continue
+        source, _ = collective.places(movement, cells.piece_block, timed.nodes)
+        pieces = len(source)
+        at_source = source[cells.sent % pieces] == cells.sent // pieces
+        pairs.append(_copy_waits(timed, cells, own, own & ~at_source))
+        pairs.append(_handover(cells, own & at_source, ~own))
+    consumer, producer = (np.concatenate(side) for side in zip(*pairs, strict=True))
+    keys = np.sort(consumer * len(timed) + producer)
+    keys = keys[np.diff(keys, prepend=-1) != 0]  # many times faster than np.unique
+    return keys // max(1, len(timed)), keys % max(1, len(timed))
+
+
+def _sum_waits(timed: Timed, cells: Cells, own: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Pair every delivery with the next send from its cell."""
+    row = np.concatenate((cells.row[own], cells.row[own]))
+    cell = np.concatenate((cells.received[own], cells.sent[own]))
+    takes = np.repeat([False, True], int(own.sum()))
+    order = np.lexsort((takes, np.where(takes, timed.start[row], timed.end[row]), cell))
+    row, cell, takes = row[order], cell[order], takes[order]
+    after = np.minimum.accumulate(np.where(takes, np.arange(len(row)), len(row))[::-1])[::-1]
+    there = ~takes & (after < len(row))
+    there[there] = cell[after[there]] == cell[there]
+    return row[after[there]], row[there]
+
+
+def _copy_waits(timed: Timed, cells: Cells, own: NDArray[np.bool_], sent: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Pair the sends that do not start at the source with the first deliveries to their cells."""
+    rows, received = cells.row[own], cells.received[own]
+    order = np.lexsort((timed.end[rows], received))
+    order = order[np.flatnonzero(np.diff(received[order], prepend=-1))]
+    consumer, wanted = cells.row[sent], cells.sent[sent]
+    at = np.minimum(np.searchsorted(received[order], wanted), max(0, len(order) - 1))
+    if len(wanted) and (not len(order) or np.any(received[order][at] != wanted)):
+        raise ScheduleError("a node sends what it never gets")
+    return consumer, rows[order][at]
+
+
+def _handover(cells: Cells, sent: NDArray[np.bool_], added: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Pair the sends from a source with all deliveries to it that are added up there."""
+    order = np.argsort(cells.received[added], kind="stable")
+    there, rows = cells.received[added][order], cells.row[added][order]
+    left, right = (np.searchsorted(there, cells.sent[sent], side) for side in ("left", "right"))
+    count = right - left
+    at = np.arange(int(count.sum())) + np.repeat(left - (np.cumsum(count) - count), count)
+    return np.repeat(cells.row[sent], count), rows[at]

@@ -1,0 +1,370 @@
+"""The simulator of tree schedules: how long a collective takes that flows through trees in chunks.
+
+Every tree has its share of every link on its way, weight times rate, for itself; the verifier has checked that these
+shares fit. Its data is cut into C chunks that follow one another. A chunk takes ``L + bits / share`` over a tree edge,
+where L is what :mod:`topodesign.base.latency` says of a step: of the port that starts most messages, one to each node
+that it sends to, and of the edge through most switches. So a tree of height h is done after
+``(h + C - 1) * (L + B / C)``, with B the time by bandwidth alone, the same for all trees. What a switch sends that adds
+or copies counts with what it receives.
+One chunk is best for small data, and many tend to B for large. The two phases of an allreduce follow one another.
+Concurrent ones count as one: chunk c of every tree of a root is of the same part c of the shard, which goes up the
+in-trees and then down the out-trees. Times are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from topodesign.base.errors import ParameterError, TooLargeError
+from topodesign.base.latency import Latency
+from topodesign.plans.timing.chunked import (
+    Chains,
+    Pipeline,
+    best_chunks,
+    check_chunks,
+    chunked_record,
+    described,
+    fewest_end,
+    in_chunks,
+)
+from topodesign.plans.timing.rounds import Link, Loss
+from topodesign.plans.trees import Trees
+
+_MOST_TICKS = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class TreeSimulation:
+    """When a tree schedule ends.
+
+    Attributes
+    ----------
+    time
+        Seconds until the last chunk has arrived.
+    phase_ends
+        The same for every phase; of an allreduce the reduce-scatter and the allgather, unless they are concurrent.
+    chunks
+        Chunks that the data of every tree was cut into.
+    optimum
+        Seconds by bandwidth alone, without latency and with endless chunks.
+    phases
+        What the time of every phase is made of.
+    smallest
+        Bytes of the least data that are cut into chunks.
+    size
+        Bytes of the whole collective.
+    critical
+        Compute nodes, and switches that add or copy, on a longest way through a tree, in the order of the data, for
+        every phase.
+    utilisation
+        Share of ``time`` in which each link transmits bits (float64, in the topology's order; rounded).
+    loss
+        What failed links prevent, or None if none failed. The times are then those of the edges that still carry data.
+    """
+
+    time: Fraction
+    phase_ends: tuple[Fraction, ...]
+    chunks: int
+    optimum: Fraction
+    phases: tuple[Pipeline, ...]
+    smallest: Fraction
+    size: Fraction
+    critical: tuple[tuple[int, ...], ...]
+    utilisation: NDArray[np.float64]
+    loss: Loss | None
+
+    def __str__(self) -> str:
+        """Return the times, the utilisation and the longest ways, with node numbers."""
+        return self.describe(str)
+
+    def without_loss(self) -> TreeSimulation:
+        """Return the same, silent about what is lost."""
+        return replace(self, loss=None)
+
+    def record(self) -> dict[str, Any]:
+        """Return what there is to say beside the time, as JSON holds it; rates as if all data arrived."""
+        ends = [float(end) for end in self.phase_ends]
+        return {**chunked_record(self), "phase_ends_s": ends, "phases": [one.record() for one in self.phases]}
+
+    def describe(self, name: Callable[[int], str]) -> str:
+        """Return the same with other names of nodes."""
+        return described(self, f"in trees of {in_chunks(self)}", self.critical, name)
+
+
+def simulate_trees(
+    schedule: Trees,
+    *,
+    latency: Latency,
+    size: Fraction,
+    unit: Fraction,
+    chunks: int | None = None,
+    failed_links: Iterable[Link] = (),
+    of_links: Sequence[Fraction] | None = None,
+) -> TreeSimulation:
+    """Time a tree schedule.
+
+    Parameters
+    ----------
+    schedule
+        One that the verifier accepts; of another one the times mean little.
+    latency
+        What a chunk takes over a tree edge beside its bytes.
+    size
+        Total data M, in bytes.
+    unit
+        Bandwidth of one unit of capacity, in bits per second.
+    chunks
+        Chunks of the data of every tree; None takes the number that is fastest, of at least a byte each.
+    failed_links
+        Links (u, v) that carry nothing.
+    of_links
+        Seconds of latency of each link in place of alpha: a chunk then takes over a tree edge that of all links of its
+        slowest route.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range or a named link not in the topology.
+    TooLargeError
+        If 64 bits cannot count the latencies in a tick of which all are multiples.
+    """
+    check_chunks(latency, size, unit, chunks, "the data of a tree")
+    failed = tuple(sorted(set(failed_links)))
+    happens, loss = _lose(schedule, failed)
+    phases = _phases(schedule, happens, Fraction(size), Fraction(unit))
+    pipelines = tuple(phase.pipeline for phase in phases)
+    chains = None if of_links is None else _chains(schedule, happens, of_links, latency.gap)
+    smallest = min((phase.smallest for phase in phases), default=Fraction(1))
+    if chunks is None and chains is not None:
+        chunks = fewest_end([(those, one.busy) for those, one in zip(chains, pipelines, strict=True)], smallest)
+    elif chunks is None:
+        chunks = best_chunks(pipelines, latency, smallest)
+    if chains is None:
+        ends = [one.end(latency, chunks) for one in pipelines]
+    else:
+        ends = [those.end(one.busy, chunks) for those, one in zip(chains, pipelines, strict=True)]
+    time = sum(ends, Fraction(0))
+    sending = sum((phase.load * float(phase.pipeline.busy) for phase in phases), np.zeros(len(schedule.topology.src)))
+    return TreeSimulation(
+        time=time,
+        phase_ends=tuple(sum(ends[: at + 1], Fraction(0)) for at in range(len(ends))),
+        chunks=chunks,
+        optimum=sum((one.busy for one in pipelines), Fraction(0)),
+        phases=pipelines,
+        smallest=smallest,
+        size=Fraction(size),
+        critical=tuple(phase.way for phase in phases),
+        utilisation=sending / float(time or 1),
+        loss=loss,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Phase:
+    """In-trees, out-trees or both: longest way, what their time is made of, bytes of a tree, use in B."""
+
+    way: tuple[int, ...]
+    pipeline: Pipeline
+    smallest: Fraction
+    load: NDArray[np.float64]
+
+
+def _phases(schedule: Trees, happens: NDArray[np.bool_], size: Fraction, unit: Fraction) -> list[_Phase]:
+    inward = np.arange(len(schedule)) < schedule.reduce_trees
+    phases = []
+    starts, switches = _starts(schedule, happens), _switches(schedule, happens)
+    for trees in [inward | ~inward] if schedule.concurrent else [inward, ~inward]:
+        edges, weight = happens & trees[schedule.tree], schedule.weight[trees]
+        if edges.any():
+            per_weight = size * (2 if schedule.concurrent else 1) / int(weight.sum())
+            load = _link_loads(schedule, edges) * float(schedule.rate) / schedule.topology.capacity
+            busy = 8 * per_weight / (schedule.rate * unit)
+            way = _longest(schedule, edges)
+            height = sum(node not in schedule.topology.switches for node in way[:-1])
+            pipeline = Pipeline(height, starts, switches, busy)
+            phases.append(_Phase(way, pipeline, per_weight * int(weight.min()), load))
+    return phases
+
+
+def _starts(schedule: Trees, happens: NDArray[np.bool_]) -> int:
+    """Return how many messages the busiest port of a node starts at most: one to each node or switch that takes it.
+
+    Of two phases one after the other the larger number counts for both, so that a step takes as long in both.
+    """
+    inward = schedule.tree < schedule.reduce_trees
+    halves = [inward | ~inward] if schedule.concurrent else [inward, ~inward]
+    return max(_starts_at_once(schedule, happens & half) for half in halves)
+
+
+def _starts_at_once(schedule: Trees, happens: NDArray[np.bool_]) -> int:
+    own = happens & ~np.isin(schedule.src, sorted(schedule.topology.switches))
+    route = np.flatnonzero(own[schedule.route_edge])
+    edge, first = schedule.route_edge[route], schedule.hop_start[:-1][route]
+    nodes = schedule.topology.nodes
+    port = schedule.src[edge].astype(np.int64) * nodes + schedule.hop[first + 1]
+    ports = np.unique(port * nodes + schedule.dst[edge]) // nodes
+    return int(np.unique(ports, return_counts=True)[1].max(initial=1))
+
+
+def _switches(schedule: Trees, happens: NDArray[np.bool_]) -> int:
+    """Return how many switches data pass at most from one node to the next, those that add or copy included."""
+    between = np.zeros(len(schedule.tree), dtype=np.int64)
+    np.maximum.at(between, schedule.route_edge, np.diff(schedule.hop_start) - 2)
+    relays = schedule.topology.switches & set(map(int, schedule.relays))
+    if not relays:
+        return int(between[happens].max(initial=0))
+    most, behind = 0, dict[tuple[int, int], int]()
+    columns = (schedule.tree, schedule.src, schedule.dst, between)
+    for tree, src, dst, count in zip(*(column[happens].tolist() for column in columns), strict=True):
+        root = int(schedule.root[tree])
+        at, to = (-1 - root if node == root else tree for node in (src, dst))  # in-trees go on as out-trees there
+        passed = count + (1 + behind.get((at, src), 0) if src in relays else 0)
+        if dst in relays:
+            behind[to, dst] = max(passed, behind.get((to, dst), 0))
+        else:
+            most = max(most, passed)
+    return most
+
+
+def _longest(schedule: Trees, happens: NDArray[np.bool_]) -> tuple[int, ...]:
+    """Return the nodes on the longest chain of edges, among those that happen.
+
+    A chain stays in one tree, or goes up an in-tree and then down an out-tree of the same root.
+    """
+    level = np.zeros((len(schedule), schedule.topology.nodes), dtype=np.int64)
+    before: dict[tuple[int, int], tuple[int, int]] = {}
+    last: dict[int, tuple[int, int]] = {}  # root to the in-tree that its data come over last
+    rows = np.flatnonzero(happens)
+    edges = zip(schedule.tree[rows].tolist(), schedule.src[rows].tolist(), schedule.dst[rows].tolist(), strict=True)
+    for tree, src, dst in edges:
+        begins = tree >= schedule.reduce_trees and src == schedule.root[tree]
+        at, to = last.get(src, (tree, src)) if begins else (tree, src), (tree, dst)
+        reaches = level[at] + (src not in schedule.topology.switches)
+        if to not in before or reaches > level[to]:
+            level[to], before[to] = reaches, at
+        if tree < schedule.reduce_trees and dst == schedule.root[tree]:
+            last[dst] = max(last.get(dst, to), to, key=level.__getitem__)
+    level[:, sorted(schedule.topology.switches)] = -1
+    at = divmod(int(level.argmax()), schedule.topology.nodes)
+    way = [at[1]]
+    while at in before:
+        at = before[at]
+        way.append(at[1])
+    return tuple(way[::-1])
+
+
+def _chains(schedule: Trees, happens: NDArray[np.bool_], latency: Sequence[Fraction], gap: Fraction) -> list[Chains]:
+    """Return the chains of every phase that has edges, from leaf to root or from root to leaf, or one after the other.
+
+    What a switch sends that adds or copies is of no length, but takes the latency of its links.
+    """
+    waits = _starts(schedule, happens) - 1  # gaps before the last message of the busiest port
+    common = math.lcm(gap.denominator, *(one.denominator for one in latency))
+    if common * (max(latency) + waits * gap) * len(schedule.hop) >= _MOST_TICKS:
+        raise TooLargeError("latencies of links have no common tick that 64 bits can count; use rounder numbers")
+    ticks = np.array([int(one * common) for one in latency], dtype=np.int64)
+    route, (src, dst) = _hops(schedule)
+    of_route = np.zeros(len(schedule.route_edge), dtype=np.int64)
+    np.add.at(of_route, route, ticks[schedule.topology.link_index(src, dst)])
+    of_edge = np.zeros(len(schedule.tree), dtype=np.int64)
+    np.maximum.at(of_edge, schedule.route_edge, of_route)
+    nodes = schedule.topology.nodes
+    of_edge += np.where(np.isin(schedule.src, schedule.relays), 0, waits * int(gap * common))
+    inward = schedule.tree < schedule.reduce_trees
+    near = (np.where(inward, schedule.dst, schedule.src) + schedule.tree * nodes)[happens]
+    far = (np.where(inward, schedule.src, schedule.dst) + schedule.tree * nodes)[happens]
+    sent = (~np.isin(schedule.src, schedule.relays)).astype(np.int64)[happens]
+    more = np.stack((sent, of_edge[happens]))
+    sums, slowest = (
+        np.zeros((2, len(schedule) * nodes), dtype=np.int64),
+        np.zeros(len(schedule) * nodes, dtype=np.int64),
+    )
+    for _ in range(nodes):
+        before = sums[:, far], slowest[far]
+        sums[:, far], slowest[far] = sums[:, near] + more, np.maximum(slowest[near], of_edge[happens])
+        if np.array_equal(before[0], sums[:, far]) and np.array_equal(before[1], slowest[far]):
+            break
+    found: dict[tuple[bool, int], Chains] = {}
+    rows = np.unique(np.stack((far // nodes, *sums[:, far], slowest[far]), axis=1), axis=0)
+    for tree, first, last in zip(*_groups(rows[:, 0]), strict=True):
+        key = (tree < schedule.reduce_trees, int(schedule.root[tree]))
+        here = [(h, Fraction(x, common), Fraction(s, common)) for _, h, x, s in rows[first:last].tolist()]
+        known = found.get(key)
+        found[key] = Chains.of(here if known is None else [*here, *zip(*known, strict=True)])
+    if schedule.concurrent:
+        nothing = Chains.of([(0, Fraction(0), Fraction(0))])
+        roots = sorted({root for _, root in found})
+        both = [found.get((True, root), nothing).then(found.get((False, root), nothing)) for root in roots]
+        return [Chains.of(one for those in both for one in zip(*those, strict=True))] if both else []
+    halves = [[those for (adds, _), those in found.items() if adds == want] for want in (True, False)]
+    return [Chains.of(one for those in half for one in zip(*those, strict=True)) for half in halves if half]
+
+
+def _groups(column: NDArray[np.int64]) -> tuple[list[int], list[int], list[int]]:
+    """Return the values of a column that ascends, and where the rows of each begin and end."""
+    values, first = np.unique(column, return_index=True)
+    return values.tolist(), first.tolist(), [*first[1:].tolist(), len(column)]
+
+
+def _lose(schedule: Trees, failed: tuple[Link, ...]) -> tuple[NDArray[np.bool_], Loss | None]:
+    """Return which tree edges still carry data, and who never has what.
+
+    An edge carries nothing if one of its routes has failed. In an out-tree all below it is lost; in an in-tree what has
+    been added up below it is, while other sums go on.
+    """
+    happens = np.ones(len(schedule.tree), dtype=np.bool_)
+    if not failed:
+        return happens, None
+    for u, v in failed:
+        if not np.any((schedule.topology.src == u) & (schedule.topology.dst == v)):
+            raise ParameterError(f"the topology has no link {u}->{v}")
+    route, ends = _hops(schedule)
+    down = np.zeros(len(schedule.tree), dtype=np.bool_)
+    for u, v in failed:
+        down[schedule.route_edge[route[(ends[0] == u) & (ends[1] == v)]]] = True
+    lost = np.zeros((len(schedule), schedule.topology.nodes), dtype=np.bool_)
+    edges = list(zip(schedule.tree.tolist(), schedule.src.tolist(), schedule.dst.tolist(), strict=True))
+    first_out = int(np.searchsorted(schedule.tree, schedule.reduce_trees))
+    for row in range(first_out, len(edges)):
+        tree, src, dst = edges[row]
+        happens[row] = not (down[row] or lost[tree, src])
+        lost[tree, dst] |= not happens[row]
+    for row in reversed(range(first_out)):
+        tree, src, dst = edges[row]
+        happens[row] = not down[row]
+        lost[tree, src] |= down[row] or lost[tree, dst]
+    if (
+        schedule.collective.reduces and schedule.collective.copies
+    ):  # a shard that is not complete at its owner nobody ever has
+        lost[: schedule.reduce_trees] = lost[: schedule.reduce_trees].any(axis=1, keepdims=True)
+    lost[:, sorted(schedule.topology.switches)] = False
+    pairs = {(int(schedule.root[tree]), node) for tree, node in np.argwhere(lost).tolist()}
+    table = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
+    reduces_only = not schedule.collective.copies
+    return happens, Loss(failed, np.flatnonzero(~happens), table, reduces_only)
+
+
+def _hops(schedule: Trees) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return the route of every hop and its two ends."""
+    route = np.repeat(np.arange(len(schedule.route_edge)), np.diff(schedule.hop_start))
+    within = route[1:] == route[:-1]
+    return route[:-1][within], (schedule.hop[:-1][within], schedule.hop[1:][within])
+
+
+def _link_loads(schedule: Trees, happens: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the weight that every link carries in all."""
+    topology = schedule.topology
+    route, (src, dst) = _hops(schedule)
+    carried = happens[schedule.route_edge[route]]
+    link = np.searchsorted(topology.src * topology.nodes + topology.dst, (src * topology.nodes + dst)[carried])
+    weight = schedule.route_weight[route[carried]].astype(np.float64)
+    loads = np.zeros(len(topology.src), dtype=np.float64)
+    np.add.at(loads, link, weight)
+    return loads

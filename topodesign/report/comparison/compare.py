@@ -1,0 +1,308 @@
+"""``compare``: contenders side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from topodesign.base.arguments import as_choice
+from topodesign.base.claims import FASTEST_OF_COLUMN
+from topodesign.base.cost import Cost, bounds_record, lower_bounds
+from topodesign.base.deadline import OutOfTime, deadline
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.records import Named, SideBySide, Table, shortened
+from topodesign.base.units import (
+    Quantity,
+    as_count,
+    as_time,
+    format_bandwidth,
+    format_excess,
+    format_size,
+    format_time,
+    plain_number,
+)
+from topodesign.base.wording import listed
+from topodesign.pricing.workload import Workload, as_workload
+from topodesign.report.comparison.contender import PRICED, Contender, ContenderLike, contender
+from topodesign.report.comparison.methods import MOST_SECONDS
+from topodesign.report.comparison.timing import GAPS_AND_HOPS, gaps_and_hops, step_words
+from topodesign.report.comparison.turns import Turn, turns
+from topodesign.topology.topology import Topology
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(SideBySide):
+    """Contenders side by side.
+
+    Attributes
+    ----------
+    contenders
+        In the order in which they were given.
+    workload
+        What the times are for.
+    bounds
+        What no topology of that many nodes and ports can beat (see :func:`topodesign.base.cost.lower_bounds`); where
+        fabrics alone are compared, no network at all.
+    missing
+        Names that stand for nothing of this size, and what took too long, with the reason.
+    """
+
+    contenders: tuple[Contender, ...]
+    workload: Workload
+    bounds: tuple[Cost, ...]
+    missing: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def switched(self) -> bool:
+        """Whether messages of some contender pass switches or share a port."""
+        return any(one.timing.gaps or one.timing.hops for one in self.contenders)
+
+    def heading(self) -> str:
+        """Return what was compared."""
+        work, first = self.workload, self.contenders[0]
+        more = f"gap {format_time(work.gap)}, hop {format_time(work.hop)}, " if self.switched else ""
+        return (
+            f"{first.nodes} nodes; allreduce; alpha {format_time(work.alpha)}, {more}"
+            f"{format_bandwidth(work.bandwidth)} per node"
+        )
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """At which other gap, and at which other hop, another contender is the fastest for the first size."""
+        if not self.switched:
+            return ()
+        return tuple(turn for name in ("gap", "hop") for turn in turns(name, self.contenders, self.workload))
+
+    def side_by_side(self) -> tuple[str, Sequence[Fraction], Named, Sequence[Fraction], str]:
+        """Return what a plot shows."""
+        title = f"{self.contenders[0].nodes} nodes: allreduce over message size"
+        times = [(one.name, one.times) for one in self.contenders]
+        return title, self.workload.sizes, times, self.workload.fastest(self.bounds), "allreduce"
+
+    def best(self, place: int = 0) -> Contender:
+        """Return the fastest one for a size, by the place of the size."""
+        return min(self.contenders, key=lambda one: one.times[place])
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        work = self.workload
+        sizes = [plain_number(size) for size in work.sizes]
+        return {
+            "nodes": self.contenders[0].nodes,
+            **work.latency.record(),
+            "bandwidth_bps": float(work.bandwidth),
+            "sizes_bytes": sizes,
+            "lower_bound": {
+                **bounds_record(self.bounds),
+                "times_s": {
+                    str(size): float(time) for size, time in zip(sizes, work.fastest(self.bounds), strict=True)
+                },
+            },
+            "contenders": [
+                {
+                    **one.record(),
+                    "times_s": {str(size): float(time) for size, time in zip(sizes, one.times, strict=True)},
+                }
+                for one in self.contenders
+            ],
+            "turns": [one.record() for one in self.turns],
+            "missing": [{"name": name, "why": why} for name, why in self.missing],
+        }
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a flat row for every contender."""
+        rows = []
+        for one in self.contenders:
+            row = one.record()
+            for group in ("all_to_all", "bisection"):
+                row |= {f"{group}_{key}": value for key, value in row.pop(group).items()}
+            times = zip(self.workload.sizes, one.times, strict=True)
+            rows.append(row | {f"allreduce_s_{plain_number(size)}": float(time) for size, time in times})
+        return rows
+
+    def table(self) -> Table:
+        """Return a row for every contender, then the lower bound; the best of a column has an asterisk."""
+        work = self.workload
+        sizes = tuple(format_size(size) for size in work.sizes)
+        fastest = [min(one.times[place] for one in self.contenders) for place in range(len(sizes))]
+        priced = any(one.cost is not None for one in self.contenders)
+        switched, chunked = self.switched, any(one.timing.pipelined for one in self.contenders)
+        rows = []
+        for one in self.contenders:
+            times = [
+                f"{format_time(time)} {format_excess(time / least):>8} {'*' if time == least else ' '}"
+                for time, least in zip(one.times, fastest, strict=True)
+            ]
+            number = one.counts
+            rows.append((
+                f"{float(one.steps):g}",
+                f"{float(one.bandwidth):.4f}",
+                *((gaps_and_hops(one.timing),) if switched else ()),
+                *((" ".join(map(str, one.chunks)) if one.timing.pipelined else "",) if chunked else ()),
+                *times,
+                _between(one.all_to_all),
+                str(number.cables),
+                str(number.switches),
+                "" if number.survives is None else str(number.survives),
+                *([f"{float(one.cost or 0):.6g}"] if priced else []),
+                "duplex" if one.topology.is_duplex else "simplex",
+                one.name if one.name == one.what else f"{one.name}: {shortened(one.what)}",
+            ))  # fmt: skip
+        empty = [""] * (5 + priced)
+        fabrics = any(not isinstance(one.place, Topology) for one in self.contenders)
+        least = "lower bound without switches" if fabrics else "lower bound"
+        none = ("",) * (switched + chunked)
+        for bound in self.bounds:
+            times = [f"{format_time(time)}{' ' * 11}" for time in work.allreduce(bound)]
+            rows.append((str(bound.steps), f"{float(bound.bandwidth):.4f}", *none, *times, *empty, least))
+        last = ("cost",) if priced else ()
+        return Table(
+            self.heading(),
+            (
+                "steps",
+                "y",
+                *((GAPS_AND_HOPS,) if switched else ()),
+                *(("chunks",) if chunked else ()),
+                *sizes,
+                "all-to-all",
+                "cables",
+                "switches",
+                "survives",
+                *last,
+                "cabling",
+                "contender",
+            ),
+            tuple(rows),
+            words=frozenset(("cabling", "contender")),
+            spare=frozenset(("switches", "survives", "cabling", "all-to-all")),
+            compared=len(self.contenders),
+            footnote="\n".join([
+                f"{FASTEST_OF_COLUMN}, percentages are over it; steps and y are those of half an allreduce",
+                *self._formulas(),
+                *map(str, self.turns),
+                *(f"{name}: {why}" for name, why in self.missing),
+            ]),
+        )  # fmt: skip
+
+    def _formulas(self) -> Iterator[str]:
+        """Yield how times follow from the columns."""
+        yield "time = 2 (steps alpha + y M/B)"
+        step = step_words(switched=self.switched)
+        if any(one.timing.pipelined and not one.timing.at_once for one in self.contenders):
+            yield f"with chunks 2 (steps + chunks - 1) ({step} + y M/B / chunks)"
+        names = [one.name for one in self.contenders if one.timing.at_once]
+        if names:
+            yield f"{listed(names)}, both halves at once: (2 steps + chunks - 1) ({step} + 2 y M/B / chunks)"
+
+
+def _between(bounds: tuple[Fraction | None, Fraction | None]) -> str:
+    low, high = bounds
+    if low is None:
+        return ""
+    if high is None:
+        return f">= {float(low):.2f}"
+    return f"{float(low):.2f}" if low == high else f"{float(low):.2f}..{float(high):.2f}"
+
+
+def compare(
+    contenders: Sequence[ContenderLike],
+    *,
+    nodes: int | None = None,
+    degree: int | None = None,
+    alpha: Quantity = "10us",
+    sizes: Quantity | Sequence[Quantity] = "1MiB",
+    bandwidth: Quantity = "100Gbps",
+    gap: Quantity | None = None,
+    hop: Quantity | None = None,
+    prices: Mapping[str, Quantity] | None = None,
+    time_limit: Quantity = "60s",
+    progress: Callable[[float], None] | None = None,
+) -> Comparison:
+    """Put designs side by side: their allreduce as a verified plan, all-to-all, cables, switches, failures survived.
+
+    Parameters
+    ----------
+    contenders
+        Each an everyday name (``best``, ``ring``, ``tree``, ``torus``, ``torus2d``, ``torus3d``, ``hypercube``,
+        ``hyperx``, ``jellyfish``, ``slimfly``, ``dragonfly``, ``fattree``), a topology or fabric, its spec or file,
+        one of these with a method (``torus(8,8)@ring``), or a plan or its file.
+    nodes, degree
+        N and d, which everyday names need; without them those of the first contender that has its own.
+    alpha, sizes, bandwidth
+        Latency of a step, sizes of data, and bandwidth of a node, the same for all: topologies have it over d ports
+        (those that they leave unused carry nothing), fabrics to their switches.
+    gap, hop
+        Time between the starts of two messages at one port, and in a switch; if None what
+        :mod:`topodesign.base.latency` says.
+    prices
+        Of a ``cable``, a ``port`` of a node, a ``switch`` and a ``switch-port``: adds what each contender costs.
+    time_limit
+        For each contender, seconds or text with a unit. What is not measured then is not waited for.
+    progress
+        Called with the share of the contenders that are done.
+
+    Returns
+    -------
+    Comparison
+        Everyday names that stand for nothing of this size, and contenders that take too long, are in ``missing``.
+
+    Raises
+    ------
+    ParameterError
+        If contenders differ in their nodes or one has too many ports, or a price or the time limit is wrong.
+    InfeasibleError
+        If nothing is left to compare.
+    TopodesignError
+        Of the other kinds, as of :func:`topodesign.schedule` and :func:`topodesign.evaluate`.
+
+    Examples
+    --------
+    >>> found = compare(["best", "torus", "ring", "slimfly"], nodes=16, degree=4)
+    >>> [(one.name, one.steps) for one in found.contenders]
+    [('best', 2), ('torus', 4), ('ring', 15)]
+    >>> found.best().name
+    'best'
+    """
+    if not isinstance(contenders, list | tuple) or not contenders:
+        raise ParameterError("give a list of contenders, such as ['best', 'torus', 'fattree']")
+    work = as_workload(alpha, sizes, bandwidth, gap=gap, hop=hop)
+    many = None if nodes is None else as_count(nodes, "number of nodes", 2)
+    ports = None if degree is None else as_count(degree, "degree", 1)
+    costs = (
+        None if prices is None else {as_choice("price", name, PRICED): _price(value) for name, value in prices.items()}
+    )
+    limit = as_time(time_limit)
+    if not 0 < limit <= MOST_SECONDS:
+        raise ParameterError(f"time_limit must be above zero and at most {MOST_SECONDS} seconds")
+    found: list[Contender] = []
+    missing: list[tuple[str, str]] = []
+    for done, what in enumerate(contenders, 1):
+        try:
+            with deadline(float(limit)):
+                one = contender(what, work, many, ports, costs)
+        except InfeasibleError as error:
+            missing.append((str(what), str(error)))
+        except OutOfTime:
+            missing.append((str(what), f"was not scheduled, verified and measured within {format_time(limit)}"))
+        else:
+            found.append(one)
+            many = one.nodes
+        if progress is not None:
+            progress(done / len(contenders))
+    if not found:
+        raise InfeasibleError("\n".join(f"{name}: {why}" for name, why in missing))
+    own = [one.topology.degree for one in found if isinstance(one.place, Topology)]
+    most = ports or max(own, default=found[0].nodes - 1)  # switches may link everybody with everybody
+    return Comparison(tuple(found), work, lower_bounds(found[0].nodes, most), tuple(missing))
+
+
+def _price(value: Quantity) -> Fraction:
+    try:
+        price = Fraction(value)
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+        raise ParameterError(f"a price is a number, not {value!r}") from None
+    if price < 0:
+        raise ParameterError(f"a price is not below zero, unlike {value}")
+    return price

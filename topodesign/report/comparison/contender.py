@@ -1,0 +1,339 @@
+"""A contender: something that people would wire, with the allreduce that would run on it and all that is to be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from topodesign.base.errors import InfeasibleError, ParameterError, SpecError, TooLargeError
+from topodesign.base.units import plain_number
+from topodesign.base.wording import suggest
+from topodesign.collectives import ALLREDUCE
+from topodesign.fabrics.fabric import Fabric
+from topodesign.graphs.expansions.library import LIBRARY
+from topodesign.graphs.expansions.places import PlaceLike, as_place
+from topodesign.optima.forest.fabric_optimum import optimum
+from topodesign.plans.files import load_plan
+from topodesign.plans.plan import Plan
+from topodesign.plans.replay.plans import verify
+from topodesign.plans.rounds import Rounds
+from topodesign.plans.timing.plans import simulate
+from topodesign.plans.timing.trees import TreeSimulation
+from topodesign.plans.trees import Trees
+from topodesign.pricing.all_to_all import all_to_all
+from topodesign.pricing.deferral import why_not
+from topodesign.pricing.evaluation import evaluate
+from topodesign.pricing.flows.flow_optimum import FlowOptimum
+from topodesign.pricing.workload import Workload
+from topodesign.report.comparison.everyday import EVERYDAY, Found, everyday
+from topodesign.report.comparison.measures import Counts, counts, widest_known
+from topodesign.report.comparison.timing import Phase, Timing
+from topodesign.schedulers.scheduling import METHODS, schedule
+from topodesign.topology.topology import Topology
+
+ContenderLike: TypeAlias = "PlaceLike | Plan"
+"""What can be compared: an everyday name, whatever names a topology or fabric, also with a method, or a plan."""
+
+_MOST_PLANNED = 2**17
+"""Nodes times links up to which a plan is made and verified; beyond, links are priced."""
+_MOST_FLOW = 64
+"""Nodes of a switched fabric up to which its all-to-all is worked out."""
+
+PRICED = ("cable", "port", "switch", "switch-port")
+"""What can have a price."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One of those that are compared.
+
+    Attributes
+    ----------
+    name
+        What it was called.
+    place
+        Topology or fabric; a fabric with the bandwidth of a node that was asked for.
+    method
+        Which schedulers its allreduce is by.
+    plan
+        Its allreduce, verified; None where the place is so large that its links were priced instead.
+    timing
+        What its times are made of, with the bandwidth of a node that was asked for.
+    chunks
+        For each size the number of chunks that its trees are fastest with; 1 of what is no pipeline.
+    times
+        Seconds of an allreduce for each size.
+    all_to_all
+        Bounds of the bandwidth factor of an all-to-all: no flow takes less, and one is known that takes the second;
+        None where that was not worked out.
+    bisection
+        Bounds of the capacity between two halves of the nodes, as a part of what nodes of one half have in all.
+    counts
+        Cables, ports, switches, and failures survived.
+    cost
+        By the prices given, or None.
+    """
+
+    name: str
+    place: Topology | Fabric
+    method: str
+    plan: Plan | None
+    timing: Timing
+    chunks: tuple[int, ...]
+    times: tuple[Fraction, ...]
+    all_to_all: tuple[Fraction | None, Fraction | None]
+    bisection: tuple[Fraction | None, Fraction | None]
+    counts: Counts
+    cost: Fraction | None
+
+    @property
+    def steps(self) -> int | Fraction:
+        """Communication steps of half an allreduce, or height of the trees of it."""
+        return whole(self.timing.steps)
+
+    @property
+    def bandwidth(self) -> Fraction:
+        """Bandwidth factor of half an allreduce."""
+        return self.timing.bandwidth
+
+    @property
+    def topology(self) -> Topology:
+        """The links."""
+        return self.place.topology if isinstance(self.place, Fabric) else self.place
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes, without switches."""
+        return self.topology.nodes - len(self.topology.switches)
+
+    @property
+    def what(self) -> str:
+        """The spec, or the name of the fabric."""
+        if isinstance(self.place, Fabric):
+            return self.place.name
+        return "its own links" if self.place.spec is None else str(self.place.spec)
+
+    @property
+    def proof(self) -> str:
+        """What the times rest on."""
+        return "links priced" if self.plan is None else "plan verified"
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON object, without the times."""
+        low, high = self.all_to_all
+        known = {"lower": _text(low), "upper": _text(high), "bandwidth": _text(low) if low == high else None}
+        return {
+            "name": self.name,
+            "spec": self.what,
+            "method": self.method,
+            "proof": self.proof,
+            "nodes": self.nodes,
+            "steps": plain_number(self.timing.steps),
+            "bandwidth": str(self.bandwidth),
+            **self.timing.record(),
+            "chunks": list(self.chunks),
+            "all_to_all": known,
+            "bisection": {"lower": _text(self.bisection[0]), "upper": _text(self.bisection[1])},
+            "cables": self.counts.cables,
+            "ports": self.counts.ports,
+            "switches": self.counts.switches,
+            "switch_ports": self.counts.switch_ports,
+            "failures_survived": self.counts.survives,
+            "simplex": not self.topology.is_duplex,
+            "cost": None if self.cost is None else float(self.cost),
+        }
+
+
+def whole(steps: Fraction) -> int | Fraction:
+    """Return a number of steps as an integer, unless halves of an allreduce differ."""
+    return steps.numerator if steps.denominator == 1 else steps
+
+
+def _text(value: Fraction | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def contender(
+    what: ContenderLike,
+    workload: Workload,
+    nodes: int | None = None,
+    degree: int | None = None,
+    prices: Mapping[str, Fraction] | None = None,
+) -> Contender:
+    """Make something measurable of what people say.
+
+    Parameters
+    ----------
+    what
+        An everyday name (which needs N and d); a topology or fabric, its spec or file; either with a method after an
+        at sign, as ``torus(8,8)@ring``; or a plan or its file.
+    workload
+        Latency, sizes and bandwidth of a node, the same for all: of a topology over the d ports, of a fabric it is what
+        every node has to the switches.
+    nodes, degree
+        N and d: places must have so many nodes, and at most so many ports.
+    prices
+        Of a cable, a port of a node, a switch and a port of a switch.
+
+    Raises
+    ------
+    InfeasibleError
+        If there is none of that size, or no schedule.
+    ParameterError
+        If it has another number of nodes or more ports, or N and d are missing.
+    TopodesignError
+        Of the other kinds, if a text or file cannot be read.
+    """
+    name, found = _found(what, workload, nodes, degree)
+    plan, method = (found, "auto") if isinstance(found, Plan) else (None, found.method)
+    place = found.place
+    links = place.topology if isinstance(place, Fabric) else place
+    own = links.nodes - len(links.switches)
+    if nodes is not None and own != nodes:
+        raise ParameterError(f"{name} has {own} nodes, not {nodes}; compare what has as many")
+    if isinstance(place, Fabric):
+        place = with_node_bandwidth(place, workload.bandwidth / 8)
+        ports = Fraction(1)
+    else:
+        if degree is not None and place.degree > degree:
+            raise ParameterError(f"{name} needs {place.degree} ports a node, not {degree}")
+        ports = Fraction(degree or place.degree, place.degree)  # those that it leaves unused carry nothing
+    if plan is not None:
+        plan = replace(plan, place=place)
+        _check_allreduce(plan, name)
+    elif own * len(links.src) <= _MOST_PLANNED or method != "auto" or isinstance(place, Fabric):
+        plan = schedule(place, ALLREDUCE, method=method)
+    if plan is not None:
+        per_port = None if isinstance(place, Fabric) else ports
+        timing = _of_plan(plan, per_port, workload)
+        if method == "auto" and timing.steps == 1 and isinstance(place, Topology) and why_not(place, 1) is None:
+            longer = schedule(place, ALLREDUCE, method="deferred")  # auto takes the fewest steps
+            other = _of_plan(longer, per_port, workload)
+            if other.times(workload)[0] < timing.times(workload)[0]:
+                plan, timing = longer, other
+        method = plan.generator.get("method", method)
+    elif isinstance(place, Topology):
+        method, timing = _of_links(place, ports, workload)
+    number = counts(_single(links) if isinstance(place, Fabric) else links)
+    lower, upper = _all_to_all(place, ports, workload)
+    return Contender(
+        name,
+        place,
+        method,
+        plan,
+        timing,
+        timing.chunks(workload),
+        timing.times(workload),
+        (lower, upper),
+        _bisection(links, upper, ports),
+        number,
+        None if prices is None else _cost(number, prices),
+    )
+
+
+def _found(what: ContenderLike, work: Workload, nodes: int | None, degree: int | None) -> tuple[str, Found | Plan]:
+    """Return what it is called, and what it is."""
+    if isinstance(what, Plan):
+        return what.spec or "a plan", what
+    if isinstance(what, str | Path) and str(what).endswith(".npz"):
+        return str(what), load_plan(what)
+    if not isinstance(what, str):
+        place = as_place(what)
+        return place.name if isinstance(place, Fabric) else str(place.spec or "a topology"), Found(place)
+    text, at, method = what.rpartition("@")
+    if not at:
+        text, method = what, "auto"
+    elif method not in METHODS:
+        raise ParameterError(f"{method!r} in {what!r} is no method; {suggest(method, METHODS)}")
+    if text.strip() in EVERYDAY:
+        if nodes is None or degree is None:
+            raise ParameterError(f"'{text}' is a kind, not a size; say how many nodes and ports (-n, -d)")
+        found = everyday(text.strip(), nodes, degree, work)
+        return what, found if method == "auto" else found._replace(method=method)
+    try:
+        return what, Found(as_place(text), method)
+    except SpecError:
+        near = suggest(text.partition("(")[0].strip(), EVERYDAY, "")
+        if not near or text.partition("(")[0].strip() in LIBRARY:
+            raise
+        raise ParameterError(f"{text!r:.60} is neither an everyday name nor a spec; {near}") from None
+
+
+def with_node_bandwidth(fabric: Fabric, bandwidth: Fraction) -> Fabric:
+    """Return a fabric whose best connected node has this bandwidth, in bytes a second, all links in proportion."""
+    out = fabric.topology.out_ports
+    most = max(int(out[node]) for node in fabric.compute)
+    return replace(fabric, unit=bandwidth / most)
+
+
+def _single(links: Topology) -> Topology:
+    """Return one link for every linked pair: capacities of a fabric are bandwidths, not numbers of cables."""
+    return Topology.from_arrays(links.nodes, links.src, links.dst, switches=links.switches)
+
+
+def _check_allreduce(plan: Plan, name: str) -> None:
+    if not plan.collective.like(ALLREDUCE) or plan.collective.group is not None:
+        raise ParameterError(f"{name} is a plan of {plan.collective}; allreduces are compared")
+
+
+def _of_links(topology: Topology, ports: Fraction, work: Workload) -> tuple[str, Timing]:
+    """Return by which methods its allreduce is cheapest and what that costs, by the links."""
+    found = evaluate(topology)
+    methods, pair = min(found.ways, key=lambda way: work.allreduce(*way[1])[0])
+    return ", ".join(methods), Timing(tuple(Phase(one.steps, 1, 0, one.bandwidth * ports) for one in pair))
+
+
+def _of_plan(plan: Plan, ports: Fraction | None, work: Workload) -> Timing:
+    """Return what a plan costs, once it is verified.
+
+    ``ports`` is the ports of a node over those of the topology, or None on a fabric, which has its own bandwidths.
+    """
+    verdict = verify(plan)
+    if not verdict.ok:
+        raise InfeasibleError(f"the allreduce of {plan.spec} is wrong: {verdict}")
+    claim = plan.claim
+    if isinstance(plan.movement, Rounds) and ports is not None:
+        return Timing((Phase(int(claim["steps"]), 1, 0, claim["bandwidth"] * ports),))
+    if not isinstance(plan.movement, Trees):
+        raise ParameterError("rounds and trees are compared; simulate shows the time of other plans")
+    rate = None if ports is None else work.bandwidth / ports
+    run = simulate(plan, size=work.sizes[0], bandwidth=rate, **work.model).run
+    if not isinstance(run, TreeSimulation):
+        raise ParameterError("rounds and trees are compared; simulate shows the time of other plans")
+    return Timing.of_run(run, work.bandwidth)
+
+
+def _all_to_all(place: Topology | Fabric, ports: Fraction, work: Workload) -> tuple[Fraction | None, Fraction | None]:
+    """Return bounds of the bandwidth factor."""
+    if isinstance(place, Topology):
+        found = all_to_all(place, effort="quick")
+        return found.lower * ports, None if found.upper is None else found.upper * ports
+    if len(place.compute) > _MOST_FLOW:
+        return None, None
+    try:
+        best = optimum(place, "all-to-all")
+    except TooLargeError:
+        return None, None
+    if not isinstance(best, FlowOptimum):
+        return None, None
+    factor = work.bandwidth / 8 / best.bandwidth
+    return factor, factor
+
+
+def _bisection(topology: Topology, factor: Fraction | None, ports: Fraction) -> tuple[Fraction | None, Fraction | None]:
+    """Return bounds of the narrowest half of a topology: from an all-to-all that fits, and from a cut that was found.
+
+    Of an all-to-all (N/2)^2 shards cross from half to half, in y M/B: so the capacity is at least N/(4y) of B.
+    """
+    half = topology.nodes // 2
+    lower = None if factor is None or topology.switches else Fraction(topology.nodes - half, topology.nodes) / factor
+    found = widest_known(topology)
+    return lower, None if found is None else found[1] / (half * topology.degree * ports)
+
+
+def _cost(number: Counts, prices: Mapping[str, Fraction]) -> Fraction:
+    amounts: Sequence[int] = (number.cables, number.ports, number.switches, number.switch_ports)
+    return sum((prices.get(name, Fraction(0)) * many for name, many in zip(PRICED, amounts, strict=True)), Fraction(0))

@@ -1,0 +1,198 @@
+"""Names that people use for what they would wire anyway, and the best of each kind for N nodes of d ports."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from topodesign.base.errors import InfeasibleError, ParameterError
+from topodesign.base.wording import suggest
+from topodesign.catalog.pareto import pareto
+from topodesign.fabrics.fabric import Fabric
+from topodesign.fabrics.presets import build_fabric
+from topodesign.graphs.expansions.library import build
+from topodesign.graphs.mms import mms
+from topodesign.pricing.workload import Workload
+from topodesign.schedulers.baselines.double_binary_tree import two_trees
+from topodesign.topology.topology import Topology
+
+
+class Found(NamedTuple):
+    """What a name stands for at some size, and how it is scheduled; ``auto`` asks all methods."""
+
+    place: Topology | Fabric
+    method: str = "auto"
+
+
+Find = Callable[[int, int, Workload], Found | str]
+"""Returns what the name stands for with N nodes of d ports, or why there is none; the best may depend on the work."""
+
+
+class Everyday(NamedTuple):
+    """A name with what it means."""
+
+    find: Find
+    meaning: str
+
+
+def everyday(name: str, nodes: int, degree: int, work: Workload) -> Found:
+    """Return what an everyday name stands for.
+
+    Raises
+    ------
+    ParameterError
+        If the name is unknown.
+    InfeasibleError
+        If there is none of that size; the message says which sizes there are.
+    """
+    if name not in EVERYDAY:
+        raise ParameterError(f"{name!r} is no everyday name; {suggest(name, EVERYDAY)}")
+    found = EVERYDAY[name].find(nodes, degree, work)
+    if isinstance(found, str):
+        raise InfeasibleError(f"there is no {name} of {nodes} nodes with {degree} ports: {found}")
+    return found
+
+
+def _best(nodes: int, degree: int, work: Workload) -> Found | str:
+    return Found(pareto(nodes, degree, alpha=work.alpha, sizes=work.sizes, bandwidth=work.bandwidth).best.build())
+
+
+def _sides(nodes: int, count: int) -> Iterator[tuple[int, ...]]:
+    """Yield the ways to write a number as a product of so many sides of at least 2, ascending."""
+
+    def below(rest: int, left: int, least: int) -> Iterator[tuple[int, ...]]:
+        if left == 1:
+            if rest >= least:
+                yield (rest,)
+            return
+        for side in range(least, math.isqrt(rest) + 1):
+            if rest % side == 0:
+                for more in below(rest // side, left - 1, side):
+                    yield (side, *more)
+
+    return below(nodes, count, 2)
+
+
+def _torus(dimensions: int | None) -> Find:
+    """Return the finder of the torus of least diameter in so many dimensions, or in any number."""
+
+    def find(nodes: int, degree: int, _work: Workload) -> Found | str:
+        best: tuple[int, int, tuple[int, ...]] | None = None
+        for count in range(1, degree + 1) if dimensions is None else (dimensions,):
+            for sides in _sides(nodes, count):
+                ports = sum(1 if side == 2 else 2 for side in sides)
+                if ports <= degree:
+                    one = sum(side // 2 for side in sides), -ports, sides
+                    best = one if best is None else min(best, one)
+        if best is None:
+            return f"{nodes} is no product of sides whose torus needs at most {degree} ports"
+        return Found(_trunked(f"torus({','.join(map(str, best[2]))})", -best[1], degree))
+
+    return find
+
+
+def _trunked(spec: str, ports: int, degree: int) -> Topology:
+    """Return a topology with every link as often as there are ports for all of them."""
+    return build(spec if degree < 2 * ports else f"parallel({spec},{degree // ports})")
+
+
+def _hypercube(nodes: int, degree: int, _work: Workload) -> Found | str:
+    dimensions = nodes.bit_length() - 1
+    if nodes != 2**dimensions or not 1 <= dimensions <= degree:
+        return f"it has 2^k nodes with k ports, and k is at most {degree}"
+    return Found(_trunked(f"hypercube({dimensions})", dimensions, degree))
+
+
+def _hyperx(nodes: int, degree: int, _work: Workload) -> Found | str:
+    best: tuple[int, int, tuple[int, ...]] | None = None
+    for count in range(1, degree + 1):
+        for sides in _sides(nodes, count):
+            ports = sum(sides) - len(sides)
+            if ports <= degree:
+                one = len(sides), -ports, sides
+                best = one if best is None else min(best, one)
+    if best is None:
+        return "it needs a port for every other value of each coordinate"
+    factors = [f"complete({side})" for side in best[2]]
+    spec = factors[0] if len(factors) == 1 else f"product({','.join(factors)})"
+    return Found(_trunked(spec, -best[1], degree))
+
+
+def _jellyfish(nodes: int, degree: int, _work: Workload) -> Found | str:
+    if nodes <= degree or degree < 2 or nodes * degree % 2:
+        return "a random regular graph has two ports or more, more nodes than ports, and an even number of ports in all"
+    return Found(build(f"randomregulargraph({nodes},{degree},0)"))
+
+
+def _slimfly(nodes: int, degree: int, _work: Workload) -> Found | str:
+    sizes = [args for ports in range(1, degree + 1) for args in mms.find(nodes, ports)]
+    if not sizes:
+        return "it has 2q^2 nodes with about 3q/2 ports, for prime powers q: 50 with 7, 98 with 11, 128 with 12, ..."
+    return Found(build(f"mms({sizes[0][0]})"))
+
+
+def _dragonfly(nodes: int, _degree: int, _work: Workload) -> Found | str:
+    """Return the balanced one: groups of a routers with p hosts, a about 2p, at most a p + 1 groups."""
+    best: tuple[float, tuple[int, int, int]] | None = None
+    for groups, routers, hosts in _triples(nodes):
+        if groups < 2 or groups > routers * hosts + 1:
+            continue
+        one = abs(math.log(routers / (2 * hosts))), (groups, routers, hosts)
+        best = one if best is None else min(best, one)
+    if best is None:
+        return f"{nodes} is no product of groups, routers and hosts with few enough groups"
+    return Found(build_fabric(f"dragonfly({','.join(map(str, best[1]))})"))
+
+
+def _triples(nodes: int) -> Iterator[tuple[int, int, int]]:
+    divisors = [one for one in range(1, nodes + 1) if nodes % one == 0]
+    for first, second in itertools.product(divisors, repeat=2):
+        if nodes % (first * second) == 0:
+            yield first, second, nodes // (first * second)
+
+
+def _fattree(nodes: int, _degree: int, _work: Workload) -> Found | str:
+    """Return the two-level one without oversubscription whose leaves have about as many hosts as there are leaves."""
+    sizes = [hosts for hosts in range(2, nodes // 2 + 1) if nodes % hosts == 0]
+    if not sizes:
+        return f"{nodes} hosts are not divided among leaves"
+    hosts = min(sizes, key=lambda one: abs(math.log(one * one / nodes)))
+    return Found(build_fabric(f"fat_tree({nodes // hosts},{hosts},{hosts})"), "forest")
+
+
+def _ring(nodes: int, degree: int, _work: Workload) -> Found | str:
+    if nodes < 3:
+        return "a ring has 3 nodes"
+    return Found(build(f"biring({degree - degree % 2},{nodes})" if degree > 1 else f"uniring(1,{nodes})"), "ring")
+
+
+def _tree(nodes: int, degree: int, _work: Workload) -> Found | str:
+    """Return links for the edges of the two trees of an allreduce, as often as there are ports for."""
+    if degree < 4 or nodes < 3:
+        return "two binary trees need 4 ports"
+    trees = two_trees(Fabric.from_topology(build(f"biring(2,{nodes})")), None)
+    ends = np.array([edge for tree in trees for edge in tree.edges])
+    u, v = np.concatenate((ends, ends[:, ::-1])).T
+    capacity = np.full(len(u), degree // 4)
+    return Found(Topology.from_arrays(nodes, u, v, capacity), "double-binary-tree")
+
+
+EVERYDAY: dict[str, Everyday] = {
+    "best": Everyday(_best, "what pareto finds for the first size"),
+    "ring": Everyday(_ring, "rings both ways over all ports, as NCCL runs them"),
+    "tree": Everyday(_tree, "two binary trees for every four ports, as NCCL runs them"),
+    "torus": Everyday(_torus(None), "the torus of least diameter"),
+    "torus2d": Everyday(_torus(2), "the squarest torus of two dimensions"),
+    "torus3d": Everyday(_torus(3), "the torus of three dimensions"),
+    "hypercube": Everyday(_hypercube, "the hypercube"),
+    "hyperx": Everyday(_hyperx, "complete graphs along every coordinate"),
+    "jellyfish": Everyday(_jellyfish, "a random regular graph, duplex, seed 0"),
+    "slimfly": Everyday(_slimfly, "the McKay-Miller-Siran graph"),
+    "dragonfly": Everyday(_dragonfly, "groups of connected routers, switched"),
+    "fattree": Everyday(_fattree, "leaves and spines that do not block, switched"),
+}
+"""What people would do anyway, by name."""

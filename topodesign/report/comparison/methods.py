@@ -1,0 +1,529 @@
+"""All methods on the same place and sizes: what each makes of it, beside a bound that is proved."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from topodesign.base.arguments import as_choice, as_integer
+from topodesign.base.deadline import OutOfTime, Stopwatch, deadline
+from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopodesignError
+from topodesign.base.latency import Latency
+from topodesign.base.records import Named, SideBySide, Table
+from topodesign.base.units import (
+    Quantity,
+    as_bandwidth,
+    as_size,
+    as_time,
+    format_bandwidth,
+    format_size,
+    format_time,
+    plain_number,
+)
+from topodesign.base.wording import counted, listed
+from topodesign.collectives import ALLREDUCE, BROADCAST, GATHER, REDUCE, REDUCE_SCATTER, Collective, as_collective
+from topodesign.fabrics.fabric import NODE_BANDWIDTH, OWN_LATENCIES, Fabric
+from topodesign.fabrics.latencies import as_latency
+from topodesign.graphs.expansions.places import PlaceLike, as_fabric, as_place
+from topodesign.optima.forest.throughput import compute_node, throughput
+from topodesign.plans.plan import Plan
+from topodesign.plans.replay.plans import verify
+from topodesign.plans.timing.paths import PathSimulation
+from topodesign.plans.timing.plans import Run, simulate
+from topodesign.plans.timing.trees import TreeSimulation
+from topodesign.pricing.closed_form import distances
+from topodesign.pricing.flows.flow_optimum import FLOWS, flow_optimum
+from topodesign.report.comparison.timing import GAPS_AND_HOPS, Timing, gaps_and_hops, step_words
+from topodesign.schedulers.scheduling import METHODS, schedule
+from topodesign.topology.link_table import LinkTable
+from topodesign.topology.topology import Topology
+
+MOST_SECONDS = 10**6
+"""The largest limit on the time of a method."""
+_LONGEST_REASON = 100
+
+
+@dataclass(frozen=True)
+class MethodResult:
+    """What one method makes.
+
+    Attributes
+    ----------
+    method
+        Its name.
+    kind
+        What moves: ``rounds``, ``trees``, ``paths`` or ``timed``; empty if it made nothing.
+    steps
+        Steps of rounds, and the height of trees and paths, without chunks that follow one another; None of timed sends.
+    bandwidth
+        The bandwidth factor: y of rounds, and what trees and paths have in its place; None of timed sends.
+    timing, chunks
+        What the times of trees and paths are made of, and the number of chunks for each size; None of others.
+    times
+        Seconds for each of the sizes, as simulated.
+    seconds
+        Real time that making it took.
+    verified
+        Whether the verifier accepts it, and all that it claims.
+    reason
+        Why it made nothing, or what is wrong; empty where all is well.
+    """
+
+    method: str
+    kind: str = ""
+    steps: int | None = None
+    bandwidth: Fraction | None = None
+    timing: Timing | None = None
+    chunks: tuple[int, ...] = ()
+    times: tuple[Fraction, ...] = ()
+    seconds: float = 0.0
+    verified: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class MethodComparison(SideBySide):
+    """What all methods make of a collective on the same place.
+
+    Attributes
+    ----------
+    name
+        What the place is called.
+    nodes
+        Number of nodes that compute.
+    collective
+        What is done, with its root.
+    sizes
+        Bytes of the whole data.
+    messages, bandwidth
+        What messages take beside their bytes, and bits per second of all links of a node (of the largest node of a
+        fabric).
+    factor
+        Bandwidth factor that no plan goes below, proved: the best of a flow or of cuts, of an allreduce the larger of
+        what must leave a cut and 2 (N-1)/N of the data for every node.
+    steps
+        Steps that no plan goes below: the largest distance that data must go, through switches for one.
+    latency
+        Seconds that no plan goes below: of so many steps, or of the links of the quickest way where that is slowest.
+    methods
+        Those that made something, the fastest at the first size first, and then the others with their reasons.
+    """
+
+    name: str
+    nodes: int
+    collective: Collective
+    sizes: tuple[Fraction, ...]
+    messages: Latency
+    bandwidth: Fraction
+    factor: Fraction
+    steps: int
+    latency: Fraction
+    methods: tuple[MethodResult, ...]
+
+    @property
+    def bounds(self) -> tuple[Fraction, ...]:
+        """Seconds that no plan goes below, for each size: the larger of latency and bandwidth alone."""
+        return tuple(max(self.latency, self._busy(self.factor, size)) for size in self.sizes)
+
+    def side_by_side(self) -> tuple[str, Sequence[Fraction], Named, Sequence[Fraction], str]:
+        """Return what a plot shows: of the methods that made something."""
+        what = self.collective.name
+        times = [(one.method, one.times) for one in self.methods if one.times]
+        return f"{self.name}: {what} over message size", self.sizes, times, self.bounds, what
+
+    def over_bound(self, one: MethodResult) -> Fraction | None:
+        """Return the bandwidth factor of a method over the proven bound; of timed sends their time at the last size."""
+        if one.bandwidth is not None:
+            return one.bandwidth / self.factor
+        return one.times[-1] / self.bounds[-1] if one.times else None
+
+    def _busy(self, factor: Fraction, size: Fraction) -> Fraction:
+        return factor * 8 * size / self.bandwidth
+
+    def heading(self) -> str:
+        """Return what is compared, and the bound."""
+        what = f"{self.collective} of {self.nodes} nodes on {self.name}"
+        least = f"fewer than {counted(self.steps, 'step')} or a bandwidth factor below {self.factor}"
+        own, first = self.messages.alpha is None, ""
+        given = [] if self.messages.alpha is None else [f"alpha {format_time(self.messages.alpha)}"]
+        given += [f"gap {format_time(self.messages.gap)}"] if self.switched else []
+        given += [f"hop {format_time(self.messages.hop)}"] if self.switched and not own else []
+        if own:
+            given.insert(0, "links with their own latencies")
+            first = f"ends before {format_time(self.latency)} or "
+        else:
+            given.append(f"{format_bandwidth(self.bandwidth)} per node")
+        return f"{what}; {', '.join(given)}: no plan {first}has {least}"
+
+    @property
+    def switched(self) -> bool:
+        """Whether messages of some plan pass switches or share a port."""
+        return any(one.timing is not None and (one.timing.gaps or one.timing.hops) for one in self.methods)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a row for every method and size, one for a method that made nothing."""
+        rows = []
+        for one in self.methods:
+            common = {"method": one.method, "kind": one.kind, "steps": one.steps, "bandwidth": one.bandwidth}
+            more = {
+                "over_bound": self.over_bound(one),
+                "made_in_s": one.seconds,
+                "verified": one.verified,
+                "reason": one.reason,
+            }
+            timed = zip(self.sizes, one.times, strict=True) if one.times else [(None, None)]
+            rows += [{**common, "size_bytes": size, "time_s": seconds, **more} for size, seconds in timed]
+        return rows
+
+    def record(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {
+            "place": self.name,
+            "nodes": self.nodes,
+            "collective": self.collective.name,
+            "root": self.collective.root,
+            **self.messages.record(),
+            "bandwidth_bps": plain_number(self.bandwidth),
+            "bound": {
+                "steps": self.steps,
+                "bandwidth": str(self.factor),
+                "times_s": [float(one) for one in self.bounds],
+            },
+            "sizes_bytes": [plain_number(size) for size in self.sizes],
+            "methods": [self._method(one) for one in self.methods],
+        }
+
+    def _method(self, one: MethodResult) -> dict[str, Any]:
+        over = self.over_bound(one)
+        return {
+            "method": one.method,
+            "kind": one.kind or None,
+            "steps": one.steps,
+            "bandwidth": None if one.bandwidth is None else str(one.bandwidth),
+            **(Timing(()) if one.timing is None else one.timing).record(),
+            "chunks": list(one.chunks),
+            "times": [str(seconds) for seconds in one.times],
+            "times_s": [float(seconds) for seconds in one.times],
+            "over_bound": None if over is None else float(over),
+            "made_in_s": one.seconds,
+            "verified": one.verified,
+            "reason": one.reason or None,
+        }
+
+    def table(self) -> Table:
+        """Return a row for every method that made a plan, and one for the bound; below, why the others made none."""
+        sizes = tuple(format_size(size) for size in self.sizes)
+        made = [one for one in self.methods if one.times]
+        alike = self.messages.alpha is not None  # else times do not follow from columns
+        shared = (GAPS_AND_HOPS,) if alike and self.switched else ()
+        cut = ("chunks",) if alike and any(one.timing for one in made) else ()
+        columns = ("method", "kind", "steps", "y", *shared, *cut, *sizes, "y / bound")
+        best = [min((one.times[at] for one in made), default=None) for at in range(len(sizes))]
+        rows = []
+        for one in made:
+            over = self.over_bound(one)
+            times = [
+                f"{format_time(seconds)}{'*' if seconds == least else ''}"
+                for seconds, least in zip(one.times, best, strict=True)
+            ]
+            steps = "" if one.steps is None else str(one.steps)
+            factor = "" if one.bandwidth is None else f"{float(one.bandwidth):.4f}"
+            ratio = "" if over is None else f"{float(over):.3f}"
+            more = [gaps_and_hops(one.timing)] if shared else []
+            more += [" ".join(map(str, one.chunks))] if cut else []
+            rows.append((one.method, one.kind, steps, factor, *more, *times, ratio))
+        least_times = map(format_time, self.bounds)
+        none = ("",) * len((*shared, *cut))
+        rows.append(("at least", "", str(self.steps), f"{float(self.factor):.4f}", *none, *least_times, ""))
+        why: dict[str, list[str]] = {}
+        for one in self.methods:
+            if not one.times:
+                why.setdefault(one.reason, []).append(one.method)
+        footnote = "\n".join(
+            [*self._formulas(made), *(f"{', '.join(names)}: {reason}" for reason, names in why.items())]
+        )
+        return Table(
+            self.heading(),
+            columns,
+            tuple(rows),
+            frozenset({"kind", "method"}),
+            frozenset({"kind", "y / bound"}),
+            compared=len(made),
+            footnote=footnote,
+        )
+
+    def _formulas(self, made: Sequence[MethodResult]) -> Iterator[str]:
+        """Yield how times follow from the columns."""
+        if self.messages.alpha is None:
+            yield "times: as simulate has them, with the latencies of the links"
+            return
+        if any(one.kind == "rounds" for one in made):
+            yield "time of rounds = steps alpha + y M/B"
+        step = step_words(switched=self.switched)
+        halves = {one.method: len(one.timing.phases) == 2 for one in made if one.timing is not None}
+        if any(halves.values()):
+            yield f"of chunks (steps + 2 (chunks - 1)) ({step} + y M/B / (2 chunks))"
+        if whole := [name for name, both in halves.items() if not both]:
+            which = f"of {listed(whole)}" if len(whole) < len(halves) else "of chunks"
+            yield f"{which} (steps + chunks - 1) ({step} + y M/B / chunks)"
+        if any(one.kind == "timed" for one in made):
+            yield "of timed sends what simulate has, links being free for the next after gap and bytes"
+
+
+def compare_methods(
+    place: PlaceLike,
+    collective: Collective | str = "allreduce",
+    *,
+    root: str | int | None = None,
+    sizes: Quantity | Iterable[Quantity] = "1MiB",
+    alpha: Quantity = "10us",
+    bandwidth: Quantity | None = None,
+    gap: Quantity | None = None,
+    hop: Quantity | None = None,
+    methods: Sequence[str] = (),
+    time_limit: Quantity = "10s",
+    progress: Callable[[float], None] | None = None,
+) -> MethodComparison:
+    """Schedule a collective with every method there is, verify and time what they make, and set it against a bound.
+
+    Parameters
+    ----------
+    place
+        A topology or a fabric, the spec of one, a file, or a networkx graph.
+    collective
+        What.
+    root
+        Name or number of the node of a collective that has one.
+    sizes
+        Whole data M: bytes, or text with a unit; one or several.
+    alpha
+        Latency of a message: seconds, or text with a unit; or ``fabric`` for what a fabric says of its links, of which
+        a message takes the sum of those that it goes over.
+    bandwidth
+        Of all links of a node, for a topology, bits per second or text with a unit; 100Gbps if None. Fabrics have their
+        own.
+    gap, hop
+        Time between the starts of two messages at one port, and in a switch; if None what
+        :mod:`topodesign.base.latency` says.
+    methods
+        Names of those to compare; all if there are none.
+    time_limit
+        For each method, seconds or text with a unit. What is not there then is not waited for: a search ends with the
+        best that it has, and any other method without a plan.
+    progress
+        Called with the share of the methods that are done.
+
+    Returns
+    -------
+    MethodComparison
+        A row for every method; those that made no plan say why.
+
+    Raises
+    ------
+    SpecError, FileFormatError, UnitError, TopologyError
+        If the place or a quantity cannot be read.
+    ParameterError
+        If a method is not known, a root missing or superfluous, or a fabric is given another bandwidth.
+    InfeasibleError
+        If some node cannot be reached.
+
+    Examples
+    --------
+    >>> table = compare_methods("torus(4,4)", "allgather", methods=["spff", "ring", "bruck"])
+    >>> [(one.method, one.steps, str(one.bandwidth)) for one in table.methods]
+    [('spff', 4, '15/16'), ('ring', 15, '15/16'), ('bruck', 8, '7')]
+    """
+    asked = as_collective(collective)
+    root = asked.root if root is None else root
+    if (root is None) == asked.rooted:
+        raise ParameterError(f"{asked} {'needs a root' if asked.rooted else 'has no root; leave it out'}")
+    where = as_place(place)
+    rate = None if bandwidth is None else as_bandwidth(bandwidth)
+    fabric = as_fabric(where, rate)
+    several = [sizes] if isinstance(sizes, str | int | float | Fraction) else list(sizes)
+    amounts = tuple(as_size(size) for size in several)
+    if not amounts:
+        raise ParameterError("at least one size is needed")
+    messages, limit = as_latency(alpha, gap, hop), as_time(time_limit)
+    if not 0 < limit <= MOST_SECONDS:
+        raise ParameterError(f"time_limit must be above zero and at most {MOST_SECONDS} seconds")
+    names = [as_choice("method", name, METHODS) for name in methods] or list(METHODS)
+    if root is not None:
+        last = len(fabric.names) - 1
+        number = fabric.number(root) if isinstance(root, str) else as_integer("root", root, 0, last)
+        asked = asked.at(compute_node(fabric, fabric.names[number]))
+    total = 8 * fabric.unit * max(1, fabric.topology.degree)
+    if isinstance(where, Topology):
+        total = 8 * NODE_BANDWIDTH if rate is None else rate
+    steps, factor = _bound(fabric, asked, total, float(limit))
+    latency = _least_latency(fabric, asked, messages)
+    given: dict[str, Any] = {"bandwidth": rate, "time_limit": limit, "total": total, "unit": 8 * fabric.unit}
+    given |= {"messages": messages, "overlap": True, "link_table": None}
+    given["alpha"] = OWN_LATENCIES if messages.alpha is None else messages.alpha
+    if fabric.topology.switches and messages.alpha is not None:  # what passes a switch takes a hop there
+        passed = {(u, v): messages.hop for u, v, _ in fabric.topology.links() if u in fabric.topology.switches}
+        given["link_table"] = LinkTable(passed, {})
+    results = []
+    for done, name in enumerate(names):
+        results.append(_tried(where, asked, name, amounts, given))
+        if progress is not None:
+            progress((done + 1) / len(names))
+    results.sort(key=lambda one: (not one.times, one.times))
+    nodes = len(fabric.compute)
+    return MethodComparison(
+        _called(where), nodes, asked, amounts, messages, total, factor, steps, latency, tuple(results)
+    )
+
+
+def _called(where: Topology | Fabric) -> str:
+    if isinstance(where, Fabric):
+        return where.name
+    return "a topology without a spec" if where.spec is None else str(where.spec)
+
+
+def _tried(
+    where: Topology | Fabric, collective: Collective, name: str, sizes: tuple[Fraction, ...], given: Mapping[str, Any]
+) -> MethodResult:
+    """Return what a method makes, or why it makes nothing."""
+    method = METHODS[name]
+    if not method.does(collective):
+        return MethodResult(name, reason=f"makes no {collective}")
+    if not method.fabrics and isinstance(where, Fabric):
+        return MethodResult(name, reason="is for topologies without switches and names")
+    known = method.options if "overlap" in method.options else method.options - {"link_table"}
+    options = {key: value for key, value in given.items() if key in known and value is not None}
+    if "alpha" in options and "time_limit" in options:  # one search for each size
+        options["time_limit"] /= len(sizes)
+    rate = None if isinstance(where, Fabric) else given["bandwidth"]
+    limit, seconds = float(given["time_limit"]), 0.0
+    runs: list[Run] = []
+    plan: Plan | None = None
+    figures: Mapping[str, Fraction] = {}
+    begun = Stopwatch()
+    try:
+        with deadline(2 * limit if "time_limit" in options else limit):  # that ends by itself, and is verified then
+            for size in sizes:
+                if plan is None or "alpha" in options:  # what knows of latency is made for one size
+                    plan = schedule(where, collective, method=name, root=collective.root, size=size, **options)
+                    seconds = seconds or begun()
+                    report = verify(plan)
+                    if not report.ok:
+                        return MethodResult(name, plan.kind, seconds=seconds, reason=f"wrong: {report.problems[0]}")
+                    figures = report.figures
+                more = {"gap": given["messages"].gap, "hop": given["messages"].hop, "bandwidth": rate}
+                runs.append(simulate(plan, size=size, alpha=given["alpha"], **more).run)
+    except OutOfTime:
+        what = "was not verified and timed" if seconds else "made no plan"
+        return MethodResult(name, seconds=seconds, reason=f"{what} within {format_time(given['time_limit'])}")
+    except (TopodesignError, MemoryError) as error:
+        (words, *_) = str(error).splitlines() or ["not enough memory"]
+        words = words.removeprefix(f"the method '{name}' has ").removesuffix("; try --method spff")
+        return MethodResult(name, reason=words if len(words) <= _LONGEST_REASON else f"{words[:_LONGEST_REASON]}...")
+    steps = figures.get("steps", figures.get("height"))
+    factor, kind = figures.get("bandwidth"), ""
+    if plan is not None:
+        kind = plan.kind
+        if "algorithmic_bandwidth" in figures:  # with the bandwidths that the plan has for itself
+            factor = given["total"] / given["unit"] * plan.fabric.unit / figures["algorithmic_bandwidth"]
+    piped = [run for run in runs if isinstance(run, TreeSimulation | PathSimulation)]
+    return MethodResult(
+        name,
+        kind,
+        None if steps is None else int(steps),
+        factor,
+        Timing.of_run(piped[0], given["total"]) if piped else None,
+        tuple(run.chunks for run in piped),
+        tuple(run.time for run in runs),
+        seconds,
+        verified=True,
+    )
+
+
+def _bound(fabric: Fabric, collective: Collective, total: Fraction, limit: float) -> tuple[int, Fraction]:
+    """Return steps and a bandwidth factor that no plan goes below.
+
+    Where the exact optimum takes too long, what enters or leaves a single node is the bound.
+    """
+    topology, root = fabric.topology, collective.root
+    if len(fabric.compute) < 2:
+        raise InfeasibleError("one node alone needs no schedule")
+    steps = 1
+    if not topology.switches:
+        way = topology.transpose() if collective.like(REDUCE, GATHER) else topology
+        steps = max(
+            int(distances(way, source).max()) for source in (range(topology.nodes) if root is None else (root,))
+        )
+    least = _node_bound(fabric, collective, total)
+    name = None if root is None else fabric.names[root]
+    if fabric.unequal(fabric.multicast | fabric.aggregation):
+        return steps, least  # what such switches get they need not pass on as it is
+    try:
+        with deadline(limit):
+            if collective.like(*FLOWS):
+                fastest = flow_optimum(fabric, collective.at(None), root=name).bandwidth
+            elif collective.like(ALLREDUCE):  # all data of one side, added up, have to cross every cut
+                fastest = throughput(fabric, BROADCAST, root=fabric.names[fabric.compute[0]]).bound
+            else:
+                fastest = throughput(fabric, collective.at(None), root=name).bound
+    except (OutOfTime, TooLargeError):
+        return steps, least
+    return steps, max(least, total / (8 * fastest))
+
+
+def _least_latency(fabric: Fabric, collective: Collective, messages: Latency) -> Fraction:
+    """Return the latency of the quickest way from a node to one that needs its data, where that is slowest.
+
+    A message takes alpha from node to node and a hop in each switch, unless links have latencies of their own.
+
+    Raises
+    ------
+    ParameterError
+        If the fabric says no latencies.
+    """
+    if messages.alpha is None:
+        own = fabric.link_latencies()
+    else:
+        switches = fabric.topology.switches
+        own = tuple(messages.hop if u in switches else messages.alpha for u, _, _ in fabric.topology.links())
+    common = math.lcm(*(one.denominator for one in own))
+    backwards = collective.like(REDUCE, GATHER)
+    ways: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for (u, v, _), one in zip(fabric.topology.links(), own, strict=True):
+        ways[v if backwards else u].append((u if backwards else v, int(one * common)))
+    slowest = 0
+    for source in fabric.compute if collective.root is None else (collective.root,):
+        known: dict[int, int] = {}
+        coming = [(0, source)]
+        while coming:  # Dijkstra, with integers of any size
+            time, at = heapq.heappop(coming)
+            if at not in known:
+                known[at] = time
+                for to, more in ways[at]:
+                    if to not in known:
+                        heapq.heappush(coming, (time + more, to))
+        slowest = max(slowest, *(known.get(node, 0) for node in fabric.compute))
+    return Fraction(slowest, common)
+
+
+def _node_bound(fabric: Fabric, collective: Collective, total: Fraction) -> Fraction:
+    """Return the factor of what a node has to send or receive, of an allreduce of what all have to send."""
+    topology, nodes = fabric.topology, len(fabric.compute)
+    compute = list(fabric.compute)
+    out, into = (ports[compute] for ports in (topology.out_ports, topology.in_ports))
+    share, ports = Fraction(nodes - 1, nodes), int(into.min())
+    if collective.like(ALLREDUCE) and fabric.multicast | fabric.aggregation:
+        share, ports = Fraction(1), int(out.min())
+    elif collective.like(ALLREDUCE):  # every item is sent N - 1 times to be added up, and N - 1 times as a sum
+        share, ports = 2 * Fraction(nodes - 1), int(out.sum())
+    elif collective.like(REDUCE_SCATTER):
+        ports = int(out.min())
+    elif collective.root is not None:
+        share = share if collective.shards(nodes) > 1 else Fraction(1)
+        ends = topology.in_ports if collective.like(REDUCE, GATHER) else topology.out_ports
+        ports = int(ends[collective.root])
+    return share * total / (8 * fabric.unit * max(1, ports))

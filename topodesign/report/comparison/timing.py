@@ -1,0 +1,136 @@
+"""What the time of an allreduce is made of: numbers to compute it again from, for any latencies and size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from topodesign.base.latency import Latency
+from topodesign.plans.timing.chunked import Pipeline, best_chunks
+from topodesign.plans.timing.paths import PathSimulation
+from topodesign.plans.timing.trees import TreeSimulation
+from topodesign.pricing.workload import Workload
+
+GAPS_AND_HOPS = "g,h"
+"""Title of the column that shows both, as formulas below tables call them."""
+
+
+class Phase(NamedTuple):
+    """A part of an allreduce: its steps or height, and what a step has of messages, switches and data.
+
+    Attributes
+    ----------
+    steps
+        Communication steps, or height of trees.
+    starts
+        Messages that the busiest port starts in a step.
+    switches
+        Switches that data pass at most from node to node.
+    factor
+        Bandwidth factor y.
+    """
+
+    steps: int
+    starts: int
+    switches: int
+    factor: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Phases one after the other, in rounds or as pipelines of chunks.
+
+    Attributes
+    ----------
+    phases
+        One or several.
+    smallest
+        Of pipelines the least share of the data that is cut into chunks; None of rounds.
+    """
+
+    phases: tuple[Phase, ...]
+    smallest: Fraction | None = None
+
+    @classmethod
+    def of_run(cls, run: TreeSimulation | PathSimulation, bandwidth: Fraction) -> Timing:
+        """Return what the time of a simulated plan is made of, with y for so many bits per second of a node."""
+        factor = bandwidth / (8 * run.size)  # of seconds by bandwidth alone
+        phases = tuple(Phase(one.height, one.starts, one.switches, one.busy * factor) for one in run.phases)
+        return cls(phases, run.smallest / run.size)
+
+    @property
+    def pipelined(self) -> bool:
+        """Whether data follow one another in chunks."""
+        return self.smallest is not None
+
+    @property
+    def at_once(self) -> bool:
+        """Whether both halves of the allreduce are one pipeline."""
+        return self.pipelined and len(self.phases) == 1
+
+    @property
+    def steps(self) -> Fraction:
+        """Steps of half an allreduce."""
+        return Fraction(sum(one.steps for one in self.phases), 2)
+
+    @property
+    def bandwidth(self) -> Fraction:
+        """Bandwidth factor of half an allreduce."""
+        return sum((one.factor for one in self.phases), Fraction(0)) / 2
+
+    @property
+    def gaps(self) -> int:
+        """Messages that follow another at the busiest port, in a step."""
+        return max((one.starts for one in self.phases), default=1) - 1
+
+    @property
+    def hops(self) -> int:
+        """Switches that data pass at most from node to node."""
+        return max((one.switches for one in self.phases), default=0)
+
+    def time(self, latency: Latency, size: Fraction, bandwidth: Fraction) -> Fraction:
+        """Return seconds of an allreduce, of pipelines with the number of chunks that is fastest.
+
+        Parameters
+        ----------
+        latency
+            What messages take beside their bytes.
+        size, bandwidth
+            Bytes of the whole data, and bits per second of a node.
+        """
+        pipelines = self._pipelines(size, bandwidth)
+        if self.smallest is None:
+            steps = (one.height * latency.of_step(one.starts, one.switches) + one.busy for one in pipelines)
+            return sum(steps, Fraction(0))
+        chunks = best_chunks(pipelines, latency, self.smallest * size)
+        return sum((one.end(latency, chunks) for one in pipelines), Fraction(0))
+
+    def record(self) -> dict[str, Any]:
+        """Return for JSON what a step has beside its bytes, and whether data follow one another in chunks."""
+        return {"pipelined": self.pipelined, "phases": len(self.phases), "gaps": self.gaps, "hops": self.hops}
+
+    def times(self, work: Workload) -> tuple[Fraction, ...]:
+        """Return seconds for each size of a workload."""
+        return tuple(self.time(work.latency, size, work.bandwidth) for size in work.sizes)
+
+    def chunks(self, work: Workload) -> tuple[int, ...]:
+        """Return the fastest number of chunks for each size of a workload; 1 of rounds."""
+        if self.smallest is None:
+            return (1,) * len(work.sizes)
+        sized = ((self._pipelines(size, work.bandwidth), self.smallest * size) for size in work.sizes)
+        return tuple(best_chunks(pipelines, work.latency, smallest) for pipelines, smallest in sized)
+
+    def _pipelines(self, size: Fraction, bandwidth: Fraction) -> tuple[Pipeline, ...]:
+        scale = 8 * size / bandwidth
+        return tuple(Pipeline(one.steps, one.starts, one.switches, one.factor * scale) for one in self.phases)
+
+
+def gaps_and_hops(timing: Timing | None) -> str:
+    """Return the gaps and hops of a step as a table shows them; nothing of timed sends and other plans without."""
+    return "" if timing is None else f"{timing.gaps},{timing.hops}"
+
+
+def step_words(*, switched: bool) -> str:
+    """Return in words what a step takes beside its bytes."""
+    return "alpha + g gap + h hop" if switched else "alpha"

@@ -1,0 +1,90 @@
+"""At which value of a latency another contender is the fastest: a ranking that turns on a parameter says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Literal
+
+from topodesign.base.claims import turning_words
+from topodesign.base.units import format_time
+from topodesign.pricing.workload import Workload
+from topodesign.report.comparison.contender import Contender
+
+Parameter = Literal["gap", "hop"]
+_LARGEST = Fraction(1, 10**4)
+"""Seconds up to which other values are looked at."""
+_HALVINGS = 20
+"""How often the span that a value lies in is halved: to a tenth of a nanosecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A value of a latency that decides who is the fastest.
+
+    Attributes
+    ----------
+    parameter
+        Which latency.
+    value
+        Seconds, to a tenth of a nanosecond.
+    above
+        Whether the other one is the fastest above it, or below.
+    now, then
+        Who is the fastest as it is, and on the other side.
+    """
+
+    parameter: Parameter
+    value: Fraction
+    above: bool
+    now: str
+    then: str
+
+    def __str__(self) -> str:
+        """Return it in a sentence."""
+        side = "above" if self.above else "below"
+        return turning_words(f"{side} --{self.parameter} {format_time(self.value)}", self.then, self.now)
+
+    def record(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "parameter": self.parameter,
+            "value_s": float(self.value),
+            "side": "above" if self.above else "below",
+            "fastest": self.now,
+            "then": self.then,
+        }
+
+
+def turns(parameter: Parameter, contenders: Sequence[Contender], work: Workload) -> list[Turn]:
+    """Return values of a latency below and above its own, if there are any, with another contender the fastest.
+
+    Parameters
+    ----------
+    parameter
+        Which latency; all else stays.
+    contenders, work
+        Who is compared, and for what: the first size counts.
+    """
+
+    def fastest(value: Fraction) -> str:
+        latency = replace(work.latency, **{parameter: value})
+        return min(contenders, key=lambda one: one.timing.time(latency, work.sizes[0], work.bandwidth)).name
+
+    own: Fraction = getattr(work, parameter)
+    now = fastest(own)
+    found = []
+    for far in (Fraction(0), _LARGEST):
+        then = fastest(far)
+        if then == now:
+            continue
+        same, changed = own, far
+        for _ in range(_HALVINGS):
+            middle = (same + changed) / 2
+            if (other := fastest(middle)) == now:
+                same = middle
+            else:
+                changed, then = middle, other
+        found.append(Turn(parameter, changed, far > own, now, then))
+    return found
