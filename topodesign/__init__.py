@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from topodesign.base.cost import lower_bound as lower_bound
     from topodesign.base.cost import lower_bounds as lower_bounds
     from topodesign.base.cost import moore_bound as moore_bound
+    from topodesign.base.plugins import plugins as plugins
     from topodesign.base.shipped import copy_examples as copy_examples
     from topodesign.base.shipped import examples as examples
     from topodesign.base.spec import Spec as Spec
@@ -177,6 +178,7 @@ _HOMES = {
     "plain_inventory": "wiring.inventory.plain",
     "Plan": "plans.plan",
     "plot": "report.plots",
+    "plugins": "base.plugins",
     "price": "pricing.evaluation",
     "price_catalog": "catalog.price",
     "price_deferred": "pricing.evaluation",

@@ -16,6 +16,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from topodesign.base.declared import Declared
+
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -42,8 +44,22 @@ def members(package: str, kind: type[T]) -> tuple[T, ...]:
 
 
 @dataclass(frozen=True)
-class Plugin:
-    """An entry point of another package: what it is called, who brings it, and why it is left out if it is."""
+class Plugin(Declared):
+    """An entry point of another package.
+
+    Attributes
+    ----------
+    door
+        Group of the entry points.
+    name
+        What it is called.
+    package, version
+        Who brings it.
+    value
+        Where it is, as the package says.
+    error
+        Why it is left out; null if it is not.
+    """
 
     door: str
     name: str
@@ -51,6 +67,8 @@ class Plugin:
     version: str
     value: str
     error: str | None = None
+
+    KEYS = "door name package version value error"
 
 
 class Door(Mapping[str, Any]):
@@ -162,5 +180,15 @@ EXPANSIONS = Door(
     "topodesign.expansions", "expansions", "graphs.expansions:EXPANSIONS", "graphs.expansions.expansion:Expansion"
 )
 FABRICS = Door("topodesign.fabrics", "presets of fabrics", "fabrics.presets:FABRICS")
+SCHEDULERS = Door(
+    "topodesign.schedulers", "methods of schedule", "schedulers.scheduling:METHODS", "schedulers.method:Method"
+)
+BACKENDS = Door(
+    "topodesign.backends", "targets of compile", "compiler.backends:BACKENDS", "compiler.backends.backend:Backend"
+)
+EXPORTS = Door(
+    "topodesign.exports", "formats of wire export", "wiring.exports.formats:FORMATS", "wiring.exports.formats:Format"
+)
+DRIVERS = Door("topodesign.drivers", "drivers of switches for wire apply", "wiring.apply.apply:DRIVERS")
 
-DOORS = (FAMILIES, EXPANSIONS, FABRICS)
+DOORS = (FAMILIES, EXPANSIONS, FABRICS, SCHEDULERS, BACKENDS, EXPORTS, DRIVERS)

@@ -6,12 +6,14 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from topodesign.base.errors import ParameterError
 from topodesign.base.spec import Spec
 from topodesign.topology.topology import Topology
 
+Size: TypeAlias = tuple[str, str, str]
+"""Nodes and ports as formulas of the arguments, where a list has that of its name, or in words, and a small example."""
 Find = Callable[[int, int], Iterable[tuple[Any, ...]]]
 
 
@@ -55,10 +57,13 @@ class Family:
         The plain function: integers (or group specs) -> Topology.
     find
         ``find(nodes, degree)`` yields the argument tuples worth considering that give exactly that size.
+    size
+        What is shown of its size.
     """
 
     function: Callable[..., Topology]
     find: Find = field(repr=False)
+    size: Size = ("", "", "")
 
     def __post_init__(self) -> None:
         """Take over name and documentation of the function."""
@@ -97,7 +102,7 @@ class Family:
         return int(argument.__index__())
 
 
-def named(find: Find = never) -> Callable[[Callable[..., Topology]], Family]:
+def named(find: Find = never, *, size: Size = ("", "", "")) -> Callable[[Callable[..., Topology]], Family]:
     """Turn a plain function of integers into a :class:`Family` whose results carry their spec.
 
     Parameters
@@ -105,9 +110,11 @@ def named(find: Find = never) -> Callable[[Callable[..., Topology]], Family]:
     find
         ``find(nodes, degree)`` yields argument tuples that give exactly that many nodes and that degree. The finder
         calls it for every size it needs, so it must be quick and yield only what is worth pricing.
+    size
+        What ``topodesign families`` shows.
     """
 
     def wrap(function: Callable[..., Topology]) -> Family:
-        return Family(function, find)
+        return Family(function, find, size)
 
     return wrap

@@ -53,6 +53,7 @@ SHAPES: dict[str, tuple[Shape, int]] = {
     "report": (reports.REPORT, 1),
     "examples": (commands.EXAMPLES, 1),
     "schema": (commands.SCHEMA, 1),
+    "plugins": (declared("base.plugins:Plugins"), 1),
     "wire plan": (wirings.PLAN, 1),
     "wire loss": (declared("wiring.plan.losses:LossBudget"), 1),
     "wire show": (wirings.SHOW, 1),
