@@ -11,6 +11,7 @@ from click.core import ParameterSource
 
 import topodesign
 from topodesign.base.atomic import write_directory
+from topodesign.base.doors import BACKENDS
 from topodesign.base.errors import FileFormatError, ParameterError
 from topodesign.cli.completion import SPEC
 from topodesign.cli.options import (
@@ -24,7 +25,6 @@ from topodesign.cli.options import (
     tree_options,
 )
 from topodesign.cli.sources import check_ending, names_schedule, tell_of_names
-from topodesign.compiler.backends import BACKENDS
 from topodesign.compiler.ir import PROTOCOLS, THREADBLOCKS, Protocol, Threadblocks
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from topodesign.base.arguments import require_at_least
 from topodesign.base.atomic import write_directory, write_whole
+from topodesign.base.doors import BACKENDS
 from topodesign.base.errors import InfeasibleError, ParameterError, ScheduleError, TopodesignError
 from topodesign.base.records import Result
 from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time
 from topodesign.base.wording import listed, with_article
 from topodesign.collectives import Collective
-from topodesign.compiler.backends import BACKENDS
 from topodesign.compiler.backends.backend import Backend, Checked, Files, Options
 from topodesign.compiler.frontends import exchange, rounds, trees
 from topodesign.compiler.ir import PROTOCOLS, THREADBLOCKS, Program, Protocol, Threadblocks
