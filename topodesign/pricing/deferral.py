@@ -158,15 +158,6 @@ def defer(
         Take only what is found with the known symmetry.
     most
         How much work looking without that symmetry may be, as of :func:`why_not`.
-
-    Raises
-    ------
-    DisconnectedError
-        If some node does not reach some other.
-    TopologyError
-        If there are switches, or more than 61 links into a node.
-    TooLargeError
-        If there are more than 4096 nodes without a symmetry, or too much work.
     """
     layers = layer_loads(topology.transpose())
     if (why := why_not(topology, len(layers))) is not None:

@@ -76,12 +76,6 @@ def read_mix(path: str | Path) -> Mix:
 
     It has a ``name`` (optional) and ``collectives``, a list of ``collective``, ``size`` (such as ``64MiB``) and
     ``count`` (1 unless told otherwise).
-
-    Raises
-    ------
-    FileFormatError
-        If the file is missing, too large, not of this form, or names a collective that is not known or has no price;
-        the message names the file and the line.
     """
     path = as_path(path)
     with expecting(path, FileKind.COLLECTIVES):

@@ -103,11 +103,6 @@ def heterogeneous_steps(
         Seconds for the destinations at distance 1, 2, ..., which are sent in the reverse order; their sum is the
         runtime. A link that is not worth its latency is not used.
 
-    Raises
-    ------
-    ParameterError
-        If there is not one non-negative alpha and one positive bandwidth a link.
-
     References
     ----------
     Efficient Direct-Connect Topologies, appendix E.2, LP (21). The paper drops a link without traffic and solves again;

@@ -49,11 +49,6 @@ class Priced:
         ----------
         left
             The same nodes, and no link of more capacity than before.
-
-        Raises
-        ------
-        DisconnectedError
-            If some node does not reach some other.
         """
         again = self._affected(left)
         known = self._largest(self.rank[~again])
@@ -80,13 +75,7 @@ class Priced:
 
 
 def priced(topology: Topology) -> Priced:
-    """Price a topology from every node, and keep the loads.
-
-    Raises
-    ------
-    DisconnectedError, TopologyError
-        As :func:`topodesign.pricing.closed_form.price`.
-    """
+    """Price a topology from every node, and keep the loads."""
     rows = [largest_loads(topology, np.array([node])) for node in range(topology.nodes)]
     distance = np.array([distances(topology, node) for node in range(topology.nodes)], dtype=np.int32)
     # one column more than is needed, of zeros, which are the smallest load

@@ -78,15 +78,7 @@ def as_workload(
     gap: Quantity | None = None,
     hop: Quantity | None = None,
 ) -> Workload:
-    """Return the workload of some quantities: text with units, or numbers of seconds, bytes and bits per second.
-
-    Raises
-    ------
-    UnitError
-        If one is neither.
-    ParameterError
-        If there is no size.
-    """
+    """Return the workload of some quantities: text with units, or numbers of seconds, bytes and bits per second."""
     several: list[Any] = (
         list(sizes) if isinstance(sizes, Iterable) and not isinstance(sizes, str | bytes | Real) else [sizes]
     )

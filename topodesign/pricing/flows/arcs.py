@@ -27,11 +27,6 @@ def arc_flow(quotient: Quotient) -> ConcurrentFlow:
     ----------
     quotient
         Sources and links; sources times links should be some thousands at most.
-
-    Raises
-    ------
-    InfeasibleError
-        If the solver's answer cannot be proved, as in a large program; other methods have their own proofs.
     """
     nodes, arcs, many = quotient.topology.nodes, len(quotient.arcs), len(quotient.sources)
     program = Program()

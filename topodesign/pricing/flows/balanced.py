@@ -58,11 +58,6 @@ def balanced_flow(
         Time after which the flow is returned as it is.
     progress
         Told the ratio of the bounds after every look.
-
-    Raises
-    ------
-    TooLargeError
-        If there are too many sources and links to keep the flows of all.
     """
     many, arcs, kinds = len(quotient.sources), len(quotient.arcs), len(quotient.room)
     if many * arcs > MOST:

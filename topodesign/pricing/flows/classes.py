@@ -92,11 +92,6 @@ def equitable_classes(
         Vertices that each source may use are told apart from others, shape ``(sources, nodes)``; all if None.
     limits
         Those that links share.
-
-    Raises
-    ------
-    TooLargeError
-        If there are too many pairs of a source and a link.
     """
     links = len(topology.src)
     if len(sources) * max(links, topology.nodes) > MOST_ENTRIES:

@@ -93,11 +93,6 @@ class ConcurrentFlow:
 
         All destinations are added up. With symmetry it is the image of what the node's representative sends, so that
         all sources together load every link of an orbit equally.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such node.
         """
         quotient, topology = self.quotient, self.topology
         if not 0 <= source < topology.nodes:
@@ -114,13 +109,7 @@ class ConcurrentFlow:
         return sealed(every)
 
     def check(self) -> None:
-        """Look at every node of every source, and at every link of the whole, in whole numbers.
-
-        Raises
-        ------
-        ValueError
-            If some source does not bring a shard to every other node, or a link carries more than ``upper`` says.
-        """
+        """Look at every node of every source, and at every link of the whole, in whole numbers."""
         topology = self.topology
         total = np.zeros(len(topology.src), dtype=object)
         for source in range(topology.nodes):

@@ -102,13 +102,6 @@ def demand_flow(
     limits
         On what links carry together.
 
-    Raises
-    ------
-    InfeasibleError
-        If there is no way for some demand, or the solver finds no exact solution.
-    TooLargeError
-        If there is too much that does not look alike.
-
     Examples
     --------
     >>> import numpy as np
@@ -229,13 +222,7 @@ class Reduced:
         return flow, total
 
     def check(self, flow: Sequence[Fraction], time: Fraction) -> None:
-        """Check the flow of every source on all links, in integers.
-
-        Raises
-        ------
-        InfeasibleError
-            If it is none, or takes longer.
-        """
+        """Check the flow of every source on all links, in integers."""
         numbers, common = _integers(flow)
         topology, sources = self.topology, self.sources
         if min(numbers, default=0) < 0 or np.any(numbers[self.closed]):
@@ -259,13 +246,7 @@ class Reduced:
             raise InfeasibleError("the solver's flow exceeds what links share")
 
     def check_bound(self, price: Sequence[Fraction], potential: Sequence[Fraction], time: Fraction) -> None:
-        """Check that the prices prove that nothing is faster.
-
-        Raises
-        ------
-        InfeasibleError
-            If they do not.
-        """
+        """Check that the prices prove that nothing is faster."""
         offered = self._offered(price)
         room = np.zeros(len(self.room), dtype=np.int64)
         np.add.at(room, self.classes.load, self.topology.capacity)
@@ -338,13 +319,7 @@ class Reduced:
         return price, potential
 
     def _solved(self, program: Program) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
-        """Return columns and prices.
-
-        Raises
-        ------
-        InfeasibleError
-            If the solver finds no solution that is proven.
-        """
+        """Return columns and prices."""
         for interior in (False, True):
             if program.solve(interior=interior) == "optimal":
                 found = program.certificate()

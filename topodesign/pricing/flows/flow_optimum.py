@@ -64,15 +64,6 @@ def flow_optimum(
         What a unit of data costs on links; the cost of the cheapest of the fastest flows is found then.
     before
         The whole of which the fabric is a part, to be compared with.
-
-    Raises
-    ------
-    ParameterError
-        If the root or a cost does not fit.
-    InfeasibleError
-        If some node cannot be reached; the message names it.
-    TooLargeError
-        If the fabric is too large and irregular.
     """
     fabric.check_unshared(f"what binds the flow of the {collective}")
     if (root is not None) != collective.rooted:
@@ -95,13 +86,7 @@ def flow_optimum(
 
 
 def as_costs(fabric: Fabric, costs: Costs) -> dict[str, Fraction]:
-    """Return the cost of every class of links of a fabric, 0 where nothing is said; nothing if nothing is said at all.
-
-    Raises
-    ------
-    ParameterError
-        If a cost is no number or negative, or no class is meant.
-    """
+    """Return the cost of every class of links, 0 where nothing is said of it; empty if nothing is said at all."""
     pairs = list(costs.items()) if isinstance(costs, Mapping) else [_split(text) for text in _several(costs)]
     found = dict.fromkeys(fabric.classes, Fraction(0)) if pairs else {}
     for word, value in pairs:
@@ -336,11 +321,6 @@ def best_flow(
         Of every class of links; nothing if they do not matter.
     inside
         Whether nodes of other groups, and of none, pass nothing on.
-
-    Raises
-    ------
-    InfeasibleError, TooLargeError
-        As :func:`flow_optimum`.
     """
     topology, nodes = fabric.topology, len(fabric.names)
     members = collective.members(nodes, topology.switches)

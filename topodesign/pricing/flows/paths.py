@@ -31,11 +31,6 @@ def path_flow(flow: ConcurrentFlow, source: int) -> dict[int, Paths]:
     dict
         For every other node, ascending, the paths to it with their parts of a shard, which add up to one; no path meets
         a node twice.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such node.
     """
     wanted = {node: flow.scale for node in range(flow.topology.nodes) if node != source}
     found = taken_apart(flow.topology, source, flow.source_amounts(source).tolist(), wanted)

@@ -73,13 +73,6 @@ def share_links(topology: Topology, groups: Sequence[Multicast], *, inside: bool
         What they do at the same time; those with one member do nothing.
     inside
         Whether only switches pass on, beside a group's own members.
-
-    Raises
-    ------
-    InfeasibleError
-        If some member cannot be reached, or the solver finds no exact solution.
-    TooLargeError
-        If there are too many members and links.
     """
     nodes, links = topology.nodes, len(topology.src)
     busy = [group for group in groups if len(group.members) > 1]

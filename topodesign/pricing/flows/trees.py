@@ -63,11 +63,6 @@ def tree_flow(
         Time after which the best flow and prices so far are returned.
     progress
         Told the proven ratio of the bounds every now and then.
-
-    Raises
-    ------
-    InfeasibleError
-        If the solver fails, as of numbers that are too large for it.
     """
     return _Master(quotient, shortest, start).run(math.inf if seconds is None else time.monotonic() + seconds, progress)
 
