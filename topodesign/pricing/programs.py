@@ -66,23 +66,6 @@ class Split:
     share: list[list[Fraction]]
 
 
-def spff_loads(topology: Topology) -> list[Fraction]:
-    """Return max over nodes u of the optimum U of LP (1), by distance, as ``closed_form.layer_loads``.
-
-    References
-    ----------
-    Efficient Direct-Connect Topologies, equation (1).
-    """
-    rows = [
-        [
-            Block(hops, (Fraction(0),) * len(capacity), tuple(map(Fraction, capacity.tolist())))
-            for hops, capacity, _ in layers
-        ]
-        for layers in (next_hops(topology, node) for node in range(topology.nodes))
-    ]
-    return _worst_by_distance(rows)
-
-
 def heterogeneous_steps(
     topology: Topology, alpha: Sequence[Fraction], bandwidth: Sequence[Fraction], size: Fraction
 ) -> list[Fraction]:
@@ -116,7 +99,7 @@ def heterogeneous_steps(
     for node in range(topology.nodes):
         blocks, _ = node_blocks(topology, node, alpha, bandwidth, size)
         rows.append([block for block, _ in blocks])
-    return _worst_by_distance(rows, choose_links=True)
+    return worst_by_distance(rows, choose_links=True)
 
 
 def node_blocks(
@@ -137,7 +120,8 @@ def best_split(block: Block) -> Split:
     return min((_certified(part, guess) for part, guess in _parts(block)), key=lambda split: split.time)
 
 
-def _worst_by_distance(rows: list[list[Block]], *, choose_links: bool = False) -> list[Fraction]:
+def worst_by_distance(rows: list[list[Block]], *, choose_links: bool = False) -> list[Fraction]:
+    """Return the largest time at each distance; without ``choose_links`` over all links, solved in one program."""
     worst = [Fraction(0)] * max(map(len, rows))
     if choose_links:
         for row in rows:
