@@ -250,14 +250,10 @@ def _largest_ratio(hops: IntArray, capacity: IntArray, least: Fraction) -> Fract
 def largest_ratio(groups: IntArray, count: IntArray, capacity: IntArray, least: Fraction) -> Fraction:
     """Return max(least, max over sets S of links of nodes that must use S / capacity of S) (Dinkelbach).
 
-    Parameters
-    ----------
-    groups, count
-        Which links each kind of node can use, 0 or 1, shape ``(kinds, links)``, and how many there are of it.
-    capacity
-        Of each link.
-    least
-        What the result is at least.
+    * ``groups``, ``count``: which links each kind of node can use, 0 or 1, shape ``(kinds, links)``, and how many there
+      are of it.
+    * ``capacity``: of each link.
+    * ``least``: what the result is at least.
     """
     ratio = max(least, Fraction(int(count.sum()), int(capacity.sum())))
     while (links := _overfull_links(groups, count, capacity, ratio)) is not None:

@@ -26,21 +26,11 @@ _GRID = 2**20
 
 @dataclass(frozen=True)
 class Block:
-    """What one node has to send at one distance.
+    """What one node has to send at one distance."""
 
-    Attributes
-    ----------
-    hops
-        0 or 1, shape ``(destinations, links)``: which links lead on along a shortest path.
-    alpha
-        Latency of each link.
-    rate
-        Shards that each link carries per unit of time.
-    """
-
-    hops: IntArray
-    alpha: tuple[Fraction, ...]
-    rate: tuple[Fraction, ...]
+    hops: IntArray  # 0 or 1, shape ``(destinations, links)``: which links lead on along a shortest path
+    alpha: tuple[Fraction, ...]  # latency of each link
+    rate: tuple[Fraction, ...]  # shards that each link carries per unit of time
 
     def time_of(self, links: Sequence[int]) -> Fraction:
         """Return the time that the destinations which must use these links take at least."""
@@ -54,12 +44,9 @@ class Block:
 class Split:
     """The optimal split of a block.
 
-    Attributes
-    ----------
-    time
-        When the last link is done: the optimum U of LP (1) or LP (21).
-    share
-        ``share[v][link]`` is the part of the shard of destination v that goes over a link, rows adding up to 1.
+    * ``time``: when the last link is done: the optimum U of LP (1) or LP (21).
+    * ``share``: ``share[v][link]`` is the part of the shard of destination v that goes over a link, rows adding up to
+      1.
     """
 
     time: Fraction
@@ -71,20 +58,13 @@ def heterogeneous_steps(
 ) -> list[Fraction]:
     """Return the time of every step of the best SPFF reduce-scatter with unequal links.
 
-    Parameters
-    ----------
-    topology
-        N nodes; its capacities play no part here.
-    alpha, bandwidth
-        Latency in seconds and bandwidth in bits per second of each link, in the order of ``topology.links()``.
-    size
-        Total data M in bytes.
+    * ``topology``: N nodes; its capacities play no part here.
+    * ``alpha``, ``bandwidth``: latency in seconds and bandwidth in bits per second of each link, in the order of
+      ``topology.links()``.
+    * ``size``: total data M in bytes.
 
-    Returns
-    -------
-    list of Fraction
-        Seconds for the destinations at distance 1, 2, ..., which are sent in the reverse order; their sum is the
-        runtime. A link that is not worth its latency is not used.
+    Returns: seconds for the destinations at distance 1, 2, ..., which are sent in the reverse order; their sum is the
+    runtime. A link that is not worth its latency is not used.
 
     References
     ----------

@@ -18,16 +18,10 @@ from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, plai
 class Workload:
     """What a collective is priced for.
 
-    Attributes
-    ----------
-    alpha
-        Latency of one communication step, in seconds.
-    sizes
-        Total amounts of data M, in bytes.
-    bandwidth
-        Egress bandwidth B of a node over all its links, in bits per second.
-    gap, hop
-        Seconds between two messages of a port, and in a switch; a step from node to node has neither.
+    * ``alpha``: latency of one communication step, in seconds.
+    * ``sizes``: total amounts of data M, in bytes.
+    * ``bandwidth``: egress bandwidth B of a node over all its links, in bits per second.
+    * ``gap``, ``hop``: seconds between two messages of a port, and in a switch; a step from node to node has neither.
     """
 
     alpha: Fraction

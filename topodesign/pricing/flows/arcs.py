@@ -23,10 +23,7 @@ from topodesign.solve.program import Entries, Program
 def arc_flow(quotient: Quotient) -> ConcurrentFlow:
     """Return an optimal flow by linear programming.
 
-    Parameters
-    ----------
-    quotient
-        Sources and links; sources times links should be some thousands at most.
+    * ``quotient``: sources and links; sources times links should be some thousands at most.
     """
     nodes, arcs, many = quotient.topology.nodes, len(quotient.arcs), len(quotient.sources)
     program = Program()

@@ -25,33 +25,15 @@ _MOST_IMAGES = 2**27
 
 @dataclass(frozen=True, eq=False)
 class Quotient:
-    """Sources and links of a topology up to symmetry.
+    """Sources and links of a topology up to symmetry."""
 
-    Attributes
-    ----------
-    topology
-        N nodes, no switches.
-    symmetry
-        The automorphisms that were used, proved on the links; None if none were.
-    sources
-        A node of every orbit, shape ``(sources,)``.
-    weight
-        How many nodes each of them stands for.
-    arcs
-        The links that are no self-loops, as positions among the topology's.
-    kind
-        For every arc the number of its orbit, from 0.
-    room
-        For every orbit of arcs the sum of their capacities.
-    """
-
-    topology: Topology
-    symmetry: Symmetry | None
-    sources: IntArray
-    weight: IntArray
-    arcs: IntArray
-    kind: IntArray
-    room: IntArray
+    topology: Topology  # N nodes, no switches
+    symmetry: Symmetry | None  # the automorphisms that were used, proved on the links; None if none were
+    sources: IntArray  # a node of every orbit, shape ``(sources,)``
+    weight: IntArray  # how many nodes each of them stands for
+    arcs: IntArray  # the links that are no self-loops, as positions among the topology's
+    kind: IntArray  # for every arc the number of its orbit, from 0
+    room: IntArray  # for every orbit of arcs the sum of their capacities
 
     @cached_property
     def src(self) -> IntArray:
@@ -82,10 +64,7 @@ class Quotient:
     def loads(self, amounts: Any) -> list[int]:
         """Return what all sources together bring on every orbit of arcs, from the flows of one source an orbit.
 
-        Parameters
-        ----------
-        amounts
-            Integers, shape ``(sources, arcs)``.
+        * ``amounts``: integers, shape ``(sources, arcs)``.
         """
         total = [0] * len(self.room)
         for weight, row in zip(self.weight.tolist(), amounts, strict=True):
@@ -116,12 +95,8 @@ class Quotient:
 def quotient(topology: Topology, *, symmetric: bool = True) -> Quotient:
     """Return the sources and links of a topology up to the symmetry that its construction knows.
 
-    Parameters
-    ----------
-    topology
-        Strongly connected, without switches.
-    symmetric
-        Whether to use symmetry, which is proved on the links first.
+    * ``topology``: strongly connected, without switches.
+    * ``symmetric``: whether to use symmetry, which is proved on the links first.
     """
     if topology.switches:
         raise TopologyError("all-to-all over shortest flows needs a direct-connect topology, without switches")
