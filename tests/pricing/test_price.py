@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.samples.loads import reference_layer_loads, spff_loads
 from tests.samples.topologies import regular_digraphs
 from topodesign import build
 from topodesign.base.errors import DisconnectedError, TopologyError
-from topodesign.pricing.closed_form import distances, layer_loads, price, price_at_least, reference_layer_loads
-from topodesign.pricing.programs import spff_loads
+from topodesign.pricing.closed_form import distances, layer_loads, price, price_at_least
 from topodesign.topology.topology import Topology
 
 

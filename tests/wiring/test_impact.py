@@ -15,13 +15,13 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.samples.loads import reference_layer_loads
 from tests.samples.topologies import regular_digraphs
 from tests.samples.wirings import bare, wired
 from topodesign import build
 from topodesign.base.cost import Cost
 from topodesign.base.errors import DisconnectedError, ParameterError
 from topodesign.cli.wire.impact import command
-from topodesign.pricing.closed_form import reference_layer_loads
 from topodesign.pricing.evaluation import evaluate
 from topodesign.pricing.repricing import priced
 from topodesign.topology.automorphisms import find_symmetry, link_classes

@@ -45,22 +45,16 @@ _QUICK_BOUNDS = 2**24
 class AllToAll(Result):
     """What all-to-all costs: every node sends a shard to every other node.
 
-    Attributes
-    ----------
-    topology
-        The topology.
-    lower, upper
-        Bandwidth factors: no flow takes less than the first, and one is known that takes the second (None if none has
-        been looked for). Time is y * M/B with M the data of one node, M/N for each node including itself, and B the
-        bandwidth of a node's links together.
-    method
-        What found the upper one.
-    moore, distances
-        Lower bounds by the distances of any topology of that many nodes and ports, and by those of this one.
-    equal_split
-        What equal-cost multi-path routing takes, which parts traffic over all links on shortest paths alike.
-    flow
-        A flow that takes ``upper``, and link prices that prove ``lower``; None where there are bounds alone.
+    * ``topology``: the topology.
+    * ``lower``, ``upper``: bandwidth factors: no flow takes less than the first, and one is known that takes the second
+      (None if none has been looked for). Time is y * M/B with M the data of one node, M/N for each node including
+      itself, and B the bandwidth of a node's links together.
+    * ``method``: what found the upper one.
+    * ``moore``, ``distances``: lower bounds by the distances of any topology of that many nodes and ports, and by those
+      of this one.
+    * ``equal_split``: what equal-cost multi-path routing takes, which parts traffic over all links on shortest paths
+      alike.
+    * ``flow``: a flow that takes ``upper``, and link prices that prove ``lower``; None where there are bounds alone.
     """
 
     topology: Topology

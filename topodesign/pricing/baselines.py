@@ -13,24 +13,12 @@ from topodesign.pricing.workload import Workload
 
 @dataclass(frozen=True)
 class Baseline:
-    """A topology and schedule in use today.
+    """A topology and schedule in use today."""
 
-    Attributes
-    ----------
-    name
-        What it is called.
-    cost
-        Steps and bandwidth factor of half an allreduce, or None where the two depend on the size.
-    allreduce
-        Seconds, for each size of the workload.
-    model
-        How the figure comes about, in words.
-    """
-
-    name: str
-    cost: Cost | None
-    allreduce: tuple[Fraction, ...]
-    model: str
+    name: str  # what it is called
+    cost: Cost | None  # steps and bandwidth factor of half an allreduce, or None where the two depend on the size
+    allreduce: tuple[Fraction, ...]  # seconds, for each size of the workload
+    model: str  # how the figure comes about, in words
 
 
 def baselines(nodes: int, degree: int, workload: Workload) -> list[Baseline]:

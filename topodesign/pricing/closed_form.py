@@ -94,7 +94,7 @@ def largest_loads(topology: Topology, sources: IntArray, progress: Progress | No
     if widest > kernels.MAX_NEIGHBOURS:
         if len(sources) * len(topology.src) * widest > _MOST_WIDE_WORK:
             raise TopologyError(f"too large to price with more than {kernels.MAX_NEIGHBOURS} neighbours a node")
-        loads = _wide_layer_loads(topology, sources, progress)
+        loads = wide_layer_loads(topology, sources, progress)
         return np.array([load.numerator for load in loads]), np.array([load.denominator for load in loads])
     workers = min(_CORES, 1 + len(sources) * len(topology.src) // _WORK_PER_THREAD)
     rows = [_Loads(topology) for _ in range(workers)]
@@ -181,16 +181,6 @@ def _shortest_cycle(
     return found if found < LARGEST else None
 
 
-def reference_layer_loads(topology: Topology) -> list[Fraction]:
-    """Return what :func:`layer_loads` returns, by another way: array-wise search and a library's maximum flow.
-
-    It has no limit on the number of neighbours and
-    shares nothing with the compiled kernel, which tests hold against it.
-    """
-    _check(topology)
-    return _wide_layer_loads(topology, _sources(topology))
-
-
 def _check(topology: Topology) -> None:
     if topology.switches:
         raise TopologyError("shortest-path schedules need a direct-connect topology, without switches")
@@ -214,7 +204,8 @@ def _disconnected() -> DisconnectedError:
     )
 
 
-def _wide_layer_loads(topology: Topology, sources: IntArray, progress: Progress | None = None) -> list[Fraction]:
+def wide_layer_loads(topology: Topology, sources: IntArray, progress: Progress | None = None) -> list[Fraction]:
+    """Return what :func:`largest_loads` finds, array-wise and by maximum flows, with any number of neighbours."""
     loads: list[Fraction] = []
     for number, source in enumerate(sources.tolist()):
         if progress is not None:
@@ -259,14 +250,10 @@ def _largest_ratio(hops: IntArray, capacity: IntArray, least: Fraction) -> Fract
 def largest_ratio(groups: IntArray, count: IntArray, capacity: IntArray, least: Fraction) -> Fraction:
     """Return max(least, max over sets S of links of nodes that must use S / capacity of S) (Dinkelbach).
 
-    Parameters
-    ----------
-    groups, count
-        Which links each kind of node can use, 0 or 1, shape ``(kinds, links)``, and how many there are of it.
-    capacity
-        Of each link.
-    least
-        What the result is at least.
+    * ``groups``, ``count``: which links each kind of node can use, 0 or 1, shape ``(kinds, links)``, and how many there
+      are of it.
+    * ``capacity``: of each link.
+    * ``least``: what the result is at least.
     """
     ratio = max(least, Fraction(int(count.sum()), int(capacity.sum())))
     while (links := _overfull_links(groups, count, capacity, ratio)) is not None:

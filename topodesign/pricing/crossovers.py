@@ -11,17 +11,10 @@ from topodesign.base.cost import Cost
 def winners(costs: Sequence[Cost], bytes_per_step: Fraction) -> list[tuple[Fraction, int]]:
     """Return which cost is the least from which size on, ascending: the first from size 0.
 
-    Parameters
-    ----------
-    costs
-        At least one.
-    bytes_per_step
-        alpha * B: how many bytes a node could send in the time that a step costs.
+    * ``costs``: at least one.
+    * ``bytes_per_step``: alpha * B: how many bytes a node could send in the time that a step costs.
 
-    Returns
-    -------
-    list
-        Pairs of a size in bytes and the place of a cost; of equal costs the first.
+    Returns: pairs of a size in bytes and the place of a cost; of equal costs the first.
     """
     found: list[tuple[Fraction, int]] = []
     for place in sorted(range(len(costs)), key=lambda one: (costs[one].steps, costs[one].bandwidth, one)):

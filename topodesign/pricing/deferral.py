@@ -62,15 +62,9 @@ _Tried = tuple[int, int, NDArray[np.int16], NDArray[np.uint8]]
 
 
 class Moves(NamedTuple):
-    """What some nodes get: arrays of as many steps, senders, receivers, shards, and starts and ends of pieces.
+    """What some nodes get: arrays of as many steps, senders, receivers, shards, and starts and ends of pieces."""
 
-    Attributes
-    ----------
-    units
-        Parts of a shard that pieces are counted in.
-    """
-
-    units: int
+    units: int  # parts of a shard that pieces are counted in
     step: IntArray
     sender: IntArray
     receiver: IntArray
@@ -83,16 +77,11 @@ class Moves(NamedTuple):
 class Deferral:
     """A deferred allgather of whole shards.
 
-    Attributes
-    ----------
-    loads
-        Shards that a unit of link capacity carries at most, step by step.
-    receivers
-        Nodes r of which the rows are, ascending: all, or one of each orbit of the topology's symmetry, which is free;
-        what all others get is the image of that.
-    time, source
-        Arrays of shape ``(receivers, N)``: the step at which node r gets shard s, and from which neighbour; 0 and 0 for
-        its own shard.
+    * ``loads``: shards that a unit of link capacity carries at most, step by step.
+    * ``receivers``: nodes r of which the rows are, ascending: all, or one of each orbit of the topology's symmetry,
+      which is free; what all others get is the image of that.
+    * ``time``, ``source``: arrays of shape ``(receivers, N)``: the step at which node r gets shard s, and from which
+      neighbour; 0 and 0 for its own shard.
     """
 
     loads: tuple[Fraction, ...]
@@ -148,25 +137,10 @@ def defer(
     three with who must forward chosen for all shards together. Of topologies that a symmetry leaves nearly as many
     different nodes as there are, schedules without it are tried as well.
 
-    Parameters
-    ----------
-    topology
-        Strongly connected, without switches.
-    progress
-        Called with the share of what is to be tried at most.
-    by_orbits
-        Take only what is found with the known symmetry.
-    most
-        How much work looking without that symmetry may be, as of :func:`why_not`.
-
-    Raises
-    ------
-    DisconnectedError
-        If some node does not reach some other.
-    TopologyError
-        If there are switches, or more than 61 links into a node.
-    TooLargeError
-        If there are more than 4096 nodes without a symmetry, or too much work.
+    * ``topology``: strongly connected, without switches.
+    * ``progress``: called with the share of what is to be tried at most.
+    * ``by_orbits``: take only what is found with the known symmetry.
+    * ``most``: how much work looking without that symmetry may be, as of :func:`why_not`.
     """
     layers = layer_loads(topology.transpose())
     if (why := why_not(topology, len(layers))) is not None:
@@ -255,18 +229,11 @@ def _mixed(links: tuple[IntArray, IntArray], choice: int) -> tuple[IntArray, Int
 class _Images:
     """A group of automorphisms of which none but the identity leaves a node where it is.
 
-    Attributes
-    ----------
-    symmetry
-        Of the topology.
-    roots
-        The representatives, ascending, shape ``(R,)``.
-    orbit
-        Whose image each node is, as a place in ``roots``.
-    taken
-        Where each permutation takes the representatives, shape ``(order, R)``; the first is the identity.
-    back
-        Where its inverse does.
+    * ``symmetry``: of the topology.
+    * ``roots``: the representatives, ascending, shape ``(R,)``.
+    * ``orbit``: whose image each node is, as a place in ``roots``.
+    * ``taken``: where each permutation takes the representatives, shape ``(order, R)``; the first is the identity.
+    * ``back``: where its inverse does.
     """
 
     symmetry: Symmetry
@@ -332,14 +299,9 @@ def _images(topology: Topology) -> _Images | None:
 class _Search:
     """Deferring from one step on or another.
 
-    Parameters
-    ----------
-    links
-        The arrays ``first``, ``other``, ``moved`` and ``code`` of :mod:`topodesign.pricing.deferral_kernels`.
-    layers
-        What a unit of link capacity carries at each step if nothing is deferred.
-    progress
-        Called with the share of what is to be tried at most.
+    * ``links``: the arrays ``first``, ``other``, ``moved`` and ``code`` of :mod:`topodesign.pricing.deferral_kernels`.
+    * ``layers``: what a unit of link capacity carries at each step if nothing is deferred.
+    * ``progress``: called with the share of what is to be tried at most.
     """
 
     def __init__(self, links: _Links, layers: list[Fraction], progress: Callable[[float], None] | None) -> None:

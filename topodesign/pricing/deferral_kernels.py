@@ -47,23 +47,13 @@ def choose_relays(
     none, and forwards the fewest shards from as far away. Who forwards a shard must have it at once; of the others
     those are the more urgent that lead to more nodes.
 
-    Parameters
-    ----------
-    shards
-        Which to look at.
-    out_first, out_other, in_first, in_other
-        Links out of and into each node.
-    orbit
-        The number of the orbit that each node is in.
-    code
-        Shape ``(shards, N)``, written: what the codes are of these shards at all nodes.
-    forwards
-        Shape ``(orbits, diameter + 1)``, zeros: counts what is forwarded by distance.
+    * ``shards``: which to look at.
+    * ``out_first``, ``out_other``, ``in_first``, ``in_other``: links out of and into each node.
+    * ``orbit``: the number of the orbit that each node is in.
+    * ``code``: shape ``(shards, N)``, written: what the codes are of these shards at all nodes.
+    * ``forwards``: shape ``(orbits, diameter + 1)``, zeros: counts what is forwarded by distance.
 
-    Returns
-    -------
-    int
-        The diameter, or -1 if some node is not reached.
+    Returns: the diameter, or -1 if some node is not reached.
     """
     nodes = len(orbit)
     far, mask = np.empty(nodes, np.int64), np.empty(nodes, np.uint64)
@@ -152,28 +142,16 @@ def deliver(
 ) -> int:
     """Have some receivers take shards over each of their links at a step, urgent ones first.
 
-    Parameters
-    ----------
-    begin, end
-        Which receivers: from the first of these up to the second.
-    in_first, in_other, moved, code
-        Links and codes, as above.
-    time, link
-        Shape ``(receivers, N)``: the step at which a shard comes, and over which of the receiver's links; changed in
-        place if ``take``. What has come at an earlier step is left as it is.
-    step
-        Its number, from 1 on.
-    last
-        Whether it is the last one, so that all that is missing must come.
-    room
-        Shards that a link may carry, unless those that must come now are more.
-    take
-        Whether to take anything, or only to look at what must come.
+    * ``begin``, ``end``: which receivers: from the first of these up to the second.
+    * ``in_first``, ``in_other``, ``moved``, ``code``: links and codes, as above.
+    * ``time``, ``link``: shape ``(receivers, N)``: the step at which a shard comes, and over which of the receiver's
+      links; changed in place if ``take``. What has come at an earlier step is left as it is.
+    * ``step``: its number, from 1 on.
+    * ``last``: whether it is the last one, so that all that is missing must come.
+    * ``room``: shards that a link may carry, unless those that must come now are more.
+    * ``take``: whether to take anything, or only to look at what must come.
 
-    Returns
-    -------
-    int
-        Shards that a link has to carry: ``room`` or more. -1 if in the last step a shard has not come near.
+    Returns: shards that a link has to carry: ``room`` or more. -1 if in the last step a shard has not come near.
     """
     nodes = code.shape[1]
     keys, shards = np.empty(nodes, np.uint64), np.empty(nodes, np.int64)

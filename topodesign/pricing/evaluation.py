@@ -31,14 +31,10 @@ _QUICK_WORK = 2**27
 class Prices:
     """What the two halves of an allreduce cost on a topology.
 
-    Attributes
-    ----------
-    reduce_scatter, allgather
-        Prices of its best SPFF reduce-scatter and allgather: as many steps, the diameter, but the bandwidth factors may
-        differ where the topology is not isomorphic to its transpose.
-    deferred_reduce_scatter, deferred_allgather
-        Prices of the best deferred schedules that were found, in as many steps, or two where SPFF takes one; they may
-        be dearer. None where they were not looked for.
+    * ``reduce_scatter``, ``allgather``: prices of its best SPFF reduce-scatter and allgather: as many steps, the
+      diameter, but the bandwidth factors may differ where the topology is not isomorphic to its transpose.
+    * ``deferred_reduce_scatter``, ``deferred_allgather``: prices of the best deferred schedules that were found, in as
+      many steps, or two where SPFF takes one; they may be dearer. None where they were not looked for.
     """
 
     reduce_scatter: Cost
@@ -86,24 +82,15 @@ class Prices:
 class Evaluation(Result, Prices):
     """What is known of a topology, beside its prices.
 
-    Attributes
-    ----------
-    topology
-        The topology.
-    bound
-        Lower bound for its nodes and degree (with the duplex Moore bound if it is duplex).
-    girth
-        Length of the shortest directed cycle (self-loops left out; 2 if some link has its reverse), or None.
-    undirected_girth
-        Of a duplex topology, the length of the shortest cycle that takes no link back and forth, or None.
-    distance_profile
-        Number of nodes at distance 1, 2, ... from node 0.
-    sources
-        Number of nodes that were looked at for the price.
-    workload
-        What :attr:`allreduce` is for.
-    all_to_all
-        What all-to-all costs: exactly, or proven bounds.
+    * ``topology``: the topology.
+    * ``bound``: lower bound for its nodes and degree (with the duplex Moore bound if it is duplex).
+    * ``girth``: length of the shortest directed cycle (self-loops left out; 2 if some link has its reverse), or None.
+    * ``undirected_girth``: of a duplex topology, the length of the shortest cycle that takes no link back and forth, or
+      None.
+    * ``distance_profile``: number of nodes at distance 1, 2, ... from node 0.
+    * ``sources``: number of nodes that were looked at for the price.
+    * ``workload``: what :attr:`allreduce` is for.
+    * ``all_to_all``: what all-to-all costs: exactly, or proven bounds.
     """
 
     topology: Topology

@@ -16,15 +16,7 @@ from topodesign.topology.topology import Topology
 
 
 def bandwidth_of(topology: Topology, collective: Collective, others: Others) -> Fraction:
-    """Return the least bandwidth factor of a collective in groups; of an allreduce as :func:`in_turn_of` if too large.
-
-    Raises
-    ------
-    InfeasibleError
-        If members of a group cannot reach each other, or the solver finds no exact solution.
-    TooLargeError
-        If there are too many groups and links for an exact solution.
-    """
+    """Return the least bandwidth factor in groups; of an allreduce as :func:`in_turn_of` if too large."""
     both = both_of(topology, collective, others) if len(collective.parts) > 1 else None
     return in_turn_of(topology, collective, others) if both is None else both
 
@@ -40,13 +32,7 @@ def both_of(topology: Topology, collective: Collective, others: Others) -> Fract
 
 
 def in_turn_of(topology: Topology, collective: Collective, others: Others) -> Fraction:
-    """Return the least bandwidth factor of a collective in groups whose parts come one after the other.
-
-    Raises
-    ------
-    InfeasibleError, TooLargeError
-        As :func:`bandwidth_of`.
-    """
+    """Return the least bandwidth factor of a collective in groups whose parts come one after the other."""
     return sum((_of_part(topology, part, others) for part in collective.parts), Fraction(0))
 
 

@@ -261,19 +261,11 @@ def worst_loads(
 ) -> int:
     """Raise numerator/denominator at index x to the largest U(u, x) over the sources; return the largest distance.
 
-    Parameters
-    ----------
-    sources
-        Nodes u to look at.
-    indptr, dst, capacity
-        CSR links of N nodes, at most ``MAX_NEIGHBOURS`` distinct neighbours each.
-    numerator, denominator
-        Shape ``(N,)``, changed in place; start with zeros and ones.
+    * ``sources``: nodes u to look at.
+    * ``indptr``, ``dst``, ``capacity``: CSR links of N nodes, at most ``MAX_NEIGHBOURS`` distinct neighbours each.
+    * ``numerator``, ``denominator``: shape ``(N,)``, changed in place; start with zeros and ones.
 
-    Returns
-    -------
-    int
-        The largest distance from any source, or -1 if some node is not reached.
+    Returns: the largest distance from any source, or -1 if some node is not reached.
     """
     nodes = len(indptr) - 1
     distance = np.empty(nodes, np.int64)
@@ -313,16 +305,12 @@ def worst_loads(
 def shortest_cycle(sources: Ints, indptr: Ints, dst: Ints, undirected: bool, shortest: int) -> int:
     """Return the length of the shortest cycle near some nodes if it is below ``shortest``, else that.
 
-    Parameters
-    ----------
-    sources
-        Nodes to search from; together with their images under symmetries they must be on all shortest cycles.
-    indptr, dst
-        CSR links of N nodes.
-    undirected
-        Whether every link has its reverse and taking one back and forth is no cycle; else cycles follow the links.
-    shortest
-        Length of the shortest cycle known.
+    * ``sources``: nodes to search from; together with their images under symmetries they must be on all shortest
+      cycles.
+    * ``indptr``, ``dst``: CSR links of N nodes.
+    * ``undirected``: whether every link has its reverse and taking one back and forth is no cycle; else cycles follow
+      the links.
+    * ``shortest``: length of the shortest cycle known.
     """
     nodes = len(indptr) - 1
     distance, parent, queue = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64)
@@ -411,23 +399,14 @@ def split_rows(
 ) -> int:
     """Write the sends of SPFF schedules: for each source and destination which units go to which neighbour.
 
-    Parameters
-    ----------
-    sources
-        Nodes that send.
-    indptr, dst, capacity
-        CSR links of N nodes, at most ``MAX_NEIGHBOURS`` distinct neighbours each.
-    units
-        Units per shard.
-    numerator, denominator
-        At index x the most units per unit of capacity that a link may carry for the destinations at distance x.
-    rows
-        Shape ``(most, 6)``, written in place: distance, source, neighbour, destination, first unit, end unit.
+    * ``sources``: nodes that send.
+    * ``indptr``, ``dst``, ``capacity``: CSR links of N nodes, at most ``MAX_NEIGHBOURS`` distinct neighbours each.
+    * ``units``: units per shard.
+    * ``numerator``, ``denominator``: at index x the most units per unit of capacity that a link may carry for the
+      destinations at distance x.
+    * ``rows``: shape ``(most, 6)``, written in place: distance, source, neighbour, destination, first unit, end unit.
 
-    Returns
-    -------
-    int
-        Number of rows, or -1 - x if the limit at distance x is too small, or -2**62 if ``rows`` is too short.
+    Returns: number of rows, or -1 - x if the limit at distance x is too small, or -2**62 if ``rows`` is too short.
     """
     nodes = len(indptr) - 1
     distance, queue, group_count = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64)

@@ -25,37 +25,19 @@ _MOST_COUNT = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A collective of a step.
+    """A collective of a step."""
 
-    Attributes
-    ----------
-    collective
-        One of ``PRICED``.
-    size
-        Data M in bytes: the whole of it for an allgather and its like, the data of a node for all-to-all.
-    count
-        How often a step does it.
-    """
-
-    collective: str
-    size: Fraction
-    count: int = 1
+    collective: str  # one of ``PRICED``
+    size: Fraction  # data M in bytes: the whole of it for an allgather and its like, the data of a node for all-to-all
+    count: int = 1  # how often a step does it
 
 
 @dataclass(frozen=True)
 class Mix:
-    """All collectives of a step, one after the other.
+    """All collectives of a step, one after the other."""
 
-    Attributes
-    ----------
-    name
-        What it is called.
-    shares
-        The collectives; at least one.
-    """
-
-    name: str
-    shares: tuple[Share, ...]
+    name: str  # what it is called
+    shares: tuple[Share, ...]  # the collectives; at least one
 
     @property
     def words(self) -> str:
@@ -76,12 +58,6 @@ def read_mix(path: str | Path) -> Mix:
 
     It has a ``name`` (optional) and ``collectives``, a list of ``collective``, ``size`` (such as ``64MiB``) and
     ``count`` (1 unless told otherwise).
-
-    Raises
-    ------
-    FileFormatError
-        If the file is missing, too large, not of this form, or names a collective that is not known or has no price;
-        the message names the file and the line.
     """
     path = as_path(path)
     with expecting(path, FileKind.COLLECTIVES):

@@ -26,21 +26,11 @@ _GRID = 2**20
 
 @dataclass(frozen=True)
 class Block:
-    """What one node has to send at one distance.
+    """What one node has to send at one distance."""
 
-    Attributes
-    ----------
-    hops
-        0 or 1, shape ``(destinations, links)``: which links lead on along a shortest path.
-    alpha
-        Latency of each link.
-    rate
-        Shards that each link carries per unit of time.
-    """
-
-    hops: IntArray
-    alpha: tuple[Fraction, ...]
-    rate: tuple[Fraction, ...]
+    hops: IntArray  # 0 or 1, shape ``(destinations, links)``: which links lead on along a shortest path
+    alpha: tuple[Fraction, ...]  # latency of each link
+    rate: tuple[Fraction, ...]  # shards that each link carries per unit of time
 
     def time_of(self, links: Sequence[int]) -> Fraction:
         """Return the time that the destinations which must use these links take at least."""
@@ -54,33 +44,13 @@ class Block:
 class Split:
     """The optimal split of a block.
 
-    Attributes
-    ----------
-    time
-        When the last link is done: the optimum U of LP (1) or LP (21).
-    share
-        ``share[v][link]`` is the part of the shard of destination v that goes over a link, rows adding up to 1.
+    * ``time``: when the last link is done: the optimum U of LP (1) or LP (21).
+    * ``share``: ``share[v][link]`` is the part of the shard of destination v that goes over a link, rows adding up to
+      1.
     """
 
     time: Fraction
     share: list[list[Fraction]]
-
-
-def spff_loads(topology: Topology) -> list[Fraction]:
-    """Return max over nodes u of the optimum U of LP (1), by distance, as ``closed_form.layer_loads``.
-
-    References
-    ----------
-    Efficient Direct-Connect Topologies, equation (1).
-    """
-    rows = [
-        [
-            Block(hops, (Fraction(0),) * len(capacity), tuple(map(Fraction, capacity.tolist())))
-            for hops, capacity, _ in layers
-        ]
-        for layers in (next_hops(topology, node) for node in range(topology.nodes))
-    ]
-    return _worst_by_distance(rows)
 
 
 def heterogeneous_steps(
@@ -88,25 +58,13 @@ def heterogeneous_steps(
 ) -> list[Fraction]:
     """Return the time of every step of the best SPFF reduce-scatter with unequal links.
 
-    Parameters
-    ----------
-    topology
-        N nodes; its capacities play no part here.
-    alpha, bandwidth
-        Latency in seconds and bandwidth in bits per second of each link, in the order of ``topology.links()``.
-    size
-        Total data M in bytes.
+    * ``topology``: N nodes; its capacities play no part here.
+    * ``alpha``, ``bandwidth``: latency in seconds and bandwidth in bits per second of each link, in the order of
+      ``topology.links()``.
+    * ``size``: total data M in bytes.
 
-    Returns
-    -------
-    list of Fraction
-        Seconds for the destinations at distance 1, 2, ..., which are sent in the reverse order; their sum is the
-        runtime. A link that is not worth its latency is not used.
-
-    Raises
-    ------
-    ParameterError
-        If there is not one non-negative alpha and one positive bandwidth a link.
+    Returns: seconds for the destinations at distance 1, 2, ..., which are sent in the reverse order; their sum is the
+    runtime. A link that is not worth its latency is not used.
 
     References
     ----------
@@ -121,7 +79,7 @@ def heterogeneous_steps(
     for node in range(topology.nodes):
         blocks, _ = node_blocks(topology, node, alpha, bandwidth, size)
         rows.append([block for block, _ in blocks])
-    return _worst_by_distance(rows, choose_links=True)
+    return worst_by_distance(rows, choose_links=True)
 
 
 def node_blocks(
@@ -142,7 +100,8 @@ def best_split(block: Block) -> Split:
     return min((_certified(part, guess) for part, guess in _parts(block)), key=lambda split: split.time)
 
 
-def _worst_by_distance(rows: list[list[Block]], *, choose_links: bool = False) -> list[Fraction]:
+def worst_by_distance(rows: list[list[Block]], *, choose_links: bool = False) -> list[Fraction]:
+    """Return the largest time at each distance; without ``choose_links`` over all links, solved in one program."""
     worst = [Fraction(0)] * max(map(len, rows))
     if choose_links:
         for row in rows:

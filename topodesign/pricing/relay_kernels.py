@@ -33,28 +33,21 @@ def balance_relays(
     A shard more on a link costs the more, the more the link carries in that step already. To have a shard early may
     cost a node more, but others can then take it from there, over links that are less full.
 
-    Parameters
-    ----------
-    code
-        Shape ``(N, N)``: how far shards have to go, in numbers as in :mod:`topodesign.pricing.deferral_kernels`.
-    time, link
-        Shape ``(N, N)``: when a node takes a shard, and over which of its links if it is left to choose; changed.
-    first, other
-        Links into each node, one for each unit of capacity and no self-loop, and where they come from.
-    out_first, out_other, entrance
-        Links out of each node, where they lead to, and which of the links into nodes each is.
-    start
-        The first step that is looked at; what is nearer is left alone.
-    shards
-        Which to look at.
-    carried
-        Shape ``(W, links)``: what each link into a node carries in each of the last steps, from ``start`` on; changed.
-    cost
-        Of the same shape: what a shard more costs; changed.
-    price
-        Shape ``(W, N + 1)``: what a shard more costs on a link that carries so many, rising.
-    new
-        Whether no links are chosen yet, for any of these shards; then only that is done.
+    * ``code``: shape ``(N, N)``: how far shards have to go, in numbers as in
+      :mod:`topodesign.pricing.deferral_kernels`.
+    * ``time``, ``link``: shape ``(N, N)``: when a node takes a shard, and over which of its links if it is left to
+      choose; changed.
+    * ``first``, ``other``: links into each node, one for each unit of capacity and no self-loop, and where they come
+      from.
+    * ``out_first``, ``out_other``, ``entrance``: links out of each node, where they lead to, and which of the links
+      into nodes each is.
+    * ``start``: the first step that is looked at; what is nearer is left alone.
+    * ``shards``: which to look at.
+    * ``carried``: shape ``(W, links)``: what each link into a node carries in each of the last steps, from ``start``
+      on; changed.
+    * ``cost``: of the same shape: what a shard more costs; changed.
+    * ``price``: shape ``(W, N + 1)``: what a shard more costs on a link that carries so many, rising.
+    * ``new``: whether no links are chosen yet, for any of these shards; then only that is done.
     """
     for shard in shards:
         far, when, over = code[shard], time[shard], link[shard]

@@ -42,12 +42,8 @@ _ENDS = CLASSES - 1
 class UnitLinks:
     """Links of a topology, one for each unit of capacity and no self-loop.
 
-    Attributes
-    ----------
-    first, other
-        Where the links into each node begin, and which nodes they come from, ascending.
-    out_first, out_other
-        Where the links out of each node begin, and which nodes they lead to, ascending.
+    * ``first``, ``other``: where the links into each node begin, and which nodes they come from, ascending.
+    * ``out_first``, ``out_other``: where the links out of each node begin, and which nodes they lead to, ascending.
     """
 
     first: IntArray
@@ -72,20 +68,12 @@ def balanced_relays(
     Each comes three times: as planned, but for the last step, where what may come then is the least urgent if it was to
     come earlier at some time, or as urgent as it ever was; and with those alone bound to a step that others wait for.
 
-    Parameters
-    ----------
-    code
-        Shape ``(N, N)``, as the kernels have it, for each shard and node.
-    links
-        Of the topology.
-    steps
-        How many there are.
-    last
-        In how many of them shards are shared out, two or three and no more than there are.
-    room
-        What a link should carry in these.
-    progress
-        Called with the share of all this that is done.
+    * ``code``: shape ``(N, N)``, as the kernels have it, for each shard and node.
+    * ``links``: of the topology.
+    * ``steps``: how many there are.
+    * ``last``: in how many of them shards are shared out, two or three and no more than there are.
+    * ``room``: what a link should carry in these.
+    * ``progress``: called with the share of all this that is done.
     """
     rounds = 1 + len(_STEEPNESS)
     plan = _Plan(code, links, steps, last)
@@ -103,12 +91,8 @@ def balanced_relays(
 class _Plan:
     """When each node takes which shard in the last steps, and over which link.
 
-    Parameters
-    ----------
-    code
-        How far each shard has to go to each node, and who must forward it as soon as it is there.
-    links, steps, last
-        As above.
+    * ``code``: how far each shard has to go to each node, and who must forward it as soon as it is there.
+    * ``links``, ``steps``, ``last``: as above.
     """
 
     def __init__(self, code: NDArray[np.int16], links: UnitLinks, steps: int, last: int) -> None:

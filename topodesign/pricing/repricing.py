@@ -21,16 +21,11 @@ from topodesign.topology.topology import IntArray, Topology
 class Priced:
     """A topology with the loads of every node as a source.
 
-    Attributes
-    ----------
-    topology
-        It, without self-loops.
-    distance
-        From every node to every other, shape ``(nodes, nodes)``.
-    rank
-        The load at each distance from 1 as an index into ``loads``, shape ``(nodes, diameter)``; 0 beyond the farthest.
-    loads
-        All loads that there are, ascending, as numerators and denominators; the first is 0.
+    * ``topology``: it, without self-loops.
+    * ``distance``: from every node to every other, shape ``(nodes, nodes)``.
+    * ``rank``: the load at each distance from 1 as an index into ``loads``, shape ``(nodes, diameter)``; 0 beyond the
+      farthest.
+    * ``loads``: all loads that there are, ascending, as numerators and denominators; the first is 0.
     """
 
     topology: Topology
@@ -45,15 +40,7 @@ class Priced:
     def cost_without(self, left: Topology) -> Cost:
         """Return the cost of the topology after losses, in parts of the bandwidth that a node had before.
 
-        Parameters
-        ----------
-        left
-            The same nodes, and no link of more capacity than before.
-
-        Raises
-        ------
-        DisconnectedError
-            If some node does not reach some other.
+        * ``left``: the same nodes, and no link of more capacity than before.
         """
         again = self._affected(left)
         known = self._largest(self.rank[~again])
@@ -80,13 +67,7 @@ class Priced:
 
 
 def priced(topology: Topology) -> Priced:
-    """Price a topology from every node, and keep the loads.
-
-    Raises
-    ------
-    DisconnectedError, TopologyError
-        As :func:`topodesign.pricing.closed_form.price`.
-    """
+    """Price a topology from every node, and keep the loads."""
     rows = [largest_loads(topology, np.array([node])) for node in range(topology.nodes)]
     distance = np.array([distances(topology, node) for node in range(topology.nodes)], dtype=np.int32)
     # one column more than is needed, of zeros, which are the smallest load

@@ -37,14 +37,9 @@ _MOST_WIDTHS = 8
 class SplitDeferral:
     """A deferred allgather of two steps in which shards are split.
 
-    Attributes
-    ----------
-    loads
-        Shards that a unit of link capacity carries in the first step and, at most, in the second.
-    receivers
-        As of :class:`~topodesign.pricing.deferral.Deferral`.
-    moves
-        What the receivers get.
+    * ``loads``: shards that a unit of link capacity carries in the first step and, at most, in the second.
+    * ``receivers``: as of :class:`~topodesign.pricing.deferral.Deferral`.
+    * ``moves``: what the receivers get.
     """
 
     loads: tuple[Fraction, Fraction]
@@ -86,10 +81,7 @@ def price_deferred(
 def defer_split(topology: Topology) -> SplitDeferral | None:
     """Return the best deferred allgather of split shards; None if two steps are too few, or links are of one width.
 
-    Parameters
-    ----------
-    topology
-        Strongly connected, without switches.
+    * ``topology``: strongly connected, without switches.
     """
     if topology.nodes > MOST_NODES or topology.switches:
         return None
@@ -136,14 +128,9 @@ def _patterns(topology: Topology) -> Iterator[NDArray[np.bool_]]:
 class _Missing:
     """What a node lacks after the first step.
 
-    Attributes
-    ----------
-    shard, start, count
-        Whose pieces they are, at which part they start and how many parts they have.
-    senders, capacity
-        The neighbours with links into the node, and how many.
-    has
-        For every piece and neighbour whether that has it, 0 or 1.
+    * ``shard``, ``start``, ``count``: whose pieces they are, at which part they start and how many parts they have.
+    * ``senders``, ``capacity``: the neighbours with links into the node, and how many.
+    * ``has``: for every piece and neighbour whether that has it, 0 or 1.
     """
 
     shard: IntArray
@@ -157,14 +144,9 @@ class _Missing:
 class _Split:
     """What everybody has after the first step, if a unit of capacity carries one part of each shard.
 
-    Parameters
-    ----------
-    links
-        How many there are from each node to each other.
-    width
-        Parts of a shard.
-    late
-        Over which links the last parts come.
+    * ``links``: how many there are from each node to each other.
+    * ``width``: parts of a shard.
+    * ``late``: over which links the last parts come.
     """
 
     def __init__(self, links: IntArray, width: int, late: NDArray[np.bool_]) -> None:

@@ -32,15 +32,9 @@ _MOST_PLACES = 2**27
 def genkautz_at_most(d: int, n: int) -> tuple[Cost, Cost] | None:
     """Return what reduce-scatter and allgather on ``genkautz(d,n)`` cost at most.
 
-    Parameters
-    ----------
-    d, n
-        Degree, from 2 to 64, and number of nodes, above d.
+    * ``d``, ``n``: degree, from 2 to 64, and number of nodes, above d.
 
-    Returns
-    -------
-    tuple of Cost, or None
-        Steps are those of the bound, D; None where the transpose has too many kinds of nodes to look at.
+    Returns: steps are those of the bound, D; None where the transpose has too many kinds of nodes to look at.
 
     Examples
     --------
@@ -187,10 +181,7 @@ def _ways_in(d: int, n: int, steps: int, node: int) -> NDArray[np.uint64]:
 def _fullest(kinds: dict[int, int], d: int, least: Fraction) -> Fraction:
     """Return the largest share of nodes that some of d neighbours must serve, for one of these, or ``least`` if more.
 
-    Parameters
-    ----------
-    kinds
-        How many nodes there are whose ways are these bits.
+    * ``kinds``: how many nodes there are whose ways are these bits.
     """
     ways = np.array([one for one, count in kinds.items() if count > 0], dtype=np.uint64)
     count = np.array([count for count in kinds.values() if count > 0], dtype=np.int64)

@@ -18,16 +18,10 @@ from topodesign.base.units import Quantity, as_bandwidth, as_size, as_time, plai
 class Workload:
     """What a collective is priced for.
 
-    Attributes
-    ----------
-    alpha
-        Latency of one communication step, in seconds.
-    sizes
-        Total amounts of data M, in bytes.
-    bandwidth
-        Egress bandwidth B of a node over all its links, in bits per second.
-    gap, hop
-        Seconds between two messages of a port, and in a switch; a step from node to node has neither.
+    * ``alpha``: latency of one communication step, in seconds.
+    * ``sizes``: total amounts of data M, in bytes.
+    * ``bandwidth``: egress bandwidth B of a node over all its links, in bits per second.
+    * ``gap``, ``hop``: seconds between two messages of a port, and in a switch; a step from node to node has neither.
     """
 
     alpha: Fraction
@@ -78,15 +72,7 @@ def as_workload(
     gap: Quantity | None = None,
     hop: Quantity | None = None,
 ) -> Workload:
-    """Return the workload of some quantities: text with units, or numbers of seconds, bytes and bits per second.
-
-    Raises
-    ------
-    UnitError
-        If one is neither.
-    ParameterError
-        If there is no size.
-    """
+    """Return the workload of some quantities: text with units, or numbers of seconds, bytes and bits per second."""
     several: list[Any] = (
         list(sizes) if isinstance(sizes, Iterable) and not isinstance(sizes, str | bytes | Real) else [sizes]
     )

@@ -23,15 +23,7 @@ from topodesign.solve.program import Entries, Program
 def arc_flow(quotient: Quotient) -> ConcurrentFlow:
     """Return an optimal flow by linear programming.
 
-    Parameters
-    ----------
-    quotient
-        Sources and links; sources times links should be some thousands at most.
-
-    Raises
-    ------
-    InfeasibleError
-        If the solver's answer cannot be proved, as in a large program; other methods have their own proofs.
+    * ``quotient``: sources and links; sources times links should be some thousands at most.
     """
     nodes, arcs, many = quotient.topology.nodes, len(quotient.arcs), len(quotient.sources)
     program = Program()

@@ -48,21 +48,10 @@ def balanced_flow(
 ) -> ConcurrentFlow:
     """Return a flow that is proved to be within a gap of the optimum, or the best within a time.
 
-    Parameters
-    ----------
-    quotient
-        Sources and links.
-    gap
-        How far above the lower bound the upper one may be, as a part of it; above zero.
-    seconds
-        Time after which the flow is returned as it is.
-    progress
-        Told the ratio of the bounds after every look.
-
-    Raises
-    ------
-    TooLargeError
-        If there are too many sources and links to keep the flows of all.
+    * ``quotient``: sources and links.
+    * ``gap``: how far above the lower bound the upper one may be, as a part of it; above zero.
+    * ``seconds``: time after which the flow is returned as it is.
+    * ``progress``: told the ratio of the bounds after every look.
     """
     many, arcs, kinds = len(quotient.sources), len(quotient.arcs), len(quotient.room)
     if many * arcs > MOST:

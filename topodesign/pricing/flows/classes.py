@@ -31,34 +31,21 @@ Hashes = NDArray[np.uint64]
 
 
 class Limit(NamedTuple):
-    """What several links carry together at most.
+    """What several links carry together at most."""
 
-    Attributes
-    ----------
-    links
-        Their places among the topology's, each once.
-    room
-        How much, in units of capacity; above zero.
-    """
-
-    links: tuple[int, ...]
-    room: Fraction
+    links: tuple[int, ...]  # their places among the topology's, each once
+    room: Fraction  # how much, in units of capacity; above zero
 
 
 @dataclass(frozen=True, eq=False)
 class Classes:
     """What looks alike.
 
-    Attributes
-    ----------
-    vertex
-        Class of every vertex as a source sees it, shape ``(sources, nodes)``; sources that look alike share classes.
-    link
-        Class of every link as a source sees it, shape ``(sources, links)``.
-    load
-        Class of every link as its load sees it, shape ``(links,)``.
-    limit
-        Class of every limit that links share, shape ``(limits,)``.
+    * ``vertex``: class of every vertex as a source sees it, shape ``(sources, nodes)``; sources that look alike share
+      classes.
+    * ``link``: class of every link as a source sees it, shape ``(sources, links)``.
+    * ``load``: class of every link as its load sees it, shape ``(links,)``.
+    * ``limit``: class of every limit that links share, shape ``(limits,)``.
     """
 
     vertex: NDArray[np.int32]
@@ -78,25 +65,13 @@ def equitable_classes(
 ) -> Classes:
     """Return the coarsest classes that are finer than capacities, demands and marks.
 
-    Parameters
-    ----------
-    topology
-        Any, with switches.
-    sources
-        Vertices from which something has to go, shape ``(sources,)``.
-    demand
-        How much from each of them to each vertex, shape ``(sources, nodes)``.
-    mark
-        Links of different marks are told apart, shape ``(links,)``.
-    allowed
-        Vertices that each source may use are told apart from others, shape ``(sources, nodes)``; all if None.
-    limits
-        Those that links share.
-
-    Raises
-    ------
-    TooLargeError
-        If there are too many pairs of a source and a link.
+    * ``topology``: any, with switches.
+    * ``sources``: vertices from which something has to go, shape ``(sources,)``.
+    * ``demand``: how much from each of them to each vertex, shape ``(sources, nodes)``.
+    * ``mark``: links of different marks are told apart, shape ``(links,)``.
+    * ``allowed``: vertices that each source may use are told apart from others, shape ``(sources, nodes)``; all if
+      None.
+    * ``limits``: those that links share.
     """
     links = len(topology.src)
     if len(sources) * max(links, topology.nodes) > MOST_ENTRIES:

@@ -28,21 +28,13 @@ class ConcurrentFlow:
     Both bounds are computed from the numbers here, whoever found them: the upper one from the flow, the lower one from
     prices of the links. :meth:`check` does so once more and looks at every node.
 
-    Attributes
-    ----------
-    quotient
-        The topology with the orbits that were used.
-    amounts
-        What the sources ``quotient.sources`` send over each arc (in order of ``quotient.arcs``), all their
-        destinations together, in parts of a shard: integers of shape ``(sources, arcs)``.
-    denominator
-        Parts of a shard.
-    prices
-        One integer for every orbit of arcs, none negative: a price of its capacity, which proves ``lower``.
-    method
-        What found it.
-    shortest
-        Whether shards keep to paths of fewest links: then both bounds are for such flows alone.
+    * ``quotient``: the topology with the orbits that were used.
+    * ``amounts``: what the sources ``quotient.sources`` send over each arc (in order of ``quotient.arcs``), all their
+      destinations together, in parts of a shard: integers of shape ``(sources, arcs)``.
+    * ``denominator``: parts of a shard.
+    * ``prices``: one integer for every orbit of arcs, none negative: a price of its capacity, which proves ``lower``.
+    * ``method``: what found it.
+    * ``shortest``: whether shards keep to paths of fewest links: then both bounds are for such flows alone.
     """
 
     quotient: Quotient
@@ -93,11 +85,6 @@ class ConcurrentFlow:
 
         All destinations are added up. With symmetry it is the image of what the node's representative sends, so that
         all sources together load every link of an orbit equally.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such node.
         """
         quotient, topology = self.quotient, self.topology
         if not 0 <= source < topology.nodes:
@@ -114,13 +101,7 @@ class ConcurrentFlow:
         return sealed(every)
 
     def check(self) -> None:
-        """Look at every node of every source, and at every link of the whole, in whole numbers.
-
-        Raises
-        ------
-        ValueError
-            If some source does not bring a shard to every other node, or a link carries more than ``upper`` says.
-        """
+        """Look at every node of every source, and at every link of the whole, in whole numbers."""
         topology = self.topology
         total = np.zeros(len(topology.src), dtype=object)
         for source in range(topology.nodes):
@@ -150,14 +131,9 @@ def price_bound(quotient: Quotient, prices: Amounts, *, shortest: bool = False) 
     c at load U takes in c * U times its price: so U is at least the sum of all distances over that of all capacities at
     their prices.
 
-    Parameters
-    ----------
-    quotient
-        The topology with its orbits.
-    prices
-        Integers, one for every orbit of arcs, none negative and not all zero.
-    shortest
-        Whether shards keep to paths of fewest links.
+    * ``quotient``: the topology with its orbits.
+    * ``prices``: integers, one for every orbit of arcs, none negative and not all zero.
+    * ``shortest``: whether shards keep to paths of fewest links.
     """
     loads, far = trees(quotient, arc_lengths(quotient, prices, shortest=shortest))
     total = sum((loads.astype(object) @ np.asarray(prices)).tolist()) if shortest else sum(far)
@@ -178,17 +154,10 @@ def arc_lengths(quotient: Quotient, prices: Amounts, *, shortest: bool = False) 
 def trees(quotient: Quotient, lengths: Amounts) -> tuple[Amounts, list[int]]:
     """Return what shortest-path trees from all sources load, and how far their nodes are, times the sources' weights.
 
-    Parameters
-    ----------
-    quotient
-        The topology with its orbits.
-    lengths
-        Integers of any size, one for every arc, none negative.
+    * ``quotient``: the topology with its orbits.
+    * ``lengths``: integers of any size, one for every arc, none negative.
 
-    Returns
-    -------
-    tuple
-        Shards on every orbit of arcs, shape ``(sources, orbits)``; and the sum of all distances from each source.
+    Returns: shards on every orbit of arcs, shape ``(sources, orbits)``; and the sum of all distances from each source.
     """
     nodes, many = quotient.topology.nodes, len(quotient.sources)
     loads = np.zeros((many, len(quotient.room)), dtype=np.int64)

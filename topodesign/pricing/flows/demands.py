@@ -33,27 +33,16 @@ class DemandFlow:
 
     Numbers for classes of links and vertices, as every source sees them, are those of ``classes``.
 
-    Attributes
-    ----------
-    topology
-        Links with capacities, switches included.
-    sources
-        Vertices from which something has to go, shape ``(sources,)``.
-    demand
-        How much has to go from each of them to each vertex, shape ``(sources, nodes)``.
-    classes
-        What looks alike.
-    time
-        Largest load of a link over its capacity, or of a limit over its room; no flow has less.
-    flow
-        What a source sends over each link of a class.
-    price
-        Price of a unit of capacity on each link of a class of loads, then of a unit of room in each limit of a class,
-        for the proof of the time. Links with a price are as full as can be in every flow that is as fast.
-    potential
-        What a unit costs at these prices at most from a source to each vertex of a class.
-    cost
-        Total cost of the flow, the least of those as fast; None where no costs were given.
+    * ``topology``: links with capacities, switches included.
+    * ``sources``: vertices from which something has to go, shape ``(sources,)``.
+    * ``demand``: how much has to go from each of them to each vertex, shape ``(sources, nodes)``.
+    * ``classes``: what looks alike.
+    * ``time``: largest load of a link over its capacity, or of a limit over its room; no flow has less.
+    * ``flow``: what a source sends over each link of a class.
+    * ``price``: price of a unit of capacity on each link of a class of loads, then of a unit of room in each limit of a
+      class, for the proof of the time. Links with a price are as full as can be in every flow that is as fast.
+    * ``potential``: what a unit costs at these prices at most from a source to each vertex of a class.
+    * ``cost``: total cost of the flow, the least of those as fast; None where no costs were given.
     """
 
     topology: Topology
@@ -88,26 +77,12 @@ def demand_flow(
 ) -> DemandFlow:
     """Return the flow of least time, and of least cost among those.
 
-    Parameters
-    ----------
-    topology
-        Links with capacities; all vertices pass on, switches and others.
-    sources, demand
-        What has to go where: shapes ``(sources,)`` and ``(sources, nodes)``, whole numbers. What a source has for
-        itself stays.
-    costs
-        Of a unit of flow on each link, not negative; the time alone counts if None.
-    allowed
-        Vertices that what comes from each source may go over, shape ``(sources, nodes)``; all if None.
-    limits
-        On what links carry together.
-
-    Raises
-    ------
-    InfeasibleError
-        If there is no way for some demand, or the solver finds no exact solution.
-    TooLargeError
-        If there is too much that does not look alike.
+    * ``topology``: links with capacities; all vertices pass on, switches and others.
+    * ``sources``, ``demand``: what has to go where: shapes ``(sources,)`` and ``(sources, nodes)``, whole numbers. What
+      a source has for itself stays.
+    * ``costs``: of a unit of flow on each link, not negative; the time alone counts if None.
+    * ``allowed``: vertices that what comes from each source may go over, shape ``(sources, nodes)``; all if None.
+    * ``limits``: on what links carry together.
 
     Examples
     --------
@@ -229,13 +204,7 @@ class Reduced:
         return flow, total
 
     def check(self, flow: Sequence[Fraction], time: Fraction) -> None:
-        """Check the flow of every source on all links, in integers.
-
-        Raises
-        ------
-        InfeasibleError
-            If it is none, or takes longer.
-        """
+        """Check the flow of every source on all links, in integers."""
         numbers, common = _integers(flow)
         topology, sources = self.topology, self.sources
         if min(numbers, default=0) < 0 or np.any(numbers[self.closed]):
@@ -259,13 +228,7 @@ class Reduced:
             raise InfeasibleError("the solver's flow exceeds what links share")
 
     def check_bound(self, price: Sequence[Fraction], potential: Sequence[Fraction], time: Fraction) -> None:
-        """Check that the prices prove that nothing is faster.
-
-        Raises
-        ------
-        InfeasibleError
-            If they do not.
-        """
+        """Check that the prices prove that nothing is faster."""
         offered = self._offered(price)
         room = np.zeros(len(self.room), dtype=np.int64)
         np.add.at(room, self.classes.load, self.topology.capacity)
@@ -338,13 +301,7 @@ class Reduced:
         return price, potential
 
     def _solved(self, program: Program) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
-        """Return columns and prices.
-
-        Raises
-        ------
-        InfeasibleError
-            If the solver finds no solution that is proven.
-        """
+        """Return columns and prices."""
         for interior in (False, True):
             if program.solve(interior=interior) == "optimal":
                 found = program.certificate()
@@ -390,10 +347,7 @@ def _check_reachable(
 class UnreachableError(InfeasibleError):
     """There is no way from one vertex to another.
 
-    Attributes
-    ----------
-    source, goal
-        Their numbers.
+    * ``source``, ``goal``: their numbers.
     """
 
     def __init__(self, source: int, goal: int) -> None:

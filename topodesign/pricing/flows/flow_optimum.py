@@ -52,27 +52,11 @@ def flow_optimum(
 ) -> FlowOptimum:
     """Find how fast a collective can be that neither copies nor adds, and what keeps it from being faster.
 
-    Parameters
-    ----------
-    fabric
-        What takes part; all vertices pass data on.
-    collective
-        One of ``FLOWS``.
-    root
-        Name of the node of a scatter or gather.
-    costs
-        What a unit of data costs on links; the cost of the cheapest of the fastest flows is found then.
-    before
-        The whole of which the fabric is a part, to be compared with.
-
-    Raises
-    ------
-    ParameterError
-        If the root or a cost does not fit.
-    InfeasibleError
-        If some node cannot be reached; the message names it.
-    TooLargeError
-        If the fabric is too large and irregular.
+    * ``fabric``: what takes part; all vertices pass data on.
+    * ``collective``: one of ``FLOWS``.
+    * ``root``: name of the node of a scatter or gather.
+    * ``costs``: what a unit of data costs on links; the cost of the cheapest of the fastest flows is found then.
+    * ``before``: the whole of which the fabric is a part, to be compared with.
     """
     fabric.check_unshared(f"what binds the flow of the {collective}")
     if (root is not None) != collective.rooted:
@@ -95,13 +79,7 @@ def flow_optimum(
 
 
 def as_costs(fabric: Fabric, costs: Costs) -> dict[str, Fraction]:
-    """Return the cost of every class of links of a fabric, 0 where nothing is said; nothing if nothing is said at all.
-
-    Raises
-    ------
-    ParameterError
-        If a cost is no number or negative, or no class is meant.
-    """
+    """Return the cost of every class of links, 0 where nothing is said of it; empty if nothing is said at all."""
     pairs = list(costs.items()) if isinstance(costs, Mapping) else [_split(text) for text in _several(costs)]
     found = dict.fromkeys(fabric.classes, Fraction(0)) if pairs else {}
     for word, value in pairs:
@@ -137,20 +115,14 @@ def _cost(word: str, value: Any) -> Fraction:
 class FlowOptimum(TextResult):
     """How fast a collective can be that neither copies nor adds, and what keeps it from being faster.
 
-    Attributes
-    ----------
-    fabric
-        What takes part.
-    collective
-        All-to-all, scatter or gather.
-    flow
-        The flow, with its proof: in units of the fabric's, a block having one; of a gather on the links turned round.
-    root
-        Name of the node of a scatter or gather.
-    costs
-        Of a unit of data on links of each class, if they were given.
-    before
-        The best algorithmic bandwidth of the whole fabric, where only a part of it is left and the whole had one.
+    * ``fabric``: what takes part.
+    * ``collective``: all-to-all, scatter or gather.
+    * ``flow``: the flow, with its proof: in units of the fabric's, a block having one; of a gather on the links turned
+      round.
+    * ``root``: name of the node of a scatter or gather.
+    * ``costs``: of a unit of data on links of each class, if they were given.
+    * ``before``: the best algorithmic bandwidth of the whole fabric, where only a part of it is left and the whole had
+      one.
     """
 
     fabric: Fabric
@@ -324,23 +296,12 @@ def best_flow(
 ) -> DemandFlow:
     """Return the flow of least time, and of those the cheapest, if there are costs.
 
-    Parameters
-    ----------
-    fabric
-        Where; limits that links share are kept.
-    collective
-        One of ``FLOWS``, with its root and groups. Demands are in shards
-        (:meth:`~topodesign.collectives.collective.Collective.shares`). Of a gather the flow is that of the scatter on
-        the links turned round.
-    costs
-        Of every class of links; nothing if they do not matter.
-    inside
-        Whether nodes of other groups, and of none, pass nothing on.
-
-    Raises
-    ------
-    InfeasibleError, TooLargeError
-        As :func:`flow_optimum`.
+    * ``fabric``: where; limits that links share are kept.
+    * ``collective``: one of ``FLOWS``, with its root and groups. Demands are in shards
+      (:meth:`~topodesign.collectives.collective.Collective.shares`). Of a gather the flow is that of the scatter on the
+      links turned round.
+    * ``costs``: of every class of links; nothing if they do not matter.
+    * ``inside``: whether nodes of other groups, and of none, pass nothing on.
     """
     topology, nodes = fabric.topology, len(fabric.names)
     members = collective.members(nodes, topology.switches)

@@ -21,20 +21,13 @@ LONGEST = 2**30
 def shortest_tree(source: int, indptr: Ints, dst: Ints, length: Ints, distance: Ints, via: Ints, order: Ints) -> int:
     """Dijkstra's search from one node; of several shortest paths the first that is met is kept.
 
-    Parameters
-    ----------
-    source
-        Where to start.
-    indptr, dst, length
-        CSR arcs of N nodes with their lengths, none negative. In plain Python they may be integers of any size.
-    distance, via, order
-        Shape ``(N,)``, written in place: how far each node is, the arc that leads to it (-1 for the source), and the
-        nodes in the order in which they are reached; -1 where there is no path.
+    * ``source``: where to start.
+    * ``indptr``, ``dst``, ``length``: CSR arcs of N nodes with their lengths, none negative. In plain Python they may
+      be integers of any size.
+    * ``distance``, ``via``, ``order``: shape ``(N,)``, written in place: how far each node is, the arc that leads to it
+      (-1 for the source), and the nodes in the order in which they are reached; -1 where there is no path.
 
-    Returns
-    -------
-    int
-        Number of nodes reached.
+    Returns: number of nodes reached.
     """
     nodes = len(indptr) - 1
     heap = np.empty(nodes, np.int64)
@@ -106,16 +99,10 @@ def tree_loads(
 ) -> None:
     """Send a shard to every node over a shortest-path tree of each source.
 
-    Parameters
-    ----------
-    sources, weight
-        Where trees start, and what their loads are multiplied by.
-    indptr, src, dst, kind, length
-        CSR arcs, all nodes reached; lengths as :func:`shortest_tree`.
-    loads
-        Shape ``(sources, kinds)``, written in place: the shards on every kind of arcs, times the weight.
-    far
-        Shape ``(sources,)``, written in place: the sum of all distances.
+    * ``sources``, ``weight``: where trees start, and what their loads are multiplied by.
+    * ``indptr``, ``src``, ``dst``, ``kind``, ``length``: CSR arcs, all nodes reached; lengths as :func:`shortest_tree`.
+    * ``loads``: shape ``(sources, kinds)``, written in place: the shards on every kind of arcs, times the weight.
+    * ``far``: shape ``(sources,)``, written in place: the sum of all distances.
     """
     nodes = len(indptr) - 1
     distance, via, order = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64)
@@ -162,17 +149,11 @@ def balance(
     The prices are the gradient of ``sum of room * (load/room)**p``, p = 2**doublings, and the part is what makes that
     sum least on the way (Newton's method).
 
-    Parameters
-    ----------
-    sources, weight, indptr, src, dst, kind
-        As :func:`tree_loads`.
-    room
-        Capacity of every kind of arcs.
-    doublings
-        Of the exponent.
-    flow, load
-        What every source sends over every arc, and what all together bring on every kind; changed in place. A source
-        without flow starts with a tree.
+    * ``sources``, ``weight``, ``indptr``, ``src``, ``dst``, ``kind``: as :func:`tree_loads`.
+    * ``room``: capacity of every kind of arcs.
+    * ``doublings``: of the exponent.
+    * ``flow``, ``load``: what every source sends over every arc, and what all together bring on every kind; changed in
+      place. A source without flow starts with a tree.
     """
     nodes, arcs, kinds = len(indptr) - 1, len(dst), len(room)
     distance, via, order = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64)
@@ -249,23 +230,14 @@ def whole_flow(
     They are cut to whole units and the rest is sent over a shortest-path tree: a little less is cut than each node
     gets, so that there is a rest for every node.
 
-    Parameters
-    ----------
-    sources, weight, indptr, src, dst, kind, length
-        As :func:`tree_loads`.
-    units, spare
-        Parts of a shard, and how many of them are left to the tree; more than the arcs of any node.
-    flow
-        What every source sends over every arc, in shards.
-    loads
-        Shape ``(kinds,)``, written in place: units on every kind of arcs, from all sources times their weights.
-    keep
-        Whether to write the whole flow in the place of the given one.
+    * ``sources``, ``weight``, ``indptr``, ``src``, ``dst``, ``kind``, ``length``: as :func:`tree_loads`.
+    * ``units``, ``spare``: parts of a shard, and how many of them are left to the tree; more than the arcs of any node.
+    * ``flow``: what every source sends over every arc, in shards.
+    * ``loads``: shape ``(kinds,)``, written in place: units on every kind of arcs, from all sources times their
+      weights.
+    * ``keep``: whether to write the whole flow in the place of the given one.
 
-    Returns
-    -------
-    float
-        The sum of all distances times the weights, roughly.
+    Returns: the sum of all distances times the weights, roughly.
     """
     nodes, arcs = len(indptr) - 1, len(dst)
     distance, via, order = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64)
@@ -309,16 +281,12 @@ def equal_split(
 ) -> None:
     """Send a shard from every node to each target, parted at every node over all links on shortest paths alike.
 
-    Parameters
-    ----------
-    targets, weight
-        Where shards go, and what the loads are multiplied by.
-    indptr, src, dst, kind, capacity
-        CSR arcs, all nodes reached; a link of capacity c counts as c links.
-    into, arc_into, units
-        As :func:`whole_flow`; what cannot be parted in whole units goes over the last link.
-    loads
-        Shape ``(kinds,)``, written in place.
+    * ``targets``, ``weight``: where shards go, and what the loads are multiplied by.
+    * ``indptr``, ``src``, ``dst``, ``kind``, ``capacity``: CSR arcs, all nodes reached; a link of capacity c counts as
+      c links.
+    * ``into``, ``arc_into``, ``units``: as :func:`whole_flow`; what cannot be parted in whole units goes over the last
+      link.
+    * ``loads``: shape ``(kinds,)``, written in place.
     """
     nodes = len(indptr) - 1
     distance, order, waiting = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(nodes, np.int64)

@@ -19,23 +19,11 @@ def path_flow(flow: ConcurrentFlow, source: int) -> dict[int, Paths]:
     Cycles of the flow carry nothing to anyone and are left out, so the paths load no link more than the flow does. A
     source with m links in use has at most m paths more than destinations.
 
-    Parameters
-    ----------
-    flow
-        Any.
-    source
-        A node.
+    * ``flow``: any.
+    * ``source``: a node.
 
-    Returns
-    -------
-    dict
-        For every other node, ascending, the paths to it with their parts of a shard, which add up to one; no path meets
-        a node twice.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such node.
+    Returns: for every other node, ascending, the paths to it with their parts of a shard, which add up to one; no path
+    meets a node twice.
     """
     wanted = {node: flow.scale for node in range(flow.topology.nodes) if node != source}
     found = taken_apart(flow.topology, source, flow.source_amounts(source).tolist(), wanted)
@@ -47,16 +35,10 @@ def taken_apart(
 ) -> dict[int, list[tuple[tuple[int, ...], int]]]:
     """Return paths that bring from a source what is wanted to each node, with how much they bring.
 
-    Parameters
-    ----------
-    topology
-        Links, switches included.
-    source
-        A node.
-    amounts
-        What it sends over each link: a flow that brings as much as is wanted.
-    wanted
-        How much to every destination.
+    * ``topology``: links, switches included.
+    * ``source``: a node.
+    * ``amounts``: what it sends over each link: a flow that brings as much as is wanted.
+    * ``wanted``: how much to every destination.
     """
     into: list[dict[int, int]] = [{} for _ in range(topology.nodes)]
     for u, v, amount in zip(topology.src.tolist(), topology.dst.tolist(), amounts, strict=True):

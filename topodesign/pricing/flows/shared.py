@@ -29,57 +29,27 @@ MOST_OF_BOTH = 10_000
 
 @dataclass(frozen=True)
 class Multicast:
-    """What one group does.
+    """What one group does."""
 
-    Attributes
-    ----------
-    members
-        Nodes that all get everything.
-    roots
-        Members that have something at the start.
-    amount
-        How much each root has.
-    """
-
-    members: tuple[int, ...]
-    roots: tuple[int, ...]
-    amount: int
+    members: tuple[int, ...]  # nodes that all get everything
+    roots: tuple[int, ...]  # members that have something at the start
+    amount: int  # how much each root has
 
 
 @dataclass(frozen=True, eq=False)
 class SharedLinks:
-    """How groups share links best.
+    """How groups share links best."""
 
-    Attributes
-    ----------
-    time
-        Largest load of a link over its capacity; over spanning trees of the groups nothing has less.
-    load
-        What each group sends over each link, shape ``(groups, links)``.
-    """
-
-    time: Fraction
-    load: tuple[tuple[Fraction, ...], ...]
+    time: Fraction  # largest load of a link over its capacity; over spanning trees of the groups nothing has less
+    load: tuple[tuple[Fraction, ...], ...]  # what each group sends over each link, shape ``(groups, links)``
 
 
 def share_links(topology: Topology, groups: Sequence[Multicast], *, inside: bool = False) -> SharedLinks:
     """Return how groups share the links of a topology so that all are done as early as can be.
 
-    Parameters
-    ----------
-    topology
-        Links with capacities. Nodes that are no members of a group pass its data on, one copy for one copy.
-    groups
-        What they do at the same time; those with one member do nothing.
-    inside
-        Whether only switches pass on, beside a group's own members.
-
-    Raises
-    ------
-    InfeasibleError
-        If some member cannot be reached, or the solver finds no exact solution.
-    TooLargeError
-        If there are too many members and links.
+    * ``topology``: links with capacities. Nodes that are no members of a group pass its data on, one copy for one copy.
+    * ``groups``: what they do at the same time; those with one member do nothing.
+    * ``inside``: whether only switches pass on, beside a group's own members.
     """
     nodes, links = topology.nodes, len(topology.src)
     busy = [group for group in groups if len(group.members) > 1]
@@ -123,17 +93,10 @@ def share_links(topology: Topology, groups: Sequence[Multicast], *, inside: bool
 def share_both(topology: Topology, groups: Sequence[Sequence[int]], *, inside: bool = False) -> Fraction | None:
     """Return the least time in which all groups do an allreduce over their trees, each of one unit of data.
 
-    Parameters
-    ----------
-    topology, inside
-        As for :func:`share_links`.
-    groups
-        Their members.
+    * ``topology``, ``inside``: as for :func:`share_links`.
+    * ``groups``: their members.
 
-    Returns
-    -------
-    Fraction or None
-        Largest load of a link over its capacity; None if the program is too large, or not solved exactly.
+    Returns: largest load of a link over its capacity; None if the program is too large, or not solved exactly.
     """
     nodes, links = topology.nodes, len(topology.src)
     busy = [tuple(group) for group in groups if len(group) > 1]

@@ -51,23 +51,11 @@ def tree_flow(
 ) -> ConcurrentFlow:
     """Return an optimal flow by column generation, or the best within a time.
 
-    Parameters
-    ----------
-    quotient
-        Sources and links; hundreds of orbits of links at most.
-    shortest
-        Over paths of fewest links only.
-    start
-        Prices to start from, integers; those of another method are good ones.
-    seconds
-        Time after which the best flow and prices so far are returned.
-    progress
-        Told the proven ratio of the bounds every now and then.
-
-    Raises
-    ------
-    InfeasibleError
-        If the solver fails, as of numbers that are too large for it.
+    * ``quotient``: sources and links; hundreds of orbits of links at most.
+    * ``shortest``: over paths of fewest links only.
+    * ``start``: prices to start from, integers; those of another method are good ones.
+    * ``seconds``: time after which the best flow and prices so far are returned.
+    * ``progress``: told the proven ratio of the bounds every now and then.
     """
     return _Master(quotient, shortest, start).run(math.inf if seconds is None else time.monotonic() + seconds, progress)
 
