@@ -16,7 +16,7 @@ from topodesign.fabrics.part import part_of
 from topodesign.fabrics.presets import build_fabric
 from topodesign.graphs.expansions.library import build
 from topodesign.graphs.expansions.places import as_fabric
-from topodesign.optima.forest.fabric_optimum import optimum
+from topodesign.optima.optimum import optimum
 from topodesign.plans.plan import Plan
 from topodesign.plans.replay.plans import verify
 from topodesign.plans.rounds import Rounds

@@ -100,6 +100,13 @@ def nodes_named(fabric: Fabric, word: str) -> Sequence[str]:
     return matches
 
 
+def compute_node(fabric: Fabric, root: str) -> int:
+    """Return the number of a node that is to be a root; raises ParameterError if it is a switch, or unknown."""
+    if fabric.number(root) not in fabric.compute:
+        raise ParameterError(f"the root '{root}' is a switch")
+    return fabric.number(root)
+
+
 def _ends(fabric: Fabric, text: str) -> tuple[str, str, str]:
     """Split ``A-B`` or ``A>B`` where both sides are names, which may contain the signs themselves."""
     splits = [(text[:i], sign, text[i + 1 :]) for i, sign in enumerate(text) if sign in "->"]

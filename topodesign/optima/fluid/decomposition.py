@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from topodesign.optima.fluid.distribution import Cheapest, Tree, Ways, cheapest_paths, cheapest_tree
-from topodesign.optima.fluid.likeness import Images, Likeness, sets_of_relays
+from topodesign.optima.fluid.cheapest_tree import Cheapest, Tree, Ways, cheapest_paths, cheapest_tree
 from topodesign.optima.fluid.network import Network
+from topodesign.optima.fluid.symmetry import Images, Symmetry, sets_of_relays
 from topodesign.solve.program import Entries, Program
 from topodesign.topology.topology import IntArray
 
@@ -160,7 +160,7 @@ class Decomposition:
     ----------
     sources
         Subproblems.
-    likeness
+    symmetry
         Automorphisms: limits are put together by orbits, or a tree has an image for each root.
     total
         Shards of all pairs together, where shares are free.
@@ -179,7 +179,7 @@ class Decomposition:
     """
 
     sources: Sequence[Source]
-    likeness: Likeness | Images
+    symmetry: Symmetry | Images
     total: int = 1
     gap: Fraction = Fraction(0)
     listener: Listener | None = None
@@ -192,7 +192,7 @@ class Decomposition:
         """Find out which sets of relays may make a difference, and begin with trees at prices of one over a limit."""
         self._exhaustive = True
         self._choices = [self._sets(source) for source in self.sources]
-        bounds = self.likeness.each
+        bounds = self.symmetry.each
         self._ask([1 + max(bounds) * _START // bound for bound in bounds], 0, [], exact=True)
 
     def _sets(self, source: Source) -> list[tuple[int, ...]]:
@@ -226,7 +226,7 @@ class Decomposition:
 
     def _fastest(self) -> _Solved:
         """Return weights of the columns, the time that they take, and what none is faster than."""
-        bounds = self.likeness.bounds
+        bounds = self.symmetry.bounds
         times = max(bounds)
         program = self._program([0] * len(bounds))
         program.add_columns(1, cost=1, entries=_column(range(len(bounds)), [-bound for bound in bounds]))
@@ -240,7 +240,7 @@ class Decomposition:
 
     def _cheapest(self, time: Fraction) -> _Solved:
         """Return the same with costs in the place of the time, which is not to be more than this."""
-        bounds = self.likeness.bounds
+        bounds = self.symmetry.bounds
         program = self._program([time.numerator * bound for bound in bounds])
 
         def proves(prices: list[int], scale: int, cheapest: Fraction) -> Fraction:
@@ -282,19 +282,19 @@ class Decomposition:
             What is known already that none is better than.
         """
         first = [self._enter(program, one, times, costs) for one in self.columns]
-        best, bound, proof = None, floor, [0] * len(self.likeness.bounds)
+        best, bound, proof = None, floor, [0] * len(self.symmetry.bounds)
         exact = False
         while True:
             self.rounds += 1
             if program.solve() != "optimal":
                 raise RuntimeError("the master program has no solution, but each tree is one")
-            found, dual, scale = _read(program, first, len(self.likeness.bounds), exact)
+            found, dual, scale = _read(program, first, len(self.symmetry.bounds), exact)
             weights = self._normal(found)
             value = worth(weights)
             if value is not None and (best is None or value < best[1]):
                 best = weights, value
-            prices = [max(0, -price) * times for price in dual[: len(self.likeness.bounds)]]
-            rows = dual[len(self.likeness.bounds) :]
+            prices = [max(0, -price) * times for price in dual[: len(self.symmetry.bounds)]]
+            rows = dual[len(self.symmetry.bounds) :]
             total, added = self._ask(prices, scale * costs, rows, exact)
             if total is not None and proves(prices, scale, total) >= bound:
                 bound, proof = proves(prices, scale, total), prices
@@ -371,12 +371,12 @@ class Decomposition:
 
     def _time(self, weights: list[Fraction]) -> Fraction:
         """Return the time that the fullest row of limits takes."""
-        total = [Fraction(0)] * len(self.likeness.bounds)
+        total = [Fraction(0)] * len(self.symmetry.bounds)
         for column, weight in zip(self.columns, weights, strict=False):
             if weight:
                 for row in np.flatnonzero(column.load).tolist():
                     total[row] += weight * int(column.load[row])
-        return max(load / bound for load, bound in zip(total, self.likeness.bounds, strict=True))
+        return max(load / bound for load, bound in zip(total, self.symmetry.bounds, strict=True))
 
     def _ask(self, prices: list[int], cost: int, rows: list[int], exact: bool) -> tuple[Fraction | None, bool]:
         """Look for the cheapest tree of every source, and keep those that are new and cheaper than the master knows.
@@ -402,9 +402,9 @@ class Decomposition:
         found: list[Cheapest] = []
         complete, added = self._exhaustive, False
         for at, source in enumerate(self.sources):
-            key = id(source.network), source.paths, self.likeness.kind(source.root, source.many)
+            key = id(source.network), source.paths, self.symmetry.kind(source.root, source.many)
             if key not in ways:
-                each = self.likeness.asked(source.root, source.many, prices)
+                each = self.symmetry.asked(source.root, source.many, prices)
                 costs = (cost * source.many * one for one in source.network.cost.tolist())
                 dear = [price + more for price, more in zip(each, costs, strict=True)]
                 ways[key] = Ways(source.network, dear, through=source.paths)
@@ -430,7 +430,7 @@ class Decomposition:
     def column(self, at: int, tree: Tree) -> Column:
         """Return the column of a tree of a source."""
         source = self.sources[at]
-        load = self.likeness.carried(source.root, source.many, tree.load)
+        load = self.symmetry.carried(source.root, source.many, tree.load)
         return Column(at, tree, load, source.many * int((source.network.cost * tree.load).sum()))
 
     def _subproblem(self, at: int, ways: Ways, pays: int | None, exact: bool) -> tuple[Cheapest, bool]:

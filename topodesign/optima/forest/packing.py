@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topodesign.base.errors import InfeasibleError, ParameterError, TooLargeError, TopologyError
-from topodesign.optima.forest import flattening_kernels
+from topodesign.optima.forest import lowering_kernels
 from topodesign.optima.forest import packing_kernels as kernels
 from topodesign.topology.topology import IntArray, Topology
 
@@ -190,7 +190,7 @@ def _scratch(nodes: int, trees: int) -> tuple[kernels.Entries, kernels.Search]:
 def _lower(network: kernels.Network, forest: kernels.Forest) -> kernels.Forest:
     """Lower the highest trees, level by level as long as all of them come down; what is tried in vain is undone."""
     nodes, arcs, trees = len(network.first) - 1, len(network.link), int(forest.trees[0])
-    chain = flattening_kernels.Chain(
+    chain = lowering_kernels.Chain(
         before=np.empty(arcs, dtype=np.int64),
         mover=np.empty(arcs, dtype=np.int64),
         queue=np.empty(arcs, dtype=np.int64),
@@ -202,9 +202,9 @@ def _lower(network: kernels.Network, forest: kernels.Forest) -> kernels.Forest:
     while True:
         lower = _enlarged(forest, len(forest.weight))
         for tree in range(int(lower.trees[0])):
-            flattening_kernels.measure(tree, lower, deepest, chain)
+            lowering_kernels.measure(tree, lower, deepest, chain)
         height = int(lower.depth[: lower.trees[0]].max(initial=0))
-        if height <= 1 or not flattening_kernels.lower(height - 1, network, lower, deepest, chain):
+        if height <= 1 or not lowering_kernels.lower(height - 1, network, lower, deepest, chain):
             return forest
         forest = lower
 

@@ -25,7 +25,7 @@ _MOST_WORDS = 5  # before numbers in names, that are looked at
 
 
 @dataclass(frozen=True, eq=False)
-class Likeness:
+class Symmetry:
     """A group of automorphisms, by generators.
 
     Attributes
@@ -167,16 +167,16 @@ class Images:
 
     Attributes
     ----------
-    likeness
+    symmetry
         Automorphisms, of which one is taken that brings a root to another.
     """
 
-    likeness: Likeness
+    symmetry: Symmetry
 
     @property
     def network(self) -> Network:
         """Where."""
-        return self.likeness.network
+        return self.symmetry.network
 
     @property
     def bounds(self) -> list[int]:
@@ -198,7 +198,7 @@ class Images:
             network = self.network
             keys = network.src * network.vertices + network.dst
             order = np.argsort(keys, kind="stable")
-            movers = np.array(list(self.likeness.movers(root).values()))
+            movers = np.array(list(self.symmetry.movers(root).values()))
             images = movers[:, network.src] * network.vertices + movers[:, network.dst]
             self._moved[root] = order[np.searchsorted(keys[order], images)]
         return self._moved[root]
@@ -224,7 +224,9 @@ class Images:
         return total
 
 
-def alike(network: Network, *, apart: bool = False, fixed: Iterable[int] = (), names: Sequence[str] = ()) -> Likeness:
+def find_symmetry(
+    network: Network, *, apart: bool = False, fixed: Iterable[int] = (), names: Sequence[str] = ()
+) -> Symmetry:
     """Return the automorphisms of a network.
 
     Parameters
@@ -242,7 +244,7 @@ def alike(network: Network, *, apart: bool = False, fixed: Iterable[int] = (), n
     moved = [_images(network, generator) for generator in generators]
     kept = [(g, *both) for g, both in zip(generators, moved, strict=True) if both is not None]
     vertices, arcs, limits = zip(*kept, strict=True) if kept else ((), (), ())
-    return Likeness(network, vertices, arcs, limits, () if apart else tuple(_suggested(names)))
+    return Symmetry(network, vertices, arcs, limits, () if apart else tuple(_suggested(names)))
 
 
 def _suggested(names: Sequence[str]) -> Iterator[IntArray]:
@@ -395,14 +397,14 @@ def sets_of_relays(network: Network, root: int, most: int) -> list[tuple[int, ..
         How many sets there may be.
     """
     relays = [relay for relay in network.relays.tolist() if relay != root]
-    at_root = alike(network, fixed=[root])
+    at_root = find_symmetry(network, fixed=[root])
     first = np.arange(network.vertices)  # of every relay's group
     for relay in relays:
         for other in relays:
             if first[other] != other or other >= relay or at_root.root_of[relay] != at_root.root_of[other]:
                 continue
             still = [one for one in relays if one not in {relay, other}]
-            if first[relay] == relay and alike(network, fixed=[root, *still]).root_of[relay] == other:
+            if first[relay] == relay and find_symmetry(network, fixed=[root, *still]).root_of[relay] == other:
                 first = _exchanged(first, relay, other, at_root.generators)
     groups = [[relay for relay in relays if first[relay] == one] for one in sorted({int(first[r]) for r in relays})]
     if math.prod(len(group) + 1 for group in groups) > most:

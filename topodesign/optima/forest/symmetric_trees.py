@@ -8,8 +8,8 @@ import numpy as np
 
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives import Collective
-from topodesign.optima.forest.fixed import FixedOptimum
 from topodesign.optima.forest.low_trees import LowTrees, Seed, find_low_trees
+from topodesign.optima.forest.tree_counts import FixedOptimum
 from topodesign.plans.trees import Trees
 from topodesign.solve.maxflow import compute_nodes
 from topodesign.topology.shifts import Shifts, find_shifts

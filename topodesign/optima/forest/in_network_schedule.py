@@ -21,8 +21,8 @@ from topodesign.base.claims import Among, Claim, Of
 from topodesign.base.errors import TooLargeError
 from topodesign.collectives import ALLGATHER, ALLREDUCE, Collective
 from topodesign.optima.forest.allreduce import not_looked_for
+from topodesign.optima.forest.bottleneck import optimum
 from topodesign.optima.forest.in_network import Family, in_network_optimum, promoted
-from topodesign.optima.forest.optimum import optimum
 from topodesign.optima.forest.schedule import (
     allreduce_schedule,
     backwards,

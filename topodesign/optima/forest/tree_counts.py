@@ -24,7 +24,7 @@ import numpy as np
 from topodesign.base.arguments import require_at_least
 from topodesign.base.errors import TooLargeError
 from topodesign.optima.forest.balance import switch_balance
-from topodesign.optima.forest.optimum import Optimum, optimum, shard_sizes, tree_capacities, with_capacity
+from topodesign.optima.forest.bottleneck import Optimum, optimum, shard_sizes, tree_capacities, with_capacity
 from topodesign.solve.maxflow import (
     LARGEST,
     Side,
@@ -81,7 +81,7 @@ def fixed_optimum(
     trees
         k; a node with shard size w is the root of k w trees.
     weights
-        Relative shard sizes, as in :func:`~topodesign.optima.forest.optimum.optimum`.
+        Relative shard sizes, as in :func:`~topodesign.optima.forest.bottleneck.optimum`.
     best
         The optimum with any number of trees, if it is known already.
 
@@ -90,7 +90,7 @@ def fixed_optimum(
     ParameterError
         If there is less than one tree, or the weights do not fit.
     TopologyError, InfeasibleError, TooLargeError
-        As :func:`~topodesign.optima.forest.optimum.optimum`.
+        As :func:`~topodesign.optima.forest.bottleneck.optimum`.
     """
     require_at_least("trees", trees, 1)
     best = optimum(topology, weights=weights) if best is None else best
