@@ -131,16 +131,7 @@ class Fabric:
     prices: tuple[tuple[str, Price], ...] = ()
 
     def __post_init__(self) -> None:
-        """Check that the parts belong together.
-
-        Raises
-        ------
-        TopologyError
-            If names or classes do not fit the topology, something other than a switch multicasts or aggregates, memory
-            does not multicast, a shared limit is none, or a latency is negative.
-        ParameterError
-            If a price is out of range.
-        """
+        """Check that the parts belong together."""
         if len(self.names) != self.topology.nodes or len(set(self.names)) != len(self.names):
             raise TopologyError("a fabric needs one name for each vertex, all different")
         if len(self.classes) != len(self.topology.src):
@@ -185,17 +176,6 @@ class Fabric:
         Vertices are numbered in the order given, nodes before switches. Capacities are the bandwidths divided by their
         greatest common divisor, which is ``unit``; so nothing is rounded. ``memory`` are some of the switches, which
         multicast whether ``multicast`` says so or not.
-
-        Raises
-        ------
-        TopologyError
-            If names are repeated, a link names none of them or joins one to itself, there are fewer than two nodes,
-            a vertex has not as much bandwidth in as out, a switch is connected to no node, a shared limit is none, or
-            a latency or price is for a class of which there are no links.
-        ParameterError
-            If a price is out of range.
-        TooLargeError
-            If the bandwidths have so small a common divisor that a capacity passes 2^31 - 1.
         """
         for group, kind in ((nodes, "node"), (switches, "switch")):
             for word in group:
@@ -242,11 +222,6 @@ class Fabric:
             Any with at least two nodes; it stays as it is, spec included, unless it has self-loops.
         node_bandwidth
             Bytes per second of all links of the node with the most of them: B of the cost model.
-
-        Raises
-        ------
-        TopologyError
-            If there are fewer than two nodes.
         """
         real = topology.src != topology.dst
         plain = topology
@@ -291,13 +266,7 @@ class Fabric:
         return self.memory | frozenset(self.compute)
 
     def link_latencies(self) -> tuple[Fraction, ...]:
-        """Return seconds for each of ``topology.links()``: of merged links of several classes, of the slowest.
-
-        Raises
-        ------
-        ParameterError
-            If the fabric says no latencies.
-        """
+        """Return seconds for each of ``topology.links()``: of merged links of several classes, of the slowest."""
         if not self.latency:
             raise ParameterError(f"{self.name} says no latencies of its links; give one, such as --alpha 10us")
         known = dict(self.latency)
@@ -306,15 +275,7 @@ class Fabric:
         return tuple(slowest[word] for word in self.classes)
 
     def own_links(self, table: LinkTable | None = None) -> LinkTable:
-        """Return a table with the latencies of all links, and what another one says in its place.
-
-        Raises
-        ------
-        ParameterError
-            If the fabric says no latencies.
-        FileFormatError
-            If the other table has a row for no link.
-        """
+        """Return a table with the latencies of all links, and what another one says in its place."""
         other = LinkTable({}, {}) if table is None else table.on(self.topology)
         pairs = ((u, v) for u, v, _ in self.topology.links())
         return LinkTable({**dict(zip(pairs, self.link_latencies(), strict=True)), **other.alpha}, other.bandwidth)
@@ -355,13 +316,7 @@ class Fabric:
         return {name: number for number, name in enumerate(self.names)}
 
     def number(self, name: str) -> int:
-        """Return the number of a named vertex.
-
-        Raises
-        ------
-        ParameterError
-            If there is none of that name; similar ones are suggested.
-        """
+        """Return the number of a named vertex."""
         if name in self._numbers:
             return self._numbers[name]
         there = f"there are {', '.join(self.names[:3])}, ..."
@@ -383,13 +338,6 @@ class Fabric:
             Names of the nodes that do.
         forward
             Whether the others stay as switches, or vanish with their links (and with switches that then lead nowhere).
-
-        Raises
-        ------
-        ParameterError
-            If a name is unknown or that of a switch.
-        TopologyError
-            If fewer than two nodes are left.
         """
         chosen = {self.number(name) for name in nodes}
         for node in sorted(chosen & self.topology.switches):
@@ -421,13 +369,6 @@ class Fabric:
             Pairs of names; a link fails in both directions, if it has two.
         one_way
             Pairs of names, from and to; only this direction fails.
-
-        Raises
-        ------
-        ParameterError
-            If a name is unknown or there is no such link.
-        TopologyError
-            If fewer than two nodes are left.
         """
         gone = {self.names[self.number(name)] for name in vertices}
         dead: set[tuple[str, str]] = set()

@@ -103,11 +103,6 @@ def fabric_from_graph(graph: nx.Graph, name: str = "graph", node_bandwidth: Frac
         What the fabric is called if the graph has no name.
     node_bandwidth
         As for :func:`read_fabric`.
-
-    Raises
-    ------
-    FileFormatError, TopologyError, TooLargeError
-        If an attribute cannot be read, or it makes no fabric; also if a bandwidth is given to one that has its own.
     """
     return _from_graph(graph, name, node_bandwidth)
 

@@ -49,14 +49,6 @@ def as_groups(fabric: Fabric, value: Groups, placement: Placement | None = None)
     placement
         On which nodes the ranks of such an array are; on the nodes in their order if None.
 
-    Raises
-    ------
-    ParameterError
-        If a text names no node or a switch, a shape does not have as many ranks as there are nodes, or an axis is none
-        of it.
-    FileFormatError
-        If a file cannot be read.
-
     Examples
     --------
     >>> from topodesign.graphs.expansions.places import as_fabric
@@ -90,13 +82,7 @@ def as_groups(fabric: Fabric, value: Groups, placement: Placement | None = None)
 def along(
     fabric: Fabric, shape: Sequence[int], axes: Sequence[int], places: Sequence[int] | None = None
 ) -> list[tuple[int, ...]]:
-    """Return the groups along axes of an array of ranks, the first axis fastest.
-
-    Raises
-    ------
-    ParameterError
-        If the array does not have as many ranks as there are nodes, or an axis is none of it or named twice.
-    """
+    """Return the groups along axes of an array of ranks, the first axis fastest."""
     text = "x".join(map(str, shape))
     if math.prod(shape) != len(fabric.compute):
         there = f"there are {counted(len(fabric.compute), 'node')}"
@@ -125,11 +111,6 @@ def as_placement(fabric: Fabric, value: Placement) -> tuple[int, ...]:
     value
         Names or numbers of the nodes in the order of the ranks, as a list or a text with commas between; or the name of
         a ``.csv`` file with the columns ``rank,node``.
-
-    Raises
-    ------
-    ParameterError, FileFormatError
-        If it does not name every node once, or the file cannot be read.
     """
     if isinstance(value, Path) or (isinstance(value, str) and value.lower().endswith(".csv")):
         chosen = _ranks_in_file(fabric, Path(value))
@@ -147,13 +128,7 @@ def as_placement(fabric: Fabric, value: Placement) -> tuple[int, ...]:
 
 
 def _numbers(fabric: Fabric, names: Iterable[str | int]) -> tuple[int, ...]:
-    """Return the numbers of nodes that are given by names or numbers.
-
-    Raises
-    ------
-    ParameterError
-        If one is none.
-    """
+    """Return the numbers of nodes that are given by names or numbers."""
     found: list[int] = []
     for name in names:
         if isinstance(name, str):
@@ -195,11 +170,6 @@ def roots_of(
         member of each.
     groups
         The members of each.
-
-    Raises
-    ------
-    ParameterError
-        If there are not as many.
     """
     if value == "first":
         return tuple(group[0] for group in groups)

@@ -54,11 +54,6 @@ Traffic: TypeAlias = "str | Stream | tuple[str, Collective | str] | tuple[str, C
 def as_streams(value: Traffic | Iterable[Traffic]) -> tuple[Stream, ...]:
     """Return sorts of traffic.
 
-    Raises
-    ------
-    ParameterError, UnitError
-        If there is none, or one cannot be read.
-
     Examples
     --------
     >>> [(one.group, one.collective.name, int(one.size)) for one in as_streams("4x4:0=allgather@1KiB")]
@@ -81,13 +76,7 @@ def _is_stream(traffic: tuple[Any, ...]) -> bool:
 
 
 def _stream(traffic: Traffic) -> Stream:
-    """Return a sort of traffic.
-
-    Raises
-    ------
-    ParameterError
-        If it cannot be read.
-    """
+    """Return a sort of traffic."""
     if isinstance(traffic, Stream):
         return traffic
     if isinstance(traffic, str):

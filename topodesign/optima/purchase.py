@@ -35,30 +35,14 @@ _MOST_SHOWN = 8
 
 @dataclass(frozen=True)
 class Bought:
-    """More bandwidth between two vertices.
+    """More bandwidth between two vertices."""
 
-    Attributes
-    ----------
-    ends
-        Names; the first is where the only direction starts if there is but one.
-    both
-        Whether both directions get it.
-    kind
-        Class of the links.
-    times
-        How often it is bought.
-    added
-        Bytes per second more, in each direction.
-    cost
-        Of all.
-    """
-
-    ends: tuple[str, str]
-    both: bool
-    kind: str
-    times: int
-    added: Fraction
-    cost: Fraction
+    ends: tuple[str, str]  # names; the first is where the only direction starts if there is but one
+    both: bool  # whether both directions get it
+    kind: str  # class of the links
+    times: int  # how often it is bought
+    added: Fraction  # bytes per second more, in each direction
+    cost: Fraction  # of all
 
 
 def upgrade(
@@ -126,13 +110,7 @@ def upgrade(
 
 
 def as_prices(fabric: Fabric, prices: Prices | None) -> dict[str, Price]:
-    """Return prices by class; the fabric's own if None.
-
-    Raises
-    ------
-    ParameterError
-        If a price is not positive, no class is meant, or there is none.
-    """
+    """Return prices by class; the fabric's own if None."""
     if prices is None:
         if not fabric.prices:
             raise ParameterError(f"{fabric.name} says no prices of links; give some, such as --upgrade InfiniBand=900")

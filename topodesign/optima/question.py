@@ -76,13 +76,7 @@ class Question:
         return len(self.collective.movements) > 1
 
     def for_trees(self) -> Question:
-        """Return the question, which trees can answer.
-
-        Raises
-        ------
-        InfeasibleError, ParameterError
-            If no spanning trees do such a collective, or links share limits.
-        """
+        """Return the question, which trees can answer."""
         spanning(self.collective)
         self.fabric.check_unshared("a packing of trees")
         return self
@@ -99,15 +93,7 @@ def asked(
     without: str | Iterable[str] = (),
     bandwidth: Quantity | None = None,
 ) -> Question:
-    """Return what words ask; they are those of :func:`topodesign.schedulers.schedule`.
-
-    Raises
-    ------
-    SpecError, FileFormatError, UnitError, TopologyError
-        If the place or a quantity cannot be read, or makes no fabric.
-    ParameterError
-        If the root or the shards do not fit, or a node is unknown.
-    """
+    """Return what words ask; they are those of :func:`topodesign.schedulers.schedule`."""
     whole, kind = as_fabric(place, bandwidth), as_collective(collective)
     fabric = part_of(whole, only, others, without)
     if root is None or isinstance(root, str):

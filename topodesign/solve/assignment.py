@@ -18,11 +18,6 @@ def guess_places(traffic: Any, distance: Any, rng: np.random.Generator) -> IntAr
         Of things and of places, shape ``(n, n)``.
     rng
         Breaks ties.
-
-    Returns
-    -------
-    numpy.ndarray
-        A permutation, by the fast approximate algorithm of Vogelstein et al. (2015); seldom the best one.
     """
     from scipy.optimize import quadratic_assignment  # noqa: PLC0415  heavy
 

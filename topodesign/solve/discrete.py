@@ -90,11 +90,6 @@ class Discrete:
             Threads.
         seed
             Other numbers make it search in another order.
-
-        Raises
-        ------
-        MissingLibraryError
-            If OR-tools is not installed.
         """
         self._answer = _WORKER.ask(self._parts | {"seconds": seconds, "jobs": jobs, "seed": seed})
         if "missing" in self._answer:
@@ -117,13 +112,7 @@ class Discrete:
         return int(self._answer["bound"])
 
     def value(self, variable: int) -> int:
-        """Return a variable's value in the solution.
-
-        Raises
-        ------
-        RuntimeError
-            If there is none.
-        """
+        """Return a variable's value in the solution."""
         if not self.solved:
             raise RuntimeError("the program has no solution, or was not solved")
         return int(self._answer["values"][variable])

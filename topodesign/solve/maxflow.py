@@ -87,11 +87,6 @@ def rooted_network(topology: Topology, capacity: IntArray, demand: IntArray, roo
         For every link and every compute node.
     room
         Further links that there is to be room for.
-
-    Raises
-    ------
-    TooLargeError
-        If the demands do not add up in 64 bits.
     """
     total = sum(demand.tolist())
     if total >= LARGEST:
@@ -130,18 +125,6 @@ def violated_cut(
     ends
         Compute nodes that have to be served; all if None. Where symmetry takes every other node to one of them, and
         keeps capacities and demands, all are served if these are.
-
-    Returns
-    -------
-    int
-        The place of the first one that is not served among the ends; all before it are.
-    numpy.ndarray or None
-        The sending side of a minimum cut before that node; None if all are served.
-
-    Raises
-    ------
-    TooLargeError
-        If the demands do not add up in 64 bits.
     """
     sinks = compute_nodes(topology) if ends is None else ends
     return _unserved(rooted_network(topology, capacity, demand), topology, sinks, begin, int(demand.sum()))
@@ -188,11 +171,6 @@ def settle(
         The least number at which a cut that is violated at the first argument is met.
     ends
         As for :func:`violated_cut`.
-
-    Returns
-    -------
-    Fraction
-        The least number not below ``start`` at which all cuts are met.
     """
     number, served = start, 0
     while True:
@@ -223,13 +201,6 @@ def worst_ratio(
         Links that carry anything; sets that they leave have a ratio of zero.
     ends
         As for :func:`violated_cut`.
-
-    Raises
-    ------
-    InfeasibleError
-        If something must leave a set and nothing can.
-    TooLargeError
-        If the numbers do not fit into 64 bits.
     """
     limits = None if unlimited is None else np.where(unlimited, LARGEST, 0)
 

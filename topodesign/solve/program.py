@@ -43,13 +43,7 @@ class Entries(NamedTuple):
 
     @classmethod
     def of(cls, matrix: Any) -> Entries:
-        """Return the entries of a sparse matrix of scipy, which may hold whole numbers as floats.
-
-        Raises
-        ------
-        ValueError
-            If a number is not whole.
-        """
+        """Return the entries of a sparse matrix of scipy, which may hold whole numbers as floats."""
         matrix = matrix.tocoo()
         value = matrix.data.astype(np.int64)
         if np.any(value != matrix.data):
@@ -248,13 +242,7 @@ class Program:
         return self._point is not None
 
     def values(self, scale: Fraction | int = 1) -> IntArray:
-        """Return the columns, multiplied by a scale and rounded to whole numbers: a suggestion, not a proof.
-
-        Raises
-        ------
-        RuntimeError
-            If there is no solution, as with all that tells of one.
-        """
+        """Return the columns, multiplied by a scale and rounded to whole numbers: a suggestion, not a proof."""
         return _rounded(self._solution()[0], scale)
 
     def prices(self, scale: Fraction | int = 1) -> IntArray:

@@ -20,18 +20,10 @@ _FIRST = 0.5  # share of the time for HiGHS
 
 
 class Whole(NamedTuple):
-    """What came of a search.
+    """What came of a search."""
 
-    Attributes
-    ----------
-    values
-        Shape ``(columns,)``: what satisfies all rows; None if nothing was found.
-    proven
-        Whether it is proven that nothing satisfies them.
-    """
-
-    values: IntArray | None
-    proven: bool
+    values: IntArray | None  # shape ``(columns,)``: what satisfies all rows; None if nothing was found
+    proven: bool  # whether it is proven that nothing satisfies them
 
 
 def find_whole(

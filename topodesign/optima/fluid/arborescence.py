@@ -17,20 +17,11 @@ Prices = NDArray[Any]
 
 
 class Arborescence(NamedTuple):
-    """The cheapest, and its proof.
+    """The cheapest, and its proof."""
 
-    Attributes
-    ----------
-    parent
-        Of every vertex, -1 for the root.
-    price
-        Of all its arcs.
-    cuts
-        Sets of vertices without the root, and the weight of each; weights add up to the price.
-    """
-
-    parent: list[int]
-    price: int
+    parent: list[int]  # of every vertex, -1 for the root
+    price: int  # of all its arcs
+    # sets of vertices without the root, and the weight of each; weights add up to the price
     cuts: list[tuple[NDArray[np.int64], int]]
 
 

@@ -37,27 +37,13 @@ _NEAR = Fraction(1, 10**9)  # of the value: a bound as near as this calls for th
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A subproblem: data that go out from a root, and from all roots that are like it.
+    """A subproblem: data that go out from a root, and from all roots that are like it."""
 
-    Attributes
-    ----------
-    network
-        As it is, or turned round.
-    root
-        Which one stands for all.
-    many
-        How many there are.
-    pair
-        Sources of one number have equal shares of the data; None where each root has one shard.
-    paths
-        Whether every node gets data of its own, instead of all the same.
-    """
-
-    network: Network
-    root: int
-    many: int
-    pair: int | None = None
-    paths: bool = False
+    network: Network  # as it is, or turned round
+    root: int  # which one stands for all
+    many: int  # how many there are
+    pair: int | None = None  # sources of one number have equal shares of the data; None where each root has one shard
+    paths: bool = False  # whether every node gets data of its own, instead of all the same
 
 
 @dataclass(frozen=True)
@@ -87,30 +73,17 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Columns with weights, and what is proven of them.
+    """Columns with weights, and what is proven of them."""
 
-    Attributes
-    ----------
-    columns, weights
-        Trees of the sources, and how much of a shard goes over each; all above zero.
-    time, time_bound
-        In which all limits of the bounds carry it, and what none is faster than.
-    cost, cost_bound
-        Of all data, and what none that is as fast costs less than; None if costs were not asked for.
-    prices
-        One for every orbit of limits, which prove ``time_bound``, in any unit.
-    rounds, looked_at
-        Of both programs together, and how many columns they had.
-    """
-
-    columns: tuple[Column, ...]
+    columns: tuple[Column, ...]  # trees of the sources, and how much of a shard goes over each; all above zero
     weights: tuple[Fraction, ...]
-    time: Fraction
+    time: Fraction  # in which all limits of the bounds carry it, and what none is faster than
     time_bound: Fraction
+    # of all data, and what none that is as fast costs less than; None if costs were not asked for
     cost: Fraction | None
     cost_bound: Fraction | None
-    prices: tuple[int, ...]
-    rounds: int
+    prices: tuple[int, ...]  # one for every orbit of limits, which prove ``time_bound``, in any unit
+    rounds: int  # of both programs together, and how many columns they had
     looked_at: int
 
     @property
@@ -154,39 +127,18 @@ Listener = Callable[[Progress], None]
 
 @dataclass(eq=False)
 class Decomposition:
-    """The columns and sources of one problem.
+    """The columns and sources of one problem."""
 
-    Attributes
-    ----------
-    sources
-        Subproblems.
-    symmetry
-        Automorphisms: limits are put together by orbits, or a tree has an image for each root.
-    total
-        Shards of all pairs together, where shares are free.
-    gap
-        Part of the value by which a bound may miss it.
-    listener
-        Told of every round.
-    floor
-        A time that nothing is faster than, where that is known.
-    most
-        Rounds of a program after which the best found so far is good enough.
-    columns
-        Those that there are.
-    rounds
-        How many there have been.
-    """
-
-    sources: Sequence[Source]
+    sources: Sequence[Source]  # subproblems
+    # automorphisms: limits are put together by orbits, or a tree has an image for each root
     symmetry: Symmetry | Images
-    total: int = 1
-    gap: Fraction = Fraction(0)
-    listener: Listener | None = None
-    floor: Fraction = Fraction(0)
-    most: int | None = None
-    columns: list[Column] = field(default_factory=list)
-    rounds: int = 0
+    total: int = 1  # shards of all pairs together, where shares are free
+    gap: Fraction = Fraction(0)  # part of the value by which a bound may miss it
+    listener: Listener | None = None  # told of every round
+    floor: Fraction = Fraction(0)  # A time that nothing is faster than, where that is known
+    most: int | None = None  # rounds of a program after which the best found so far is good enough
+    columns: list[Column] = field(default_factory=list)  # those that there are
+    rounds: int = 0  # how many there have been
 
     def __post_init__(self) -> None:
         """Find out which sets of relays may make a difference, and begin with trees at prices of one over a limit."""
@@ -391,11 +343,6 @@ class Decomposition:
             What the master program pays for the columns of each source; nothing if all are to be kept.
         exact
             Whether all sets of relays are to be looked at.
-
-        Returns
-        -------
-        tuple
-            What the cheapest trees cost together, None if that proves nothing; and whether there is a new column.
         """
         known = {(one.source, one.cost, one.load.tobytes()) for one in self.columns}
         ways: dict[tuple[int, bool, int], Ways] = {}

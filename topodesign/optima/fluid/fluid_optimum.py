@@ -41,39 +41,19 @@ _SHOWN = 8  # limits that bind, told one by one
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A fluid program: what moves on which network, and what is alike in it.
+    """A fluid program: what moves on which network, and what is alike in it."""
 
-    Attributes
-    ----------
-    fabric, collective
-        What is asked for, the collective with its root.
-    network
-        The fabric, with costs in multiples of ``1 / cost_scale``.
-    symmetry
-        Automorphisms.
-    sources
-        Subproblems.
-    cost_scale
-        What makes costs whole.
-    """
-
-    fabric: Fabric
+    fabric: Fabric  # what is asked for, the collective with its root
     collective: Collective
-    network: Network
-    symmetry: Symmetry
-    sources: tuple[Source, ...]
-    cost_scale: int
+    network: Network  # the fabric, with costs in multiples of ``1 / cost_scale``
+    symmetry: Symmetry  # automorphisms
+    sources: tuple[Source, ...]  # subproblems
+    cost_scale: int  # what makes costs whole
 
     def solved(
         self, *, cheapest: bool, gap: Fraction = Fraction(0), listener: Callable[[Progress], None] | None = None
     ) -> Mixture:
-        """Return the best mixture of trees.
-
-        Raises
-        ------
-        InfeasibleError
-            If some node cannot be reached; the message names it.
-        """
+        """Return the best mixture of trees."""
         try:
             return Decomposition(
                 self.sources, self.symmetry, self.collective.shards(len(self.network.nodes)), gap, listener

@@ -71,15 +71,6 @@ def packing(
         Parts that the data of a root are cut into at most; weights are rounded to them.
     listener
         Told of every round.
-
-    Raises
-    ------
-    ParameterError
-        If the root does not fit.
-    InfeasibleError
-        If some node cannot be reached; the message names it.
-    TooLargeError
-        If weights need more parts than a plan can have; ``units`` says how many will do.
     """
     plain = replace(fabric, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
     costs = dict.fromkeys(fabric.classes, Fraction(1))
@@ -142,13 +133,7 @@ def _moved(problem: Problem, tree: Tree, order: IntArray) -> Tree:
 
 
 def _whole(columns: tuple[Column, ...], weights: list[Fraction], problem: Problem, units: int | None) -> list[int]:
-    """Return whole weights in proportion to these, or so near to it as units allow.
-
-    Raises
-    ------
-    TooLargeError
-        If they need more parts than there can be, and nothing is said of units.
-    """
+    """Return whole weights in proportion to these, or so near to it as units allow."""
     common = math.lcm(*(weight.denominator for weight in weights))
     exact = [int(weight * common) for weight in weights]
     divisor = math.gcd(*exact)

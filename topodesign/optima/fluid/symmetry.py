@@ -26,27 +26,13 @@ _MOST_WORDS = 5  # before numbers in names, that are looked at
 
 @dataclass(frozen=True, eq=False)
 class Symmetry:
-    """A group of automorphisms, by generators.
+    """A group of automorphisms, by generators."""
 
-    Attributes
-    ----------
-    network
-        What they keep: arcs with their costs, limits with their bounds, who copies and who takes part.
-    generators
-        Permutations p of the vertices: v goes to ``p[v]``.
-    arcs
-        The same of the arcs.
-    limits
-        The same of the limits.
-    hints
-        More permutations, which may be automorphisms and may make a group that is small.
-    """
-
-    network: Network
-    generators: tuple[IntArray, ...]
-    arcs: tuple[IntArray, ...]
-    limits: tuple[IntArray, ...]
-    hints: tuple[IntArray, ...] = ()
+    network: Network  # what they keep: arcs with their costs, limits with their bounds, who copies and who takes part
+    generators: tuple[IntArray, ...]  # permutations p of the vertices: v goes to ``p[v]``
+    arcs: tuple[IntArray, ...]  # the same of the arcs
+    limits: tuple[IntArray, ...]  # the same of the limits
+    hints: tuple[IntArray, ...] = ()  # more permutations, which may be automorphisms and may make a group that is small
 
     @cached_property
     def root_of(self) -> IntArray:
@@ -163,15 +149,9 @@ class Symmetry:
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """One image of a tree for each root, and limits told apart.
+    """One image of a tree for each root, and limits told apart."""
 
-    Attributes
-    ----------
-    symmetry
-        Automorphisms, of which one is taken that brings a root to another.
-    """
-
-    symmetry: Symmetry
+    symmetry: Symmetry  # automorphisms, of which one is taken that brings a root to another
 
     @property
     def network(self) -> Network:

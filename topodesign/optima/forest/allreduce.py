@@ -128,13 +128,6 @@ def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
         Compute nodes, and switches that only forward. For more than ``MOST_NODES`` compute nodes no linear program is
         solved: ``throughput`` is ``composed``, with the bound that disjoint sets prove.
 
-    Raises
-    ------
-    TopologyError, InfeasibleError, TooLargeError
-        As :func:`topodesign.optima.forest.bottleneck.optimum`.
-
-    Notes
-    -----
     ForestColl, appendix F, linear program (6), with cuts in the place of its flows, and the removal of switches in that
     of its multi-commodity flow between compute nodes.
     """

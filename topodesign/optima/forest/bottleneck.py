@@ -45,61 +45,39 @@ _REMEMBERED = 16
 
 @dataclass(frozen=True)
 class Optimum:
-    """The best throughput and why it is not higher.
+    """The best throughput and why it is not higher."""
 
-    Attributes
-    ----------
-    inverse_rate
-        1/x*: time per unit of shard on links that carry their capacity per unit of time. An allgather of M bytes with
-        equal shards takes at least ``M / N * inverse_rate``.
-    bound
-        Nothing has a smaller ``inverse_rate`` than this. The two are the same for balanced switches; for others they
-        could differ by what a solver of floats is inexact.
-    cut
-        The sending side S of a bottleneck cut: ``inverse_rate`` is the sum of the shard sizes inside over the capacity
-        that is usable on the links out. Of those looked at, one with the fewest links; if there are any, one where that
-        is all capacity.
-    binding
-        Places of the links that anything as fast has to fill: those out of the cut, if that is all their capacity, or
-        else those with a price in the proof of the bound; none where there is no proof.
-    trees
-        k of Proposition 3: with so many trees per root (and unit of shard size), each of which carries ``tree_rate``,
-        every link holds a whole number of trees.
-    tree_rate
-        Capacity that one tree takes on each of its links; ``trees * tree_rate * inverse_rate == 1``.
-    usable
-        What trees can use at this throughput: the topology itself, or if it has switches that more capacity leads into
-        than out of, or the reverse, a part that is balanced.
-    grain
-        Capacity of the topology that a capacity of one in ``usable`` stands for; 1 where all of it is usable.
-    """
-
+    # 1/x*: time per unit of shard on links that carry their capacity per unit of time. An allgather of M bytes
+    # with equal shards takes at least ``M / N * inverse_rate``.
     inverse_rate: Fraction
+    # nothing has a smaller ``inverse_rate`` than this. The two are the same for balanced switches; for others
+    # they could differ by what a solver of floats is inexact.
     bound: Fraction
+    # the sending side S of a bottleneck cut: ``inverse_rate`` is the sum of the shard sizes inside over the
+    # capacity that is usable on the links out. Of those looked at, one with the fewest links; if there are any,
+    # one where that is all capacity.
     cut: frozenset[int]
+    # places of the links that anything as fast has to fill: those out of the cut, if that is all their capacity,
+    # or else those with a price in the proof of the bound; none where there is no proof
     binding: tuple[int, ...]
+    # k of Proposition 3: with so many trees per root (and unit of shard size), each of which carries
+    # ``tree_rate``, every link holds a whole number of trees
     trees: int
-    tree_rate: Fraction
+    tree_rate: Fraction  # capacity that one tree takes on each of its links; ``trees * tree_rate * inverse_rate == 1``
+    # what trees can use at this throughput: the topology itself, or if it has switches that more capacity leads
+    # into than out of, or the reverse, a part that is balanced
     usable: Topology
+    # capacity of the topology that a capacity of one in ``usable`` stands for; 1 where all of it is usable
     grain: Fraction
 
 
 @dataclass(frozen=True)
 class Gain:
-    """What a larger capacity of a group of links would buy.
+    """What a larger capacity of a group of links would buy."""
 
-    Attributes
-    ----------
-    doubled
-        ``inverse_rate`` with twice the capacity in the group.
-    limit
-        ``inverse_rate`` when the group no longer matters; 0 if every bottleneck goes through it.
-    useful_factor
-        The least factor of the group's capacity that reaches ``limit``; None where no factor does (a limit of 0).
-    """
-
-    doubled: Fraction
-    limit: Fraction
+    doubled: Fraction  # ``inverse_rate`` with twice the capacity in the group
+    limit: Fraction  # ``inverse_rate`` when the group no longer matters; 0 if every bottleneck goes through it
+    # the least factor of the group's capacity that reaches ``limit``; None where no factor does (a limit of 0)
     useful_factor: Fraction | None
 
 
@@ -165,38 +143,20 @@ def solved(topology: Topology, weights: tuple[int, ...]) -> Optimum:
 def sensitivity(
     topology: Topology, groups: Sequence[NDArray[np.bool_]], *, weights: Sequence[int] | None = None
 ) -> list[Gain]:
-    """Return, for each group of links (a mask over them), what raising its capacity would buy.
-
-    Raises
-    ------
-    TopologyError, ParameterError, InfeasibleError, TooLargeError
-        As :func:`optimum`.
-    """
+    """Return, for each group of links (a mask over them), what raising its capacity would buy."""
     demand = shard_sizes(topology, weights)
     _check_reach(topology, demand, None)
     return [_gain(topology, np.asarray(group, dtype=bool), demand) for group in groups]
 
 
 def tree_capacities(topology: Topology, tree_rate: Fraction) -> Topology:
-    """Return the topology with the number of trees of this rate that each link can carry; links that carry none go.
-
-    Raises
-    ------
-    TooLargeError
-        If a link would carry more trees than a capacity may say.
-    """
+    """Return the topology with the number of trees of this rate that each link can carry; links that carry none go."""
     counts = [int(capacity / tree_rate) for capacity in topology.capacity.tolist()]
     return with_capacity(topology, np.array([min(count, LARGEST) for count in counts], dtype=np.int64))
 
 
 def with_capacity(topology: Topology, capacity: IntArray) -> Topology:
-    """Return the topology with other capacities, numbers of trees; links of capacity zero go.
-
-    Raises
-    ------
-    TooLargeError
-        If a capacity is larger than a topology may have.
-    """
+    """Return the topology with other capacities, numbers of trees; links of capacity zero go."""
     most = int(capacity.max(initial=0))
     if most > MAX_CAPACITY:
         trees = most if most < LARGEST else "2^62 or more"

@@ -35,38 +35,20 @@ _ROUNDS = 500
 
 @dataclass(frozen=True)
 class Item:
-    """What can be bought any number of times: some more capacity on links.
+    """What can be bought any number of times: some more capacity on links."""
 
-    Attributes
-    ----------
-    links
-        Their places.
-    step
-        More capacity on each of them.
-    cost
-        A whole number, positive.
-    """
-
-    links: tuple[int, ...]
-    step: tuple[int, ...]
-    cost: int
+    links: tuple[int, ...]  # their places
+    step: tuple[int, ...]  # more capacity on each of them
+    cost: int  # A whole number, positive
 
 
 @dataclass(frozen=True)
 class Cover:
-    """What to buy.
+    """What to buy."""
 
-    Attributes
-    ----------
-    cost, times
-        Of all together, and how often every item.
-    bound
-        Nothing that is enough costs less.
-    """
-
-    cost: int
+    cost: int  # of all together, and how often every item
     times: tuple[int, ...]
-    bound: int
+    bound: int  # nothing that is enough costs less
 
 
 class Covering:
@@ -86,15 +68,7 @@ class Covering:
         return more
 
     def cheapest(self, inverse_rate: Fraction, below: int | None = None) -> Cover | None:
-        """Return what is cheapest of all that brings 1/x down to a rate; None if it does not cost less than ``below``.
-
-        Raises
-        ------
-        InfeasibleError
-            If no number of items is enough.
-        TooLargeError
-            If after many branches nothing was found, and nothing proven.
-        """
+        """Return what is cheapest of all that brings 1/x down to a rate; None if it does not cost less than ``below``."""
         return _Search(self, inverse_rate, below).run()
 
     def short(self, times: Sequence[int], inverse_rate: Fraction, parts: int = 1) -> list[Side]:

@@ -97,15 +97,6 @@ def in_network_optimum(topology: Topology, multicast: frozenset[int], aggregatio
     multicast, aggregation
         Switches that can copy what they pass on, and that can add up what they receive.
 
-    Raises
-    ------
-    ParameterError
-        If one of them is not a switch.
-    TopologyError, InfeasibleError, TooLargeError
-        As :func:`topodesign.optima.forest.bottleneck.optimum`.
-
-    Notes
-    -----
     For more than ``MOST_NODES`` compute nodes no linear program is solved: what is reached is what a reduce-scatter and
     an allgather reach, below the narrowest cut.
     """

@@ -57,13 +57,6 @@ def in_network_schedule(
         One that spanning trees can do.
     multicast, aggregation
         Switches that can copy what they pass on, and that can add up what they receive.
-
-    Raises
-    ------
-    ParameterError
-        If the root does not fit, or one of them is not a switch.
-    TopologyError, InfeasibleError, TooLargeError
-        As :func:`topodesign.optima.forest.schedule.forest_schedule`.
     """
     collective = spanning(collective, root)
     if len(collective.parts) > 1:

@@ -55,21 +55,11 @@ Seed = tuple[int, dict[int, int]]
 
 @dataclass(frozen=True)
 class LowTrees:
-    """Trees of the representatives.
+    """Trees of the representatives."""
 
-    Attributes
-    ----------
-    weight
-        How many trees each stands for.
-    ways
-        For every tree its edges, from the root on, each as the way that it takes.
-    height
-        Of the highest.
-    """
-
-    weight: tuple[int, ...]
-    ways: tuple[tuple[_Way, ...], ...]
-    height: int
+    weight: tuple[int, ...]  # how many trees each stands for
+    ways: tuple[tuple[_Way, ...], ...]  # for every tree its edges, from the root on, each as the way that it takes
+    height: int  # of the highest
 
 
 def find_low_trees(
@@ -88,11 +78,6 @@ def find_low_trees(
         tried from the least that any tree can have up.
     seeds
         Levels to begin with, such as those of trees that are enough but too high.
-
-    Returns
-    -------
-    LowTrees or None
-        The lowest that were found.
     """
     fabric = _Quotient(shifts)
     prices = fabric.first_prices

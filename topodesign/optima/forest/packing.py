@@ -27,22 +27,12 @@ _SPLITS = 4
 
 @dataclass(frozen=True, eq=False)
 class Packing:
-    """Spanning out-trees; T different ones on N nodes.
+    """Spanning out-trees; T different ones on N nodes."""
 
-    Attributes
-    ----------
-    root, weight
-        Root of every tree, ascending, and how many equal trees it stands for, shape ``(T,)``.
-    order
-        Nodes of every tree from the root down, parents before their children, shape ``(T, N)``.
-    parent
-        Parent of every node in every tree, -1 for the root, shape ``(T, N)``.
-    """
-
-    root: IntArray
+    root: IntArray  # root of every tree, ascending, and how many equal trees it stands for, shape ``(T,)``
     weight: IntArray
-    order: IntArray
-    parent: IntArray
+    order: IntArray  # nodes of every tree from the root down, parents before their children, shape ``(T, N)``
+    parent: IntArray  # parent of every node in every tree, -1 for the root, shape ``(T, N)``
 
     @cached_property
     def heights(self) -> IntArray:
@@ -65,22 +55,6 @@ def pack_trees(topology: Topology, roots: Sequence[tuple[int, int]]) -> Packing:
     roots
         Pairs (root, how many trees). For every set S of nodes but all of them, at most as many trees may be rooted in
         S as the capacity of the links out of S; any such numbers will do.
-
-    Returns
-    -------
-    Packing
-        Equal trees are one with a weight.
-
-    Raises
-    ------
-    TopologyError
-        If there are switches.
-    InfeasibleError
-        If there are not that many trees.
-    ParameterError
-        If a root is no node or listed twice, or a number of trees is below one.
-    TooLargeError
-        If there are more than ``MAX_TREES`` trees.
     """
     if topology.switches:
         raise TopologyError("trees are packed into networks without switches; remove_switches makes one")

@@ -106,11 +106,6 @@ def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None
     ----------
     topology, names
         As for :func:`forest_schedule`.
-
-    Raises
-    ------
-    TopologyError, InfeasibleError, TooLargeError
-        As :func:`forest_schedule`.
     """
     optimum(topology, names=names)  # says by name what cannot be reached
     best = allreduce_optimum(topology)
@@ -133,15 +128,7 @@ def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None
 
 
 def spanning(collective: Collective | str, root: int | None = None) -> Collective:
-    """Return a collective that spanning trees can do, with its root.
-
-    Raises
-    ------
-    ParameterError
-        If it is unknown, or is to have a root and has none.
-    InfeasibleError
-        If it is none of one to all or all to one.
-    """
+    """Return a collective that spanning trees can do, with its root."""
     found = as_collective(collective)
     if not found.like(*TREE_COLLECTIVES):
         raise InfeasibleError(
@@ -216,11 +203,6 @@ def _routed(split: Split, src: IntArray, dst: IntArray, weight: IntArray) -> tup
 
     All links are laid end to end, each as long as its capacity. Routes tile them; the tree edges of a link lie at its
     beginning, and take the routes that they lie on.
-
-    Returns
-    -------
-    tuple
-        Tree edge, amount and route, ordered by tree edge.
     """
     logical = split.topology
     link = logical.link_index(src, dst)
@@ -256,11 +238,6 @@ def _concurrent(topology: Topology, best: AllreduceOptimum) -> Trees:
 
     If trees are so thin that shares and traffic are whole numbers of them, nothing is lost; often thicker ones, with
     the traffic rounded down, do as well.
-
-    Raises
-    ------
-    TooLargeError
-        If there are too many trees.
     """
     nodes = compute_nodes(topology)
     shares = [share * best.throughput for share in best.roots]

@@ -43,11 +43,6 @@ def shifted_trees(
     higher
         Trees with that throughput; only lower ones are of use. If None, they are looked for only where all nodes are
         alike.
-
-    Raises
-    ------
-    TooLargeError
-        If the trees have too many edges for a schedule.
     """
     known = find_shifts(topology)
     group = None if known is None else known.on(fixed.topology)
