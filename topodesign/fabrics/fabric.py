@@ -27,55 +27,30 @@ OWN_LATENCIES = "fabric"
 
 
 class FabricLink(NamedTuple):
-    """A directed link between two named vertices.
-
-    Attributes
-    ----------
-    src, dst
-        Names of nodes or switches.
-    bandwidth
-        Bytes per second, positive.
-    kind
-        What sort of link it is, such as ``InfiniBand``; links of a kind are told and upgraded together.
-    """
+    """A directed link between two named vertices; links of a kind are told and upgraded together."""
 
     src: str
     dst: str
-    bandwidth: Fraction
-    kind: str = ""
+    bandwidth: Fraction  # bytes per second, positive
+    kind: str = ""  # what sort of link it is, such as InfiniBand
 
 
 class Shared(NamedTuple):
     """A limit on what several links carry together, such as that of a PCIe switch, a memory bus or a NIC.
 
-    Attributes
-    ----------
-    name
-        For people.
-    bandwidth
-        Bytes per second, positive.
-    links
-        The links, each as the names of its ends, all different.
+    Bandwidth is in bytes per second, and links are named by their ends.
     """
 
     name: str
-    bandwidth: Fraction
-    links: tuple[tuple[str, str], ...]
+    bandwidth: Fraction  # bytes per second, positive
+    links: tuple[tuple[str, str], ...]  # each as the names of its ends, all different
 
 
 class Price(NamedTuple):
-    """What more bandwidth on a link costs.
+    """What more bandwidth on a link costs."""
 
-    Attributes
-    ----------
-    cost
-        Above 0 and up to ``MAX_PRICE``, with six decimals or fewer.
-    step
-        Bytes per second that it buys; None: as much as the link has.
-    """
-
-    cost: Fraction
-    step: Fraction | None = None
+    cost: Fraction  # above 0 and up to MAX_PRICE, with six decimals or fewer
+    step: Fraction | None = None  # bytes per second that it buys; as much as the link has if None
 
     def check(self, kind: str) -> None:
         """Raise ParameterError if the cost, that of a class of links, is none."""
@@ -214,14 +189,8 @@ class Fabric:
     def from_topology(cls, topology: Topology, node_bandwidth: Fraction = NODE_BANDWIDTH) -> Fabric:
         """Make a fabric whose links are all alike; vertices are named by their numbers, and self-loops left out.
 
+        The node with the most links has ``node_bandwidth`` bytes per second over all of them: B of the cost model.
         Vertices may have more capacity in than out, or the reverse, as after failures (:meth:`without`).
-
-        Parameters
-        ----------
-        topology
-            Any with at least two nodes; it stays as it is, spec included, unless it has self-loops.
-        node_bandwidth
-            Bytes per second of all links of the node with the most of them: B of the cost model.
         """
         real = topology.src != topology.dst
         plain = topology
@@ -332,12 +301,7 @@ class Fabric:
     def only(self, nodes: Iterable[str], *, forward: bool) -> Fabric:
         """Return the fabric with fewer nodes taking part.
 
-        Parameters
-        ----------
-        nodes
-            Names of the nodes that do.
-        forward
-            Whether the others stay as switches, or vanish with their links (and with switches that then lead nowhere).
+        The others stay as switches (``forward``), or vanish with their links and with switches that then lead nowhere.
         """
         chosen = {self.number(name) for name in nodes}
         for node in sorted(chosen & self.topology.switches):
@@ -355,20 +319,11 @@ class Fabric:
         links: Iterable[tuple[str, str]] = (),
         one_way: Iterable[tuple[str, str]] = (),
     ) -> Fabric:
-        """Return what is left when nodes, switches or links fail.
+        """Return what is left when nodes, switches or links fail; a link both ways, or in ``one_way`` only from and to.
 
         Switches that then lead to no node are left out. What is left may have more bandwidth into a node or switch than
         out of it, or the reverse: nodes do not mind, and of what leads to such a switch the solvers use the part that
         is best.
-
-        Parameters
-        ----------
-        vertices
-            Names of nodes and switches.
-        links
-            Pairs of names; a link fails in both directions, if it has two.
-        one_way
-            Pairs of names, from and to; only this direction fails.
         """
         gone = {self.names[self.number(name)] for name in vertices}
         dead: set[tuple[str, str]] = set()

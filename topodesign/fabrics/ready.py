@@ -41,14 +41,11 @@ def as_ready(fabric: Fabric, value: Ready) -> tuple[Fraction, ...]:
 
 
 def read_ready(fabric: Fabric, text: str) -> tuple[Fraction, ...]:
-    """Read when nodes of a fabric are ready.
+    """Read in how many seconds vertices of a fabric are ready, switches included.
 
-    Parameters
-    ----------
-    text
-        A time for each node in their order, ``NODE=TIME`` with names or patterns, with commas between, or the name of a
-        .csv file with the columns ``node,ready``. Nodes that are not named are ready from the start, and of several
-        that fit a node the last counts.
+    The text is a time for each node in their order, ``NODE=TIME`` with names or patterns, with commas between, or the
+    name of a .csv file with the columns ``node,ready``. Nodes that are not named are ready from the start, and of
+    several that fit a node the last counts.
     """
     words = [word.strip() for word in text.split(",")]
     if text.lower().endswith(".csv"):

@@ -45,14 +45,11 @@ def as_shards(fabric: Fabric, value: Shards) -> tuple[int, ...]:
 
 
 def read_shards(fabric: Fabric, text: str) -> tuple[int, ...]:
-    """Read relative shard sizes of the nodes of a fabric.
+    """Read relative shard sizes of the nodes of a fabric, as integers without a common factor.
 
-    Parameters
-    ----------
-    text
-        One size for each node in their order, ``NODE=SIZE`` with names or patterns, with commas between, or the name of
-        a .csv file with the columns ``node,size``. Sizes are exact numbers such as 2, 0.5 or 2/3; nodes that are not
-        named have 1, and of several that fit a node the last counts.
+    The text is a size for each node in their order, ``NODE=SIZE`` with names or patterns, with commas between, or the
+    name of a .csv file with the columns ``node,size``. Sizes are exact numbers such as 2, 0.5 or 2/3; nodes that are
+    not named have 1, and of several that fit a node the last counts.
     """
     words = [word.strip() for word in text.split(",")]
     if text.lower().endswith(".csv"):

@@ -80,17 +80,7 @@ class Discrete:
         self._parts["minimise"] = list(terms)
 
     def solve(self, *, seconds: float | None = None, jobs: int = 1, seed: int = 0) -> Verdict:
-        """Solve, and return what the solver says.
-
-        Parameters
-        ----------
-        seconds
-            Time after which it is stopped.
-        jobs
-            Threads.
-        seed
-            Other numbers make it search in another order.
-        """
+        """Solve, and return what the solver says; raises MissingLibraryError if OR-tools is not installed."""
         self._answer = _WORKER.ask(self._parts | {"seconds": seconds, "jobs": jobs, "seed": seed})
         if "missing" in self._answer:
             raise MissingLibraryError(

@@ -58,11 +58,8 @@ _NOTHING = Entries((), (), ())
 class Program:
     """A linear or mixed-integer program, empty at first.
 
-    Parameters
-    ----------
-    unit
-        About the size that values of the columns have. The solver gets bounds divided by it, since what it takes for
-        equal is absolute. 1 for a program with whole columns.
+    ``unit`` is about the size that values of the columns have: the solver gets bounds divided by it, since what it
+    takes for equal is absolute. It is 1 for a program with whole columns.
     """
 
     def __init__(self, *, unit: int = 1) -> None:
@@ -86,18 +83,9 @@ class Program:
         whole: bool = False,
         entries: Entries = _NOTHING,
     ) -> IntArray:
-        """Add columns and return their numbers.
+        """Add columns and return their numbers; costs and bounds are those of each, or one number for all.
 
-        Parameters
-        ----------
-        count
-            How many.
-        cost, lower, upper
-            Of each, or one number for all.
-        whole
-            Whether only whole numbers will do.
-        entries
-            Theirs in the rows that there are; columns are counted from the first new one.
+        Entries are in the rows that there are; columns are counted from the first new one.
         """
         self._point = None
         first = self._columns.size
@@ -130,18 +118,10 @@ class Program:
         upper: ArrayLike = NO_BOUND,
         size: ArrayLike = 1,
     ) -> IntArray:
-        """Add rows and return their numbers.
+        """Add rows and return their numbers; bounds are those of each, or one number for all.
 
-        Parameters
-        ----------
-        count
-            How many.
-        entries
-            Theirs in the columns that there are; rows are counted from the first new one.
-        lower, upper
-            Of each, or one number for all.
-        size
-            By what the solver sees each divided, as it goes astray if numbers are of millions and more.
+        Entries are in the columns that there are; rows are counted from the first new one. The solver sees each divided
+        by its ``size``, as it goes astray if numbers are of millions and more.
         """
         self._point = None
         first = self._rows.size
@@ -190,16 +170,8 @@ class Program:
     ) -> Status:
         """Solve, from the last basis if there is one, and return what the solver says.
 
-        Parameters
-        ----------
-        seconds, nodes
-            Time, and nodes of the search tree, after which it is stopped.
-        gap
-            Relative difference between a solution of a program with whole columns and its bound that is good enough.
-        interior
-            Begin with an interior point method, which is better for large degenerate programs that are solved once.
-        stop
-            Asked every now and then whether to stop.
+        It is stopped after so much time, or so many nodes of the search tree, and begins with an interior point method
+        if asked, which is better for large degenerate programs that are solved once.
         """
         import highspy  # noqa: PLC0415  heavy
 

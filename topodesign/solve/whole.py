@@ -29,21 +29,7 @@ class Whole(NamedTuple):
 def find_whole(
     upper: IntArray, entries: Entries, least: ArrayLike, most: ArrayLike, *, seconds: float, seed: int = 0
 ) -> Whole:
-    """Find whole numbers with ``0 <= x <= upper`` and ``least <= A x <= most``.
-
-    Parameters
-    ----------
-    upper
-        Of each column.
-    entries
-        Of the matrix A; whole numbers.
-    least, most
-        Of each row; ``NO_BOUND`` for none.
-    seconds
-        Time to search for.
-    seed
-        Of the second solver.
-    """
+    """Find whole numbers with ``0 <= x <= upper`` and ``least <= A x <= most``; ``NO_BOUND`` is none."""
     row, column, value = (np.asarray(part, dtype=np.int64) for part in entries)
     low, high = np.atleast_1d(np.asarray(least, dtype=np.int64)), np.atleast_1d(np.asarray(most, dtype=np.int64))
     program = Program()

@@ -26,15 +26,7 @@ class Arborescence(NamedTuple):
 
 
 def cheapest_arborescence(prices: Prices, root: int) -> Arborescence:
-    """Return the cheapest arborescence from the root to all, of arcs between any two.
-
-    Parameters
-    ----------
-    prices
-        Shape ``(n, n)``, not negative; the diagonal is not looked at.
-    root
-        Its number.
-    """
+    """Return the cheapest arborescence from the root to all; prices are not negative, the diagonal is not looked at."""
     parent, cuts = _solved(prices, root, [np.array([vertex]) for vertex in range(len(prices))])
     total = sum(int(prices[above, vertex]) for vertex, above in enumerate(parent) if above >= 0)
     return Arborescence(parent, total, cuts)

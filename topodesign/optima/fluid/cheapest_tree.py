@@ -140,17 +140,9 @@ class Ways:
 
 
 def cheapest_tree(ways: Ways, root: int, choices: list[tuple[int, ...]]) -> Cheapest:
-    """Return the cheapest tree from a root to all nodes over some of the relays.
+    """Return the cheapest tree from a root, any vertex that can copy, to all nodes over one of these sets of relays.
 
-    Parameters
-    ----------
-    ways
-        Cheapest paths at the prices.
-    root
-        A node, or another vertex that can copy.
-    choices
-        Sets of relays; the cheapest tree over the nodes and any of these sets is found. It is the cheapest of all where
-        every set of relays is like one of them.
+    It is the cheapest of all where every set of relays is like one of them.
     """
     weight, parent = min((_over(ways, root, chosen) for chosen in choices), key=lambda one: one[0])
     order = _outwards(parent, root)

@@ -215,23 +215,11 @@ class Decomposition:
         proves: Callable[[list[int], int, Fraction], Fraction],
         floor: Fraction = Fraction(0),
     ) -> _Solved:
-        """Solve a master program, adding columns until they are proven to suffice.
+        """Solve a master program, without columns at first, adding them until they are proven to suffice.
 
-        Parameters
-        ----------
-        program
-            Without columns of trees.
-        times
-            What loads are multiplied by in it.
-        costs
-            What costs are: 0 or 1.
-        worth
-            The value of weights of the columns; None if they are not allowed.
-        proves
-            What no solution is better than, given prices of the limits, a scale of prices, and what the cheapest trees
-            cost at them together.
-        floor
-            What is known already that none is better than.
+        It has loads multiplied by ``times``, and ``costs`` (0 or 1) times the costs. ``worth`` is the value of weights
+        of the columns, None if they are not allowed; ``proves`` what no solution is better than, given prices of the
+        limits, their scale, and what the cheapest trees cost at them together; ``floor`` what is known of that already.
         """
         first = [self._enter(program, one, times, costs) for one in self.columns]
         best, bound, proof = None, floor, [0] * len(self.symmetry.bounds)
@@ -333,16 +321,9 @@ class Decomposition:
     def _ask(self, prices: list[int], cost: int, rows: list[int], exact: bool) -> tuple[Fraction | None, bool]:
         """Look for the cheapest tree of every source, and keep those that are new and cheaper than the master knows.
 
-        Parameters
-        ----------
-        prices
-            Of the orbits of limits, per limit.
-        cost
-            What a unit of cost counts in the same scale.
-        rows
-            What the master program pays for the columns of each source; nothing if all are to be kept.
-        exact
-            Whether all sets of relays are to be looked at.
+        Given are prices of the orbits of limits, what a unit of cost counts in their scale, and what the master pays
+        for the columns of each source (nothing: all are kept). Return what the cheapest trees cost together, None if
+        that proves nothing since not all sets of relays were looked at, and whether there is a new column.
         """
         known = {(one.source, one.cost, one.load.tobytes()) for one in self.columns}
         ways: dict[tuple[int, bool, int], Ways] = {}

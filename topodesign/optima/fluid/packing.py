@@ -59,18 +59,9 @@ def packing(
     units: int | None = None,
     listener: Callable[[Progress], None] | None = None,
 ) -> Packing:
-    """Return trees for a collective, as fast together as there are, over as few links as may be.
+    """Return trees for a collective, as fast together as there are, over few links; shared limits are kept.
 
-    Parameters
-    ----------
-    fabric
-        Any; shared limits are kept.
-    collective
-        One that spanning trees do.
-    units
-        Parts that the data of a root are cut into at most; weights are rounded to them.
-    listener
-        Told of every round.
+    ``units`` are the parts that the data of a root are cut into at most, to which weights are rounded.
     """
     plain = replace(fabric, multicast=frozenset(), aggregation=frozenset(), memory=frozenset())
     costs = dict.fromkeys(fabric.classes, Fraction(1))

@@ -207,18 +207,9 @@ class Images:
 def find_symmetry(
     network: Network, *, apart: bool = False, fixed: Iterable[int] = (), names: Sequence[str] = ()
 ) -> Symmetry:
-    """Return the automorphisms of a network.
+    """Return the automorphisms of a network that leave some vertices where they are; ``apart``: take nothing for alike.
 
-    Parameters
-    ----------
-    network
-        Any.
-    apart
-        Whether nothing is to be taken for alike: the group is then trivial.
-    fixed
-        Vertices that automorphisms are to leave where they are.
-    names
-        Of the vertices; numbers in them suggest automorphisms.
+    Numbers in the names of the vertices suggest automorphisms.
     """
     generators = [] if apart else _found(network, list(fixed))
     moved = [_images(network, generator) for generator in generators]
@@ -366,15 +357,6 @@ def sets_of_relays(network: Network, root: int, most: int) -> list[tuple[int, ..
     """Return sets of relays such that every set is like one of them, as seen from a root; None if they are too many.
 
     Relays that automorphisms exchange, two by two and with all others left alone, count by their number.
-
-    Parameters
-    ----------
-    network
-        Any, whose prices will be the same on arcs that are alike.
-    root
-        Where trees start.
-    most
-        How many sets there may be.
     """
     relays = [relay for relay in network.relays.tolist() if relay != root]
     at_root = find_symmetry(network, fixed=[root])

@@ -122,14 +122,9 @@ class AllreduceOptimum(AllreduceRate):
 def allreduce_optimum(topology: Topology) -> AllreduceOptimum:
     """Return the throughput of the best allreduce through trees, with a proof that none is better.
 
-    Parameters
-    ----------
-    topology
-        Compute nodes, and switches that only forward. For more than ``MOST_NODES`` compute nodes no linear program is
-        solved: ``throughput`` is ``composed``, with the bound that disjoint sets prove.
-
     ForestColl, appendix F, linear program (6), with cuts in the place of its flows, and the removal of switches in that
-    of its multi-commodity flow between compute nodes.
+    of its multi-commodity flow between compute nodes. Beyond ``MOST_NODES`` compute nodes no program is solved: then it
+    is ``composed``, with the bound that disjoint sets prove.
     """
     nodes = [int(node) for node in compute_nodes(topology)]
     times = [optimum(graph).inverse_rate for graph in (topology, topology.transpose())]

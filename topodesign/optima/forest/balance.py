@@ -74,16 +74,9 @@ def always_balanced(topology: Topology, capacity: IntArray, group: NDArray[np.bo
 def usable_part(
     topology: Topology, capacity: IntArray, demand: IntArray, unlimited: NDArray[np.bool_] | None = None
 ) -> Usable:
-    """Return the balanced part of capacities with the best throughput.
+    """Return the balanced part of capacities with the best throughput for the shard sizes of the compute nodes.
 
-    Parameters
-    ----------
-    topology
-        Compute nodes and switches; its own capacities play no part.
-    capacity, demand
-        Of every link, positive, and the shard size of every compute node, all of which the shards can reach.
-    unlimited
-        Links whose capacity is not limited.
+    The topology's own capacities play no part; those of ``unlimited`` links are not limited.
     """
     ends = distinct_nodes(topology, demand, capacity, *(() if unlimited is None else (unlimited,)))
     ratio = worst_ratio(topology, capacity, demand, unlimited, ends=ends)

@@ -46,8 +46,8 @@ class Item:
 class Cover:
     """What to buy."""
 
-    cost: int  # of all together, and how often every item
-    times: tuple[int, ...]
+    cost: int  # of all together
+    times: tuple[int, ...]  # how often every item is bought
     bound: int  # nothing that is enough costs less
 
 
@@ -68,7 +68,7 @@ class Covering:
         return more
 
     def cheapest(self, inverse_rate: Fraction, below: int | None = None) -> Cover | None:
-        """Return what is cheapest of all that brings 1/x down to a rate; None if it does not cost less than ``below``."""
+        """Return what is cheapest of all that brings 1/x down to a rate; None if nothing costs less than ``below``."""
         return _Search(self, inverse_rate, below).run()
 
     def short(self, times: Sequence[int], inverse_rate: Fraction, parts: int = 1) -> list[Side]:

@@ -88,17 +88,10 @@ class InNetworkOptimum(AllreduceRate):
 
 
 def in_network_optimum(topology: Topology, multicast: frozenset[int], aggregation: frozenset[int]) -> InNetworkOptimum:
-    """Return the throughput of the best allreduce through trees in which switches copy and add.
+    """Return the throughput of the best allreduce through trees in which these switches copy and add.
 
-    Parameters
-    ----------
-    topology
-        Compute nodes and switches.
-    multicast, aggregation
-        Switches that can copy what they pass on, and that can add up what they receive.
-
-    For more than ``MOST_NODES`` compute nodes no linear program is solved: what is reached is what a reduce-scatter and
-    an allgather reach, below the narrowest cut.
+    Beyond ``MOST_NODES`` compute nodes no program is solved: what is reached is what a reduce-scatter and an allgather
+    reach, below the narrowest cut.
     """
     if not multicast | aggregation <= topology.switches:
         wrong = min((multicast | aggregation) - topology.switches)

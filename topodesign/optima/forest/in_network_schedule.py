@@ -47,17 +47,7 @@ def in_network_schedule(
     root: int | None = None,
     names: Sequence[str] | None = None,
 ) -> tuple[Trees, str]:
-    """Return a schedule whose trees go through switches that copy and add, and in words how good it is.
-
-    Parameters
-    ----------
-    topology, root, names
-        As for :func:`topodesign.optima.forest.schedule.forest_schedule`.
-    collective
-        One that spanning trees can do.
-    multicast, aggregation
-        Switches that can copy what they pass on, and that can add up what they receive.
-    """
+    """Return a schedule whose trees go through these switches, which copy and add, and in words how good it is."""
     collective = spanning(collective, root)
     if len(collective.parts) > 1:
         optimum(topology, names=names)  # says by name what cannot be reached

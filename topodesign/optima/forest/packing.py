@@ -46,15 +46,10 @@ class Packing:
 
 
 def pack_trees(topology: Topology, roots: Sequence[tuple[int, int]]) -> Packing:
-    """Pack spanning out-trees so that no link is in more trees than its capacity.
+    """Pack spanning out-trees so that no link is in more trees than its capacity; equal trees are one with a weight.
 
-    Parameters
-    ----------
-    topology
-        A network without switches.
-    roots
-        Pairs (root, how many trees). For every set S of nodes but all of them, at most as many trees may be rooted in
-        S as the capacity of the links out of S; any such numbers will do.
+    ``roots`` are pairs (root, how many trees) such that for every set S of nodes but all of them, at most as many trees
+    are rooted in S as the capacity of the links out of S; any such numbers will do.
     """
     if topology.switches:
         raise TopologyError("trees are packed into networks without switches; remove_switches makes one")

@@ -437,7 +437,11 @@ def _take_whole(sink: int, level: int, net: Network, forest: Forest, entries: En
 
 @tiered(lambda sink, level, net, *_: len(net.link))
 def grow(sink: int, level: int, net: Network, forest: Forest, entries: Entries, search: Search) -> int:
-    """Let all trees reach a node that can reach it at this level; the caller goes through levels and nodes."""
+    """Let all trees reach a node that can reach it at this level; the caller goes through levels and nodes.
+
+    Return ``DONE``; ``NO_ROOM`` if the forest has no room for another tree (call again with more room); ``IMPOSSIBLE``
+    if the trees cannot all be completed.
+    """
     if not _wanted(sink, level, net, forest):
         return DONE
     trees = forest.trees[0]

@@ -72,18 +72,10 @@ def _saved(before: IntArray, after: IntArray) -> Fraction:
 
 
 def prune(schedule: Trees, multicast: frozenset[int], aggregation: frozenset[int]) -> Pruned:
-    """Leave out the traffic that capable switches make needless.
+    """Leave out the traffic that switches which copy (multicast) and add (aggregation) make needless (ForestColl, 5.6).
 
-    Parameters
-    ----------
-    schedule
-        A valid schedule.
-    multicast, aggregation
-        Switches that can copy what they pass on, and that can add up what they receive.
-
-    ForestColl, section 5.6. The edges are taken from the root outwards; an edge starts at the last switch on its route
-    that has the data by then. Routes of equal data are put side by side, so that trees whose weight is split over
-    several routes save too.
+    The edges are taken from the root outwards; an edge starts at the last switch on its route that has the data by
+    then. Routes of equal data are put side by side, so that trees whose weight is split over several routes save too.
     """
     topology = schedule.topology
     if not multicast | aggregation <= topology.switches:

@@ -101,11 +101,6 @@ def allreduce_schedule(topology: Topology, *, names: Sequence[str] | None = None
 
     It is concurrent where that is faster than a reduce-scatter and then an allgather (ForestColl, appendix F). The
     roots then own different shares of the data.
-
-    Parameters
-    ----------
-    topology, names
-        As for :func:`forest_schedule`.
     """
     optimum(topology, names=names)  # says by name what cannot be reached
     best = allreduce_optimum(topology)
@@ -199,7 +194,7 @@ def packed(
 
 
 def _routed(split: Split, src: IntArray, dst: IntArray, weight: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Share the routes of every logical link among the tree edges that use it.
+    """Share the routes of every logical link among the tree edges that use it: edge, amount and route, ordered by edge.
 
     All links are laid end to end, each as long as its capacity. Routes tile them; the tree edges of a link lie at its
     beginning, and take the routes that they lie on.

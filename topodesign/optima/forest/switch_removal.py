@@ -48,17 +48,11 @@ class Split:
 
 
 def remove_switches(topology: Topology, trees: int | Sequence[int], *, fan: int = 8) -> Split:
-    """Return logical links between compute nodes that carry the same trees as the fabric does.
+    """Return logical links between compute nodes that carry the same trees as the fabric, whose switches are balanced.
 
-    Parameters
-    ----------
-    topology
-        Compute nodes and switches; a capacity is a number of trees. As much goes into each switch as comes out.
-    trees
-        Number of trees that each compute node is the root of, or one number for all.
-    fan
-        To how many others a link at a switch is spread, about: more make lower trees, but more logical links to choose
-        from. With 1 as much as possible goes to the same.
+    A capacity is a number of trees, and each compute node is the root of so many. A link at a switch is spread to about
+    ``fan`` others: more make lower trees, but more logical links to choose from; with 1, as much as possible to the
+    same.
     """
     require_at_least("fan", fan, 1)
     nodes = compute_nodes(topology)

@@ -32,17 +32,8 @@ def shifted_trees(
 ) -> Trees | None:
     """Return low out-trees with the throughput of an optimum, if the fabric has a symmetry that moves all nodes.
 
-    Parameters
-    ----------
-    topology, collective, shard
-        Of the schedule.
-    fixed
-        The optimum for the number of trees.
-    demand
-        Trees of every compute node.
-    higher
-        Trees with that throughput; only lower ones are of use. If None, they are looked for only where all nodes are
-        alike.
+    ``demand`` are the trees of every compute node. Only trees lower than ``higher`` are of use; without these, they are
+    looked for only where all nodes are alike.
     """
     known = find_shifts(topology)
     group = None if known is None else known.on(fixed.topology)

@@ -59,19 +59,7 @@ class FixedOptimum:
 def fixed_optimum(
     topology: Topology, trees: int, *, weights: Sequence[int] | None = None, best: Optimum | None = None
 ) -> FixedOptimum:
-    """Return the best throughput with exactly so many trees per node.
-
-    Parameters
-    ----------
-    topology
-        Compute nodes and switches.
-    trees
-        k; a node with shard size w is the root of k w trees.
-    weights
-        Relative shard sizes, as in :func:`~topodesign.optima.forest.bottleneck.optimum`.
-    best
-        The optimum with any number of trees, if it is known already.
-    """
+    """Return the best throughput with exactly k trees per node; one with shard size w is the root of k w trees."""
     require_at_least("trees", trees, 1)
     best = optimum(topology, weights=weights) if best is None else best
     demand = scaled(shard_sizes(topology, weights), trees)
